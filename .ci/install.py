@@ -1,0 +1,156 @@
+"""Makes ``.venv`` and installs this project into it, from Python 3.11 and pip alone.
+
+Run by the Makefile with the system's Python. It knows three ways to a virtual environment with pip, because
+Debian ships ``venv`` without ``ensurepip`` unless ``python3-venv`` is installed; it knows nothing of the
+project but its extras. Where packages come from is pip's configuration, not ours.
+
+    python3 .ci/install.py             make or complete .venv with what constraints.txt pins
+    python3 .ci/install.py --renew     resolve anew in a throw-away environment, and write constraints.txt
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CONSTRAINTS = ROOT / "constraints.txt"
+EXTRAS = "gui,dev"
+BUILD_TOOLS = ("hatchling", "editables")  # installed first, so that constraints.txt pins them too
+NOT_PINNED = ("pip", "setuptools", "wheel", "gcspy")
+
+HEADER = """\
+# What the developers' environment is made of: every package, exactly, as resolved by Python {version} on Linux.
+# Written by `make constraints`; don't edit. `make` installs with it, so that a clone gives the same environment.
+"""
+
+
+def say(text: str) -> None:
+    """Print a line of progress."""
+    print(f"gcspy: {text}", flush=True)
+
+
+def fail(text: str) -> None:
+    """Print one line and leave with exit code 1."""
+    raise SystemExit(f"gcspy: {text}")
+
+
+def python_in(environment: Path) -> Path:
+    """Return the interpreter of a virtual environment."""
+    return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def succeeds(*command: str | Path) -> bool:
+    """Run a command silently and tell whether it exited 0."""
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    return done.returncode == 0
+
+
+def has_pip(python: Path) -> bool:
+    """Tell whether this interpreter exists, runs, is new enough and has pip."""
+    test = "import sys, pip; sys.exit(sys.version_info < (3, 11))"
+    return python.exists() and succeeds(python, "-c", test)
+
+
+def make_environment(environment: Path) -> None:
+    """Make a virtual environment that has pip, by the first of three ways that works."""
+    python = python_in(environment)
+    if importlib.util.find_spec("ensurepip") is not None:
+        try:
+            venv.create(environment, with_pip=True, clear=True)
+        except (subprocess.CalledProcessError, OSError) as error:
+            say(f"ensurepip did not work ({error}); trying the system's pip")
+        if has_pip(python):
+            return
+    venv.create(environment, with_pip=False, clear=True)
+    quiet = ("--quiet", "--disable-pip-version-check")
+    # pip >= 22.3 can install into another environment; an older one needs to be told the folder. Neither
+    # touches the system's own packages, so that "externally managed" (PEP 668) does not apply.
+    site = subprocess.run(
+        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        check=True, capture_output=True, text=True,
+    ).stdout.strip()
+    for where in (("--python", str(python), "install"), ("install", "--target", site)):
+        subprocess.run([sys.executable, "-m", "pip", *where, *quiet, "pip"], check=False)
+        if has_pip(python):
+            return
+    shutil.rmtree(environment, ignore_errors=True)
+    fail(
+        f"{sys.executable} has neither ensurepip nor a pip that could install one into {environment}; "
+        "on Debian or Ubuntu: apt-get install python3-venv (or python3-pip)"
+    )
+
+
+def install(python: Path, *, constrained: bool) -> None:
+    """Install the project, editable, with its extras."""
+    options = ["--quiet", "--disable-pip-version-check"]
+    if constrained:
+        options += ["--constraint", str(CONSTRAINTS)]
+    for what in (BUILD_TOOLS, ("--no-build-isolation", "--editable", f"{ROOT}[{EXTRAS}]")):
+        done = subprocess.run([python, "-m", "pip", "install", *options, *what], cwd=ROOT, check=False)
+        if done.returncode:
+            fail(f"pip could not install {what[-1]}; see its message above (is a package index reachable?)")
+
+
+def fingerprint() -> str:
+    """Return what the environment depends on, as a hash: if it is unchanged there is nothing to install."""
+    state = hashlib.sha256(f"{sys.version_info[:2]} {EXTRAS}".encode())
+    for path in (ROOT / "pyproject.toml", CONSTRAINTS):
+        state.update(path.read_bytes())
+    return state.hexdigest()
+
+
+def prepare(environment: Path) -> None:
+    """Make or complete the environment, unless it is already what it should be."""
+    stamp = environment / "gcspy-installed"
+    python = python_in(environment)
+    if stamp.exists() and stamp.read_text() == fingerprint() and has_pip(python):
+        stamp.touch()
+        return
+    if not has_pip(python):
+        say(f"making {environment.name} with Python {sys.version.split()[0]}")
+        make_environment(environment)
+    say(f"installing what constraints.txt pins into {environment.name}; the first time takes a minute or two")
+    install(python, constrained=True)
+    stamp.write_text(fingerprint())
+
+
+def renew() -> None:
+    """Write constraints.txt from a resolution without constraints."""
+    with tempfile.TemporaryDirectory(prefix="gcspy-constraints-") as folder:
+        environment = Path(folder) / "venv"
+        make_environment(environment)
+        python = python_in(environment)
+        install(python, constrained=False)
+        freeze = [python, "-m", "pip", "--disable-pip-version-check", "freeze", "--all", "--exclude-editable"]
+        lines = subprocess.run(freeze, check=True, capture_output=True, text=True).stdout.splitlines()
+    pins = sorted((line for line in lines if line.partition("==")[0].lower() not in NOT_PINNED), key=str.lower)
+    strange = [pin for pin in pins if "==" not in pin]
+    if strange:
+        fail(f"these are not from an index and cannot be pinned by version: {', '.join(strange)}")
+    version = ".".join(map(str, sys.version_info[:2]))
+    CONSTRAINTS.write_text(HEADER.format(version=version) + "\n".join(pins) + "\n")
+    say(f"wrote {len(pins)} pins to {CONSTRAINTS.name}")
+
+
+def main(arguments: list[str]) -> None:
+    """Do what the command line asks for."""
+    if sys.version_info < (3, 11):
+        fail(f"needs Python 3.11 or newer, this is {sys.version.split()[0]}; make PYTHON=/path/to/python3.11 …")
+    if arguments == ["--renew"]:
+        renew()
+    elif not arguments:
+        prepare(ROOT / ".venv")
+    else:
+        fail(f"unknown arguments {' '.join(arguments)}; known: --renew")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

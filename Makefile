@@ -1,0 +1,56 @@
+# Every target sets up .venv by itself when needed: Python 3.11 or newer, pip and the system's libraries are enough.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
+BIN := .venv/bin
+READY := .venv/gcspy-installed
+# Seed of the long tests: `make soak SEED=7` repeats what a run printed.
+SEED ?= 1
+# Sources for the type checker beyond those named in pyproject.toml.
+ROOMS := $(wildcard gcspy gcspy_server gcspy_client protocol drivers tests benchmarks screenshots .ci)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench soak screenshots constraints clean qt-libraries
+
+help:
+	@echo "make demo         watch a Python program that ships with this: its heap, live (without a display: a picture)"
+	@echo "make test         the tests, without a screen"
+	@echo "make check        style, types, and who may import whom"
+	@echo "make bench        the numbers that matter, as ratios in one run"
+	@echo "make soak         the long tests, SEED=$(SEED)"
+	@echo "make screenshots  draw the pictures of the documents again"
+	@echo "make constraints  resolve the dependencies anew and pin them in constraints.txt"
+	@echo "make clean        remove .venv and everything else that was made here"
+
+$(READY): pyproject.toml constraints.txt .ci/install.py
+	@test -n "$(PYTHON)" || { echo "gcspy: no python3 found; on Debian or Ubuntu: apt-get install python3 python3-pip"; exit 1; }
+	@$(PYTHON) .ci/install.py
+
+qt-libraries: $(READY)
+	@$(BIN)/python gcspy_client/system_check.py
+
+demo: qt-libraries
+	$(BIN)/gcspy demo
+
+test: qt-libraries
+	$(BIN)/python -m pytest
+
+check: $(READY)
+	$(BIN)/ruff check --no-cache .
+	$(BIN)/mypy --cache-dir=.venv/mypy-cache
+	$(BIN)/lint-imports --no-cache
+
+bench: qt-libraries
+	$(BIN)/python -m benchmarks
+
+soak: qt-libraries
+	GCSPY_SOAK_SEED=$(SEED) $(BIN)/python -m pytest -m soak
+
+screenshots: qt-libraries
+	$(BIN)/python screenshots/make.py
+
+constraints:
+	$(PYTHON) .ci/install.py --renew
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
