@@ -1,0 +1,523 @@
+"""Messages to frames and back: one function a direction (SPEC.md section 4).
+
+Knows each message's fields; does not know their order or who may send them:
+that is `connection`'s.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from gcspy_protocol import messages as m
+from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
+from gcspy_protocol.fields import Fields, pack_map
+from gcspy_protocol.frame import Frame, Header, pack_frame
+from gcspy_protocol.limits import Limits
+from gcspy_protocol.messages import FrameType, Message
+from gcspy_protocol.model import ControlState, EventFilter, EventKind, Mode, PauseActsOn
+from gcspy_protocol.schema import pack_space, read_space
+from gcspy_protocol.tiles import decode_tiles, pack_tiles
+from gcspy_protocol.values import Stamp, decode_delta, decode_key, pack_delta, pack_key
+
+__all__ = ["crc_of_crcs", "decode", "encode", "encode_event", "event_crc"]
+
+_U64 = (1 << 64) - 1
+_I64 = (1 << 63) - 1
+_MAX_DELAY_MILLIS = 3_600_000
+_MAX_PERIOD = 1 << 32
+_MAX_FACTS = 256
+_MAX_CLIENTS = 65_536
+_PAGE_NAME_CHARS = 1024
+
+_SUMMARY = struct.Struct("<II")
+"""SUMMARY payload: 0 u32 tiles covered, 4 u32 number of values n, 8 n x i64."""
+
+_EVENT = struct.Struct("<IHHIxxxxQQQ")
+"""EVENT payload, before the msgpack map of the rest.
+
+    offset size  field
+    0      4     CRC-32 of the event, see `event_crc`
+    4      2     event id
+    6      2     flags: 1 keyframe, 2 cached
+    8      4     schema epoch
+    12     4     reserved
+    16     8     occurrence
+    24     8     gather nanoseconds
+    32     8     held nanoseconds
+    40           msgpack map: cause, clock (name), clock_value; absent when empty
+"""
+
+_KEYFRAME, _CACHED = 1, 2
+
+
+def encode(message: Message) -> Frame:
+    """The frame of a message.
+
+    Raises:
+        LocalProtocolError: It is an Event (see `encode_event`) or nothing that can be sent.
+    """
+    match message:
+        case m.StreamKey():
+            return pack_key(message.space, message.stream, _stamp(message), message.values, message.known)
+        case m.StreamDelta():
+            return pack_delta(
+                message.space,
+                message.stream,
+                _stamp(message),
+                base_sequence=message.base_sequence,
+                count=message.count,
+                indices=message.indices,
+                values=message.values,
+                known=message.known,
+            )
+        case m.Tiles():
+            return pack_tiles(message)
+        case m.Summary():
+            payload = _SUMMARY.pack(message.covered, len(message.values)) + struct.pack(
+                f"<{len(message.values)}q", *message.values
+            )
+            return _placed(FrameType.SUMMARY, payload, message)
+        case m.SpaceInfo():
+            return _placed(FrameType.SPACE_INFO, pack_map({"text": message.text}), message)
+        case m.Counters():
+            payload = struct.pack(f"<I{len(message.counts)}Q", len(message.counts), *message.counts)
+            return pack_frame(FrameType.COUNTERS, payload)
+        case m.SpaceDefined():
+            return pack_frame(
+                FrameType.SPACE_DEFINED, pack_map(pack_space(message.space)), space=message.space.id
+            )
+        case m.SpaceRemoved():
+            return pack_frame(FrameType.SPACE_REMOVED, b"", space=message.space)
+        case m.TileNames():
+            payload = pack_map({"first": message.first, "names": list(message.names)})
+            return pack_frame(FrameType.TILE_NAMES, payload, space=message.space, sequence=message.sequence)
+        case m.TileNamesRequest():
+            payload = pack_map({"first": message.first, "count": message.count})
+            return pack_frame(FrameType.TILE_NAMES_REQUEST, payload, space=message.space)
+        case m.Event() | m.Unknown():
+            raise LocalProtocolError(f"{type(message).__name__} has no frame of its own: use encode_event")
+        case _:
+            frame_type, fields = _as_map(message)
+            return pack_frame(frame_type, pack_map(fields) if fields else b"")
+
+
+def _stamp(message: m.StreamKey | m.StreamDelta) -> Stamp:
+    return Stamp(
+        sequence=message.sequence,
+        time_nanos=message.time_nanos,
+        event=message.event,
+        occurrence=message.occurrence,
+    )
+
+
+def _placed(frame_type: FrameType, payload: bytes, message: m.Summary | m.SpaceInfo) -> Frame:
+    stream = message.stream if isinstance(message, m.Summary) else 0
+    return pack_frame(
+        frame_type,
+        payload,
+        space=message.space,
+        stream=stream,
+        sequence=message.sequence,
+        time_nanos=message.time_nanos,
+    )
+
+
+def _filters(filters: tuple[EventFilter, ...]) -> dict[str, Any]:
+    return {
+        "filters": [
+            {
+                "event": f.event,
+                "enabled": f.enabled,
+                "delay": f.delay_millis,
+                "pause": f.pause,
+                "period": f.period,
+            }
+            for f in filters
+        ]
+    }
+
+
+def _as_map(message: Message) -> tuple[FrameType, dict[str, Any]]:
+    """Type and fields of the messages that are one msgpack map."""
+    match message:
+        case m.Hello():
+            return FrameType.HELLO, {
+                "client": message.client,
+                "control": message.wants_control,
+                "token": message.token,
+                "pause": message.pause_at_connect,
+                "codecs": list(message.codecs),
+            }
+        case m.Welcome():
+            return FrameType.WELCOME, {
+                "server": message.server,
+                "session": message.session,
+                "client": message.client_id,
+                "controller": message.controller,
+                "mode": message.mode.value,
+                "acts_on": message.pause_acts_on.value,
+                "events": [{"id": e.id, "name": e.name, "about": e.description} for e in message.events],
+                "info": message.general_info,
+                "target": message.target,
+                "clock": message.clock,
+                "resolution": message.clock_resolution_nanos,
+                "wall_offset": message.wall_offset_nanos,
+            }
+        case m.Error():
+            return FrameType.ERROR, {
+                "code": int(message.code),
+                "message": message.message,
+                "remedy": message.remedy,
+                "fatal": message.fatal,
+            }
+        case m.Goodbye():
+            return FrameType.GOODBYE, {"reason": message.reason}
+        case m.Ping():
+            return FrameType.PING, {"number": message.number}
+        case m.Pong():
+            return FrameType.PONG, {"number": message.number}
+        case m.EpochEnd():
+            return FrameType.EPOCH_END, {"epoch": message.epoch}
+        case m.State():
+            return FrameType.STATE, {"state": message.state.value, "reason": message.reason}
+        case m.Filters():
+            return FrameType.FILTERS, _filters(message.filters)
+        case m.Clients():
+            return FrameType.CLIENTS, {
+                "clients": [{"id": c.id, "name": c.name} for c in message.clients],
+                "controller": message.controller,
+                "successor": message.successor,
+            }
+        case m.Missed():
+            return FrameType.MISSED, {"events": message.events, "total": message.total}
+        case _:
+            return _command_map(message)
+
+
+def _command_map(message: Message) -> tuple[FrameType, dict[str, Any]]:
+    """Type and fields of what a client asks for."""
+    match message:
+        case m.SetFilters():
+            return FrameType.SET_FILTERS, _filters(message.filters)
+        case m.Pause():
+            return FrameType.PAUSE, {}
+        case m.Resume():
+            return FrameType.RESUME, {}
+        case m.Step():
+            return FrameType.STEP, {}
+        case m.TakeControl():
+            return FrameType.TAKE_CONTROL, {}
+        case m.HandOver():
+            return FrameType.HAND_OVER, {"client": message.client}
+        case m.NameSuccessor():
+            return FrameType.NAME_SUCCESSOR, {"client": message.client}
+        case m.Subscribe():
+            spaces = message.spaces
+            return FrameType.SUBSCRIBE, {
+                "all": spaces is None,
+                "spaces": [
+                    {"space": s.space, "all": s.streams is None, "streams": list(s.streams or ())}
+                    for s in spaces or ()
+                ],
+                "rate": message.max_rate_hz,
+            }
+        case _:
+            raise LocalProtocolError(f"{type(message).__name__} cannot be sent")
+
+
+def event_crc(frames: list[Frame], end: bytes) -> int:
+    """CRC-32 of an event: of the little-endian CRC-32s of its frames in order, then of its end.
+
+    A CRC of CRCs, so that frames which many clients share are run through once, whatever
+    subset a client gets.
+
+    Args:
+        frames: The event's frames before EVENT.
+        end: The EVENT frame without the four bytes of the CRC itself.
+    """
+    crcs = struct.pack(f"<{len(frames)}I", *(frame.crc for frame in frames))
+    return crc_of_crcs(crcs, end)
+
+
+def crc_of_crcs(crcs: bytes, end: bytes) -> int:
+    """The same from the packed CRCs of the frames."""
+    return zlib.crc32(end, zlib.crc32(crcs))
+
+
+def encode_event(event: m.Event, frames: list[Frame]) -> bytes:
+    """All bytes of an event: its frames and the EVENT frame that ends it."""
+    rest: dict[str, Any] = {}
+    if event.cause:
+        rest["cause"] = event.cause
+    if event.program_clock is not None:
+        rest["clock"], rest["clock_value"] = event.program_clock
+    flags = (_KEYFRAME if event.keyframe else 0) | (_CACHED if event.cached else 0)
+    body = _EVENT.pack(
+        0, event.event, flags, event.epoch, event.occurrence, event.gather_nanos, event.held_nanos
+    ) + (pack_map(rest) if rest else b"")
+    end = pack_frame(
+        FrameType.EVENT, body, sequence=event.sequence, time_nanos=event.time_nanos, compress=False
+    ).data
+    header_bytes = len(end) - len(body)
+    crc = event_crc(frames, end[:header_bytes] + end[header_bytes + 4 :])
+    parts = [frame.data for frame in frames]
+    parts += [end[:header_bytes], crc.to_bytes(4, "little"), end[header_bytes + 4 :]]
+    return b"".join(parts)
+
+
+Decoder = Callable[[Header, bytes, Limits], Message]
+
+
+def decode(header: Header, payload: bytes, limits: Limits) -> Message:
+    """The message of a frame; `Unknown` for a type of a later version.
+
+    Args:
+        payload: After decompression.
+
+    Raises:
+        RemoteProtocolError: The payload is not what its type promises.
+    """
+    decoder = _DECODERS.get(header.type)
+    if decoder is None:
+        return m.Unknown(type=header.type, payload_bytes=header.length)
+    return decoder(header, payload, limits)
+
+
+def _fields(header: Header, payload: bytes, limits: Limits) -> Fields:
+    what = FrameType(header.type).name.lower()
+    if not payload:
+        return Fields({}, what, text_chars=limits.text_chars)
+    return Fields.unpack(payload, what, text_chars=limits.text_chars)
+
+
+def _hello(header: Header, payload: bytes, limits: Limits) -> Message:
+    f = _fields(header, payload, limits)
+    return m.Hello(
+        client=f.text("client")[:200],
+        wants_control=f.flag("control", False),
+        token=f.text("token", ""),
+        pause_at_connect=f.flag("pause", False),
+        codecs=f.texts("codecs", 16),
+    )
+
+
+def _welcome(header: Header, payload: bytes, limits: Limits) -> Message:
+    f = _fields(header, payload, limits)
+    events = tuple(
+        EventKind(id=e.integer("id", 0, 0xFFFF), name=e.text("name"), description=e.text("about", ""))
+        for e in f.maps("events", limits.events)
+    )
+    if [e.id for e in events] != list(range(len(events))):
+        raise RemoteProtocolError("welcome: event ids should be 0, 1, 2 …")
+    return m.Welcome(
+        server=f.text("server"),
+        session=f.text("session"),
+        client_id=f.integer("client", 0, _I64),
+        controller=f.flag("controller"),
+        mode=f.choice("mode", Mode),
+        pause_acts_on=f.choice("acts_on", PauseActsOn),
+        events=events,
+        general_info=f.text("info", ""),
+        target=f.text_map("target", _MAX_FACTS),
+        clock=f.text("clock", ""),
+        clock_resolution_nanos=f.integer("resolution", 0, _I64, 1),
+        wall_offset_nanos=f.integer("wall_offset", -_I64, _I64, 0),
+    )
+
+
+def _error(header: Header, payload: bytes, limits: Limits) -> Message:
+    f = _fields(header, payload, limits)
+    return m.Error(
+        code=f.choice("code", m.ErrorCode),
+        message=f.text("message"),
+        remedy=f.text("remedy", ""),
+        fatal=f.flag("fatal", False),
+    )
+
+
+def _event(header: Header, payload: bytes, limits: Limits) -> Message:
+    if len(payload) < _EVENT.size:
+        raise RemoteProtocolError(f"event: {len(payload)} bytes, at least {_EVENT.size} needed")
+    _, event, flags, epoch, occurrence, gather, held = _EVENT.unpack_from(payload)
+    rest = Fields({}, "event", text_chars=limits.text_chars)
+    if len(payload) > _EVENT.size:
+        rest = Fields.unpack(payload[_EVENT.size :], "event", text_chars=limits.text_chars)
+    clock = (rest.text("clock"), rest.integer("clock_value", 0, _U64)) if "clock" in rest else None
+    return m.Event(
+        sequence=header.sequence,
+        time_nanos=header.time_nanos,
+        event=event,
+        occurrence=occurrence,
+        epoch=epoch,
+        gather_nanos=gather,
+        held_nanos=held,
+        keyframe=bool(flags & _KEYFRAME),
+        cached=bool(flags & _CACHED),
+        cause=rest.text("cause", ""),
+        program_clock=clock,
+    )
+
+
+def _summary(header: Header, payload: bytes, limits: Limits) -> Message:
+    if len(payload) < _SUMMARY.size:
+        raise RemoteProtocolError(f"summary: {len(payload)} bytes, at least {_SUMMARY.size} needed")
+    covered, count = _SUMMARY.unpack_from(payload)
+    if len(payload) < _SUMMARY.size + 8 * count:
+        raise RemoteProtocolError(f"summary: {count} values do not fit {len(payload)} bytes")
+    return m.Summary(
+        space=header.space,
+        stream=header.stream,
+        sequence=header.sequence,
+        time_nanos=header.time_nanos,
+        values=struct.unpack_from(f"<{count}q", payload, _SUMMARY.size),
+        covered=covered,
+    )
+
+
+def _counters(header: Header, payload: bytes, limits: Limits) -> Message:
+    if len(payload) < 4:
+        raise RemoteProtocolError(f"counters: {len(payload)} bytes, at least 4 needed")
+    (count,) = struct.unpack_from("<I", payload)
+    if count > limits.events or len(payload) < 4 + 8 * count:
+        raise RemoteProtocolError(f"counters: {count} counts do not fit {len(payload)} bytes")
+    return m.Counters(counts=struct.unpack_from(f"<{count}Q", payload, 4))
+
+
+def _space_info(header: Header, payload: bytes, limits: Limits) -> Message:
+    text = _fields(header, payload, limits).text("text")
+    return m.SpaceInfo(space=header.space, sequence=header.sequence, time_nanos=header.time_nanos, text=text)
+
+
+def _space_defined(header: Header, payload: bytes, limits: Limits) -> Message:
+    return m.SpaceDefined(space=read_space(header.space, _fields(header, payload, limits), limits))
+
+
+def _tile_names(header: Header, payload: bytes, limits: Limits) -> Message:
+    f = _fields(header, payload, limits)
+    return m.TileNames(
+        space=header.space,
+        sequence=header.sequence,
+        first=f.integer("first", 0, limits.tiles),
+        names=tuple(name[:_PAGE_NAME_CHARS] for name in f.texts("names", limits.names_page)),
+    )
+
+
+def _tile_names_request(header: Header, payload: bytes, limits: Limits) -> Message:
+    f = _fields(header, payload, limits)
+    return m.TileNamesRequest(
+        space=header.space,
+        first=f.integer("first", 0, limits.tiles),
+        count=f.integer("count", 1, limits.names_page),
+    )
+
+
+def _read_filters(header: Header, payload: bytes, limits: Limits) -> tuple[EventFilter, ...]:
+    return tuple(
+        EventFilter(
+            event=f.integer("event", 0, 0xFFFF),
+            enabled=f.flag("enabled", True),
+            delay_millis=f.integer("delay", 0, _MAX_DELAY_MILLIS, 0),
+            pause=f.flag("pause", False),
+            period=f.integer("period", 1, _MAX_PERIOD, 1),
+        )
+        for f in _fields(header, payload, limits).maps("filters", limits.events)
+    )
+
+
+def _clients(header: Header, payload: bytes, limits: Limits) -> Message:
+    f = _fields(header, payload, limits)
+    return m.Clients(
+        clients=tuple(
+            m.Client(id=c.integer("id", 0, _I64), name=c.text("name"))
+            for c in f.maps("clients", _MAX_CLIENTS)
+        ),
+        controller=f.optional_integer("controller", 0, _I64),
+        successor=f.optional_integer("successor", 0, _I64),
+    )
+
+
+def _subscribe(header: Header, payload: bytes, limits: Limits) -> Message:
+    f = _fields(header, payload, limits)
+    spaces = None
+    if not f.flag("all", True):
+        spaces = tuple(
+            m.Subscription(
+                space=s.integer("space", 0, 0xFFFF),
+                streams=None if s.flag("all", True) else s.integers("streams", limits.streams, 0, 0xFFFF),
+            )
+            for s in f.maps("spaces", limits.spaces)
+        )
+    return m.Subscribe(spaces=spaces, max_rate_hz=f.optional_number("rate", 0.001, 1e6))
+
+
+def _number(kind: Callable[..., Message], key: str) -> Decoder:
+    """A decoder of a message with one number."""
+
+    def read(header: Header, payload: bytes, limits: Limits) -> Message:
+        return kind(**{key: _fields(header, payload, limits).integer(key, 0, _I64)})
+
+    return read
+
+
+def _bare(message: Message) -> Decoder:
+    """A decoder of a message without fields."""
+    return lambda header, payload, limits: message
+
+
+def _state(header: Header, payload: bytes, limits: Limits) -> Message:
+    f = _fields(header, payload, limits)
+    return m.State(state=f.choice("state", ControlState), reason=f.text("reason", ""))
+
+
+def _missed(header: Header, payload: bytes, limits: Limits) -> Message:
+    f = _fields(header, payload, limits)
+    return m.Missed(events=f.integer("events", 0, _I64), total=f.integer("total", 0, _I64))
+
+
+def _goodbye(header: Header, payload: bytes, limits: Limits) -> Message:
+    return m.Goodbye(reason=_fields(header, payload, limits).text("reason", ""))
+
+
+def _name_successor(header: Header, payload: bytes, limits: Limits) -> Message:
+    return m.NameSuccessor(client=_fields(header, payload, limits).optional_integer("client", 0, _I64))
+
+
+_DECODERS: dict[int, Decoder] = {
+    FrameType.HELLO: _hello,
+    FrameType.WELCOME: _welcome,
+    FrameType.ERROR: _error,
+    FrameType.GOODBYE: _goodbye,
+    FrameType.PING: _number(m.Ping, "number"),
+    FrameType.PONG: _number(m.Pong, "number"),
+    FrameType.SPACE_DEFINED: _space_defined,
+    FrameType.SPACE_REMOVED: lambda header, payload, limits: m.SpaceRemoved(space=header.space),
+    FrameType.EPOCH_END: _number(m.EpochEnd, "epoch"),
+    FrameType.TILE_NAMES: _tile_names,
+    FrameType.TILES: decode_tiles,
+    FrameType.STREAM_KEY: decode_key,
+    FrameType.STREAM_DELTA: decode_delta,
+    FrameType.SUMMARY: _summary,
+    FrameType.SPACE_INFO: _space_info,
+    FrameType.EVENT: _event,
+    FrameType.COUNTERS: _counters,
+    FrameType.STATE: _state,
+    FrameType.FILTERS: lambda header, payload, limits: m.Filters(
+        filters=_read_filters(header, payload, limits)
+    ),
+    FrameType.CLIENTS: _clients,
+    FrameType.MISSED: _missed,
+    FrameType.SET_FILTERS: lambda header, payload, limits: m.SetFilters(
+        filters=_read_filters(header, payload, limits)
+    ),
+    FrameType.PAUSE: _bare(m.Pause()),
+    FrameType.RESUME: _bare(m.Resume()),
+    FrameType.STEP: _bare(m.Step()),
+    FrameType.SUBSCRIBE: _subscribe,
+    FrameType.TAKE_CONTROL: _bare(m.TakeControl()),
+    FrameType.HAND_OVER: _number(m.HandOver, "client"),
+    FrameType.NAME_SUCCESSOR: _name_successor,
+    FrameType.TILE_NAMES_REQUEST: _tile_names_request,
+}

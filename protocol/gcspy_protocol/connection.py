@@ -1,0 +1,366 @@
+"""One end of a connection, without a socket: bytes in, messages out (SPEC.md sections 2 to 4).
+
+    PREAMBLE ──their magic and versions──▶ GREETING ──HELLO / WELCOME──▶ OPEN ──GOODBYE, fatal ERROR, eof──▶ CLOSED
+        └────────────────────── anything else ──────────────▶ BROKEN ◀────────────┘
+
+The same class serves the trio server, the Qt window, the text client and the
+tests; the shells only move bytes. Data of an event are released together with
+the Event that ends it, after its CRC was checked: an incomplete or damaged
+event is never seen by anybody.
+
+Knows order and permission; does not know sockets, clocks or threads.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections import deque
+from collections.abc import Iterator
+from enum import Enum
+
+from gcspy_protocol.codec import crc_of_crcs, decode, encode
+from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError, VersionMismatch
+from gcspy_protocol.frame import HEADER, Header, inflate
+from gcspy_protocol.limits import CLIENT_LIMITS, SERVER_LIMITS, Limits
+from gcspy_protocol.messages import Error, Event, FrameType, Goodbye, Hello, Message, Unknown, Welcome
+from gcspy_protocol.model import Role
+
+__all__ = ["MAGIC", "VERSIONS", "Connection", "ConnectionState", "is_event_frame", "preamble"]
+
+MAGIC = b"GCspy\r\n\x1a"
+"""First eight bytes of either direction; CR, LF and Ctrl-Z show a transfer that mangled them."""
+
+VERSIONS = (1, 1)
+"""Lowest and highest protocol version that this code speaks."""
+
+_PREAMBLE = struct.Struct("<8sHH")
+
+_COMPACT_BYTES = 1 << 20
+
+_BOTH = frozenset({FrameType.GOODBYE, FrameType.PING, FrameType.PONG, FrameType.ERROR})
+
+_FROM_SERVER = _BOTH | {
+    FrameType.SPACE_DEFINED,
+    FrameType.SPACE_REMOVED,
+    FrameType.EPOCH_END,
+    FrameType.TILE_NAMES,
+    FrameType.TILES,
+    FrameType.STREAM_KEY,
+    FrameType.STREAM_DELTA,
+    FrameType.SUMMARY,
+    FrameType.SPACE_INFO,
+    FrameType.EVENT,
+    FrameType.COUNTERS,
+    FrameType.STATE,
+    FrameType.FILTERS,
+    FrameType.CLIENTS,
+    FrameType.MISSED,
+}
+
+_FROM_CLIENT = _BOTH | {
+    FrameType.SET_FILTERS,
+    FrameType.PAUSE,
+    FrameType.RESUME,
+    FrameType.STEP,
+    FrameType.SUBSCRIBE,
+    FrameType.TAKE_CONTROL,
+    FrameType.HAND_OVER,
+    FrameType.NAME_SUCCESSOR,
+    FrameType.TILE_NAMES_REQUEST,
+}
+
+
+class ConnectionState(Enum):
+    """Where a connection stands; see the diagram at the top of the module."""
+
+    PREAMBLE = "preamble"
+    GREETING = "greeting"
+    OPEN = "open"
+    CLOSED = "closed"
+    BROKEN = "broken"
+
+
+_ALLOWED: dict[tuple[Role, ConnectionState], frozenset[FrameType]] = {
+    (Role.SERVER, ConnectionState.GREETING): frozenset({FrameType.WELCOME, FrameType.ERROR}),
+    (Role.SERVER, ConnectionState.OPEN): frozenset(_FROM_SERVER),
+    (Role.CLIENT, ConnectionState.GREETING): frozenset({FrameType.HELLO, FrameType.GOODBYE}),
+    (Role.CLIENT, ConnectionState.OPEN): frozenset(_FROM_CLIENT),
+}
+"""What an end with this role may send in this state."""
+
+
+def preamble(versions: tuple[int, int] = VERSIONS) -> bytes:
+    """First 12 bytes of either direction: magic, lowest and highest version (u16 each)."""
+    return _PREAMBLE.pack(MAGIC, *versions)
+
+
+def is_event_frame(frame_type: int) -> bool:
+    """Whether frames of this type, known or not, belong to an event: 0x20 to 0x2E."""
+    return 0x20 <= frame_type < FrameType.EVENT
+
+
+class Connection:
+    """One end of a connection.
+
+    Args:
+        role: Which end this is.
+        limits: Beyond which the peer is not believed; by default what suits the role.
+        versions: Lowest and highest protocol version spoken here.
+    """
+
+    def __init__(
+        self, role: Role, *, limits: Limits | None = None, versions: tuple[int, int] = VERSIONS
+    ) -> None:
+        self._role = role
+        self._peer_role = Role.SERVER if role is Role.CLIENT else Role.CLIENT
+        self._limits = limits or (CLIENT_LIMITS if role is Role.CLIENT else SERVER_LIMITS)
+        self._versions = versions
+        self._their_versions: tuple[int, int] | None = None
+        self._our_state = ConnectionState.GREETING
+        self._their_state = ConnectionState.PREAMBLE
+        self._buffer = bytearray()
+        self._at = 0
+        self._offset = 0
+        self._ready: deque[Message] = deque()
+        self._held: list[Message] = []
+        self._held_crcs = bytearray()
+        self._held_bytes = 0
+        self._failure: RemoteProtocolError | None = None
+
+    @property
+    def our_state(self) -> ConnectionState:
+        """What we may still send."""
+        return self._our_state
+
+    @property
+    def their_state(self) -> ConnectionState:
+        """What we may still receive."""
+        return self._their_state
+
+    @property
+    def their_versions(self) -> tuple[int, int] | None:
+        """Lowest and highest version of the peer, once its preamble came."""
+        return self._their_versions
+
+    @property
+    def version(self) -> int | None:
+        """The version in use: the highest that both speak; None before the peer's preamble."""
+        return None if self._their_versions is None else min(self._versions[1], self._their_versions[1])
+
+    def preamble(self) -> bytes:
+        """What to send before anything else."""
+        return preamble(self._versions)
+
+    # ------------------------------------------------------------------ sending
+
+    def send(self, message: Message) -> bytes:
+        """The bytes of a message that may be sent now.
+
+        Raises:
+            LocalProtocolError: Our role may not send it, or not in this state.
+        """
+        frame_type = self._type_of(message)
+        self._check_may_send(frame_type)
+        data = encode(message).data
+        if isinstance(message, (Hello, Welcome)):
+            self._our_state = ConnectionState.OPEN
+        elif isinstance(message, Goodbye) or (isinstance(message, Error) and message.fatal):
+            self._our_state = ConnectionState.CLOSED
+        return data
+
+    def send_event(self, event: bytes) -> bytes:
+        """An event that `codec.encode_event` made; the same bytes go to every client that wants the same.
+
+        Raises:
+            LocalProtocolError: Not in this state.
+        """
+        self._check_may_send(FrameType.EVENT)
+        return event
+
+    @staticmethod
+    def _type_of(message: Message) -> FrameType:
+        name = "".join(
+            "_" + c if c.isupper() and i else c for i, c in enumerate(type(message).__name__)
+        ).upper()
+        if isinstance(message, (Event, Unknown)):
+            raise LocalProtocolError(f"{type(message).__name__} is not sent by itself")
+        return FrameType[name]
+
+    def _check_may_send(self, frame_type: FrameType) -> None:
+        allowed = _ALLOWED.get((self._role, self._our_state), frozenset())
+        if frame_type not in allowed:
+            raise LocalProtocolError(
+                f"a {self._role.value} in state {self._our_state.value} may not send {frame_type.name}"
+            )
+
+    # ---------------------------------------------------------------- receiving
+
+    def receive_data(self, data: bytes | bytearray | memoryview) -> None:
+        """Take bytes that the peer sent; any cutting gives the same messages."""
+        if self._their_state is not ConnectionState.CLOSED:
+            self._buffer += data
+
+    def receive_eof(self) -> None:
+        """The peer has closed its direction.
+
+        Raises:
+            RemoteProtocolError: In the middle of a frame or an event, or before the greeting.
+        """
+        left = len(self._buffer) - self._at
+        if self._failure is None and self._their_state in (
+            ConnectionState.OPEN,
+            ConnectionState.GREETING,
+            ConnectionState.PREAMBLE,
+        ):
+            if left:
+                self._fail(
+                    RemoteProtocolError(f"the peer closed in the middle of a frame: {left} bytes of it came")
+                )
+            elif self._held:
+                self._fail(
+                    RemoteProtocolError(
+                        f"the peer closed in the middle of an event: {len(self._held)} frames came"
+                    )
+                )
+            elif self._their_state is not ConnectionState.OPEN:
+                self._fail(RemoteProtocolError("the peer closed before it greeted"))
+            else:
+                self._their_state = ConnectionState.CLOSED
+        if self._failure is not None:
+            raise self._failure
+
+    def messages(self) -> Iterator[Message]:
+        """All messages that are there now.
+
+        Raises:
+            RemoteProtocolError: The peer broke the protocol, after the messages before that.
+        """
+        while (message := self.next_message()) is not None:
+            yield message
+
+    def next_message(self) -> Message | None:
+        """The next message, or None when more bytes are needed.
+
+        Raises:
+            RemoteProtocolError: The peer broke the protocol; every later call raises the same.
+            VersionMismatch: No version in common.
+        """
+        while not self._ready:
+            if self._failure is not None:
+                raise self._failure
+            if self._their_state is ConnectionState.CLOSED:
+                return None
+            if self._their_state is ConnectionState.PREAMBLE:
+                if not self._read_preamble():
+                    return None
+            elif not self._read_frame():
+                return None
+        return self._ready.popleft()
+
+    def _fail(self, error: RemoteProtocolError) -> RemoteProtocolError:
+        error.offset = self._offset
+        self._failure = error
+        self._their_state = ConnectionState.BROKEN
+        self._buffer.clear()
+        self._at = 0
+        return error
+
+    def _read_preamble(self) -> bool:
+        got = bytes(self._buffer[: len(MAGIC)])
+        if got != MAGIC[: len(got)]:
+            raise self._fail(RemoteProtocolError(f"not a GCspy peer: it began with {got!r}"))
+        if len(self._buffer) < _PREAMBLE.size:
+            return False
+        _, low, high = _PREAMBLE.unpack_from(self._buffer)
+        self._their_versions = (low, high)
+        if low > high or max(low, self._versions[0]) > min(high, self._versions[1]):
+            raise self._fail(VersionMismatch(theirs=(low, high), ours=self._versions))
+        self._consume(_PREAMBLE.size)
+        self._their_state = ConnectionState.GREETING
+        return True
+
+    def _consume(self, size: int) -> None:
+        self._at += size
+        self._offset += size
+        if self._at == len(self._buffer):
+            self._buffer.clear()
+            self._at = 0
+        elif self._at > _COMPACT_BYTES:
+            del self._buffer[: self._at]
+            self._at = 0
+
+    def _read_frame(self) -> bool:
+        """Read one frame, if it is there whole."""
+        available = len(self._buffer) - self._at
+        if available < HEADER.size:
+            return False
+        header = Header._make(HEADER.unpack_from(self._buffer, self._at))
+        if header.length > self._limits.payload_bytes:
+            raise self._fail(
+                RemoteProtocolError(
+                    f"frame type {header.type:#04x} claims {header.length} bytes, "
+                    f"over the limit of {self._limits.payload_bytes}"
+                )
+            )
+        self._check_may_receive(header.type)
+        size = HEADER.size + header.length
+        if available < size:
+            return False
+        with memoryview(self._buffer)[self._at : self._at + size] as view:
+            head, payload = bytes(view[: HEADER.size]), bytes(view[HEADER.size :])
+        try:
+            message = decode(header, inflate(header, payload, self._limits, self._offset), self._limits)
+            self._release(header, head, payload, message)
+        except RemoteProtocolError as error:
+            raise self._fail(error) from None
+        self._consume(size)
+        return True
+
+    def _check_may_receive(self, number: int) -> None:
+        try:
+            frame_type = FrameType(number)
+        except ValueError:
+            if self._their_state is ConnectionState.OPEN:
+                return  # of a later version: skipped
+            raise self._fail(RemoteProtocolError(f"frame type {number:#04x} before the greeting")) from None
+        if frame_type not in _ALLOWED[(self._peer_role, self._their_state)]:
+            raise self._fail(
+                RemoteProtocolError(
+                    f"a {self._peer_role.value} in state {self._their_state.value} may not send {frame_type.name}"
+                )
+            )
+
+    def _release(self, header: Header, head: bytes, payload: bytes, message: Message) -> None:
+        """Hold frames of an event back until it ends; let everything else through."""
+        if is_event_frame(header.type):
+            self._held_bytes += header.length
+            if self._held_bytes > self._limits.event_bytes:
+                raise RemoteProtocolError(f"an event of more than {self._limits.event_bytes} bytes")
+            self._held_crcs += zlib.crc32(payload, zlib.crc32(head)).to_bytes(4, "little")
+            if not isinstance(message, Unknown):
+                self._held.append(message)
+        elif header.type == FrameType.EVENT:
+            self._end_event(head, payload)
+            self._ready.extend(self._held)
+            self._ready.append(message)
+            self._held.clear()
+        elif self._held_crcs and not isinstance(message, Unknown):
+            raise RemoteProtocolError(f"{FrameType(header.type).name} in the middle of an event")
+        else:
+            self._follow(message)
+            self._ready.append(message)
+
+    def _end_event(self, head: bytes, payload: bytes) -> None:
+        promised = int.from_bytes(payload[:4], "little")
+        found = crc_of_crcs(bytes(self._held_crcs), head + payload[4:])
+        self._held_crcs.clear()
+        self._held_bytes = 0
+        if found != promised:
+            raise RemoteProtocolError(f"damaged event: CRC {found:#010x} instead of {promised:#010x}")
+
+    def _follow(self, message: Message) -> None:
+        if isinstance(message, (Hello, Welcome)):
+            self._their_state = ConnectionState.OPEN
+        elif isinstance(message, Goodbye) or (isinstance(message, Error) and message.fatal):
+            self._their_state = ConnectionState.CLOSED

@@ -1,0 +1,146 @@
+"""The one tree of errors that GCspy raises on purpose.
+
+    GCspyError
+    ├── ProtocolError
+    │   ├── LocalProtocolError      our side broke the protocol: a defect of ours
+    │   └── RemoteProtocolError     the peer broke it (.offset: where in its bytes)
+    │       └── VersionMismatch     no protocol version in common (.theirs, .ours)
+    ├── LinkError                   the connection could not be made, or ended
+    │   └── Refused                 the server answered and said no (.code, .remedy)
+    ├── TargetError                 the process that is to be watched
+    │   ├── TargetGone              it does not exist, or has ended
+    │   ├── NotPermitted            the system does not let us read it (.remedy)
+    │   └── Unsupported             we do not know this runtime (.found, .known)
+    └── CommandError                the command line was used wrongly (.exit_code)
+
+Each message has the numbers in it and says what to do next. Nothing here
+inherits from a built-in error: catching ``ValueError`` must not catch ours.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CommandError",
+    "GCspyError",
+    "LinkError",
+    "LocalProtocolError",
+    "NotPermitted",
+    "ProtocolError",
+    "Refused",
+    "RemoteProtocolError",
+    "TargetError",
+    "TargetGone",
+    "Unsupported",
+    "VersionMismatch",
+]
+
+
+class GCspyError(Exception):
+    """Base of every error that GCspy raises on purpose."""
+
+
+class ProtocolError(GCspyError):
+    """The wire protocol was broken by one of its two ends."""
+
+
+class LocalProtocolError(ProtocolError):
+    """We asked the protocol for something it does not allow: a defect on our side."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """The peer sent bytes that the protocol does not allow.
+
+    Args:
+        message: What was wrong, with the numbers.
+        offset: Position in the peer's byte stream of the frame that was wrong.
+    """
+
+    def __init__(self, message: str, *, offset: int = 0) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
+class VersionMismatch(RemoteProtocolError):
+    """The two ends have no protocol version in common.
+
+    Args:
+        theirs: Lowest and highest version that the peer speaks.
+        ours: Lowest and highest version that we speak.
+    """
+
+    def __init__(self, *, theirs: tuple[int, int], ours: tuple[int, int]) -> None:
+        side = "a newer GCspy here" if theirs[0] > ours[1] else "a newer GCspy at the other end"
+        super().__init__(
+            f"the peer speaks protocol versions {theirs[0]} to {theirs[1]}, this end {ours[0]} to {ours[1]}: "
+            f"install {side}, or the same release at both ends"
+        )
+        self.theirs = theirs
+        self.ours = ours
+
+
+class LinkError(GCspyError):
+    """A connection could not be made, or ended before it should have."""
+
+
+class Refused(LinkError):
+    """The server answered and refused us.
+
+    Args:
+        message: What the server said.
+        code: The wire's error code (``ErrorCode`` name in lower case).
+        remedy: What to do about it; may be empty.
+    """
+
+    def __init__(self, message: str, *, code: str, remedy: str = "") -> None:
+        super().__init__(f"{message}: {remedy}" if remedy else message)
+        self.code = code
+        self.remedy = remedy
+
+
+class TargetError(GCspyError):
+    """Something is wrong with the process that is to be watched."""
+
+
+class TargetGone(TargetError):
+    """The target does not exist, or ended while it was watched."""
+
+
+class NotPermitted(TargetError):
+    """The system does not let this user read the target.
+
+    Args:
+        message: What was refused.
+        remedy: The command or setting that would permit it.
+    """
+
+    def __init__(self, message: str, *, remedy: str) -> None:
+        super().__init__(f"{message}: {remedy}")
+        self.remedy = remedy
+
+
+class Unsupported(TargetError):
+    """The target is of a kind or version that no driver here knows.
+
+    Args:
+        message: What cannot be watched.
+        found: What the target is.
+        known: What could be watched instead.
+    """
+
+    def __init__(self, message: str, *, found: str, known: str) -> None:
+        super().__init__(f"{message}: found {found}; supported: {known}")
+        self.found = found
+        self.known = known
+
+
+class CommandError(GCspyError):
+    """A command cannot be carried out as it was given.
+
+    Args:
+        message: What is wrong and what to do.
+        exit_code: The process's exit code; the list is in ``gcspy --help``.
+    """
+
+    def __init__(self, message: str, *, exit_code: int = 2) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code

@@ -1,0 +1,308 @@
+"""The client interpreter: messages in, the state of the session out (paper section 5.1).
+
+It demultiplexes values into the streams of their spaces, follows resizes and
+schema changes, and says at each event what changed, so that a view redraws no
+more than that. The window, the text client and the recorder all sit on it.
+
+Knows the model; does not know sockets, files or pixels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcspy_protocol import messages as m
+from gcspy_protocol.errors import RemoteProtocolError
+from gcspy_protocol.messages import Event, Message, StreamDelta, StreamKey, Summary, Tiles, Welcome
+from gcspy_protocol.model import CONTROL_STREAM, ControlState, EventFilter, PauseActsOn, Space, Stream
+from gcspy_protocol.names import TileNameTable
+from gcspy_protocol.values import remapped, remapped_known
+
+__all__ = ["ClientInterpreter", "EventChange", "SpaceState", "StreamState"]
+
+_CONTROL = Stream(id=0, name="control", dtype="u1", maximum=255, default=1)
+
+
+class StreamState:
+    """The latest values of one stream.
+
+    Attributes:
+        schema: What the bootstrap said of it.
+        values: Shape (tiles,): do not change them. Before the first event all are unknown.
+        known: Shape (tiles,): where values are known; None when all are.
+        sequence: Snapshot in which they were gathered; 0 before the first.
+        time_nanos: When they were gathered.
+        event: Event at which they were gathered.
+        occurrence: Its occurrence number.
+        summary: The driver's summary, or None.
+    """
+
+    def __init__(self, schema: Stream, count: int) -> None:
+        self.schema = schema
+        self.values: NDArray[Any] = np.full(count, schema.default, dtype="<" + schema.dtype)
+        self.known: NDArray[np.bool_] | None = np.zeros(count, dtype=np.bool_) if count else None
+        self.sequence = 0
+        self.time_nanos = 0
+        self.event = 0
+        self.occurrence = 0
+        self.summary: Summary | None = None
+
+    def is_fresh(self, event: Event) -> bool:
+        """Whether the values were gathered at this event; older ones are stale and must look it."""
+        return self.sequence == event.sequence
+
+    def is_known(self, tile: int) -> bool:
+        """Whether the value of a tile is known."""
+        return self.known is None or bool(self.known[tile])
+
+    def _stamp(self, message: StreamKey | StreamDelta) -> None:
+        self.sequence = message.sequence
+        self.time_nanos = message.time_nanos
+        self.event = message.event
+        self.occurrence = message.occurrence
+
+    def _check(self, message: StreamKey | StreamDelta, count: int) -> None:
+        where = f"space {message.space} stream {message.stream}"
+        if count != len(self.values):
+            raise RemoteProtocolError(f"{where}: values of {count} tiles, the space has {len(self.values)}")
+        if message.values.dtype != self.values.dtype:
+            raise RemoteProtocolError(
+                f"{where}: values are {message.values.dtype}, the schema says {self.values.dtype}"
+            )
+
+    def replace(self, message: StreamKey) -> None:
+        """Take all values."""
+        self._check(message, len(message.values))
+        np.copyto(self.values, message.values)
+        self.known = None if message.known is None else message.known.copy()
+        self._stamp(message)
+
+    def update(self, message: StreamDelta) -> None:
+        """Take the values that changed.
+
+        Raises:
+            RemoteProtocolError: They apply to values that this client does not have.
+        """
+        self._check(message, message.count)
+        if message.base_sequence != self.sequence:
+            raise RemoteProtocolError(
+                f"space {message.space} stream {message.stream}: changes since snapshot {message.base_sequence}, "
+                f"here are those of {self.sequence}"
+            )
+        self.values[message.indices] = message.values
+        if message.known is not None and self.known is None:
+            self.known = np.ones(len(self.values), dtype=np.bool_)
+        if self.known is not None:
+            self.known[message.indices] = True if message.known is None else message.known
+            if bool(self.known.all()):
+                self.known = None
+        self._stamp(message)
+
+    def resize(self, tiles: Tiles) -> None:
+        """Follow a resize: kept tiles keep their values, of new ones nothing is known."""
+        if len(tiles.lengths):
+            ends = tiles.old_starts.astype(np.int64) + tiles.lengths
+            if int(ends.max()) > len(self.values):
+                raise RemoteProtocolError(
+                    f"space {tiles.space}: kept tiles up to {int(ends.max())} of {len(self.values)}"
+                )
+        runs = (tiles.old_starts, tiles.new_starts, tiles.lengths)
+        self.values = remapped(self.values, *runs, tiles.count, self.schema.default)
+        self.known = remapped_known(self.known, *runs, tiles.count)
+
+
+class SpaceState:
+    """A space with the latest values of its streams.
+
+    Attributes:
+        space: What the bootstrap said of it.
+        count: Tiles.
+        names: Names and stable keys of the tiles.
+        streams: By id, in the order of the schema.
+        control: The control stream.
+        info: Text about the space, as of the latest event.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.count = 0
+        self.names = TileNameTable(space.naming)
+        self.streams = {stream.id: StreamState(stream, 0) for stream in space.streams}
+        self.control = StreamState(_CONTROL, 0)
+        self.info = ""
+
+    def stream(self, stream_id: int) -> StreamState:
+        """A stream by id, the control stream included.
+
+        Raises:
+            RemoteProtocolError: The space has none such.
+        """
+        found = self.control if stream_id == CONTROL_STREAM else self.streams.get(stream_id)
+        if found is None:
+            raise RemoteProtocolError(f"space {self.space.id} has no stream {stream_id}")
+        return found
+
+    def resize(self, tiles: Tiles) -> None:
+        """Follow a Tiles message."""
+        if tiles.naming is not self.space.naming:
+            raise RemoteProtocolError(
+                f"space {self.space.id}: tiles named by {tiles.naming}, not {self.space.naming}"
+            )
+        for stream in (*self.streams.values(), self.control):
+            stream.resize(tiles)
+        self.names.resize(tiles)
+        self.count = tiles.count
+
+
+@dataclass(frozen=True, slots=True)
+class EventChange:
+    """What an event changed, so that a view redraws no more than that.
+
+    Attributes:
+        event: The event.
+        changed: Per (space, stream) the changed tiles, i64; None when all may have changed.
+        resized: The spaces whose tiles were resized, with how.
+    """
+
+    event: Event
+    changed: dict[tuple[int, int], NDArray[np.int64] | None] = field(default_factory=dict)
+    resized: dict[int, Tiles] = field(default_factory=dict)
+
+
+class ClientInterpreter:
+    """The state of a session, as one client knows it.
+
+    Attributes:
+        welcome: Who we are connected to; None before.
+        spaces: By id, in the order of their definition.
+        epoch: Number of the schema.
+        counters: Occurrences per kind of event; filtered ones count.
+        state: State of the control flow.
+        state_reason: Why.
+        filters: The event filters in force, by event id.
+        clients: Who is connected, with controller and successor.
+        missed_total: Events that this client missed.
+        last_event: The latest event, or None.
+    """
+
+    def __init__(self) -> None:
+        self.welcome: Welcome | None = None
+        self.spaces: dict[int, SpaceState] = {}
+        self.epoch = 0
+        self.counters: tuple[int, ...] = ()
+        self.state = ControlState.RUNNING
+        self.state_reason = ""
+        self.filters: dict[int, EventFilter] = {}
+        self.clients = m.Clients(clients=())
+        self.missed_total = 0
+        self.last_event: Event | None = None
+        self._change = EventChange(Event(sequence=0, time_nanos=0, event=0, occurrence=0, epoch=0))
+
+    @property
+    def pause_acts_on(self) -> PauseActsOn:
+        """The word for what a pause stops."""
+        return self.welcome.pause_acts_on if self.welcome else PauseActsOn.PROGRAM
+
+    def is_controller(self) -> bool:
+        """Whether this client controls the session."""
+        return self.welcome is not None and self.clients.controller == self.welcome.client_id
+
+    def event_name(self, event_id: int) -> str:
+        """Name of a kind of event; a number where it has none."""
+        if self.welcome is not None and event_id < len(self.welcome.events):
+            return self.welcome.events[event_id].name
+        return f"event {event_id}"
+
+    def apply(self, message: Message) -> EventChange | None:
+        """Follow one message.
+
+        Returns:
+            What changed, when the message ends an event.
+
+        Raises:
+            RemoteProtocolError: It contradicts what was said before.
+        """
+        match message:
+            case StreamKey():
+                self._space(message.space).stream(message.stream).replace(message)
+                self._change.changed[message.space, message.stream] = None
+            case StreamDelta():
+                self._space(message.space).stream(message.stream).update(message)
+                self._note_changed(message)
+            case Summary():
+                self._summarise(message)
+            case Tiles():
+                self._space(message.space).resize(message)
+                self._change.resized[message.space] = message
+            case m.SpaceInfo():
+                self._space(message.space).info = message.text
+            case Event():
+                return self._end(message)
+            case _:
+                self._follow(message)
+        return None
+
+    def _space(self, space_id: int) -> SpaceState:
+        space = self.spaces.get(space_id)
+        if space is None:
+            raise RemoteProtocolError(f"there is no space {space_id}")
+        return space
+
+    def _note_changed(self, message: StreamDelta) -> None:
+        key = message.space, message.stream
+        if key in self._change.changed:
+            self._change.changed[key] = None
+        else:
+            self._change.changed[key] = message.indices
+
+    def _summarise(self, message: Summary) -> None:
+        stream = self._space(message.space).stream(message.stream)
+        if len(message.values) != stream.schema.summary_length:
+            raise RemoteProtocolError(
+                f"space {message.space} stream {message.stream}: a summary of {len(message.values)} numbers, "
+                f"the schema needs {stream.schema.summary_length}"
+            )
+        stream.summary = message
+
+    def _end(self, event: Event) -> EventChange:
+        if self.welcome is None or event.event >= len(self.welcome.events):
+            raise RemoteProtocolError(f"there is no kind of event {event.event}")
+        if event.epoch != self.epoch:
+            raise RemoteProtocolError(f"an event of schema epoch {event.epoch}, here is {self.epoch}")
+        change = EventChange(event, self._change.changed, self._change.resized)
+        self._change = EventChange(event)
+        self.last_event = event
+        return change
+
+    def _follow(self, message: Message) -> None:
+        """Messages that are not part of an event."""
+        match message:
+            case Welcome():
+                self.welcome = message
+            case m.SpaceDefined():
+                if message.space.id in self.spaces:
+                    raise RemoteProtocolError(f"space {message.space.id} is defined twice")
+                self.spaces[message.space.id] = SpaceState(message.space)
+            case m.SpaceRemoved():
+                self._space(message.space)
+                del self.spaces[message.space]
+            case m.EpochEnd():
+                self.epoch = message.epoch
+            case m.TileNames():
+                self._space(message.space).names.add_page(message)
+            case m.Counters():
+                self.counters = message.counts
+            case m.State():
+                self.state, self.state_reason = message.state, message.reason
+            case m.Filters():
+                self.filters = {f.event: f for f in message.filters}
+            case m.Clients():
+                self.clients = message
+            case m.Missed():
+                self.missed_total = message.total
+            case _:
+                return

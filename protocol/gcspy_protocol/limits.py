@@ -1,0 +1,47 @@
+"""The sizes beyond which a peer is not believed.
+
+Every length that comes from the wire is compared with one of these before
+memory is taken for it. They are arguments of `Connection`, not constants of
+nature: the defaults are some ten times what the largest known user needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["CLIENT_LIMITS", "SERVER_LIMITS", "Limits"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """What one end accepts from the other.
+
+    Attributes:
+        payload_bytes: Largest payload of a frame, as sent.
+        raw_bytes: Largest payload after decompression.
+        event_bytes: Most bytes of frames held back while an event is incomplete.
+        tiles: Most tiles of one space.
+        spaces: Most spaces at one time.
+        streams: Most streams of one space (ids are below 0xFFFF, the control stream).
+        events: Most kinds of event.
+        text_chars: Longest single text.
+        names_page: Most tile names in one page.
+    """
+
+    payload_bytes: int = 256 << 20
+    raw_bytes: int = 256 << 20
+    event_bytes: int = 1 << 30
+    tiles: int = 1 << 25
+    spaces: int = 1024
+    streams: int = 512
+    events: int = 1024
+    text_chars: int = 1 << 16
+    names_page: int = 4096
+
+
+CLIENT_LIMITS = Limits()
+"""What a client accepts from a server: whole heaps."""
+
+SERVER_LIMITS = Limits(payload_bytes=64 << 10, raw_bytes=64 << 10, event_bytes=64 << 10)
+"""What a server accepts from a client: commands only, so a frame that claims
+more than 64 KiB is an attack or a defect and is refused unread."""

@@ -1,0 +1,524 @@
+"""The messages: what frames mean. SPEC.md section 4 is the table of them.
+
+Each class is one frame type. They are values: frozen, compared by content,
+and made of plain types, so that a test or a recorder can hold them. Arrays in
+messages that were received are read-only views of the received bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcspy_protocol.model import ControlState, EventFilter, EventKind, Mode, Naming, PauseActsOn, Space
+
+__all__ = [
+    "Client",
+    "Clients",
+    "Counters",
+    "EpochEnd",
+    "Error",
+    "ErrorCode",
+    "Event",
+    "Filters",
+    "FrameType",
+    "Goodbye",
+    "HandOver",
+    "Hello",
+    "Message",
+    "Missed",
+    "NameSuccessor",
+    "Pause",
+    "Ping",
+    "Pong",
+    "Resume",
+    "SetFilters",
+    "SpaceDefined",
+    "SpaceInfo",
+    "SpaceRemoved",
+    "State",
+    "Step",
+    "StreamDelta",
+    "StreamKey",
+    "Subscribe",
+    "Subscription",
+    "Summary",
+    "TakeControl",
+    "TileNames",
+    "TileNamesRequest",
+    "Tiles",
+    "Unknown",
+    "Welcome",
+]
+
+
+class FrameType(IntEnum):
+    """Numbers of the frame types. 0x50 to 0x5F and 0x60 to 0x6F are taken, see SPEC.md section 9."""
+
+    HELLO = 0x01
+    WELCOME = 0x02
+    ERROR = 0x03
+    GOODBYE = 0x04
+    PING = 0x05
+    PONG = 0x06
+    SPACE_DEFINED = 0x10
+    SPACE_REMOVED = 0x11
+    EPOCH_END = 0x12
+    TILE_NAMES = 0x13
+    TILES = 0x20
+    STREAM_KEY = 0x21
+    STREAM_DELTA = 0x22
+    SUMMARY = 0x23
+    SPACE_INFO = 0x24
+    EVENT = 0x2F
+    COUNTERS = 0x30
+    STATE = 0x31
+    FILTERS = 0x32
+    CLIENTS = 0x33
+    MISSED = 0x34
+    SET_FILTERS = 0x40
+    PAUSE = 0x41
+    RESUME = 0x42
+    STEP = 0x43
+    SUBSCRIBE = 0x44
+    TAKE_CONTROL = 0x45
+    HAND_OVER = 0x46
+    NAME_SUCCESSOR = 0x47
+    TILE_NAMES_REQUEST = 0x48
+
+
+class ErrorCode(IntEnum):
+    """Why something was refused or ended."""
+
+    PROTOCOL = 1
+    """The peer broke the protocol; the connection ends."""
+    TOKEN = 2
+    """The token is missing or wrong; the connection ends."""
+    NOT_CONTROLLER = 3
+    """Only the controller may do this; nothing was done."""
+    BAD_REQUEST = 4
+    """The request names something that does not exist; nothing was done."""
+    BUSY = 5
+    """Too many clients; the connection ends."""
+    TOO_SLOW = 6
+    """The client did not read even its state messages; the connection ends."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hello:
+    """Client to server, first: who I am and what I would like to be.
+
+    Attributes:
+        client: Name of the program, as shown to the others.
+        wants_control: Ask to be the controller, granted when nobody is.
+        token: The secret that TCP needs; never logged.
+        pause_at_connect: As controller, pause after the first transmission.
+        codecs: Compressions understood; ``zstd`` is the one there is.
+    """
+
+    client: str
+    wants_control: bool = False
+    token: str = ""
+    pause_at_connect: bool = False
+    codecs: tuple[str, ...] = ("zstd",)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Welcome:
+    """Server to client, the answer: who I am; the bootstrap follows.
+
+    Attributes:
+        server: Name of what is visualised: ``CPython 3.12.1, pid 4711``.
+        session: Random id of the session: the same after a reconnect to the same one.
+        client_id: The number of this client in `Clients`.
+        controller: Whether this client is the controller.
+        mode: Rung of the ladder.
+        pause_acts_on: What a pause stops.
+        events: The kinds of event.
+        general_info: Text about the whole target.
+        target: Free facts: ``pid``, ``runtime``, ``version``, ``executable`` ….
+        clock: Name of the monotonic clock of all times: ``CLOCK_MONOTONIC``.
+        clock_resolution_nanos: Its resolution.
+        wall_offset_nanos: Add to a time to get nanoseconds since 1970.
+    """
+
+    server: str
+    session: str
+    client_id: int
+    controller: bool
+    mode: Mode
+    pause_acts_on: PauseActsOn
+    events: tuple[EventKind, ...]
+    general_info: str = ""
+    target: dict[str, str] = field(default_factory=dict)
+    clock: str = "CLOCK_MONOTONIC"
+    clock_resolution_nanos: int = 1
+    wall_offset_nanos: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Error:
+    """Something was refused; `fatal` says whether the connection ends."""
+
+    code: ErrorCode
+    message: str
+    remedy: str = ""
+    fatal: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Goodbye:
+    """The sender ends the connection on purpose; nothing follows."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ping:
+    """Are you there? Answered by `Pong` with the same number."""
+
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pong:
+    """I am there."""
+
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpaceDefined:
+    """A space with its streams is part of the session from here on."""
+
+    space: Space
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpaceRemoved:
+    """A space is no longer part of the session; its id is not used again."""
+
+    space: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EpochEnd:
+    """The schema is complete and is the one with this number, from 1."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Tiles:
+    """How many tiles a space has from this event on, and what became of the old ones.
+
+    Tile `new_starts[r] + k` is the old tile `old_starts[r] + k`, for k below
+    `lengths[r]`; runs are in order of `new_starts` and do not overlap. Every other
+    tile is new. Only new tiles are named, in order, so that growing costs nothing
+    for what was there. A keyframe has no runs: every tile is new.
+
+    Attributes:
+        space: The space's id.
+        count: Number of tiles from now on.
+        old_starts: Shape (runs,), u32.
+        new_starts: Shape (runs,), u32.
+        lengths: Shape (runs,), u32.
+        base: For uniform names, address of tile 0.
+        tile_bytes: For uniform names, size of a tile.
+        bases: For extents, shape (new tiles,), u64 addresses; they are the tiles' stable keys.
+        sizes: For extents, shape (new tiles,), u64 bytes.
+    """
+
+    space: int
+    count: int
+    old_starts: NDArray[np.uint32]
+    new_starts: NDArray[np.uint32]
+    lengths: NDArray[np.uint32]
+    naming: Naming
+    base: int = 0
+    tile_bytes: int = 0
+    bases: NDArray[np.uint64] | None = None
+    sizes: NDArray[np.uint64] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class StreamKey:
+    """All values of a stream.
+
+    Attributes:
+        space: Space id.
+        stream: Stream id, or CONTROL_STREAM.
+        sequence: Snapshot in which they were gathered.
+        time_nanos: When, on the target's host's monotonic clock.
+        event: The event's id.
+        occurrence: The event's occurrence number.
+        values: Shape (tiles,), in the stream's dtype.
+        known: Shape (tiles,), bool: False where the value is unknown; None when all are known.
+    """
+
+    space: int
+    stream: int
+    sequence: int
+    time_nanos: int
+    event: int
+    occurrence: int
+    values: NDArray[Any]
+    known: NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class StreamDelta:
+    """The values of a stream that changed since an earlier snapshot.
+
+    Attributes:
+        base_sequence: Sequence of the stream's previous values, to which this applies.
+        count: Number of tiles of the space, for checking.
+        indices: Shape (changed,), i64, strictly increasing tile numbers.
+        values: Shape (changed,), their values.
+        known: Shape (changed,), bool, or None when all of them are known.
+    """
+
+    space: int
+    stream: int
+    sequence: int
+    time_nanos: int
+    event: int
+    occurrence: int
+    base_sequence: int
+    count: int
+    indices: NDArray[np.int64]
+    values: NDArray[Any]
+    known: NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Summary:
+    """Summary of a stream, made by the driver (paper section 3.4).
+
+    Attributes:
+        values: One number, two (sum, total) or one a name; 64-bit signed.
+        covered: How many tiles it covers; 0 when it is unknown.
+    """
+
+    space: int
+    stream: int
+    sequence: int
+    time_nanos: int
+    values: tuple[int, ...]
+    covered: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpaceInfo:
+    """Text about a space, as of this event."""
+
+    space: int
+    sequence: int
+    time_nanos: int
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Event:
+    """End of an event: all its data are there, so the client may draw.
+
+    Attributes:
+        sequence: Number of the snapshot: transmitted events, from 1.
+        time_nanos: When the event happened, monotonic on the target's host.
+        event: Kind.
+        occurrence: How often the kind has happened, filtered ones too, from 1.
+        epoch: Schema epoch of its data.
+        gather_nanos: Time spent gathering for it.
+        held_nanos: Time the target was held (delay, pause) since the event transmitted before.
+        keyframe: Its frames are whole: no earlier frame is needed.
+        cached: It was sent before and is repeated for a client that came late or missed it.
+        cause: Cause, where the runtime tells it.
+        program_clock: Name and value of a clock of the program, such as allocated bytes.
+    """
+
+    sequence: int
+    time_nanos: int
+    event: int
+    occurrence: int
+    epoch: int
+    gather_nanos: int = 0
+    held_nanos: int = 0
+    keyframe: bool = False
+    cached: bool = False
+    cause: str = ""
+    program_clock: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Counters:
+    """How often each kind of event has happened, by id; filtered ones count."""
+
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class State:
+    """State of the control flow; `reason` says why (``event filter``, ``trigger``, ``target exited``)."""
+
+    state: ControlState
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Filters:
+    """The event filters in force, one a kind of event."""
+
+    filters: tuple[EventFilter, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Client:
+    """One connected client, as the others see it."""
+
+    id: int
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Clients:
+    """Who is connected, who controls, who inherits control."""
+
+    clients: tuple[Client, ...]
+    controller: int | None = None
+    successor: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Missed:
+    """This client was too slow, or did not want, and missed so many events since its last one."""
+
+    events: int
+    total: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TileNamesRequest:
+    """Which are the names of these tiles? For spaces named by strings."""
+
+    space: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TileNames:
+    """A page of tile names, as of a snapshot."""
+
+    space: int
+    sequence: int
+    first: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SetFilters:
+    """Controller: replace these event filters."""
+
+    filters: tuple[EventFilter, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pause:
+    """Controller: pause after the next transmission."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Resume:
+    """Controller: go on."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """Controller, paused: go on until after the next transmission."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Subscription:
+    """One wanted space; `streams` None wants them all."""
+
+    space: int
+    streams: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Subscribe:
+    """What this client wants; replaces what it wanted before.
+
+    Attributes:
+        spaces: The wanted spaces; None wants all, now and later.
+        max_rate_hz: At most so many events a second; None wants every event.
+    """
+
+    spaces: tuple[Subscription, ...] | None = None
+    max_rate_hz: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TakeControl:
+    """Make me the controller, if nobody is."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HandOver:
+    """Controller: that client is the controller from now on."""
+
+    client: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NameSuccessor:
+    """Controller: that client inherits control when I am lost; None: nobody does."""
+
+    client: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unknown:
+    """A frame of a type that this version does not know; skipped by whoever gets it."""
+
+    type: int
+    payload_bytes: int
+
+
+Message = (
+    Hello
+    | Welcome
+    | Error
+    | Goodbye
+    | Ping
+    | Pong
+    | SpaceDefined
+    | SpaceRemoved
+    | EpochEnd
+    | Tiles
+    | StreamKey
+    | StreamDelta
+    | Summary
+    | SpaceInfo
+    | Event
+    | Counters
+    | State
+    | Filters
+    | Clients
+    | Missed
+    | TileNamesRequest
+    | TileNames
+    | SetFilters
+    | Pause
+    | Resume
+    | Step
+    | Subscribe
+    | TakeControl
+    | HandOver
+    | NameSuccessor
+    | Unknown
+)

@@ -1,0 +1,99 @@
+"""Names and stable keys of a space's tiles, as a client holds them.
+
+History, selection and comparison follow keys: a freed arena in the middle then
+moves nobody. The key of a tile with an address is that address; the key of a
+tile named by text is its number.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcspy_protocol.messages import TileNames, Tiles
+from gcspy_protocol.model import Naming
+from gcspy_protocol.values import remapped
+
+__all__ = ["TileNameTable"]
+
+_NO_ADDRESSES: NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
+
+
+class TileNameTable:
+    """What the tiles of one space are called.
+
+    Args:
+        naming: What their names are made of.
+    """
+
+    def __init__(self, naming: Naming) -> None:
+        self._naming = naming
+        self._count = 0
+        self._base = 0
+        self._tile_bytes = 0
+        self._bases = _NO_ADDRESSES
+        self._sizes = _NO_ADDRESSES
+        self._texts: dict[int, str] = {}
+        self._by_key: tuple[NDArray[np.intp], NDArray[np.uint64]] | None = None
+
+    def resize(self, tiles: Tiles) -> None:
+        """Follow a resize: kept tiles keep their names."""
+        self._by_key = None
+        self._count = tiles.count
+        self._base, self._tile_bytes = tiles.base, tiles.tile_bytes
+        self._texts.clear()  # fetched again when asked for: pages are of a snapshot
+        if self._naming is not Naming.EXTENTS or tiles.bases is None or tiles.sizes is None:
+            return
+        runs = (tiles.old_starts, tiles.new_starts, tiles.lengths)
+        new = remapped(np.zeros(len(self._bases), dtype=np.bool_), *runs, tiles.count, True)
+        self._bases = remapped(self._bases, *runs, tiles.count, 0)
+        self._sizes = remapped(self._sizes, *runs, tiles.count, 0)
+        self._bases[new] = tiles.bases
+        self._sizes[new] = tiles.sizes
+
+    def add_page(self, page: TileNames) -> None:
+        """Take a page of texts."""
+        if self._naming is Naming.STRINGS:
+            self._texts.update(
+                {page.first + i: name for i, name in enumerate(page.names) if page.first + i < self._count}
+            )
+
+    def missing(self, tile: int) -> bool:
+        """Whether the text of this tile has to be fetched first."""
+        return self._naming is Naming.STRINGS and tile not in self._texts
+
+    def name(self, tile: int) -> str:
+        """Name of a tile: its address range, its text, or its number while the text is not here."""
+        extent = self.extent(tile)
+        if extent is not None:
+            return f"[{extent[0]:#x}, {extent[0] + extent[1]:#x})"
+        return self._texts.get(tile, str(tile))
+
+    def extent(self, tile: int) -> tuple[int, int] | None:
+        """Address and size in bytes of a tile, or None where tiles have none."""
+        if self._naming is Naming.UNIFORM and self._tile_bytes:
+            return self._base + tile * self._tile_bytes, self._tile_bytes
+        if self._naming is Naming.EXTENTS:
+            return int(self._bases[tile]), int(self._sizes[tile])
+        return None
+
+    def key(self, tile: int) -> int:
+        """Stable key of a tile."""
+        extent = self.extent(tile)
+        return tile if extent is None else extent[0]
+
+    def index_of(self, key: int) -> int | None:
+        """The tile with this key now, or None when there is none."""
+        if self._naming is Naming.EXTENTS:
+            if self._by_key is None:
+                order = np.argsort(self._bases, kind="stable")
+                self._by_key = order, self._bases[order]
+            order, keys = self._by_key
+            place = int(np.searchsorted(keys, np.uint64(key)))
+            return int(order[place]) if place < len(keys) and int(keys[place]) == key else None
+        tile = key
+        if self._naming is Naming.UNIFORM and self._tile_bytes:
+            tile, rest = divmod(key - self._base, self._tile_bytes)
+            if rest:
+                return None
+        return tile if 0 <= tile < self._count else None

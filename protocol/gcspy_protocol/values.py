@@ -1,0 +1,465 @@
+"""Stream values on the wire: KEY (all of them) and DELTA (those that changed).
+
+A DELTA lists the distances between changed tiles in 16 bits and then the new
+values; under zstd-1 that was the smallest and among the fastest of eleven
+encodings in all nine measured cases (SPEC.md section 6, with the numbers).
+
+Knows arrays and bytes; does not know the schema: the dtype travels along.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
+from gcspy_protocol.frame import Frame, Header, pack_frame
+from gcspy_protocol.limits import Limits
+from gcspy_protocol.messages import FrameType, StreamDelta, StreamKey
+from gcspy_protocol.model import DTYPES
+
+__all__ = [
+    "KEY_FRACTION",
+    "Stamp",
+    "StreamEncoder",
+    "decode_delta",
+    "decode_key",
+    "pack_delta",
+    "pack_key",
+    "remapped",
+    "remapped_known",
+]
+
+_KEY = struct.Struct("<HBBIQ")
+"""KEY payload, before the arrays.
+
+    offset size  field
+    0      2     event id
+    2      1     dtype number
+    3      1     flags: 1 a validity bitmap follows
+    4      4     count: tiles
+    8      8     occurrence of the event
+    16           bitmap: ceil(count / 8) bytes, tile 0 in bit 0; 1 is known
+                 values: count x itemsize
+"""
+
+_DELTA = struct.Struct("<HBBIQQII")
+"""DELTA payload, before the arrays.
+
+    offset size  field
+    0      2     event id
+    2      1     dtype number
+    3      1     flags: 1 a validity bitmap follows
+    4      4     count: tiles of the space
+    8      8     occurrence of the event
+    16     8     base sequence: of the values to which this applies
+    24     4     changed: tiles listed
+    28     4     gaps: 16-bit gaps listed, escapes included
+    32           gaps: gaps x 2; a gap g < 0xFFFF moves on by g + 1 tiles (from -1) and lists
+                 the tile; 0xFFFF moves on by 65,535 and lists none
+                 bitmap: ceil(changed / 8) bytes, if flagged
+                 values: changed x itemsize
+"""
+
+_HAS_BITMAP = 1
+_ESCAPE = 0xFFFF
+_DTYPE_NAMES = {number: name for name, number in DTYPES.items()}
+
+KEY_FRACTION = 0.3
+"""When more of the tiles than this changed, a KEY is as small and faster (extrapolated in
+research/ui-formats section 3; `benchmarks/encoding.py` measures it)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stamp:
+    """When and at which event values were gathered."""
+
+    sequence: int
+    time_nanos: int
+    event: int
+    occurrence: int
+
+
+def _wire(values: NDArray[Any]) -> tuple[int, NDArray[Any]]:
+    """Dtype number and the values as contiguous little-endian."""
+    name = values.dtype.str[1:]
+    if name not in DTYPES:
+        raise LocalProtocolError(
+            f"values of type {values.dtype} cannot travel; use one of {', '.join(DTYPES)}"
+        )
+    return DTYPES[name], np.ascontiguousarray(values, dtype="<" + name)
+
+
+def _bitmap(known: NDArray[np.bool_] | None) -> bytes:
+    return b"" if known is None else np.packbits(known, bitorder="little").tobytes()
+
+
+def pack_key(
+    space: int,
+    stream: int,
+    stamp: Stamp,
+    values: NDArray[Any],
+    known: NDArray[np.bool_] | None = None,
+    *,
+    compress: bool = True,
+) -> Frame:
+    """A frame with all values of a stream.
+
+    Args:
+        values: Shape (tiles,), an integer dtype of `DTYPES`.
+        known: Shape (tiles,), or None when all are known.
+        compress: Whether zstd may be used.
+    """
+    number, wire = _wire(values)
+    head = _KEY.pack(stamp.event, number, 0 if known is None else _HAS_BITMAP, len(wire), stamp.occurrence)
+    payload = b"".join((head, _bitmap(known), wire.data if len(wire) else b""))
+    return pack_frame(
+        FrameType.STREAM_KEY,
+        payload,
+        space=space,
+        stream=stream,
+        sequence=stamp.sequence,
+        time_nanos=stamp.time_nanos,
+        compress=compress,
+    )
+
+
+def pack_delta(
+    space: int,
+    stream: int,
+    stamp: Stamp,
+    *,
+    base_sequence: int,
+    count: int,
+    indices: NDArray[np.int64],
+    values: NDArray[Any],
+    known: NDArray[np.bool_] | None = None,
+    compress: bool = True,
+) -> Frame:
+    """A frame with the changed values of a stream.
+
+    Args:
+        base_sequence: Sequence of the values to which it applies.
+        count: Tiles of the space.
+        indices: Shape (changed,), strictly increasing.
+        values: Shape (changed,).
+        known: Shape (changed,), or None when all of them are known.
+        compress: Whether zstd may be used.
+    """
+    number, wire = _wire(values)
+    gaps = _gaps(indices)
+    head = _DELTA.pack(
+        stamp.event,
+        number,
+        0 if known is None else _HAS_BITMAP,
+        count,
+        stamp.occurrence,
+        base_sequence,
+        len(wire),
+        len(gaps),
+    )
+    payload = b"".join((head, gaps.tobytes(), _bitmap(known), wire.tobytes()))
+    return pack_frame(
+        FrameType.STREAM_DELTA,
+        payload,
+        space=space,
+        stream=stream,
+        sequence=stamp.sequence,
+        time_nanos=stamp.time_nanos,
+        compress=compress,
+    )
+
+
+def _gaps(indices: NDArray[np.int64]) -> NDArray[np.uint16]:
+    """Distances between strictly increasing tile numbers, less one, with escapes for long ones."""
+    if not len(indices):
+        return np.empty(0, dtype="<u2")
+    gaps = np.diff(indices, prepend=-1) - 1
+    if int(gaps.max()) < _ESCAPE:
+        return gaps.astype("<u2")
+    escapes = gaps // _ESCAPE
+    places = np.arange(len(gaps)) + np.cumsum(escapes)
+    out = np.full(len(gaps) + int(escapes.sum()), _ESCAPE, dtype="<u2")
+    out[places] = gaps % _ESCAPE
+    return out
+
+
+def _indices(gaps: NDArray[np.uint16]) -> NDArray[np.int64]:
+    """Inverse of `_gaps`."""
+    steps = gaps.astype(np.int64)
+    listed = gaps != _ESCAPE
+    steps += listed
+    places: NDArray[np.int64] = np.cumsum(steps, dtype=np.int64)
+    places -= 1
+    indices: NDArray[np.int64] = places[listed]
+    return indices
+
+
+class _Reader:
+    """Cuts arrays off a payload, each length checked against what is there."""
+
+    def __init__(self, payload: bytes, start: int, what: str) -> None:
+        self._payload, self._at, self._what = payload, start, what
+
+    def array(self, dtype: str, count: int) -> NDArray[Any]:
+        size = np.dtype(dtype).itemsize * count
+        if len(self._payload) - self._at < size:
+            raise RemoteProtocolError(
+                f"{self._what}: {count} values of {dtype} need {size} bytes, {len(self._payload) - self._at} are left"
+            )
+        array = np.frombuffer(self._payload, dtype=dtype, count=count, offset=self._at)
+        self._at += size
+        return array
+
+    def bitmap(self, count: int) -> NDArray[np.bool_]:
+        packed = self.array("u1", (count + 7) // 8)
+        return np.unpackbits(packed, count=count, bitorder="little").view(np.bool_)
+
+
+def _head(layout: struct.Struct, payload: bytes, what: str) -> tuple[int, ...]:
+    if len(payload) < layout.size:
+        raise RemoteProtocolError(f"{what}: {len(payload)} bytes, at least {layout.size} needed")
+    return layout.unpack_from(payload)
+
+
+def _dtype_name(number: int, what: str) -> str:
+    name = _DTYPE_NAMES.get(number)
+    if name is None:
+        raise RemoteProtocolError(f"{what}: dtype number {number} is none of 1 to {len(DTYPES)}")
+    return "<" + name
+
+
+def _check_count(count: int, limits: Limits, what: str) -> None:
+    if count > limits.tiles:
+        raise RemoteProtocolError(f"{what}: {count} tiles, over the limit of {limits.tiles}")
+
+
+def decode_key(header: Header, payload: bytes, limits: Limits) -> StreamKey:
+    """Read a KEY payload; the arrays are views of it.
+
+    Raises:
+        RemoteProtocolError: It is too short, or names an impossible type or count.
+    """
+    what = f"key of space {header.space} stream {header.stream}"
+    event, number, flags, count, occurrence = _head(_KEY, payload, what)
+    _check_count(count, limits, what)
+    reader = _Reader(payload, _KEY.size, what)
+    known = reader.bitmap(count) if flags & _HAS_BITMAP else None
+    values = reader.array(_dtype_name(number, what), count)
+    return StreamKey(
+        space=header.space,
+        stream=header.stream,
+        sequence=header.sequence,
+        time_nanos=header.time_nanos,
+        event=event,
+        occurrence=occurrence,
+        values=values,
+        known=known,
+    )
+
+
+def decode_delta(header: Header, payload: bytes, limits: Limits) -> StreamDelta:
+    """Read a DELTA payload; `values` is a view of it.
+
+    Raises:
+        RemoteProtocolError: It is too short, or its gaps and counts contradict each other.
+    """
+    what = f"delta of space {header.space} stream {header.stream}"
+    event, number, flags, count, occurrence, base_sequence, changed, gap_count = _head(_DELTA, payload, what)
+    _check_count(count, limits, what)
+    if changed > count or gap_count > changed + count // _ESCAPE:
+        raise RemoteProtocolError(f"{what}: {changed} changes in {gap_count} gaps do not fit {count} tiles")
+    reader = _Reader(payload, _DELTA.size, what)
+    gaps = reader.array("<u2", gap_count)
+    indices = _indices(gaps)
+    if len(indices) != changed:
+        raise RemoteProtocolError(f"{what}: {len(indices)} tiles listed, {changed} promised")
+    if changed and int(indices[-1]) >= count:
+        raise RemoteProtocolError(f"{what}: tile {int(indices[-1])} changed, there are {count}")
+    known = reader.bitmap(changed) if flags & _HAS_BITMAP else None
+    values = reader.array(_dtype_name(number, what), changed)
+    return StreamDelta(
+        space=header.space,
+        stream=header.stream,
+        sequence=header.sequence,
+        time_nanos=header.time_nanos,
+        event=event,
+        occurrence=occurrence,
+        base_sequence=base_sequence,
+        count=count,
+        indices=indices,
+        values=values,
+        known=known,
+    )
+
+
+class StreamEncoder:
+    """The sending side's memory of one stream: what every up-to-date client now has.
+
+    Args:
+        space: Space id.
+        stream: Stream id, or CONTROL_STREAM.
+        dtype: The stream's dtype.
+        default: Value of a tile of which nothing was sent yet.
+        count: Tiles.
+    """
+
+    def __init__(self, space: int, stream: int, *, dtype: str, default: int, count: int) -> None:
+        self._space, self._stream = space, stream
+        self._default = default
+        self._values: NDArray[Any] = np.full(count, default, dtype="<" + dtype)
+        self._known: NDArray[np.bool_] | None = None
+        self._stamp: Stamp | None = None
+
+    @property
+    def stamp(self) -> Stamp | None:
+        """Of the values sent last; None before the first."""
+        return self._stamp
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """Shape (tiles,): what was sent last. The encoder's own array: do not change it."""
+        return self._values
+
+    @property
+    def known(self) -> NDArray[np.bool_] | None:
+        """Shape (tiles,): which values are known; None when all are."""
+        return self._known
+
+    def encode(
+        self, values: NDArray[Any], known: NDArray[np.bool_] | None, stamp: Stamp, *, compress: bool = True
+    ) -> Frame:
+        """The frame that brings an up-to-date client to these values.
+
+        Args:
+            values: Shape (tiles,), in the stream's dtype; copied only where they changed.
+            known: Shape (tiles,), or None.
+            stamp: Of the event they belong to.
+            compress: Whether zstd may be used.
+
+        Returns:
+            A DELTA, or a KEY when it is the first frame or too much changed.
+        """
+        if len(values) != len(self._values):
+            raise LocalProtocolError(
+                f"{len(values)} values for {len(self._values)} tiles: resize the space first"
+            )
+        if known is not None and bool(known.all()):
+            known = None
+        before = self._stamp
+        changed = self._changed(values, known)
+        self._stamp = stamp
+        if before is None or len(changed) > KEY_FRACTION * len(values):
+            np.copyto(self._values, values)
+            self._known = None if known is None else known.copy()
+            return self.key(compress=compress)
+        self._scatter(changed, values, known)
+        some = None if known is None else known[changed]
+        if some is not None and bool(some.all()):
+            some = None
+        return pack_delta(
+            self._space,
+            self._stream,
+            stamp,
+            base_sequence=before.sequence,
+            count=len(values),
+            indices=changed,
+            values=self._values[changed],
+            known=some,
+            compress=compress,
+        )
+
+    def _changed(self, values: NDArray[Any], known: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+        differs = values != self._values
+        if known is not None or self._known is not None:
+            before = np.True_ if self._known is None else self._known
+            now = np.True_ if known is None else known
+            # A value that nobody knows cannot have changed: only its being known can.
+            differs &= np.asarray(now)
+            differs |= np.not_equal(before, now)
+        return np.flatnonzero(differs)
+
+    def _scatter(
+        self, changed: NDArray[np.int64], values: NDArray[Any], known: NDArray[np.bool_] | None
+    ) -> None:
+        self._values[changed] = values[changed]
+        if known is None:
+            self._known = None
+        elif self._known is None:
+            self._known = known.copy()
+        else:
+            self._known[changed] = known[changed]
+
+    def key(self, *, compress: bool = True) -> Frame:
+        """A KEY of what was sent last, with the stamp it had.
+
+        Raises:
+            LocalProtocolError: Nothing was sent yet.
+        """
+        if self._stamp is None:
+            raise LocalProtocolError(f"space {self._space} stream {self._stream}: no values yet")
+        return pack_key(self._space, self._stream, self._stamp, self._values, self._known, compress=compress)
+
+    def remap(
+        self,
+        old_starts: NDArray[np.uint32],
+        new_starts: NDArray[np.uint32],
+        lengths: NDArray[np.uint32],
+        count: int,
+    ) -> None:
+        """Follow a resize: kept tiles keep their values, new tiles are unknown until a value is sent.
+
+        The client does exactly the same with the same runs, so deltas go on across a resize.
+        """
+        self._values = remapped(self._values, old_starts, new_starts, lengths, count, self._default)
+        self._known = remapped_known(self._known, old_starts, new_starts, lengths, count)
+
+
+def remapped(
+    values: NDArray[Any],
+    old_starts: NDArray[np.uint32],
+    new_starts: NDArray[np.uint32],
+    lengths: NDArray[np.uint32],
+    count: int,
+    default: int,
+) -> NDArray[Any]:
+    """A new array of `count` values: runs of the old ones moved, the rest `default`.
+
+    Both ends of the wire use this, so a resize means the same to both.
+    """
+    out = np.full(count, default, dtype=values.dtype)
+    if len(lengths) > 1024:
+        total = lengths.astype(np.int64)
+        within = np.arange(int(total.sum())) - np.repeat(np.cumsum(total) - total, total)
+        out[np.repeat(new_starts.astype(np.int64), total) + within] = values[
+            np.repeat(old_starts.astype(np.int64), total) + within
+        ]
+        return out
+    for old, new, length in zip(old_starts.tolist(), new_starts.tolist(), lengths.tolist(), strict=True):
+        out[new : new + length] = values[old : old + length]
+    return out
+
+
+def remapped_known(
+    known: NDArray[np.bool_] | None,
+    old_starts: NDArray[np.uint32],
+    new_starts: NDArray[np.uint32],
+    lengths: NDArray[np.uint32],
+    count: int,
+) -> NDArray[np.bool_] | None:
+    """Which values are known after a resize: of a new tile nothing is known yet.
+
+    Returns:
+        Shape (count,), or None when all are known.
+    """
+    kept = int(lengths.sum(dtype=np.int64))
+    if known is None:
+        if kept == count:
+            return None
+        end = int((old_starts.astype(np.int64) + lengths).max()) if len(lengths) else 0
+        known = np.ones(end, dtype=np.bool_)
+    return remapped(known, old_starts, new_starts, lengths, count, False)
