@@ -1,12 +1,12 @@
 # Every target sets up .venv by itself when needed: Python 3.11 or newer, pip and the system's libraries are enough.
 
-PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
+# The first of these that runs and is new enough (a pyenv shim may exist and yet not run).
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 BIN := .venv/bin
 READY := .venv/gcspy-installed
 # Seed of the long tests: `make soak SEED=7` repeats what a run printed.
 SEED ?= 1
-# Sources for the type checker beyond those named in pyproject.toml.
-ROOMS := $(wildcard gcspy gcspy_server gcspy_client protocol drivers tests benchmarks screenshots .ci)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench soak screenshots constraints clean qt-libraries
@@ -22,11 +22,14 @@ help:
 	@echo "make clean        remove .venv and everything else that was made here"
 
 $(READY): pyproject.toml constraints.txt .ci/install.py
-	@test -n "$(PYTHON)" || { echo "gcspy: no python3 found; on Debian or Ubuntu: apt-get install python3 python3-pip"; exit 1; }
+	@test -n "$(PYTHON)" || { echo "gcspy: no Python 3.11 or newer found; on Debian or Ubuntu: apt-get install python3 python3-pip"; exit 1; }
 	@$(PYTHON) .ci/install.py
 
 qt-libraries: $(READY)
-	@$(BIN)/python gcspy_client/system_check.py
+	@$(BIN)/python -P gcspy_client/system_check.py
+
+# Only the demo needs a screen, and even that is not a must.
+test bench soak screenshots: export QT_QPA_PLATFORM := offscreen
 
 demo: qt-libraries
 	$(BIN)/gcspy demo

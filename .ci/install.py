@@ -11,7 +11,6 @@ project but its extras. Where packages come from is pip's configuration, not our
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -62,13 +61,10 @@ def has_pip(python: Path) -> bool:
 def make_environment(environment: Path) -> None:
     """Make a virtual environment that has pip, by the first of three ways that works."""
     python = python_in(environment)
-    if importlib.util.find_spec("ensurepip") is not None:
-        try:
-            venv.create(environment, with_pip=True, clear=True)
-        except (subprocess.CalledProcessError, OSError) as error:
-            say(f"ensurepip did not work ({error}); trying the system's pip")
-        if has_pip(python):
-            return
+    # In a process of its own: where Debian left ensurepip out, its venv prints advice and exits.
+    if succeeds(sys.executable, "-m", "venv", "--clear", environment) and has_pip(python):
+        return
+    say("venv has no ensurepip here; installing pip through the system's pip")
     venv.create(environment, with_pip=False, clear=True)
     quiet = ("--quiet", "--disable-pip-version-check")
     # pip >= 22.3 can install into another environment; an older one needs to be told the folder. Neither
@@ -129,7 +125,8 @@ def renew() -> None:
         make_environment(environment)
         python = python_in(environment)
         install(python, constrained=False)
-        freeze = [python, "-m", "pip", "--disable-pip-version-check", "freeze", "--all", "--exclude-editable"]
+        options = ("--disable-pip-version-check", "freeze", "--all", "--exclude-editable")
+        freeze = [str(python), "-m", "pip", *options]
         lines = subprocess.run(freeze, check=True, capture_output=True, text=True).stdout.splitlines()
     pins = sorted((line for line in lines if line.partition("==")[0].lower() not in NOT_PINNED), key=str.lower)
     strange = [pin for pin in pins if "==" not in pin]
@@ -142,7 +139,7 @@ def renew() -> None:
 
 def main(arguments: list[str]) -> None:
     """Do what the command line asks for."""
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036  # this file runs before any requirement was checked
         fail(f"needs Python 3.11 or newer, this is {sys.version.split()[0]}; make PYTHON=/path/to/python3.11 …")
     if arguments == ["--renew"]:
         renew()
