@@ -18,7 +18,7 @@ from gcspy_protocol.frame import Frame, Header, pack_frame
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType, Message
 from gcspy_protocol.model import ControlState, EventFilter, EventKind, Mode, PauseActsOn
-from gcspy_protocol.schema import pack_space, read_space
+from gcspy_protocol.schema import MAX_ENUM_NAMES, pack_space, read_space
 from gcspy_protocol.tiles import decode_tiles, pack_tiles
 from gcspy_protocol.values import Stamp, decode_delta, decode_key, pack_delta, pack_key
 
@@ -57,8 +57,16 @@ def encode(message: Message) -> Frame:
     """The frame of a message.
 
     Raises:
-        LocalProtocolError: It is an Event (see `encode_event`) or nothing that can be sent.
+        LocalProtocolError: It is an Event (see `encode_event`), nothing that can be sent, or has
+            a number that does not fit its field.
     """
+    try:
+        return _encode(message)
+    except struct.error as error:
+        raise LocalProtocolError(f"{type(message).__name__} does not fit its frame: {error}") from error
+
+
+def _encode(message: Message) -> Frame:
     match message:
         case m.StreamKey():
             return pack_key(message.space, message.stream, _stamp(message), message.values, message.known)
@@ -287,7 +295,15 @@ def decode(header: Header, payload: bytes, limits: Limits) -> Message:
 
 
 def _fields(header: Header, payload: bytes, limits: Limits) -> Fields:
-    what = FrameType(header.type).name.lower()
+    return _map(payload, FrameType(header.type).name.lower(), limits)
+
+
+def _map(payload: bytes, what: str, limits: Limits) -> Fields:
+    """A msgpack map; no bytes are an empty one."""
+    if len(payload) > limits.map_bytes:
+        raise RemoteProtocolError(
+            f"{what}: a map of {len(payload)} bytes, over the limit of {limits.map_bytes}"
+        )
     if not payload:
         return Fields({}, what, text_chars=limits.text_chars)
     return Fields.unpack(payload, what, text_chars=limits.text_chars)
@@ -342,9 +358,7 @@ def _event(header: Header, payload: bytes, limits: Limits) -> Message:
     if len(payload) < _EVENT.size:
         raise RemoteProtocolError(f"event: {len(payload)} bytes, at least {_EVENT.size} needed")
     _, event, flags, epoch, occurrence, gather, held = _EVENT.unpack_from(payload)
-    rest = Fields({}, "event", text_chars=limits.text_chars)
-    if len(payload) > _EVENT.size:
-        rest = Fields.unpack(payload[_EVENT.size :], "event", text_chars=limits.text_chars)
+    rest = _map(payload[_EVENT.size :], "event", limits)
     clock = (rest.text("clock"), rest.integer("clock_value", 0, _U64)) if "clock" in rest else None
     return m.Event(
         sequence=header.sequence,
@@ -365,7 +379,7 @@ def _summary(header: Header, payload: bytes, limits: Limits) -> Message:
     if len(payload) < _SUMMARY.size:
         raise RemoteProtocolError(f"summary: {len(payload)} bytes, at least {_SUMMARY.size} needed")
     covered, count = _SUMMARY.unpack_from(payload)
-    if len(payload) < _SUMMARY.size + 8 * count:
+    if count > MAX_ENUM_NAMES or len(payload) < _SUMMARY.size + 8 * count:
         raise RemoteProtocolError(f"summary: {count} values do not fit {len(payload)} bytes")
     return m.Summary(
         space=header.space,

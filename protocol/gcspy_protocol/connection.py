@@ -21,7 +21,7 @@ from enum import Enum
 
 from gcspy_protocol.codec import crc_of_crcs, decode, encode
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError, VersionMismatch
-from gcspy_protocol.frame import HEADER, Header, inflate
+from gcspy_protocol.frame import FLAG_ZSTD, HEADER, Header, inflate
 from gcspy_protocol.limits import CLIENT_LIMITS, SERVER_LIMITS, Limits
 from gcspy_protocol.messages import Error, Event, FrameType, Goodbye, Hello, Message, Unknown, Welcome
 from gcspy_protocol.model import Role
@@ -161,6 +161,10 @@ class Connection:
             LocalProtocolError: Our role may not send it, or not in this state.
         """
         frame_type = self._type_of(message)
+        if is_event_frame(frame_type):
+            raise LocalProtocolError(
+                f"{frame_type.name} travels inside an event: use encode_event, send_event"
+            )
         self._check_may_send(frame_type)
         data = encode(message).data
         if isinstance(message, (Hello, Welcome)):
@@ -198,30 +202,27 @@ class Connection:
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
         """Take bytes that the peer sent; any cutting gives the same messages."""
-        if self._their_state is not ConnectionState.CLOSED:
+        if self._their_state not in (ConnectionState.CLOSED, ConnectionState.BROKEN):
             self._buffer += data
 
     def receive_eof(self) -> None:
-        """The peer has closed its direction.
+        """The peer has closed its direction. What came before that can still be taken.
 
         Raises:
             RemoteProtocolError: In the middle of a frame or an event, or before the greeting.
         """
-        left = len(self._buffer) - self._at
-        if self._failure is None and self._their_state in (
-            ConnectionState.OPEN,
-            ConnectionState.GREETING,
-            ConnectionState.PREAMBLE,
-        ):
+        if self._failure is None:
+            while self._their_state is not ConnectionState.CLOSED and self._read_one():
+                pass
+        if self._their_state is not ConnectionState.CLOSED:
+            left, frames = len(self._buffer) - self._at, len(self._held_crcs) // 4
             if left:
                 self._fail(
                     RemoteProtocolError(f"the peer closed in the middle of a frame: {left} bytes of it came")
                 )
-            elif self._held:
+            elif frames:
                 self._fail(
-                    RemoteProtocolError(
-                        f"the peer closed in the middle of an event: {len(self._held)} frames came"
-                    )
+                    RemoteProtocolError(f"the peer closed in the middle of an event: {frames} frames came")
                 )
             elif self._their_state is not ConnectionState.OPEN:
                 self._fail(RemoteProtocolError("the peer closed before it greeted"))
@@ -249,16 +250,17 @@ class Connection:
         while not self._ready:
             if self._failure is not None:
                 raise self._failure
-            if self._their_state is ConnectionState.CLOSED:
-                return None
-            if self._their_state is ConnectionState.PREAMBLE:
-                if not self._read_preamble():
-                    return None
-            elif not self._read_frame():
+            if self._their_state is ConnectionState.CLOSED or not self._read_one():
                 return None
         return self._ready.popleft()
 
+    def _read_one(self) -> bool:
+        """Read the preamble or one frame, if it is there whole."""
+        return self._read_preamble() if self._their_state is ConnectionState.PREAMBLE else self._read_frame()
+
     def _fail(self, error: RemoteProtocolError) -> RemoteProtocolError:
+        if self._failure is not None:
+            return self._failure
         error.offset = self._offset
         self._failure = error
         self._their_state = ConnectionState.BROKEN
@@ -303,26 +305,30 @@ class Connection:
                     f"over the limit of {self._limits.payload_bytes}"
                 )
             )
-        self._check_may_receive(header.type)
+        known = self._check_may_receive(header.type)
         size = HEADER.size + header.length
         if available < size:
             return False
         with memoryview(self._buffer)[self._at : self._at + size] as view:
             head, payload = bytes(view[: HEADER.size]), bytes(view[HEADER.size :])
         try:
-            message = decode(header, inflate(header, payload, self._limits, self._offset), self._limits)
+            # What this version cannot read may be compressed in a way it cannot undo.
+            raw = inflate(header, payload, self._limits, self._offset) if known else payload
+            self._held_bytes += len(raw) if is_event_frame(header.type) else 0
+            message = decode(header, raw, self._limits)
             self._release(header, head, payload, message)
         except RemoteProtocolError as error:
             raise self._fail(error) from None
         self._consume(size)
         return True
 
-    def _check_may_receive(self, number: int) -> None:
+    def _check_may_receive(self, number: int) -> bool:
+        """Whether this version knows the type of a frame that may come now."""
         try:
             frame_type = FrameType(number)
         except ValueError:
             if self._their_state is ConnectionState.OPEN:
-                return  # of a later version: skipped
+                return False  # of a later version: skipped
             raise self._fail(RemoteProtocolError(f"frame type {number:#04x} before the greeting")) from None
         if frame_type not in _ALLOWED[(self._peer_role, self._their_state)]:
             raise self._fail(
@@ -330,17 +336,19 @@ class Connection:
                     f"a {self._peer_role.value} in state {self._their_state.value} may not send {frame_type.name}"
                 )
             )
+        return True
 
     def _release(self, header: Header, head: bytes, payload: bytes, message: Message) -> None:
         """Hold frames of an event back until it ends; let everything else through."""
         if is_event_frame(header.type):
-            self._held_bytes += header.length
             if self._held_bytes > self._limits.event_bytes:
                 raise RemoteProtocolError(f"an event of more than {self._limits.event_bytes} bytes")
             self._held_crcs += zlib.crc32(payload, zlib.crc32(head)).to_bytes(4, "little")
             if not isinstance(message, Unknown):
                 self._held.append(message)
         elif header.type == FrameType.EVENT:
+            if header.flags & FLAG_ZSTD:
+                raise RemoteProtocolError("an EVENT frame is compressed: its CRC has to be readable")
             self._end_event(head, payload)
             self._ready.extend(self._held)
             self._ready.append(message)

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from gcspy_protocol import messages as m
 from gcspy_protocol.errors import RemoteProtocolError
+from gcspy_protocol.limits import CLIENT_LIMITS, Limits
 from gcspy_protocol.messages import Event, Message, StreamDelta, StreamKey, Summary, Tiles, Welcome
-from gcspy_protocol.model import CONTROL_STREAM, ControlState, EventFilter, PauseActsOn, Space, Stream
+from gcspy_protocol.model import CONTROL_STREAM, ControlState, EventFilter, Naming, PauseActsOn, Space, Stream
 from gcspy_protocol.names import TileNameTable
 from gcspy_protocol.values import remapped, remapped_known
 
@@ -146,6 +147,11 @@ class SpaceState:
             raise RemoteProtocolError(f"space {self.space.id} has no stream {stream_id}")
         return found
 
+    def bytes_for(self, count: int) -> int:
+        """Memory that the values of this many tiles take: each its integer and whether it is known."""
+        streams = sum(1 + stream.values.itemsize for stream in (*self.streams.values(), self.control))
+        return count * (streams + (16 if self.space.naming is Naming.EXTENTS else 0))
+
     def resize(self, tiles: Tiles) -> None:
         """Follow a Tiles message."""
         if tiles.naming is not self.space.naming:
@@ -176,6 +182,9 @@ class EventChange:
 class ClientInterpreter:
     """The state of a session, as one client knows it.
 
+    Args:
+        limits: Beyond which the server is not believed.
+
     Attributes:
         welcome: Who we are connected to; None before.
         spaces: By id, in the order of their definition.
@@ -189,7 +198,8 @@ class ClientInterpreter:
         last_event: The latest event, or None.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, limits: Limits = CLIENT_LIMITS) -> None:
+        self._limits = limits
         self.welcome: Welcome | None = None
         self.spaces: dict[int, SpaceState] = {}
         self.epoch = 0
@@ -236,8 +246,7 @@ class ClientInterpreter:
             case Summary():
                 self._summarise(message)
             case Tiles():
-                self._space(message.space).resize(message)
-                self._change.resized[message.space] = message
+                self._resize(message)
             case m.SpaceInfo():
                 self._space(message.space).info = message.text
             case Event():
@@ -251,6 +260,19 @@ class ClientInterpreter:
         if space is None:
             raise RemoteProtocolError(f"there is no space {space_id}")
         return space
+
+    def _resize(self, tiles: Tiles) -> None:
+        # A Tiles of 32 bytes can claim 2**25 tiles, and a space can have 512 streams: 150 GB.
+        others = sum(s.bytes_for(s.count) for s in self.spaces.values() if s.space.id != tiles.space)
+        space = self._space(tiles.space)
+        needed = others + space.bytes_for(tiles.count)
+        if needed > self._limits.values_bytes:
+            raise RemoteProtocolError(
+                f"space {tiles.space}: with {tiles.count} tiles the session would take {needed} bytes, "
+                f"over the limit of {self._limits.values_bytes}"
+            )
+        space.resize(tiles)
+        self._change.resized[tiles.space] = tiles
 
     def _note_changed(self, message: StreamDelta) -> None:
         key = message.space, message.stream
@@ -286,6 +308,8 @@ class ClientInterpreter:
             case m.SpaceDefined():
                 if message.space.id in self.spaces:
                     raise RemoteProtocolError(f"space {message.space.id} is defined twice")
+                if len(self.spaces) >= self._limits.spaces:
+                    raise RemoteProtocolError(f"more than {self._limits.spaces} spaces")
                 self.spaces[message.space.id] = SpaceState(message.space)
             case m.SpaceRemoved():
                 self._space(message.space)

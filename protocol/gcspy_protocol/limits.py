@@ -19,7 +19,9 @@ class Limits:
     Attributes:
         payload_bytes: Largest payload of a frame, as sent.
         raw_bytes: Largest payload after decompression.
-        event_bytes: Most bytes of frames held back while an event is incomplete.
+        event_bytes: Most bytes of frames, after decompression, held back while an event is incomplete.
+        map_bytes: Largest msgpack map; one byte of it may become an object of 64.
+        values_bytes: Most memory for the values of all spaces together.
         tiles: Most tiles of one space.
         spaces: Most spaces at one time.
         streams: Most streams of one space (ids are below 0xFFFF, the control stream).
@@ -31,6 +33,8 @@ class Limits:
     payload_bytes: int = 256 << 20
     raw_bytes: int = 256 << 20
     event_bytes: int = 1 << 30
+    map_bytes: int = 8 << 20
+    values_bytes: int = 4 << 30
     tiles: int = 1 << 25
     spaces: int = 1024
     streams: int = 512

@@ -174,6 +174,9 @@ class Stream:
             raise LocalProtocolError(
                 f"stream {self.name!r}: type {self.dtype!r} is none of {', '.join(DTYPES)}"
             )
+        for what, number in (("minimum", self.minimum), ("maximum", self.maximum), ("zero", self.zero)):
+            if not -(1 << 63) <= number < 1 << 64:
+                raise LocalProtocolError(f"stream {self.name!r}: {what} {number} does not fit 64 bits")
         info = np.iinfo(self.dtype)
         if not info.min <= self.default <= info.max:
             raise LocalProtocolError(

@@ -18,6 +18,9 @@ __all__ = ["TileNameTable"]
 
 _NO_ADDRESSES: NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
 
+_MOST_TEXTS = 1 << 18
+"""Texts held at a time: some 60 pages. A client asks again for what it no longer has."""
+
 
 class TileNameTable:
     """What the tiles of one space are called.
@@ -54,6 +57,8 @@ class TileNameTable:
     def add_page(self, page: TileNames) -> None:
         """Take a page of texts."""
         if self._naming is Naming.STRINGS:
+            if len(self._texts) + len(page.names) > _MOST_TEXTS:
+                self._texts.clear()
             self._texts.update(
                 {page.first + i: name for i, name in enumerate(page.names) if page.first + i < self._count}
             )
@@ -85,6 +90,8 @@ class TileNameTable:
     def index_of(self, key: int) -> int | None:
         """The tile with this key now, or None when there is none."""
         if self._naming is Naming.EXTENTS:
+            if not 0 <= key < 1 << 64:
+                return None
             if self._by_key is None:
                 order = np.argsort(self._bases, kind="stable")
                 self._by_key = order, self._bases[order]

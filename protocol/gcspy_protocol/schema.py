@@ -9,7 +9,10 @@ from gcspy_protocol.fields import Fields
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.model import Naming, PaintStyle, Presentation, Space, Stream
 
-__all__ = ["pack_space", "read_space"]
+__all__ = ["MAX_ENUM_NAMES", "pack_space", "read_space"]
+
+MAX_ENUM_NAMES = 4096
+"""Most names of an ENUM stream, and so most numbers of a summary."""
 
 _I64 = (1 << 63) - 1
 _U64 = (1 << 64) - 1
@@ -99,7 +102,7 @@ def _read_stream(fields: Fields) -> Stream:
             presentation=fields.choice("presentation", Presentation, Presentation.PLAIN),
             paint_style=fields.choice("paint", PaintStyle, PaintStyle.PLAIN),
             max_stream=fields.optional_integer("max_stream", 0, 0xFFFE),
-            enum_names=fields.texts("enum", 4096),
+            enum_names=fields.texts("enum", MAX_ENUM_NAMES),
             colour=None if colour is None else (colour[0], colour[1], colour[2]),
             order=fields.integer("order", -_I64, _I64, 0),
             accumulates=fields.flag("accumulates", False),

@@ -348,6 +348,8 @@ class StreamEncoder:
             raise LocalProtocolError(
                 f"{len(values)} values for {len(self._values)} tiles: resize the space first"
             )
+        if values.dtype != self._values.dtype:
+            raise LocalProtocolError(f"values are {values.dtype}, the stream is {self._values.dtype}")
         if known is not None and bool(known.all()):
             known = None
         before = self._stamp
