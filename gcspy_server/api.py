@@ -1,0 +1,51 @@
+"""The door of this room: all that a driver, or a program that embeds the server, may see."""
+
+from __future__ import annotations
+
+from gcspy_protocol.messages import Event
+from gcspy_protocol.model import Control, EventKind, Mode, PaintStyle, PauseActsOn, Presentation
+
+from gcspy_server.binning import bytes_per_tile, tiles_of
+from gcspy_server.drivers import (
+    ENTRY_POINT_GROUP,
+    AttachOptions,
+    Driver,
+    Recognition,
+    ServerDescription,
+    find_drivers,
+    load_driver,
+)
+from gcspy_server.interpreter.wants import GatherRequest
+from gcspy_server.names import ExtentNames, StringNames, TileNames, UniformNames
+from gcspy_server.server import Listening, Server
+from gcspy_server.session.options import SessionOptions
+from gcspy_server.spaces import ServerSpace, ServerStream
+
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "AttachOptions",
+    "Control",
+    "Driver",
+    "Event",
+    "EventKind",
+    "ExtentNames",
+    "GatherRequest",
+    "Listening",
+    "Mode",
+    "PaintStyle",
+    "PauseActsOn",
+    "Presentation",
+    "Recognition",
+    "Server",
+    "ServerDescription",
+    "ServerSpace",
+    "ServerStream",
+    "SessionOptions",
+    "StringNames",
+    "TileNames",
+    "UniformNames",
+    "bytes_per_tile",
+    "find_drivers",
+    "load_driver",
+    "tiles_of",
+]

@@ -1,0 +1,153 @@
+"""What a driver that attaches to a process looks like to the rest of GCspy.
+
+A driver is found through the entry point group ``gcspy.drivers``: name to class.
+Knows the shape of a driver; knows no driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
+from typing import ClassVar, Protocol
+
+from gcspy_protocol.errors import Unsupported
+from gcspy_protocol.model import Mode, PauseActsOn
+
+from gcspy_server.server import Server
+
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "AttachOptions",
+    "Driver",
+    "Recognition",
+    "ServerDescription",
+    "find_drivers",
+    "load_driver",
+]
+
+ENTRY_POINT_GROUP = "gcspy.drivers"
+"""Where an installed package announces its drivers."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recognition:
+    """What a driver says about a process at a cheap look.
+
+    Attributes:
+        runtime: The runtime found: ``CPython``; empty when it is none of this driver's.
+        version: Its version, as far as it was found.
+        detail: More for a human: the executable, say.
+        supported: Whether `Driver.attach` may be tried.
+        why_not: When not, the reason, for a human.
+    """
+
+    runtime: str = ""
+    version: str = ""
+    detail: str = ""
+    supported: bool = False
+    why_not: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttachOptions:
+    """What the user chose.
+
+    Attributes:
+        tiles: About how many tiles a space should have at most.
+        clock_hz: Events of the clock a second.
+    """
+
+    tiles: int = 65536
+    clock_hz: float = 10.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServerDescription:
+    """How the session of an attached process introduces itself; see `Server`.
+
+    Attributes:
+        name: What is visualised.
+        events: Names of the kinds of event.
+        mode: Rung of the ladder.
+        pause_acts_on: What a pause stops.
+        general_info: Text about the whole target.
+        target: Free facts.
+    """
+
+    name: str
+    events: tuple[str, ...]
+    mode: Mode = Mode.PASSIVE
+    pause_acts_on: PauseActsOn = PauseActsOn.SAMPLING
+    general_info: str = ""
+    target: dict[str, str] = field(default_factory=dict)
+
+    def server(self, time_nanos: Callable[[], int] | None = None) -> Server:
+        """Make the server that it describes; `time_nanos` is another clock, for tests."""
+        return Server(
+            self.name,
+            events=self.events,
+            mode=self.mode,
+            pause_acts_on=self.pause_acts_on,
+            general_info=self.general_info,
+            target=self.target,
+            time_nanos=time_nanos,
+        )
+
+
+class Driver(Protocol):
+    """A driver that attaches to a process and is asked at each tick of a clock."""
+
+    name: ClassVar[str]
+
+    @classmethod
+    def recognise(cls, pid: int) -> Recognition:
+        """Say cheaply whether this driver can watch the process; never raises for a process it does not know."""
+        ...
+
+    @classmethod
+    def attach(cls, pid: int, options: AttachOptions) -> Driver:
+        """Look at the process closely and prepare to read it.
+
+        Raises:
+            TargetError: It is gone, not permitted, or not supported.
+        """
+        ...
+
+    def describe(self) -> ServerDescription:
+        """How the session introduces itself."""
+        ...
+
+    def open(self, server: Server) -> None:
+        """Add the spaces and streams."""
+        ...
+
+    def tick(self) -> None:
+        """Gather and finish the events that are due now.
+
+        Raises:
+            TargetGone: The target ended.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of the target; it goes on running."""
+        ...
+
+
+def find_drivers() -> dict[str, EntryPoint]:
+    """The installed drivers by name, not yet imported."""
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def load_driver(name: str) -> type[Driver]:
+    """Import an installed driver.
+
+    Raises:
+        Unsupported: There is no driver of that name.
+    """
+    found = find_drivers()
+    if name not in found:
+        raise Unsupported("no such driver is installed", found=name, known=", ".join(sorted(found)) or "none")
+    driver: type[Driver] = found[name].load()
+    return driver

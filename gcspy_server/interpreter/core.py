@@ -1,0 +1,281 @@
+"""The core of the server interpreter: events are asked for, counted, encoded, handed over, held.
+
+Two locks, never both at once in the driver's thread:
+
+* ``_encoding`` guards what was sent last, from encoding to the hand-over. The
+  session's worker takes it to copy a keyframe: no longer than an array copy.
+* ``Flow``'s condition guards filters' consequences and the control state, for
+  microseconds, from either thread.
+
+Filters and the audience are immutable objects that the session replaces whole.
+Knows events and spaces; knows neither sockets nor trio.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gcspy_protocol.errors import LocalProtocolError
+from gcspy_protocol.limits import CLIENT_LIMITS
+from gcspy_protocol.messages import EpochEnd, Event, Message, SpaceDefined, SpaceRemoved, State
+from gcspy_protocol.model import EventFilter, Space
+from gcspy_protocol.values import Stamp
+
+from gcspy_server.interpreter.flow import Flow
+from gcspy_server.interpreter.outbox import Outbox
+from gcspy_server.interpreter.transmission import (
+    KeyframeSource,
+    Part,
+    Snapshot,
+    SpaceSender,
+    copy_keyframe,
+)
+from gcspy_server.interpreter.wants import EVERYTHING, NOTHING, GatherRequest, Wants
+from gcspy_server.names import TileNames
+from gcspy_server.spaces import ServerSpace
+
+__all__ = ["Audience", "Core", "Item", "SchemaChange"]
+
+_BACKLOG = 16
+"""Snapshots that may wait for the session's loop; then events are left out before they are gathered,
+so that a target that is faster than its session costs neither memory nor gathering."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """Spaces were added or removed: what tells a client so, and the schema after it."""
+
+    messages: tuple[Message, ...]
+    epoch: int
+    spaces: tuple[Space, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Who is connected, as far as the driver's thread must know.
+
+    Attributes:
+        clients: How many.
+        wants: What any of them wants.
+        interval_nanos: The shortest time between events that any of them wants.
+    """
+
+    clients: int = 0
+    wants: Wants = NOTHING
+    interval_nanos: int = 0
+
+
+Item = SchemaChange | Snapshot | State | KeyframeSource
+
+
+class Core:
+    """Shared by the driver's thread, which calls most of it, and the session's thread.
+
+    Args:
+        kinds: Number of kinds of event.
+        time_nanos: Monotonic clock of all times.
+        longest_hold_secs: The target is held no longer in one go.
+
+    Attributes:
+        live: Whether anybody is there: the one thing that is read when nobody is.
+        counts: Occurrences by kind of event.
+        filters: The event filters in force, by kind.
+        outbox: Where the session takes what it tells its clients.
+        flow: The control flow.
+    """
+
+    def __init__(
+        self, kinds: int, *, time_nanos: Callable[[], int], longest_hold_secs: float | None = None
+    ) -> None:
+        self.live = False
+        self.counts = [0] * kinds
+        self.filters = tuple(EventFilter(event=number) for number in range(kinds))
+        self.outbox: Outbox[Item] = Outbox()
+        self.flow = Flow(self.outbox.post, longest_hold_secs=longest_hold_secs)
+        self._time_nanos = time_nanos
+        self._encoding = threading.Lock()
+        self._arrived = threading.Condition()
+        self._audience = Audience()
+        self._observers: list[Callable[[Event], None]] = []
+        self._spaces: dict[int, ServerSpace] = {}
+        self._senders: dict[int, SpaceSender] = {}
+        self._epoch = 0
+        self._sequence = 0
+        self._last_event: Event | None = None
+        self._last_keyframe: KeyframeSource | None = None
+        self._request: GatherRequest | None = None
+        self._held_nanos = 0
+
+    # ------------------------------------------------------------------- schema
+
+    @property
+    def spaces(self) -> tuple[ServerSpace, ...]:
+        """The spaces, in order of their ids."""
+        return tuple(self._spaces.values())
+
+    def add_space(self, space: ServerSpace) -> None:
+        """Add a space; published with the next event."""
+        if len(self._spaces) >= CLIENT_LIMITS.spaces:
+            raise LocalProtocolError(
+                f"space {space.name!r}: there are {len(self._spaces)}, clients take no more"
+            )
+        self._spaces[space.id] = space
+
+    def remove_space(self, space: ServerSpace) -> None:
+        """Remove a space; published with the next event."""
+        if self._spaces.get(space.id) is not space:
+            raise LocalProtocolError(f"space {space.name!r} is none of this server's, or was removed before")
+        if self._request is not None:
+            raise LocalProtocolError(f"space {space.name!r}: removed within an event; finish the event first")
+        del self._spaces[space.id]
+
+    def publish(self) -> None:
+        """Tell clients of spaces that were added or removed."""
+        with self._encoding:
+            self._publish()
+
+    def _publish(self) -> None:
+        if self._epoch and self._spaces.keys() == self._senders.keys():
+            return
+        removed = [number for number in self._senders if number not in self._spaces]
+        added = [space for number, space in self._spaces.items() if number not in self._senders]
+        for number in removed:
+            del self._senders[number]
+        for space in added:
+            space._published = True
+            self._senders[space.id] = SpaceSender(space)
+        self._epoch += 1
+        self._last_keyframe = None
+        messages: list[Message] = [SpaceRemoved(space=number) for number in removed]
+        messages += [SpaceDefined(space=space.schema) for space in added]
+        messages.append(EpochEnd(epoch=self._epoch))
+        self.outbox.post(SchemaChange(tuple(messages), self._epoch, self._schema()))
+
+    def _schema(self) -> tuple[Space, ...]:
+        return tuple(sender.space.schema for sender in self._senders.values())
+
+    def open_outbox(self, wake: Callable[[], None]) -> tuple[SchemaChange, dict[int, TileNames]]:
+        """Begin to hand over; what comes out of the outbox begins after the returned schema."""
+        with self._encoding:
+            self.outbox.open(wake)
+            names = {n: s.names for n, s in self._senders.items() if s.names is not None}
+            return SchemaChange((), self._epoch, self._schema()), names
+
+    # ------------------------------------------------------------------- events
+
+    def request(self, event: int) -> GatherRequest | None:
+        """Decide whether the event that happens now is transmitted; see `Server.should_transmit`."""
+        occurrence = self.counts[event] + 1
+        event_filter = self.filters[event]
+        if self.flow.ended or not event_filter.wants(occurrence):
+            return None
+        now = self._time_nanos()
+        audience = self._audience
+        if not self._observers and not self.flow.pausing:
+            last = self._last_event
+            too_soon = last is not None and now - last.time_nanos < audience.interval_nanos
+            if too_soon or len(self.outbox) >= _BACKLOG:
+                return None
+        wants = EVERYTHING if self._observers else audience.wants
+        for space in self._spaces.values():
+            space._begin_event()
+        self._request = GatherRequest(event, occurrence, now, event_filter, wants)
+        return self._request
+
+    def skip(self, event: int) -> None:
+        """Only count an event."""
+        if self._request is not None and self._request.event == event:
+            raise LocalProtocolError(f"event {event} is being gathered: finish it instead of skipping it")
+        self.counts[event] += 1
+
+    def finish(self, event: int, cause: str, program_clock: tuple[str, int] | None) -> None:
+        """Count the event and transmit it if it was asked for; see `Server.finish`."""
+        self.counts[event] += 1
+        request, self._request = self._request, None
+        if request is None or request.event != event or not self.live:
+            return
+        pause = self.flow.will_hold(request.event_filter)
+        with self._encoding:
+            self._publish()
+            snapshot = self._encode(request, cause, program_clock)
+            snapshot.must = pause
+            self.outbox.post(snapshot)
+        for observer in self._observers:
+            observer(snapshot.event)
+        self._held_nanos += self.flow.hold(request.event_filter, pause=pause)
+
+    def _encode(self, request: GatherRequest, cause: str, program_clock: tuple[str, int] | None) -> Snapshot:
+        self._sequence += 1
+        stamp = Stamp(
+            sequence=self._sequence,
+            time_nanos=request.time_nanos,
+            event=request.event,
+            occurrence=request.occurrence,
+        )
+        parts: list[Part] = []
+        names: dict[int, TileNames] = {}
+        for number, sender in self._senders.items():
+            frames, resized = sender.encode(request, stamp)
+            parts += frames
+            if resized:
+                names[number] = sender.space.names
+        held, self._held_nanos = self._held_nanos, 0
+        self._last_event = Event(
+            sequence=self._sequence,
+            time_nanos=request.time_nanos,
+            event=request.event,
+            occurrence=request.occurrence,
+            epoch=self._epoch,
+            gather_nanos=max(0, self._time_nanos() - request.time_nanos),
+            held_nanos=held,
+            cause=cause,
+            program_clock=program_clock,
+        )
+        self._last_keyframe = None
+        return Snapshot(self._last_event, parts, tuple(self.counts), names)
+
+    def add_observer(self, observer: Callable[[Event], None]) -> None:
+        """Call a function at each event, in the driver's thread."""
+        self._observers.append(observer)
+        self.live = True
+
+    def end(self, reason: str) -> None:
+        """The target is gone."""
+        self.flow.end(reason)
+
+    def wait_for_client(self, timeout_secs: float | None) -> bool:
+        """Wait until a client is connected."""
+        with self._arrived:
+            return self._arrived.wait_for(lambda: self._audience.clients > 0, timeout_secs)
+
+    # ------------------------------------------------- called by the session's side
+
+    def set_audience(self, audience: Audience) -> None:
+        """Say who is connected and what they want."""
+        with self._arrived:
+            self._audience = audience
+            self.live = audience.clients > 0 or bool(self._observers)
+            self._arrived.notify_all()
+
+    def set_filters(self, filters: tuple[EventFilter, ...]) -> tuple[EventFilter, ...]:
+        """Replace filters by their kind of event; the others stay.
+
+        Returns:
+            All filters in force.
+        """
+        by_event = {one.event: one for one in filters}
+        self.filters = tuple(by_event.get(one.event, one) for one in self.filters)
+        return self.filters
+
+    def post_keyframe(self) -> None:
+        """Copy what was sent last and hand it over; called in a worker thread, because it may wait for an encoding.
+
+        Between its place in the outbox and the snapshots around it nothing is lost or doubled: both are
+        posted with the same lock held.
+        """
+        with self._encoding:
+            if self._last_keyframe is None:
+                self._last_keyframe = copy_keyframe(self._last_event, self._epoch, self._senders.values())
+            self.outbox.post(self._last_keyframe)

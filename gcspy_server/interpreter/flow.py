@@ -1,0 +1,158 @@
+"""Control flow: running, about to pause, paused, ended; and how the driver's thread is held (paper section 5.2).
+
+    RUNNING ──pause──▶ PAUSING ──after the next transmission──▶ PAUSED ──resume──▶ RUNNING
+                          ▲                                        │
+                          └───────────────── step ─────────────────┘
+
+Only what has a controller is held: without one nobody could let it go. A held
+thread waits for silence, not for a length of time: while the session's loop
+shows signs of life it waits, when they stop it goes on. Knows clocks and one
+condition; knows no clients and no data.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from gcspy_protocol.messages import State
+from gcspy_protocol.model import ControlState, EventFilter
+
+__all__ = ["Flow"]
+
+_NANOS = 1_000_000_000
+_LOOK_SECS = 0.5
+"""How often a held thread looks whether the session's loop is still alive."""
+
+
+class Flow:
+    """The state of the control flow, shared by the driver's thread and the session's.
+
+    Args:
+        post: Tells every client of a new state, in order.
+        longest_hold_secs: Nothing is held longer in one go; None: without bound.
+        silence_secs: The session's loop is dead when it has not pulsed for so long.
+    """
+
+    def __init__(
+        self, post: Callable[[State], None], *, longest_hold_secs: float | None, silence_secs: float = 5.0
+    ) -> None:
+        self._post = post
+        self._longest_hold = None if longest_hold_secs is None else int(longest_hold_secs * _NANOS)
+        self._silence = int(silence_secs * _NANOS)
+        self._changed = threading.Condition(threading.Lock())
+        self._state = State(state=ControlState.RUNNING)
+        self._controlled = False
+        self._pulse_nanos = 0
+
+    @property
+    def state(self) -> State:
+        """The state now, with its reason."""
+        return self._state
+
+    @property
+    def pausing(self) -> bool:
+        """Whether the target is held after the next transmission; such a transmission must not be left out."""
+        return self._state.state is ControlState.PAUSING
+
+    @property
+    def ended(self) -> bool:
+        """Whether the target is gone."""
+        return self._state.state is ControlState.ENDED
+
+    def pulse(self) -> None:
+        """The session's loop is alive."""
+        self._pulse_nanos = time.monotonic_ns()
+
+    def set_controlled(self, controlled: bool, *, reason: str = "") -> None:
+        """Say whether there is a controller; with the last one every hold ends at once."""
+        with self._changed:
+            self._controlled = controlled
+            if not controlled:
+                self._move((ControlState.PAUSING, ControlState.PAUSED), ControlState.RUNNING, reason)
+                self._changed.notify_all()
+
+    def pause(self) -> None:
+        """Pause after the next transmission."""
+        with self._changed:
+            self._move((ControlState.RUNNING,), ControlState.PAUSING, "")
+
+    def resume(self, reason: str = "") -> None:
+        """Go on."""
+        with self._changed:
+            self._move((ControlState.PAUSING, ControlState.PAUSED), ControlState.RUNNING, reason)
+
+    def step(self) -> None:
+        """Go on until after the next transmission."""
+        with self._changed:
+            self._move((ControlState.RUNNING, ControlState.PAUSED), ControlState.PAUSING, "step")
+
+    def end(self, reason: str) -> None:
+        """The target is gone."""
+        with self._changed:
+            before = (ControlState.RUNNING, ControlState.PAUSING, ControlState.PAUSED)
+            self._move(before, ControlState.ENDED, reason)
+
+    def will_hold(self, event_filter: EventFilter) -> bool:
+        """Decide, before an event is handed over, whether the target is paused after it."""
+        with self._changed:
+            return self._controlled and (self.pausing or event_filter.pause)
+
+    def hold(self, event_filter: EventFilter, *, pause: bool) -> int:
+        """Hold the driver's thread after a transmission: first the delay, then the pause.
+
+        Args:
+            event_filter: The filter that was in force.
+            pause: What `will_hold` decided before the event was handed over.
+
+        Returns:
+            Nanoseconds that it was held.
+        """
+        if not pause and not event_filter.delay_millis:
+            return 0
+        start = time.monotonic_ns()
+        with self._changed:
+            self._delay(start, event_filter.delay_millis * 1_000_000)
+            # Resumed during the delay: then only the event's own filter still wants the pause.
+            if pause and self._controlled and (self.pausing or event_filter.pause):
+                reason = self._state.reason if self.pausing else "event filter"
+                if self._move((ControlState.RUNNING, ControlState.PAUSING), ControlState.PAUSED, reason):
+                    self._wait_while_paused(start)
+        return time.monotonic_ns() - start
+
+    def _delay(self, start: int, delay_nanos: int) -> None:
+        if self._longest_hold is not None:
+            delay_nanos = min(delay_nanos, self._longest_hold)
+        while self._controlled and not self.ended:
+            left = start + delay_nanos - time.monotonic_ns()
+            if left <= 0:
+                return
+            self._changed.wait(min(left / _NANOS, _LOOK_SECS))
+            if self._silent():
+                return
+
+    def _wait_while_paused(self, start: int) -> None:
+        while self._state.state is ControlState.PAUSED:
+            left = self._silence
+            if self._longest_hold is not None:
+                left = start + self._longest_hold - time.monotonic_ns()
+                if left <= 0:
+                    reason = f"held for the longest time allowed, {self._longest_hold / _NANOS:g} s"
+                    self._move((ControlState.PAUSED,), ControlState.RUNNING, reason)
+                    return
+            self._changed.wait(min(left / _NANOS, _LOOK_SECS))
+            if self._silent():
+                self._move((ControlState.PAUSED,), ControlState.RUNNING, "the server's loop fell silent")
+
+    def _silent(self) -> bool:
+        return time.monotonic_ns() - self._pulse_nanos > self._silence
+
+    def _move(self, before: tuple[ControlState, ...], after: ControlState, reason: str) -> bool:
+        """Change the state, with the condition held, if it is one of those it may come from."""
+        if self._state.state not in before:
+            return False
+        self._state = State(state=after, reason=reason)
+        self._post(self._state)
+        self._changed.notify_all()
+        return True

@@ -1,0 +1,67 @@
+"""The summary of a stream, where the driver gives none: over the tiles that are used and known.
+
+Knows arrays; knows no wire.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gcspy_protocol.model import Control, Presentation, Stream
+from numpy.typing import NDArray
+
+__all__ = ["counted_tiles", "exact_sum", "summary_of"]
+
+_I64_MAX = (1 << 63) - 1
+
+
+def counted_tiles(control: NDArray[np.uint8], known: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+    """Which tiles a summary covers: used and known ones.
+
+    Returns:
+        Shape (tiles,), or None: all of them.
+    """
+    # One pass that makes no array settles the usual case: every tile is used.
+    if known is None and (not len(control) or int(np.bitwise_and.reduce(control)) & Control.USED):
+        return None
+    counted: NDArray[np.bool_] = (control & np.uint8(Control.USED)) != 0
+    if known is not None:
+        counted &= known
+    return counted
+
+
+def exact_sum(values: NDArray[Any]) -> int:
+    """Sum without wrapping round, held to what 64 signed bits can say."""
+    if values.dtype.itemsize < 8:
+        return int(values.sum(dtype=np.int64))
+    low = int((values & values.dtype.type(0xFFFFFFFF)).sum(dtype=np.int64))
+    high = int((values >> values.dtype.type(32)).astype(np.int64).sum())
+    return max(-_I64_MAX, min(_I64_MAX, (high << 32) + low))
+
+
+def summary_of(
+    stream: Stream, values: NDArray[Any], counted: NDArray[np.bool_] | None, maxima: NDArray[Any] | None
+) -> tuple[tuple[int, ...], int]:
+    """The numbers of a summary, and how many tiles it covers.
+
+    Args:
+        stream: What the values mean.
+        values: Shape (tiles,).
+        counted: Shape (tiles,), which tiles count; None: all.
+        maxima: For PERCENT_VAR, shape (tiles,), what 100 % is in each tile.
+    """
+    if counted is not None:
+        values = values[counted]
+        maxima = None if maxima is None else maxima[counted]
+    covered = len(values)
+    if stream.presentation is Presentation.ENUM:
+        names = len(stream.enum_names)
+        named = values[(values >= 0) & (values < names)]
+        return tuple(np.bincount(named.astype(np.int64), minlength=names).tolist()), covered
+    total = exact_sum(values)
+    if stream.presentation is Presentation.PERCENT:
+        return (total, min(_I64_MAX, stream.maximum * covered)), covered
+    if maxima is not None:
+        return (total, exact_sum(maxima)), covered
+    return (total,), covered

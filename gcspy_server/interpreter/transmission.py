@@ -1,0 +1,272 @@
+"""From filled arrays to frames: what is sent of an event, and the keyframe for those who come late.
+
+A `SpaceSender` remembers of each space what was sent last. Encoding happens in
+the driver's thread; what comes out never changes, so that the trio thread and
+all clients share it. Knows spaces and the codec; knows no clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from gcspy_protocol.codec import encode, encode_event
+from gcspy_protocol.frame import Frame
+from gcspy_protocol.messages import Event, SpaceInfo, Summary, Tiles
+from gcspy_protocol.model import CONTROL_STREAM, Control
+from gcspy_protocol.tiles import pack_tiles
+from gcspy_protocol.values import Stamp, StreamEncoder, pack_key
+from numpy.typing import NDArray
+
+from gcspy_server.interpreter.summaries import counted_tiles, summary_of
+from gcspy_server.interpreter.wants import GatherRequest, Wants
+from gcspy_server.names import ExtentNames, Runs, TileNames, UniformNames, runs_between
+from gcspy_server.spaces import ServerSpace, ServerStream
+
+__all__ = ["KeyframeSource", "Part", "Snapshot", "SpaceSender", "copy_keyframe"]
+
+_NO_RUNS = Runs(*(np.empty(0, dtype=np.uint32) for _ in range(3)))
+
+
+class Part(NamedTuple):
+    """A frame and what it belongs to; stream None: to the space as a whole."""
+
+    space: int
+    stream: int | None
+    frame: Frame
+
+
+@dataclass(eq=False)
+class Snapshot:
+    """A transmitted event, encoded once for everybody.
+
+    Attributes:
+        event: The event that ends it.
+        parts: Its frames, in order.
+        counts: Occurrences of every kind when it was made.
+        names: Tile names by space, of the spaces that it resizes.
+        must: Whether the controller must get it, because the target is held after it.
+    """
+
+    event: Event
+    parts: list[Part]
+    counts: tuple[int, ...] = ()
+    names: dict[int, TileNames] = field(default_factory=dict)
+    must: bool = False
+    _bytes: dict[Wants, bytes] = field(default_factory=dict)
+
+    def bytes_for(self, wants: Wants) -> bytes:
+        """All bytes of the event for clients with that subscription: the same object for all of them."""
+        found = self._bytes.get(wants)
+        if found is None:
+            frames = [part.frame for part in self.parts if wants.has(part.space, part.stream)]
+            found = self._bytes[wants] = encode_event(self.event, frames)
+        return found
+
+
+class SpaceSender:
+    """What was sent of one space: tile names, text, and the values of each stream.
+
+    Args:
+        space: The driver's space.
+    """
+
+    def __init__(self, space: ServerSpace) -> None:
+        self.space = space
+        self.names: TileNames | None = None
+        self.info = ""
+        self.encoders: dict[int, StreamEncoder] = {}
+        self.summaries: dict[int, Summary] = {}
+
+    def encode(self, request: GatherRequest, stamp: Stamp) -> tuple[list[Part], bool]:
+        """The frames that bring an up-to-date client to what the driver has filled.
+
+        Returns:
+            The frames, and whether the tiles are others than before.
+        """
+        space = self.space
+        if not request.wants(space):
+            return [], False
+        parts: list[Part] = []
+        resized = self._resize(parts, stamp)
+        if resized or space._control_touched or CONTROL_STREAM not in self.encoders:
+            self._encode_stream(parts, CONTROL_STREAM, space._control, None, stamp)
+        for stream in space.streams:
+            gathered = stream._touched or stream.schema.accumulates
+            if gathered and request.wants(space, stream):
+                number = stream.schema.id
+                self._encode_stream(parts, number, stream._values, stream._known, stamp)
+                summary = self._summarise(stream, stamp)
+                self.summaries[number] = summary
+                parts.append(Part(space.id, number, encode(summary)))
+        if space.info != self.info:
+            self.info = space.info
+            parts.append(Part(space.id, None, encode(_info_of(space.id, self.info, stamp))))
+        return parts, resized
+
+    def _resize(self, parts: list[Part], stamp: Stamp) -> bool:
+        names = self.space.names
+        if self.names is names or self.names == names:
+            return False
+        runs = _NO_RUNS if self.names is None else runs_between(self.names, names)
+        frame = pack_tiles(
+            _tiles_of(self.space.id, names, runs), sequence=stamp.sequence, time_nanos=stamp.time_nanos
+        )
+        parts.append(Part(self.space.id, None, frame))
+        for encoder in self.encoders.values():
+            encoder.remap(runs.old_starts, runs.new_starts, runs.lengths, names.count)
+        self.names = names
+        return True
+
+    def _encode_stream(
+        self,
+        parts: list[Part],
+        number: int,
+        values: NDArray[Any],
+        known: NDArray[np.bool_] | None,
+        stamp: Stamp,
+    ) -> None:
+        encoder = self.encoders.get(number)
+        if encoder is None:
+            if number == CONTROL_STREAM:
+                dtype, default = "u1", int(Control.USED)
+            else:
+                schema = self.space.streams[number].schema
+                dtype, default = schema.dtype, schema.default
+            encoder = StreamEncoder(
+                self.space.id, number, dtype=dtype, default=default, count=self.space.count
+            )
+            self.encoders[number] = encoder
+        # The control stream belongs to the space: whoever wants any of its streams needs it.
+        stream = None if number == CONTROL_STREAM else number
+        parts.append(Part(self.space.id, stream, encoder.encode(values, known, stamp)))
+
+    def _summarise(self, stream: ServerStream, stamp: Stamp) -> Summary:
+        counted: NDArray[np.bool_] | None = None
+        if stream._summary is None or stream._summary[1] is None:
+            counted = counted_tiles(self.space._control, stream._known)
+        if stream._summary is None:
+            other = stream.schema.max_stream
+            maxima = None if other is None else self.space.streams[other]._values
+            values, covered = summary_of(stream.schema, stream._values, counted, maxima)
+        else:
+            values, given = stream._summary
+            all_of_them = len(stream._values) if counted is None else int(np.count_nonzero(counted))
+            covered = all_of_them if given is None else given
+        return Summary(
+            space=self.space.id,
+            stream=stream.schema.id,
+            sequence=stamp.sequence,
+            time_nanos=stamp.time_nanos,
+            values=values,
+            covered=covered,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Values:
+    """A copy of what was sent last of one stream."""
+
+    space: int
+    stream: int
+    stamp: Stamp
+    values: NDArray[Any]
+    known: NDArray[np.bool_] | None
+
+
+@dataclass(eq=False)
+class KeyframeSource:
+    """A copy of everything that was sent last, to be encoded as a keyframe outside of every lock.
+
+    Attributes:
+        event: The latest event, marked as keyframe and cached; None when there was none yet.
+        snapshot: The encoded keyframe, once `encode` made it.
+    """
+
+    event: Event | None
+    _spaces: list[tuple[int, TileNames, str]]
+    _values: dict[int, list[_Values]]
+    _summaries: list[Summary]
+    snapshot: Snapshot | None = None
+
+    @property
+    def sequence(self) -> int:
+        """Number of the snapshot that it repeats; 0 when there is none."""
+        return 0 if self.event is None else self.event.sequence
+
+    def encode(self) -> Snapshot:
+        """Encode it, once; in any thread, one at a time.
+
+        Raises:
+            AssertionError: There is no event to repeat.
+        """
+        if self.snapshot is None:
+            assert self.event is not None
+            stamp = Stamp(
+                sequence=self.event.sequence,
+                time_nanos=self.event.time_nanos,
+                event=self.event.event,
+                occurrence=self.event.occurrence,
+            )
+            parts: list[Part] = []
+            for space, names, info in self._spaces:
+                parts.extend(self._encode_space(space, names, info, stamp))
+            self.snapshot = Snapshot(self.event, parts)
+            self._spaces, self._values, self._summaries = [], {}, []
+        return self.snapshot
+
+    def _encode_space(self, space: int, names: TileNames, info: str, stamp: Stamp) -> Iterable[Part]:
+        tiles = _tiles_of(space, names, _NO_RUNS)
+        yield Part(space, None, pack_tiles(tiles, sequence=stamp.sequence, time_nanos=stamp.time_nanos))
+        for one in self._values[space]:
+            stream = None if one.stream == CONTROL_STREAM else one.stream
+            yield Part(space, stream, pack_key(space, one.stream, one.stamp, one.values, one.known))
+        for summary in self._summaries:
+            if summary.space == space:
+                yield Part(space, summary.stream, encode(summary))
+        yield Part(space, None, encode(_info_of(space, info, stamp)))
+
+
+def copy_keyframe(event: Event | None, epoch: int, senders: Iterable[SpaceSender]) -> KeyframeSource:
+    """Copy what was sent last, under the schema of now; nothing else, because encoders stand still meanwhile."""
+    spaces: list[tuple[int, TileNames, str]] = []
+    values: dict[int, list[_Values]] = {}
+    summaries: list[Summary] = []
+    for sender in senders:
+        if sender.names is None:
+            continue
+        number = sender.space.id
+        spaces.append((number, sender.names, sender.info))
+        values[number] = [
+            _Values(number, stream, e.stamp, e.values.copy(), None if e.known is None else e.known.copy())
+            for stream, e in sender.encoders.items()
+            if e.stamp is not None
+        ]
+        summaries.extend(sender.summaries.values())
+    repeated = None if event is None else replace(event, epoch=epoch, keyframe=True, cached=True)
+    return KeyframeSource(repeated, spaces, values, summaries)
+
+
+def _tiles_of(space: int, names: TileNames, runs: Runs) -> Tiles:
+    bases = sizes = None
+    if isinstance(names, ExtentNames):
+        new = runs.new_tiles(names.count)
+        bases, sizes = names.bases[new], names.sizes[new]
+    return Tiles(
+        space=space,
+        count=names.count,
+        old_starts=runs.old_starts,
+        new_starts=runs.new_starts,
+        lengths=runs.lengths,
+        naming=names.naming,
+        base=names.base if isinstance(names, UniformNames) else 0,
+        tile_bytes=names.tile_bytes if isinstance(names, UniformNames) else 0,
+        bases=bases,
+        sizes=sizes,
+    )
+
+
+def _info_of(space: int, text: str, stamp: Stamp) -> SpaceInfo:
+    return SpaceInfo(space=space, sequence=stamp.sequence, time_nanos=stamp.time_nanos, text=text)

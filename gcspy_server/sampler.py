@@ -1,0 +1,58 @@
+"""The clock of a driver that attaches: one tick after the other on an absolute schedule.
+
+A tick that took too long makes the clock skip ticks, never drift: tick k is due
+at ``start + k / clock_hz`` whatever the ticks before it cost. Knows a driver's
+`tick` and the end of its target; knows nothing of what is gathered.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+
+from gcspy_protocol.errors import CommandError, TargetGone
+from gcspy_server.drivers import Driver
+from gcspy_server.server import Server
+
+__all__ = ["next_tick", "run_driver"]
+
+
+def next_tick(start: float, now: float, clock_hz: float) -> float:
+    """When the next tick is due: the first on the schedule after `now`; all in seconds."""
+    return start + (math.floor((now - start) * clock_hz) + 1) / clock_hz
+
+
+def run_driver(
+    driver: Driver,
+    server: Server,
+    clock_hz: float,
+    stop: threading.Event,
+    *,
+    time_secs: Callable[[], float] = time.monotonic,
+) -> None:
+    """Tick a driver in the caller's thread until it is stopped or its target ends.
+
+    The first tick is at once, so that who connects sees something. At the target's end
+    every client is told so, and the function returns.
+
+    Args:
+        driver: An opened driver; not closed here.
+        server: Its server.
+        clock_hz: Ticks a second.
+        stop: Set by another thread, between ticks seen at once; `Server.close` ends a pause within one.
+        time_secs: Monotonic clock.
+
+    Raises:
+        CommandError: The clock is not above zero.
+    """
+    if not 0 < clock_hz <= 1000:
+        raise CommandError(f"a clock of {clock_hz:g} Hz: give more than 0 and at most 1000 ticks a second")
+    start = time_secs()
+    try:
+        driver.tick()
+        while not stop.wait(max(0.0, next_tick(start, now := time_secs(), clock_hz) - now)):
+            driver.tick()
+    except TargetGone as gone:
+        server.end(str(gone))

@@ -1,0 +1,249 @@
+"""`Server`: what a driver calls (paper section 5.1 and appendix C).
+
+Calls come from the driver's own thread: any thread, one at a time. What happens
+in them is in `gcspy_server.interpreter`; who listens is in `gcspy_server.session`,
+in a thread of its own. Knows the order of the calls; knows no socket.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+
+from gcspy_protocol.errors import LocalProtocolError
+from gcspy_protocol.limits import CLIENT_LIMITS
+from gcspy_protocol.messages import Event
+from gcspy_protocol.model import EventKind, Mode, PauseActsOn, Space
+
+from gcspy_server.interpreter.core import Core
+from gcspy_server.interpreter.wants import GatherRequest
+from gcspy_server.names import TileNames
+from gcspy_server.session.options import SessionOptions
+from gcspy_server.spaces import ServerSpace
+
+__all__ = ["Listening", "Server"]
+
+
+class Listening:
+    """A session that can be joined, until it is closed; made by `Server.serve`.
+
+    Attributes:
+        addresses: What a client joins with, in the order given to `serve`; a port of 0 is the real one,
+            TLS has its fingerprint.
+    """
+
+    def __init__(self, addresses: tuple[str, ...], close: Callable[[], None]) -> None:
+        self.addresses = addresses
+        self._close = close
+
+    def close(self) -> None:
+        """Say goodbye to every client and stop listening; a held target goes on."""
+        self._close()
+
+    def __enter__(self) -> Listening:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Server:
+    """A server interpreter: its kinds of event, its spaces, and who watches them.
+
+    Args:
+        name: What is visualised, as clients see it.
+        events: Names of the kinds of event; a kind's number is its place.
+        mode: Rung of the ladder on which the target is watched.
+        pause_acts_on: What a pause stops.
+        general_info: Text about the whole target.
+        target: Free facts: ``pid``, ``runtime``, ``version`` ….
+        time_nanos: Monotonic clock of all times.
+        longest_hold_secs: The target is held no longer than this in one go; None: without bound.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        events: Sequence[str | EventKind],
+        mode: Mode = Mode.EMBEDDED,
+        pause_acts_on: PauseActsOn = PauseActsOn.PROGRAM,
+        general_info: str = "",
+        target: dict[str, str] | None = None,
+        time_nanos: Callable[[], int] | None = None,
+        longest_hold_secs: float | None = None,
+    ) -> None:
+        if not 0 < len(events) <= CLIENT_LIMITS.events:
+            raise LocalProtocolError(
+                f"{len(events)} kinds of event; a server has 1 to {CLIENT_LIMITS.events}"
+            )
+        self.name = name
+        self.events = tuple(
+            kind if isinstance(kind, EventKind) else EventKind(id=number, name=kind)
+            for number, kind in enumerate(events)
+        )
+        if [kind.id for kind in self.events] != list(range(len(self.events))):
+            raise LocalProtocolError("the ids of kinds of event are their places: 0, 1, 2 …")
+        self.mode = mode
+        self.pause_acts_on = pause_acts_on
+        self.general_info = general_info
+        self.target = dict(target or {})
+        self._core = Core(
+            len(self.events), time_nanos=time_nanos or time.monotonic_ns, longest_hold_secs=longest_hold_secs
+        )
+        self._next_space = 1
+        self._listening: Listening | None = None
+
+    # ------------------------------------------------------------------- spaces
+
+    def add_space(
+        self,
+        name: str,
+        *,
+        names: TileNames,
+        driver: str = "",
+        tile_title: str = "Tile ",
+        unused_text: str = "unused",
+        main: bool = False,
+        row_width: int | None = None,
+        description: str = "",
+    ) -> ServerSpace:
+        """Add a space; clients learn of it with the next event.
+
+        Args:
+            name: Name of the space.
+            names: What its tiles are called, and how many there are.
+            driver: The driver that makes it.
+            tile_title: What a tile is called, with a trailing space.
+            unused_text: What an unused tile is.
+            main: Whether the client should make it the active space at first.
+            row_width: Tiles in a row for a 2-D space.
+            description: One sentence.
+
+        Raises:
+            LocalProtocolError: There are too many spaces.
+        """
+        schema = Space(
+            id=self._next_space,
+            name=name,
+            driver=driver,
+            tile_title=tile_title,
+            unused_text=unused_text,
+            naming=names.naming,
+            main=main,
+            row_width=row_width,
+            description=description,
+        )
+        space = ServerSpace(schema, names)
+        self._core.add_space(space)
+        self._next_space += 1
+        return space
+
+    def remove_space(self, space: ServerSpace) -> None:
+        """Remove a space, between events; its id is never used again.
+
+        Raises:
+            LocalProtocolError: It is not one of this server's, or an event is being gathered.
+        """
+        self._core.remove_space(space)
+
+    @property
+    def spaces(self) -> tuple[ServerSpace, ...]:
+        """The spaces, in order of their ids."""
+        return self._core.spaces
+
+    # ------------------------------------------------------------------- events
+
+    def should_transmit(self, event: int) -> GatherRequest | None:
+        """Ask whether anybody wants the event that happens now; counts nothing.
+
+        Returns:
+            What to gather before `finish`, or None: nobody is connected, the event is filtered out, or
+            nobody wants one so soon. The time until `finish` is told to clients as gathering.
+        """
+        if not self._core.live:
+            return None
+        return self._core.request(event)
+
+    def finish(self, event: int, cause: str = "", program_clock: tuple[str, int] | None = None) -> None:
+        """Count the event and, if `should_transmit` asked for it, send it; blocks while delayed or paused.
+
+        Args:
+            event: Number of the kind of event.
+            cause: Its cause, where the runtime tells it.
+            program_clock: Name and value of a clock of the program, such as allocated bytes.
+        """
+        self._core.finish(event, cause, program_clock)
+
+    def skip(self, event: int) -> None:
+        """Only count an event.
+
+        Raises:
+            LocalProtocolError: This event is being gathered: finish it.
+        """
+        self._core.skip(event)
+
+    def counts(self) -> tuple[int, ...]:
+        """How often each kind of event has happened, filtered ones too."""
+        return tuple(self._core.counts)
+
+    def add_observer(self, observer: Callable[[Event], None]) -> None:
+        """Have a function called at each event, in the driver's thread, when the arrays are filled.
+
+        An observer counts as somebody who wants everything: for programs that look at their own
+        spaces, for tests and benchmarks of drivers.
+        """
+        self._core.add_observer(observer)
+
+    def end(self, reason: str) -> None:
+        """Say that the target is gone; clients keep what they have."""
+        self._core.end(reason)
+
+    # ----------------------------------------------------------------- sessions
+
+    def serve(
+        self,
+        *addresses: str,
+        token: str | None = None,
+        options: SessionOptions | None = None,
+    ) -> Listening:
+        """Let clients in, from a thread of its own.
+
+        Args:
+            addresses: ``unix:/path``, ``tcp:HOST:PORT`` (port 0: any), ``tls:HOST:PORT``.
+            token: What TCP clients must know; needed for TCP and TLS.
+            options: Limits and deadlines of the session.
+
+        Returns:
+            The addresses that clients join with; closing it ends the session.
+
+        Raises:
+            LinkError: An address is taken, or may not be listened at.
+            LocalProtocolError: The server listens already.
+        """
+        from gcspy_server.session.thread import SessionThread  # trio is loaded only by a server that serves
+
+        if self._listening is not None:
+            raise LocalProtocolError("this server listens already; give all addresses to one call of serve")
+        self._core.publish()
+        thread = SessionThread(self, self._core, addresses, token=token, options=options or SessionOptions())
+        found = thread.start()
+
+        def close() -> None:
+            self._listening = None
+            thread.stop()
+
+        self._listening = Listening(found, close)
+        return self._listening
+
+    def wait_for_client(self, timeout_secs: float | None = None) -> bool:
+        """Wait until a client is connected; False when none came in time."""
+        return self._core.wait_for_client(timeout_secs)
+
+    def close(self) -> None:
+        """End the session, if there is one."""
+        if self._listening is not None:
+            self._listening.close()

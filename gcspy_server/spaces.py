@@ -1,0 +1,295 @@
+"""The server's side of spaces and streams: the arrays that a driver fills.
+
+A stream counts as *gathered* in an event when it was touched between
+`Server.should_transmit` and `Server.finish`: by `ServerSpace.reset`, by reading `ServerStream.data`, by counting or
+spreading into it. What was not gathered is not sent, so that a client sees
+that it is stale. An accumulating stream is always up to date. Knows arrays and names; knows nothing of events or the wire.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypedDict, Unpack
+
+import numpy as np
+from gcspy_protocol.errors import LocalProtocolError
+from gcspy_protocol.limits import CLIENT_LIMITS
+from gcspy_protocol.model import Control, PaintStyle, Presentation, Space, Stream
+from numpy.typing import ArrayLike, NDArray
+
+from gcspy_server import binning
+from gcspy_server.names import TileNames, runs_between
+
+__all__ = ["ServerSpace", "ServerStream", "StreamOptions"]
+
+
+class StreamOptions(TypedDict, total=False):
+    """Keyword arguments of `ServerSpace.add_stream`: those of `gcspy_protocol.model.Stream`."""
+
+    minimum: int
+    maximum: int
+    zero: int
+    default: int
+    prefix: str
+    suffix: str
+    presentation: Presentation
+    paint_style: PaintStyle
+    enum_names: tuple[str, ...]
+    colour: tuple[int, int, int] | None
+    order: int
+    accumulates: bool
+    description: str
+
+
+class ServerStream:
+    """One integer a tile, filled by the driver in place.
+
+    Made by `ServerSpace.add_stream`.
+
+    Attributes:
+        schema: What the stream means.
+    """
+
+    def __init__(self, schema: Stream, count: int) -> None:
+        self.schema = schema
+        self._values: NDArray[Any] = np.full(count, schema.default, dtype=schema.dtype)
+        self._known: NDArray[np.bool_] | None = None
+        self._summary: tuple[tuple[int, ...], int | None] | None = None
+        self._touched = False
+
+    @property
+    def name(self) -> str:
+        """Short name."""
+        return self.schema.name
+
+    @property
+    def data(self) -> NDArray[Any]:
+        """The array itself, shape (tiles,), in the stream's dtype, for the driver to fill in place.
+
+        Reading this property says that the stream is gathered in the coming event. The array is
+        another one after `ServerSpace.resize`.
+        """
+        self._touched = True
+        return self._values
+
+    @property
+    def known(self) -> NDArray[np.bool_] | None:
+        """Shape (tiles,), False where the value could not be read; None: all are known. The array itself."""
+        return self._known
+
+    def set_unknown(self, tiles: ArrayLike) -> None:
+        """Say of which tiles the value could not be read.
+
+        Args:
+            tiles: A mask of shape (tiles,), bool, or tile numbers; added to what was unknown since the reset.
+        """
+        which = np.asarray(tiles)
+        if which.dtype != np.bool_:
+            which = which.astype(np.int64)
+        if self._known is None:
+            self._known = np.ones(len(self._values), dtype=np.bool_)
+        self._known[which] = False
+        self._touched = True
+
+    def set_summary(self, *values: int, covered: int | None = None) -> None:
+        """Give the summary of the coming event, where a sum over tiles would be wrong.
+
+        Args:
+            values: One number; for percent streams sum and total; for enums one a name.
+            covered: How many tiles it covers; None: as many as are used and known.
+
+        Raises:
+            LocalProtocolError: There are not as many numbers as the presentation has.
+        """
+        if len(values) != self.schema.summary_length:
+            raise LocalProtocolError(
+                f"stream {self.name!r}: a summary of {len(values)} numbers; "
+                f"its presentation ({self.schema.presentation.name}) has {self.schema.summary_length}"
+            )
+        self._summary = (tuple(int(value) for value in values), covered)
+        self._touched = True
+
+    def _reset(self) -> None:
+        if not self.schema.accumulates:
+            self._values.fill(self.schema.default)
+            self._known = None
+        self._touched = True
+
+    def _add(self, amounts: NDArray[np.int64]) -> None:
+        binning.add_saturating(self.data, amounts)
+
+
+class ServerSpace:
+    """A named component of the target, cut into a row of tiles.
+
+    Made by `Server.add_space`.
+
+    Attributes:
+        info: Text about the space, as of the coming event.
+    """
+
+    def __init__(self, schema: Space, names: TileNames) -> None:
+        self.info = ""
+        self._schema = schema
+        self._names = names
+        self._streams: list[ServerStream] = []
+        self._control: NDArray[np.uint8] = np.full(names.count, Control.USED, dtype=np.uint8)
+        self._control_touched = True
+        self._published = False
+
+    @property
+    def schema(self) -> Space:
+        """What the space means, with its streams."""
+        return self._schema
+
+    @property
+    def id(self) -> int:
+        """Number, never used again in a session."""
+        return self._schema.id
+
+    @property
+    def name(self) -> str:
+        """Name of the space."""
+        return self._schema.name
+
+    @property
+    def names(self) -> TileNames:
+        """What the tiles are called now."""
+        return self._names
+
+    @property
+    def count(self) -> int:
+        """Number of tiles now."""
+        return self._names.count
+
+    @property
+    def streams(self) -> tuple[ServerStream, ...]:
+        """The streams, in order of their ids."""
+        return tuple(self._streams)
+
+    @property
+    def control(self) -> NDArray[np.uint8]:
+        """The control stream itself, shape (tiles,), `Control` flags, for the driver to fill in place."""
+        self._control_touched = True
+        return self._control
+
+    def _begin_event(self) -> None:
+        """What is touched from now on is gathered for the coming event."""
+        self._control_touched = False
+        for stream in self._streams:
+            stream._touched = False
+            stream._summary = None
+
+    def add_stream(
+        self,
+        name: str,
+        *,
+        dtype: str = "i4",
+        max_stream: ServerStream | None = None,
+        **options: Unpack[StreamOptions],
+    ) -> ServerStream:
+        """Add a stream, before the space's first event.
+
+        Args:
+            name: Short name, as in the client's view chooser.
+            dtype: One of ``i1 u1 i2 u2 i4 u4 i8 u8``.
+            max_stream: For PERCENT_VAR, the stream of this space that is 100 %.
+            options: The other attributes of `gcspy_protocol.model.Stream`.
+
+        Raises:
+            LocalProtocolError: A client could not show it, or the space is already known to clients.
+        """
+        if self._published:
+            raise LocalProtocolError(
+                f"space {self.name!r}: stream {name!r} comes after its first event; add all streams first, "
+                "or remove the space and add another"
+            )
+        if len(self._streams) >= CLIENT_LIMITS.streams:
+            raise LocalProtocolError(f"space {self.name!r}: more than {CLIENT_LIMITS.streams} streams")
+        schema = Stream(
+            id=len(self._streams),
+            name=name,
+            dtype=dtype,
+            max_stream=None if max_stream is None else max_stream.schema.id,
+            **options,
+        )
+        stream = ServerStream(schema, self.count)
+        self._streams.append(stream)
+        self._schema = replace(self._schema, streams=(*self._schema.streams, schema))
+        return stream
+
+    def reset(self, *streams: ServerStream) -> None:
+        """Put streams and the control stream back to their defaults and say that they are gathered.
+
+        Accumulating streams keep their values. A stream that cannot be gathered at this event, such
+        as marked objects before the marking, is left out by naming the others.
+
+        Args:
+            streams: Which of them; none named: all.
+        """
+        for stream in streams or self._streams:
+            stream._reset()
+        self.control.fill(Control.USED)
+
+    def resize(self, names: TileNames) -> None:
+        """Give the space other tiles; those with the same stable key keep what they have.
+
+        Args:
+            names: The tiles from now on, of the same kind as before.
+
+        Raises:
+            LocalProtocolError: The names are of another kind.
+        """
+        runs = runs_between(self._names, names)
+        self._names = names
+        for stream in self._streams:
+            values = np.full(names.count, stream.schema.default, dtype=stream.schema.dtype)
+            runs.move(stream._values, values)
+            stream._values = values
+            if stream._known is not None:
+                known = np.ones(names.count, dtype=np.bool_)
+                runs.move(stream._known, known)
+                stream._known = known
+        control = np.full(names.count, Control.USED, dtype=np.uint8)
+        runs.move(self._control, control)
+        self._control = control
+        self._control_touched = True
+
+    def tiles_of(self, addresses: ArrayLike) -> NDArray[np.int64]:
+        """Tile in which each address lies.
+
+        Args:
+            addresses: Shape (n,), addresses.
+
+        Returns:
+            Shape (n,), tile numbers, -1 outside of every tile.
+        """
+        return binning.tiles_of(self._names, addresses)
+
+    def count_at(self, stream: ServerStream, addresses: ArrayLike, weights: ArrayLike | None = None) -> None:
+        """Count objects into the tiles they begin in; those outside of every tile are not counted.
+
+        Args:
+            stream: Counted into; what does not fit its dtype stays at the largest value.
+            addresses: Shape (n,), addresses.
+            weights: Shape (n,), what each counts; None: 1.
+        """
+        tiles = self.tiles_of(addresses)
+        inside = tiles >= 0
+        if weights is None:
+            amounts = np.bincount(tiles[inside], minlength=self.count).astype(np.int64, copy=False)
+        else:
+            amounts = np.zeros(self.count, dtype=np.int64)
+            # Not bincount with weights: that adds in floating point.
+            np.add.at(amounts, tiles[inside], np.asarray(weights, dtype=np.int64)[inside])
+        stream._add(amounts)
+
+    def spread(self, stream: ServerStream, addresses: ArrayLike, sizes: ArrayLike) -> None:
+        """Add the bytes of objects to all the tiles that they cross, exactly.
+
+        Args:
+            stream: Added to; what does not fit its dtype stays at the largest value.
+            addresses: Shape (n,), first byte of each object.
+            sizes: Shape (n,), bytes of each object.
+        """
+        stream._add(binning.bytes_per_tile(self._names, addresses, sizes))
