@@ -1,0 +1,115 @@
+"""What every test stands on: no screen, no file left behind, no thread or process left behind."""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Before anything imports Qt.
+os.environ["QT_QPA_PLATFORM"] = "offscreen"
+os.environ.pop("GCSPY_TOKEN", None)
+
+# Inherited by whatever the tests start, and by what that starts: so that orphans are found as well.
+_RUN_MARK = "GCSPY_TEST_RUN"
+os.environ[_RUN_MARK] = uuid.uuid4().hex
+
+# No deadline: the machine that runs this may be busy. No database: a run leaves no file.
+settings.register_profile(
+    "gcspy", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile("gcspy")
+
+_GRACE_SECS = 5.0  # how long a thread or process that was told to end may take; a test never waits for it otherwise
+
+
+def _children() -> set[int]:
+    """Return the direct children of this process, from one small file a thread (psutil would read all of /proc)."""
+    tasks = Path("/proc/self/task")
+    if not tasks.is_dir():
+        return {child.pid for child in psutil.Process().children()}
+    found: set[int] = set()
+    for task in tasks.iterdir():
+        try:
+            found.update(map(int, (task / "children").read_text().split()))
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # a thread that ended meanwhile
+    return found
+
+
+def _threads() -> set[threading.Thread]:
+    # trio keeps idle worker threads for ten seconds, for whoever asks next; they end by themselves.
+    return {thread for thread in threading.enumerate() if not thread.name.startswith("Trio ")}
+
+
+def _describe(process: psutil.Process) -> str:
+    try:
+        return f"{process.pid} ({' '.join(process.cmdline()) or process.name()})"
+    except psutil.Error:
+        return str(process.pid)
+
+
+def _still_there(pids: set[int]) -> list[psutil.Process]:
+    processes = []
+    for pid in pids:
+        try:
+            processes.append(psutil.Process(pid))
+        except psutil.NoSuchProcess:
+            continue
+    _, alive = psutil.wait_procs(processes, timeout=_GRACE_SECS)
+    return list(alive)
+
+
+def _end(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue
+    psutil.wait_procs(processes, timeout=_GRACE_SECS)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_behind() -> Iterator[None]:
+    """Fail the test that leaves a thread or a child process running (those of wider fixtures are theirs)."""
+    threads, children = _threads(), _children()
+    yield
+    for thread in _threads() - threads:
+        thread.join(_GRACE_SECS)
+    left_threads = [thread.name for thread in _threads() - threads]
+    new_children = _children() - children
+    left_children = _still_there(new_children) if new_children else []
+    names = [_describe(process) for process in left_children]
+    _end(left_children)
+    assert not left_threads, f"the test left threads running: {left_threads}"
+    assert not names, f"the test left child processes running: {names}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_orphans() -> Iterator[None]:
+    """Fail the run that leaves any process running, also one whose parent is gone."""
+    yield
+    mark = os.environ[_RUN_MARK]
+    left = []
+    for process in psutil.process_iter():
+        try:
+            if process.pid != os.getpid() and process.environ().get(_RUN_MARK) == mark:
+                left.append(process)
+        except (psutil.Error, OSError):
+            continue  # gone meanwhile, or somebody else's
+    _, left = psutil.wait_procs(left, timeout=_GRACE_SECS)
+    names = [_describe(process) for process in left]
+    _end(left)
+    assert not names, f"the tests left processes running: {names}"
+
+
+@pytest.fixture(scope="session")
+def soak_seed() -> int:
+    """Return the seed of a long test: `make soak SEED=7` sets it, and a failure shows it."""
+    return int(os.environ.get("GCSPY_SOAK_SEED", "1"))
