@@ -1,0 +1,1 @@
+"""Drivers: each maps one kind of memory manager to spaces, tiles and streams."""

@@ -1,0 +1,269 @@
+"""Is this process a CPython, which version, and can it be watched: cheaply, for lists of processes.
+
+Maps and files tell most: a mapped libpython, or an executable that exports CPython's runtime. Four bytes of the target's memory are
+read at the end, to know whether we may. Knows names and versions, and no structures.
+
+Source: CPython Include/cpython/pylifecycle.h and patchlevel.h (``Py_Version``, from 3.11), configure.ac (names of libraries and
+the ABI flag "t"), PEP 703.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
+
+from gcspy_drivers.cpython.layouts import is_known, known_text
+from gcspy_drivers.remote.address import Addr
+from gcspy_drivers.remote.elf import MACHINE_X86_64, Image, open_image
+from gcspy_drivers.remote.maps import EXECUTE, Maps, read_maps
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.process import Process
+
+__all__ = ["Found", "RuntimeFound", "find_runtime", "look", "pymalloc_setting", "version_from_hex"]
+
+_LIBRARY = re.compile(r"/libpython(\d)\.(\d+)([a-z]*)\.so[^/]*$")
+_PROGRAM = re.compile(r"/python(\d)\.(\d+)([a-z]*)$")
+_SETTING = re.compile(rb"(?:^|\0)PYTHONMALLOC=([^\0]*)")
+_WITHOUT_PYMALLOC: Final = ("malloc", "malloc_debug", "mimalloc", "mimalloc_debug")
+
+# What an executable exports does not change, and a host runs many processes of few executables.
+_PROGRAMS_SEEN: dict[tuple[str, int], bool] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What a look at a process found.
+
+    Attributes:
+        pid: The process.
+        start_ticks: Its start time, which with the PID names it.
+        command: Short name of its command.
+        runtime: ``CPython``, ``CPython (free-threaded)``, or empty when it is none.
+        version: Its version as far as it was found: (3, 11, 7), (3, 10), or ().
+        image: The executable or library that the runtime is in.
+        why_not: Why it cannot be watched, with the remedy; empty when it can.
+        note: What the user should know before; may be empty.
+    """
+
+    pid: int
+    start_ticks: int
+    command: str
+    runtime: str = ""
+    version: tuple[int, ...] = ()
+    image: str = ""
+    why_not: str = ""
+    note: str = ""
+
+    @property
+    def version_text(self) -> str:
+        """The version as people write it."""
+        return ".".join(map(str, self.version))
+
+
+@dataclass(frozen=True, eq=False)
+class RuntimeFound:
+    """CPython in a process.
+
+    Attributes:
+        path: The executable or library that it is in.
+        image: That file as the process has it mapped; None when the version is too old to have what is looked for.
+        version: Its version as far as names and constants tell it.
+        free_threaded: Whether it was built to run without a GIL.
+    """
+
+    path: str
+    image: Image | None
+    version: tuple[int, ...]
+    free_threaded: bool
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return "CPython (free-threaded)" if self.free_threaded else "CPython"
+
+    def exported(self, name: str) -> Addr:
+        """Return where a symbol is.
+
+        Raises:
+            TargetError: The image does not export it.
+        """
+        found = None if self.image is None else self.image.exported(name)
+        if found is None:
+            raise TargetError(f"{self.path} does not export {name}: it is no CPython that can be read")
+        return found
+
+    def refuse_unsupported(self) -> None:
+        """Refuse builds and versions that cannot be read.
+
+        Raises:
+            Unsupported: Naming what it is, and what is known.
+        """
+        found = f"{self.name} {'.'.join(map(str, self.version))}"
+        if self.free_threaded:
+            raise Unsupported("free-threaded CPython has neither pymalloc nor generations to show", found=found, known="builds with a GIL")
+        if not is_known(self.version):
+            raise Unsupported("this version of Python cannot be read", found=found, known=known_text())
+        machine = None if self.image is None or self.image.file is None else self.image.file.machine
+        if machine not in (None, MACHINE_X86_64):
+            raise Unsupported("the offsets known here are for x86-64", found=f"ELF machine number {machine}", known=f"{MACHINE_X86_64}")
+
+    def close(self) -> None:
+        """Let the file go."""
+        if self.image is not None:
+            self.image.close()
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    path: str
+    version: tuple[int, ...]
+    flags: str
+
+
+def look(pid: int) -> Found:
+    """Look at a process without attaching to it.
+
+    Args:
+        pid: The process.
+
+    Returns:
+        What it is; a process that cannot be watched says why.
+
+    Raises:
+        TargetGone: There is no such process.
+    """
+    with Process(pid) as process:
+        try:
+            return _look_at(process)
+        except NotPermitted as error:
+            return _found(process, why_not=str(error))
+
+
+def find_runtime(process: Process, memory: Memory, maps: Maps) -> RuntimeFound | None:
+    """Find the image that CPython is in.
+
+    Args:
+        process: The process.
+        memory: Its memory.
+        maps: Its mappings.
+
+    Returns:
+        The runtime, whose image the caller closes; None when the process has none.
+
+    Raises:
+        TargetError: Its files are damaged.
+        TargetGone: It has ended.
+    """
+    for candidate in _candidates(process, maps):
+        image = open_image(process, memory, maps, candidate.path)
+        if image.exported("_PyRuntime") is not None:
+            threaded = "t" in candidate.flags or image.exported("_Py_DecRefShared") is not None
+            return RuntimeFound(image.path, image, _exact_version(image, candidate.version), threaded)
+        image.close()
+        if candidate.version:
+            # Before 3.7 there was no _PyRuntime; the name tells enough to refuse it.
+            return RuntimeFound(candidate.path, None, candidate.version, free_threaded=False)
+    return None
+
+
+def version_from_hex(number: int) -> tuple[int, int, int]:
+    """Return major, minor and micro version of a ``PY_VERSION_HEX``."""
+    return number >> 24 & 0xFF, number >> 16 & 0xFF, number >> 8 & 0xFF
+
+
+def pymalloc_setting(process: Process) -> str:
+    """Return what the process was started with as ``PYTHONMALLOC``; empty when it was not set, or we may not know."""
+    try:
+        found = _SETTING.search(process.read_file("environ"))
+    except TargetError:
+        return ""
+    return "" if found is None else found[1].decode("utf-8", "replace")
+
+
+def _look_at(process: Process) -> Found:
+    maps = read_maps(process)
+    memory = Memory(process)
+    try:
+        runtime = find_runtime(process, memory, maps)
+    except (NotPermitted, TargetGone):
+        raise
+    except TargetError as error:
+        return _found(process, why_not=str(error))
+    if runtime is None:
+        return _found(process, why_not="not a Python process")
+    try:
+        return _judge(process, memory, runtime)
+    finally:
+        runtime.close()
+
+
+def _judge(process: Process, memory: Memory, runtime: RuntimeFound) -> Found:
+    try:
+        runtime.refuse_unsupported()
+        memory.read(runtime.exported("_PyRuntime"), 8)
+    except TargetGone:
+        raise
+    except TargetError as error:
+        return _found(process, runtime=runtime, why_not=str(error))
+    setting = pymalloc_setting(process)
+    note = f"pymalloc is off (PYTHONMALLOC={setting})" if setting in _WITHOUT_PYMALLOC else ""
+    return _found(process, runtime=runtime, note=note)
+
+
+def _found(process: Process, *, runtime: RuntimeFound | None = None, why_not: str = "", note: str = "") -> Found:
+    return Found(
+        pid=process.pid,
+        start_ticks=process.start_ticks,
+        command=process.name,
+        runtime="" if runtime is None else runtime.name,
+        version=() if runtime is None else runtime.version,
+        image="" if runtime is None else runtime.path,
+        why_not=why_not,
+        note=note,
+    )
+
+
+def _candidates(process: Process, maps: Maps) -> list[_Candidate]:
+    """List what may have CPython in it, the likeliest first: a library's name tells, a program has to be looked into."""
+    code = [row for row in range(len(maps)) if maps.permissions[row] & EXECUTE and maps.inode[row]]
+    libraries = []
+    for row in code:
+        match = _LIBRARY.search(maps.file_of(row))
+        if match is not None:
+            libraries.append(_Candidate(maps.path[row], (int(match[1]), int(match[2])), match[3]))
+    if libraries:
+        return libraries
+    program = process.read_link("exe")
+    for row in code:
+        if maps.path[row] == program:
+            match = _PROGRAM.search(maps.file_of(row))
+            if match is not None:
+                return [_Candidate(program, (int(match[1]), int(match[2])), match[3])]
+            return [_Candidate(program, (), "")] if _may_export(process, maps, row) else []
+    return []
+
+
+def _may_export(process: Process, maps: Maps, row: int) -> bool:
+    """Tell whether a program of any name has CPython inside; looked up once for each file."""
+    key = (maps.device[row], int(maps.inode[row]))
+    if key not in _PROGRAMS_SEEN:
+        with_image = open_image(process, Memory(process), maps, maps.path[row])
+        try:
+            _PROGRAMS_SEEN[key] = with_image.exported("_PyRuntime") is not None
+        finally:
+            with_image.close()
+    return _PROGRAMS_SEEN[key]
+
+
+def _exact_version(image: Image, named: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the version that the file itself has as a constant (from 3.11), else what its name says."""
+    if image.file is not None:
+        symbol = image.file.exported("Py_Version")
+        found = None if symbol is None else image.file.bytes_at(symbol.vaddr, 4)
+    else:
+        where = image.exported("Py_Version")
+        found = None if where is None else image.bytes_at(where, 4)
+    return named if found is None else version_from_hex(int.from_bytes(found, "little"))

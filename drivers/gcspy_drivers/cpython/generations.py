@@ -1,0 +1,99 @@
+"""The collector's generations, from its own state: counts, thresholds, and what it has collected so far.
+
+240 bytes an interpreter, read in microseconds. Deltas of the statistics are how a passive driver learns that collections
+happened. The objects in the generations are not counted: that would mean to walk lists which the target changes.
+
+Source: CPython 3.11 to 3.13 pycore_gc.h, struct _gc_runtime_state; Modules/gcmodule.c (3.13: Python/gc.c).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gcspy_drivers.cpython.layouts import GcLayout
+from gcspy_drivers.remote.address import Addr
+from gcspy_drivers.remote.memory import Memory
+
+__all__ = ["GENERATIONS", "Generations", "read_generations"]
+
+GENERATIONS: Final = 3
+
+_GENERATION = np.dtype([("next", "<u8"), ("prev", "<u8"), ("threshold", "<i4"), ("count", "<i4")])
+_STATS = np.dtype([("collections", "<i8"), ("collected", "<i8"), ("uncollectable", "<i8")])
+_TRIES = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Generations:
+    """The collector of one interpreter at one moment.
+
+    Attributes:
+        enabled: Whether it collects by itself (``gc.isenabled()``).
+        collecting: Whether it was collecting when it was read.
+        count: (3,) ``gc.get_count()``.
+        threshold: (3,) ``gc.get_threshold()``.
+        collections: (3,) how often each generation was collected.
+        collected: (3,) objects that were freed by that.
+        uncollectable: (3,) objects that were found and could not be freed.
+    """
+
+    enabled: bool
+    collecting: bool
+    count: npt.NDArray[np.int32]
+    threshold: npt.NDArray[np.int32]
+    collections: npt.NDArray[np.int64]
+    collected: npt.NDArray[np.int64]
+    uncollectable: npt.NDArray[np.int64]
+
+
+def read_generations(memory: Memory, gc: Addr, layout: GcLayout) -> Generations | None:
+    """Read the state of an interpreter's collector.
+
+    Args:
+        memory: The target's memory.
+        gc: Where the state is.
+        layout: Offsets into it.
+
+    Returns:
+        The state; None when it cannot be read, or says what no collector says.
+
+    Raises:
+        TargetGone: The target has ended.
+        NotPermitted: The system does not let us read it.
+    """
+    for _ in range(_TRIES):
+        found = memory.try_read(gc, layout.size_bytes)
+        if found is not None:
+            generations = _parse(found, gc, layout)
+            if generations is not None:
+                return generations
+    return None
+
+
+def _parse(found: bytes, gc: Addr, layout: GcLayout) -> Generations | None:
+    # The state points to its own first generation, so where the array begins need not be believed of any header file.
+    pointer = int.from_bytes(found[layout.generation0 : layout.generation0 + 8], "little")
+    begin = pointer - gc
+    if not 0 <= begin <= layout.generation0 - GENERATIONS * _GENERATION.itemsize or begin % 4:
+        return None
+    generations = np.frombuffer(found, dtype=_GENERATION, count=GENERATIONS, offset=begin)
+    stats = np.frombuffer(found, dtype=_STATS, count=GENERATIONS, offset=layout.stats)
+    enabled, collecting = (
+        int.from_bytes(found[offset : offset + 4], "little", signed=True) for offset in (layout.enabled, layout.collecting)
+    )
+    sane = enabled in (0, 1) and collecting in (0, 1) and bool((generations["count"] >= 0).all())
+    if not sane or any(bool((stats[name] < 0).any()) for name in ("collections", "collected", "uncollectable")):
+        return None
+    return Generations(
+        enabled=bool(enabled),
+        collecting=bool(collecting),
+        count=generations["count"].copy(),
+        threshold=generations["threshold"].copy(),
+        collections=stats["collections"].copy(),
+        collected=stats["collected"].copy(),
+        uncollectable=stats["uncollectable"].copy(),
+    )

@@ -1,0 +1,63 @@
+"""The numbers of each version of CPython, and the one place where versions are compared.
+
+A new version is a module ``v3_NN`` with its `Layout`, and a line here.
+"""
+
+from __future__ import annotations
+
+from gcspy_protocol.errors import Unsupported
+
+from gcspy_drivers.cpython.layouts import debug_offsets, v3_11, v3_12, v3_13
+from gcspy_drivers.cpython.layouts.layout import (
+    ARENA_OBJECT,
+    POOL_HEADER,
+    GcLayout,
+    Layout,
+    ObmallocHome,
+    ObmallocLayout,
+    PoolGeometry,
+)
+
+__all__ = [
+    "ARENA_OBJECT",
+    "KNOWN",
+    "POOL_HEADER",
+    "GcLayout",
+    "Layout",
+    "ObmallocHome",
+    "ObmallocLayout",
+    "PoolGeometry",
+    "debug_offsets",
+    "is_known",
+    "known_text",
+    "layout_for",
+]
+
+KNOWN: dict[tuple[int, int], Layout] = {module.LAYOUT.version: module.LAYOUT for module in (v3_11, v3_12, v3_13)}
+"""Layouts by major and minor version."""
+
+
+def is_known(version: tuple[int, ...]) -> bool:
+    """Tell whether a version of CPython can be read."""
+    return version[:2] in KNOWN
+
+
+def known_text() -> str:
+    """Name the versions that can be read, for messages."""
+    return "CPython " + ", ".join(f"{major}.{minor}" for major, minor in sorted(KNOWN))
+
+
+def layout_for(version: tuple[int, ...]) -> Layout:
+    """Return the numbers for a version.
+
+    Args:
+        version: Major and minor version, and more.
+
+    Raises:
+        Unsupported: Nobody wrote them down yet.
+    """
+    if not is_known(version):
+        raise Unsupported(
+            "this version of Python cannot be read", found="CPython " + ".".join(map(str, version)), known=known_text()
+        )
+    return KNOWN[(version[0], version[1])]

@@ -1,0 +1,130 @@
+"""The form in which each version's numbers are given: offsets in bytes into CPython's structures.
+
+A layout says where things are and nothing of how they are read. All numbers are for x86-64 and builds with a GIL,
+measured with ``offsetof`` on each version's own headers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+__all__ = ["ARENA_OBJECT", "POOL_HEADER", "GcLayout", "Layout", "ObmallocHome", "ObmallocLayout", "PoolGeometry"]
+
+POOL_HEADER = np.dtype(
+    [
+        ("count", "<u4"),  # blocks in use
+        ("_count_padding", "<u4"),
+        ("freeblock", "<u8"),  # head of the list of free blocks; 0 when the pool is full
+        ("next", "<u8"),
+        ("prev", "<u8"),
+        ("arenaindex", "<u4"),  # which arena_object its arena has
+        ("szidx", "<u4"),  # size class; 0xffff in a pool that never had one
+        ("nextoffset", "<u4"),  # bytes to the first block that was never handed out
+        ("maxnextoffset", "<u4"),  # largest valid nextoffset: pool size - block size
+    ]
+)
+"""Source: CPython 3.10 to 3.15, struct pool_header (Objects/obmalloc.c, since 3.12 pycore_obmalloc.h)."""
+
+ARENA_OBJECT = np.dtype(
+    [
+        ("address", "<u8"),  # of the arena as the system gave it; 0: this arena_object has none
+        ("pool_address", "<u8"),  # the next pool that was never carved off
+        ("nfreepools", "<u4"),  # free pools and those never carved
+        ("ntotalpools", "<u4"),
+        ("freepools", "<u8"),
+        ("nextarena", "<u8"),
+        ("prevarena", "<u8"),
+    ]
+)
+"""Source: CPython 3.10 to 3.15, struct arena_object (same places)."""
+
+
+class ObmallocHome(Enum):
+    """Where a version keeps the state of pymalloc."""
+
+    STATIC = "static variables of the image"
+    EMBEDDED = "inside PyInterpreterState"
+    POINTER = "PyInterpreterState points to it"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolGeometry:
+    """Sizes that pymalloc was built with.
+
+    Attributes:
+        arena_bytes: Size of an arena.
+        pool_bytes: Size and alignment of a pool.
+        header_bytes: What of a pool is not for blocks.
+        alignment_bytes: Block sizes are multiples of this.
+        size_classes: How many sizes of blocks there are.
+    """
+
+    arena_bytes: int = 1 << 20
+    pool_bytes: int = 1 << 14
+    header_bytes: int = 48
+    alignment_bytes: int = 16
+    size_classes: int = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObmallocLayout:
+    """Offsets into ``struct _obmalloc_state``."""
+
+    arenas: int = 512
+    maxarenas: int = 520
+    arenas_now: int = 1064
+    arenas_ever: int = 1072
+    arenas_most: int = 1080
+    size_bytes: int = 263248
+
+
+@dataclass(frozen=True, kw_only=True)
+class GcLayout:
+    """Offsets into ``struct _gc_runtime_state``.
+
+    ``generations`` is what upstream has; the state's own ``generation0`` pointer is preferred, because distributions
+    are known to patch the alignment (Debian and Ubuntu 3.13: 20 instead of 24).
+    """
+
+    size_bytes: int = 240
+    enabled: int = 12
+    generations: int = 24
+    generation0: int = 96
+    stats: int = 128
+    collecting: int = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Where one minor version of CPython keeps what we read.
+
+    Attributes:
+        version: Major and minor version.
+        interpreters_head: In ``_PyRuntime``: pointer to the newest interpreter.
+        interpreter_next: In PyInterpreterState: pointer to the next older one.
+        interpreter_id: In PyInterpreterState: its id, 64 bits.
+        interpreter_gc: In PyInterpreterState: the collector's state.
+        interpreter_bytes: How much of PyInterpreterState may be searched for the state of pymalloc.
+        obmalloc_home: What kind of place holds the state of pymalloc.
+        interpreter_obmalloc: In PyInterpreterState, when it is there: the state, or the pointer to it.
+        obmalloc: Inside the state of pymalloc, where it is a structure.
+        gc: Inside the collector's state.
+        geometry: Sizes of arenas, pools and blocks.
+        debug_offsets: Whether ``_PyRuntime`` begins with a table of its own offsets, which then is preferred.
+    """
+
+    version: tuple[int, int]
+    interpreters_head: int
+    interpreter_next: int
+    interpreter_id: int
+    interpreter_gc: int
+    interpreter_bytes: int
+    obmalloc_home: ObmallocHome
+    interpreter_obmalloc: int | None = None
+    obmalloc: ObmallocLayout = ObmallocLayout()
+    gc: GcLayout = GcLayout()
+    geometry: PoolGeometry = PoolGeometry()
+    debug_offsets: bool = False

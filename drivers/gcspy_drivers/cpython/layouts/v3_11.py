@@ -1,0 +1,16 @@
+"""CPython 3.11: the state of pymalloc is in static variables, of which a stripped build does not tell the names.
+
+Source: measured on 3.11.7 and on Debian's 3.11.2; pycore_runtime.h, pycore_interp.h, pycore_gc.h, Objects/obmalloc.c.
+"""
+
+from gcspy_drivers.cpython.layouts.layout import Layout, ObmallocHome
+
+LAYOUT = Layout(
+    version=(3, 11),
+    interpreters_head=40,
+    interpreter_next=0,
+    interpreter_id=48,
+    interpreter_gc=648,
+    interpreter_bytes=4096,
+    obmalloc_home=ObmallocHome.STATIC,
+)

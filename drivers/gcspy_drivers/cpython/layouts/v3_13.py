@@ -1,0 +1,21 @@
+"""CPython 3.13: interpreters point to a state of pymalloc, and ``_PyRuntime`` begins with a table of offsets.
+
+The table (``_Py_DebugOffsets``) covers the interpreters and where the collector's state is, not what is in it and not
+pymalloc.
+
+Source: measured on 3.13.0, 3.13.5, 3.13.7 and 3.13.18; pycore_runtime.h, pycore_interp.h, pycore_gc.h, pycore_obmalloc.h.
+"""
+
+from gcspy_drivers.cpython.layouts.layout import Layout, ObmallocHome
+
+LAYOUT = Layout(
+    version=(3, 13),
+    interpreters_head=632,
+    interpreter_next=7264,
+    interpreter_id=7272,
+    interpreter_gc=7400,
+    interpreter_bytes=16384,
+    obmalloc_home=ObmallocHome.POINTER,
+    interpreter_obmalloc=10800,
+    debug_offsets=True,
+)

@@ -1,0 +1,259 @@
+"""One CPython process that is watched: found, verified, and read again and again.
+
+Puts the readers together: which interpreters there are, which of them have a pymalloc of their own, what their collectors say.
+Knows nothing of tiles, streams and events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from gcspy_protocol.errors import TargetError, TargetGone, Unsupported
+
+from gcspy_drivers.cpython.discover import RuntimeFound, find_runtime, pymalloc_setting
+from gcspy_drivers.cpython.generations import Generations, read_generations
+from gcspy_drivers.cpython.interpreters import Interpreter, read_interpreters
+from gcspy_drivers.cpython.layouts import Layout, debug_offsets, known_text, layout_for
+from gcspy_drivers.cpython.locate import Locator
+from gcspy_drivers.cpython.memory_map import MemoryMap, MemoryMapper
+from gcspy_drivers.cpython.obmalloc import HeapReading, ObmallocPlace, PoolReader
+from gcspy_drivers.remote.address import Addr
+from gcspy_drivers.remote.maps import LiveMaps, read_maps
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.process import Process
+
+__all__ = ["Heap", "InterpreterReading", "Target"]
+
+_SEARCH_AGAIN_AFTER: Final = 50
+"""Readings after which an interpreter without pymalloc is looked at again: it may only have started when we attached."""
+
+
+@dataclass(frozen=True, eq=False)
+class Heap:
+    """A state of pymalloc, and whose it is.
+
+    Attributes:
+        owner: Id of the interpreter that it was found by; others may share it.
+        reading: What it looked like.
+    """
+
+    owner: int
+    reading: HeapReading
+
+
+@dataclass(frozen=True, eq=False)
+class InterpreterReading:
+    """What was read of an interpreter's collector.
+
+    Attributes:
+        ident: The interpreter's id.
+        generations: Its collector; None when it could not be read.
+    """
+
+    ident: int
+    generations: Generations | None
+
+
+@dataclass
+class _Known:
+    """What is known of one interpreter's pymalloc: its reader, or when to look again."""
+
+    reader: PoolReader | None
+    readings: int = 0
+
+
+class Target:
+    """A CPython process.
+
+    Args:
+        pid: Its process id.
+        start_ticks: Its start time when it was found, so that a recycled number is noticed.
+
+    Attributes:
+        process: The process.
+        version: Its version, (3, 11, 7).
+        image_path: The executable or library that the interpreter is in.
+        malloc_setting: ``PYTHONMALLOC`` as it was started with; may be empty.
+
+    Raises:
+        TargetGone: There is no such process, or it ended meanwhile.
+        NotPermitted: The system does not let us read it.
+        Unsupported: It is not a CPython, or not one that can be read.
+        TargetError: It is one, and is not as its version should be.
+    """
+
+    def __init__(self, pid: int, *, start_ticks: int | None = None) -> None:
+        self.process = Process(pid, start_ticks=start_ticks)
+        self._found: RuntimeFound | None = None
+        try:
+            self._attach()
+        except TargetError:
+            self.close()
+            # What went wrong may have come of the target's end, which then is the better message.
+            Process(pid, start_ticks=self.process.start_ticks).close()
+            raise
+
+    def _attach(self) -> None:
+        process = self.process
+        self._memory = Memory(process)
+        self._maps = LiveMaps(process, read_maps(process))
+        found = self._found = find_runtime(process, self._memory, self._maps.maps)
+        if found is None:
+            raise Unsupported(
+                f"process {process.pid} is not a Python process",
+                found=f"{process.name} ({process.read_link('exe') or 'unknown program'})",
+                known=known_text(),
+            )
+        found.refuse_unsupported()
+        image = found.image
+        runtime = found.exported("_PyRuntime")
+        if image is None or not self._maps.maps.cover(runtime, debug_offsets.TABLE_BYTES):
+            raise TargetError(f"process {process.pid}: _PyRuntime of {found.path} is at {runtime:#x}, where nothing is mapped")
+        self.version = found.version
+        self.image_path = found.path
+        layout = layout_for(self.version)
+        if layout.debug_offsets:
+            layout = debug_offsets.apply(layout, self._memory.read(runtime, debug_offsets.TABLE_BYTES))
+        self._layout: Layout = layout
+        self._runtime: Addr = runtime
+        self._locator = Locator(self._memory, self._maps, layout, image)
+        self._mapper = MemoryMapper(process)
+        self._known: dict[Interpreter, _Known] = {}
+        self._places: dict[ObmallocPlace, PoolReader] = {}
+        self.malloc_setting = pymalloc_setting(process)
+        interpreters = read_interpreters(self._memory, layout, runtime)
+        if not interpreters:
+            raise TargetError(
+                f"process {process.pid}: no interpreter was found at its _PyRuntime ({runtime:#x}): it is starting or ending, try again"
+            )
+        self._known[interpreters[0]] = _Known(self._reader_for(interpreters[0]))
+        process.check()
+
+    def __enter__(self) -> Target:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the target go; it goes on as it did. May be called twice."""
+        if self._found is not None:
+            self._found.close()
+            self._found = None
+        self.process.close()
+
+    @property
+    def arena_bytes(self) -> int:
+        """Size of an arena."""
+        return self._layout.geometry.arena_bytes
+
+    @property
+    def pool_bytes(self) -> int:
+        """Size of a pool."""
+        return self._layout.geometry.pool_bytes
+
+    def check(self) -> None:
+        """Confirm that all that was read came from this process.
+
+        Raises:
+            TargetGone: It has ended, or is another one now.
+        """
+        self.process.check()
+
+    def interpreters(self) -> tuple[Interpreter, ...] | None:
+        """List its interpreters, the main one first; None when the list could not be walked.
+
+        Raises:
+            TargetGone: The target has ended.
+        """
+        return read_interpreters(self._memory, self._layout, self._runtime)
+
+    def generations(self, interpreters: tuple[Interpreter, ...]) -> tuple[InterpreterReading, ...]:
+        """Read the collectors of some interpreters.
+
+        Raises:
+            TargetGone: The target has ended.
+        """
+        offset, layout = self._layout.interpreter_gc, self._layout.gc
+        return tuple(
+            InterpreterReading(
+                ident=interpreter.ident, generations=read_generations(self._memory, Addr(interpreter.address + offset), layout)
+            )
+            for interpreter in interpreters
+        )
+
+    def heaps(self, interpreters: tuple[Interpreter, ...]) -> tuple[Heap, ...]:
+        """Read the pymalloc of each interpreter that has its own; none when pymalloc is not in use.
+
+        Args:
+            interpreters: As `interpreters` listed them.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it any more.
+        """
+        self._forget_all_but(interpreters)
+        heaps = []
+        seen: set[int] = set()
+        for interpreter in interpreters:
+            reader = self._known_reader(interpreter)
+            if reader is None or id(reader) in seen:
+                continue
+            seen.add(id(reader))
+            reading = reader.read()
+            heaps.append(Heap(owner=interpreter.ident, reading=reading))
+            if not reading.complete:
+                # It may have moved (a table that was found by its looks can); it is looked for again the next time.
+                self._forget(reader)
+        return tuple(heaps)
+
+    def memory_map(self, heaps: tuple[Heap, ...]) -> MemoryMap:
+        """Read all of the process's memory by kind.
+
+        Args:
+            heaps: As `heaps` read them, for the arenas.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not show us its maps.
+        """
+        arenas: list[npt.NDArray[np.uint64]] = [heap.reading.arenas.address for heap in heaps]
+        together = np.unique(np.concatenate(arenas)) if arenas else np.zeros(0, dtype=np.uint64)
+        return self._mapper.read(together, self.arena_bytes)
+
+    def _known_reader(self, interpreter: Interpreter) -> PoolReader | None:
+        known = self._known.get(interpreter)
+        if known is not None and (known.reader is not None or known.readings < _SEARCH_AGAIN_AFTER):
+            known.readings += 1
+            return known.reader
+        try:
+            reader = self._reader_for(interpreter)
+        except TargetGone:
+            raise
+        except TargetError:
+            # One that starts or ends just now is not as it should be. It is looked for again like one without pymalloc.
+            self.process.check()
+            reader = None
+        self._known[interpreter] = _Known(reader)
+        return reader
+
+    def _reader_for(self, interpreter: Interpreter) -> PoolReader | None:
+        place = self._locator.find(interpreter.address)
+        if place is None:
+            return None
+        if place not in self._places:
+            self._places[place] = PoolReader(self._memory, self._maps, self._layout.geometry, place)
+        return self._places[place]
+
+    def _forget(self, reader: PoolReader) -> None:
+        self._places = {place: kept for place, kept in self._places.items() if kept is not reader}
+        self._known = {interpreter: known for interpreter, known in self._known.items() if known.reader is not reader}
+
+    def _forget_all_but(self, interpreters: tuple[Interpreter, ...]) -> None:
+        if len(self._known) > len(interpreters):
+            self._known = {interpreter: known for interpreter, known in self._known.items() if interpreter in interpreters}
+            kept = {id(known.reader) for known in self._known.values()}
+            self._places = {place: reader for place, reader in self._places.items() if id(reader) in kept}

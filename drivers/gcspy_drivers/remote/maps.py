@@ -1,0 +1,262 @@
+"""What is mapped where in the target: ``/proc/PID/maps`` and ``/proc/PID/smaps`` as columns.
+
+Pointers found in the target are followed only where its maps say that there is readable memory; this is
+the check, for whole columns of pointers at once. Knows files, permissions and resident bytes, and
+nothing of what a runtime keeps in them.
+
+Source: proc(5), proc_pid_maps(5), proc_pid_smaps(5); the kernel's Documentation/filesystems/proc.rst.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from gcspy_protocol.errors import TargetError
+
+from gcspy_drivers.remote.address import Addr
+from gcspy_drivers.remote.process import Process
+
+__all__ = [
+    "EXECUTE",
+    "PRIVATE",
+    "READ",
+    "WRITE",
+    "LiveMaps",
+    "Maps",
+    "ResidentMaps",
+    "parse_maps",
+    "parse_smaps",
+    "read_maps",
+    "read_smaps",
+]
+
+READ, WRITE, EXECUTE, PRIVATE = 1, 2, 4, 8
+"""Bits of `Maps.permissions`."""
+
+U64 = npt.NDArray[np.uint64]
+
+_HEADER = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) ([-r])([-w])([-x])([ps]) ([0-9a-f]+) ([0-9a-f]+:[0-9a-f]+) (\d+) *(.*)$", re.M)
+_DELETED = " (deleted)"
+
+
+@dataclass(frozen=True, eq=False)
+class Maps:
+    """The mappings of a process at one moment, in order of address.
+
+    Attributes:
+        start: (n,) first address of each mapping.
+        end: (n,) address after its last byte.
+        permissions: (n,) bits READ, WRITE, EXECUTE and PRIVATE.
+        offset: (n,) where in its file it begins, bytes; 0 for memory that has no file.
+        inode: (n,) inode of its file; 0 for memory that has no file.
+        device: Device of its file as the kernel writes it (``fe:00``), one for each mapping.
+        path: Its file, or a name such as ``[heap]`` or ``[anon:…]``, or ``""``; one for each mapping,
+            with the kernel's ``" (deleted)"`` where the file is gone.
+    """
+
+    start: U64
+    end: U64
+    permissions: npt.NDArray[np.uint8]
+    offset: U64
+    inode: U64
+    device: tuple[str, ...]
+    path: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @cached_property
+    def _readable(self) -> tuple[U64, U64]:
+        """Return start and end of the readable address ranges; neighbouring mappings are one range."""
+        readable = (self.permissions & READ) != 0
+        start, end = self.start[readable], self.end[readable]
+        if not len(start):
+            return start, end
+        begins = np.concatenate(([True], start[1:] != end[:-1]))
+        return start[begins], end[np.concatenate((begins[1:], [True]))]
+
+    def covers(self, addrs: npt.NDArray[np.integer], size_bytes: int = 1) -> npt.NDArray[np.bool_]:
+        """Tell for each address whether all of ``size_bytes`` from it on is readable.
+
+        Args:
+            addrs: Addresses, any shape and integer type; negative ones and those that would overflow are not covered.
+            size_bytes: How many bytes are wanted from each.
+
+        Returns:
+            A new array of the shape of ``addrs``.
+        """
+        start, end = self._readable
+        if not len(start):
+            return np.zeros(addrs.shape, dtype=np.bool_)
+        wanted = addrs.astype(np.uint64)
+        row = np.searchsorted(start, wanted, side="right") - 1
+        inside = row >= 0
+        room = end[row] - wanted  # wraps where wanted is beyond the end; such rows fail the next test
+        return np.asarray(inside & (wanted < end[row]) & (room >= np.uint64(size_bytes)))
+
+    def cover(self, addr: int, size_bytes: int = 1) -> bool:
+        """Tell whether all of ``size_bytes`` from one address on is readable."""
+        if not 0 <= addr < 1 << 64:
+            return False
+        return bool(self.covers(np.array([addr], dtype=np.uint64), size_bytes)[0])
+
+    def row_of(self, addr: int) -> int | None:
+        """Return the row of the mapping that holds an address; None when none does."""
+        row = int(np.searchsorted(self.start, np.uint64(addr), side="right")) - 1
+        return row if row >= 0 and addr < int(self.end[row]) else None
+
+    def rows_of_file(self, path: str) -> list[int]:
+        """Return the rows that map a file, in order of address."""
+        return [row for row, name in enumerate(self.path) if name == path]
+
+    def first_addr(self, path: str) -> Addr | None:
+        """Return the lowest address at which a file is mapped; None when it is not."""
+        rows = self.rows_of_file(path)
+        return Addr(int(self.start[rows[0]])) if rows else None
+
+    def is_deleted(self, row: int) -> bool:
+        """Tell whether the file of a mapping was removed or replaced since it was mapped."""
+        return bool(self.inode[row]) and self.path[row].endswith(_DELETED)
+
+    def file_of(self, row: int) -> str:
+        """Return the path of a mapping's file without the kernel's mark for a removed one."""
+        path = self.path[row]
+        return path.removesuffix(_DELETED) if self.is_deleted(row) else path
+
+
+@dataclass(frozen=True, eq=False)
+class ResidentMaps:
+    """The mappings with what of them is in memory, all from one reading of ``smaps``.
+
+    Attributes:
+        maps: The mappings.
+        rss_bytes: (n,) resident bytes of each; their sum is the process's RSS at this reading.
+        dirty_bytes: (n,) resident bytes that only this process has and that no file can give back.
+        anonymous_bytes: (n,) resident bytes that do not belong to a file.
+        swap_bytes: (n,) bytes that were moved out to swap.
+        huge_bytes: (n,) resident bytes in transparent huge pages.
+    """
+
+    maps: Maps
+    rss_bytes: U64
+    dirty_bytes: U64
+    anonymous_bytes: U64
+    swap_bytes: U64
+    huge_bytes: U64
+
+
+class LiveMaps:
+    """The maps of a process that goes on mapping: read again only when a pointer is not covered by what is known.
+
+    What was unmapped since is still believed here; reading it fails then, and that is the test which counts.
+
+    Args:
+        process: Whose maps.
+        maps: What is known already.
+    """
+
+    def __init__(self, process: Process, maps: Maps) -> None:
+        self._process = process
+        self.maps = maps
+
+    def covers(self, addrs: npt.NDArray[np.integer], size_bytes: int = 1) -> npt.NDArray[np.bool_]:
+        """Tell for each address whether ``size_bytes`` from it on are readable, as `Maps.covers` does.
+
+        Raises:
+            TargetGone: The process has ended.
+            NotPermitted: The system does not show us its maps any more.
+        """
+        covered = self.maps.covers(addrs, size_bytes)
+        if not covered.all():
+            self.maps = read_maps(self._process)
+            covered = self.maps.covers(addrs, size_bytes)
+        return covered
+
+
+def parse_maps(text: bytes) -> Maps:
+    """Parse ``/proc/PID/maps``, or the header lines of ``smaps``.
+
+    Args:
+        text: The file, whole.
+
+    Raises:
+        TargetError: There is text in it, and no line is one of a mapping.
+    """
+    rows = _HEADER.findall(text)
+    if not rows and text.strip():
+        raise TargetError(f"cannot understand the memory map of the target ({len(text)} bytes, none is a mapping): {text[:80]!r}")
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 10
+    start, end, read, write, execute, private, offset, device, inode, path = columns
+    permissions = np.zeros(len(rows), dtype=np.uint8)
+    for letters, sign, bit in ((read, b"r", READ), (write, b"w", WRITE), (execute, b"x", EXECUTE), (private, b"p", PRIVATE)):
+        permissions |= np.where(np.array(letters, dtype="S1") == sign, bit, 0).astype(np.uint8)
+    return Maps(
+        start=_numbers(start, 16),
+        end=_numbers(end, 16),
+        permissions=permissions,
+        offset=_numbers(offset, 16),
+        inode=_numbers(inode, 10),
+        device=tuple(name.decode("ascii") for name in device),
+        path=tuple(_unescape(name) for name in path),
+    )
+
+
+def parse_smaps(text: bytes) -> ResidentMaps:
+    """Parse ``/proc/PID/smaps``.
+
+    Args:
+        text: The file, whole.
+
+    Raises:
+        TargetError: Some mapping lacks its figures.
+    """
+    maps = parse_maps(text)
+    return ResidentMaps(
+        maps=maps,
+        rss_bytes=_figures(text, b"Rss", maps),
+        dirty_bytes=_figures(text, b"Private_Dirty", maps),
+        anonymous_bytes=_figures(text, b"Anonymous", maps),
+        swap_bytes=_figures(text, b"Swap", maps),
+        huge_bytes=_figures(text, b"AnonHugePages", maps),
+    )
+
+
+def read_maps(process: Process) -> Maps:
+    """Read what is mapped in a process.
+
+    Raises:
+        TargetGone: The process has ended.
+        NotPermitted: The system does not show us its maps.
+    """
+    return parse_maps(process.read_file("maps"))
+
+
+def read_smaps(process: Process) -> ResidentMaps:
+    """Read what is mapped in a process and what of it is in memory. The kernel walks its page tables for this.
+
+    Raises:
+        TargetGone: The process has ended.
+        NotPermitted: The system does not show us its maps.
+    """
+    return parse_smaps(process.read_file("smaps"))
+
+
+def _numbers(texts: tuple[bytes, ...], base: int) -> U64:
+    return np.array([int(text, base) for text in texts], dtype=np.uint64)
+
+
+def _figures(text: bytes, name: bytes, maps: Maps) -> U64:
+    # The kernel prints the same lines for each mapping, in one order: so the nth figure is the nth mapping's.
+    found = re.findall(rb"^" + name + rb": +(\d+) kB$", text, re.M)
+    if len(found) != len(maps):
+        raise TargetError(f"smaps of the target has {len(maps)} mappings and {len(found)} figures {name.decode()}: no sums can be made")
+    return np.array(found, dtype=np.uint64) * np.uint64(1024)
+
+
+def _unescape(path: bytes) -> str:
+    # The kernel escapes only the newline, as \012; other bytes are the file's own and need not be UTF-8.
+    return path.replace(b"\\012", b"\n").decode("utf-8", "surrogateescape")

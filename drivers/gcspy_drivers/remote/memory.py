@@ -1,0 +1,187 @@
+"""Bounded reads of the target's memory through ``process_vm_readv``.
+
+One call copies up to 1,024 pieces without stopping the target, which may change or unmap them meanwhile:
+so a piece that could not be read is *not ok*, and one that could may be torn; judging the bytes is the
+caller's. A piece is never made up: what is not ok reads as zeros and must not be used.
+
+Why not ``/proc/PID/mem``: it was 3 to 4 times slower, and knows no gathering.
+
+Source: process_vm_readv(2). "Partial transfers apply at the granularity of iovec elements" holds for what is
+counted, and the kernel stops at the first piece that fails: the pieces behind it are asked for again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from gcspy_protocol.errors import TargetError
+
+from gcspy_drivers.remote.process import Process
+
+__all__ = ["MAX_READ_BYTES", "Gather", "Memory"]
+
+MAX_READ_BYTES: Final = 1 << 28
+"""The most that one request may ask for (256 MiB): sizes are often numbers found in the target."""
+
+_PIECES_PER_CALL = 1024  # UIO_MAXIOV of the kernel
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_READV = _LIBC.process_vm_readv
+_READV.restype = ctypes.c_ssize_t
+_READV.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_ulong]
+
+U64 = npt.NDArray[np.uint64]
+Bytes = npt.NDArray[np.uint8]
+
+
+class Memory:
+    """The memory of one process, to read.
+
+    Args:
+        process: Whose memory.
+    """
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+
+    def read(self, addr: int, size_bytes: int) -> bytes:
+        """Read a piece that must be readable.
+
+        Args:
+            addr: Where it begins in the target.
+            size_bytes: How long it is; at most `MAX_READ_BYTES`.
+
+        Raises:
+            TargetError: It is not mapped, or too long to be true.
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it.
+        """
+        found = self.try_read(addr, size_bytes)
+        if found is None:
+            self.process.check()
+            raise TargetError(
+                f"process {self.process.pid} has no readable memory at {addr:#x} ({size_bytes} bytes): it changed "
+                "while it was read, or it is not what its symbols say"
+            )
+        return found
+
+    def try_read(self, addr: int, size_bytes: int) -> bytes | None:
+        """Read a piece; None when some of it is not mapped (any more). Raises as `read` does otherwise."""
+        _check_bound(self.process.pid, size_bytes)
+        out = np.empty(size_bytes, dtype=np.uint8)
+        return out.tobytes() if self.read_into(addr, out) else None
+
+    def read_into(self, addr: int, out: Bytes) -> bool:
+        """Fill an array of bytes from the target.
+
+        Args:
+            addr: Where to begin in the target.
+            out: (n,) contiguous bytes, filled in place; one that was used before needs no new pages from the kernel.
+
+        Returns:
+            Whether all of it could be read. If not, ``out`` holds zeros.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it.
+            TargetError: ``out`` is longer than `MAX_READ_BYTES`.
+        """
+        gather = Gather(self.process, np.array([addr & (2**64 - 1)], dtype=np.uint64), len(out), out=out.reshape(1, -1))
+        gather.read()
+        return bool(gather.ok[0])
+
+    def read_many(self, addrs: U64, size_bytes: int) -> tuple[Bytes, npt.NDArray[np.bool_]]:
+        """Read pieces of one size from many places. To do it again and again, keep a `Gather`.
+
+        Args:
+            addrs: (n,) addresses in the target.
+            size_bytes: Bytes of each piece.
+
+        Returns:
+            (n, size_bytes) bytes, and (n,) whether the piece could be read. Both new.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it.
+            TargetError: More than `MAX_READ_BYTES` in all.
+        """
+        gather = Gather(self.process, addrs, size_bytes)
+        gather.read()
+        return gather.data, gather.ok
+
+
+class Gather:
+    """Pieces of one size at many places, to be read together and again.
+
+    The vectors for the kernel and the buffer are made once, so that reading again costs only the copying:
+    most of the time the same pools are read at each event.
+
+    Args:
+        process: Whose memory.
+        addrs: (n,) addresses in the target.
+        size_bytes: Bytes of each piece.
+        out: (n, size_bytes) contiguous buffer to fill instead of a new one.
+
+    Attributes:
+        data: (n, size_bytes) bytes, overwritten by each reading.
+        ok: (n,) whether the piece could be read the last time; overwritten by each reading.
+
+    Raises:
+        TargetError: More than `MAX_READ_BYTES` in all.
+    """
+
+    def __init__(self, process: Process, addrs: U64, size_bytes: int, *, out: Bytes | None = None) -> None:
+        count = len(addrs)
+        _check_bound(process.pid, count * size_bytes)
+        self._process = process
+        self._size_bytes = size_bytes
+        self.data: Bytes = np.zeros((count, size_bytes), dtype=np.uint8) if out is None else out
+        if not self.data.flags.c_contiguous or self.data.shape != (count, size_bytes):
+            raise TargetError(f"the buffer for {count} pieces of {size_bytes} bytes has shape {self.data.shape} and must be contiguous")
+        self.ok = np.ones(count, dtype=np.bool_)
+        self._remote = np.empty((count, 2), dtype=np.uint64)
+        self._remote[:, 0] = addrs
+        self._remote[:, 1] = size_bytes
+        # One local vector a call: its pieces lie behind each other, and the kernel has half as many to check.
+        self._local = np.zeros(2, dtype=np.uint64)
+
+    def read(self) -> None:
+        """Read all pieces into ``data`` and say in ``ok`` which of them could be read.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it.
+        """
+        self.ok[:] = True
+        if not self._size_bytes:
+            return
+        pid, size, count = self._process.pid, self._size_bytes, len(self.ok)
+        data, local, remote = self.data.ctypes.data, self._local.ctypes.data, self._remote.ctypes.data
+        row = 0
+        while row < count:
+            pieces = min(_PIECES_PER_CALL, count - row)
+            self._local[0] = data + row * size
+            self._local[1] = pieces * size
+            copied = _READV(pid, local, 1, remote + row * 16, pieces, 0)
+            if copied == pieces * size:
+                row += pieces
+                continue
+            if copied < 0 and (number := ctypes.get_errno()) != errno.EFAULT:
+                self._process.refuse(OSError(number, os.strerror(number)), "its memory")
+            row += max(copied, 0) // size  # those before the first that failed
+            self.ok[row] = False
+            self.data[row] = 0
+            row += 1
+
+
+def _check_bound(pid: int, size_bytes: int) -> None:
+    if not 0 <= size_bytes <= MAX_READ_BYTES:
+        raise TargetError(
+            f"refused to read {size_bytes} bytes of process {pid} at once (at most {MAX_READ_BYTES}): "
+            "a size that was found in the target is not plausible"
+        )
+

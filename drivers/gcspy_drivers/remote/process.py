@@ -1,0 +1,291 @@
+"""Who the target is: a process that stays the same one, or is said to be gone.
+
+A PID is only a number, and the kernel hands it out again. Everything under ``/proc`` is therefore read
+through a directory opened once, which belongs to this very process for ever (the kernel answers ESRCH once
+it has ended, also when the number has a new owner); and `Process.check` compares the start time, so that
+reads which can only be addressed by number (``process_vm_readv``) are confirmed afterwards.
+
+Knows nothing of the target's memory or runtime.
+
+Source: proc(5), pid_namespaces(7), ptrace(2) "Ptrace access mode checking", Yama in the kernel's
+admin-guide/LSM/Yama.rst.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from dataclasses import dataclass
+from typing import Literal, NoReturn
+
+from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
+
+__all__ = ["Process", "Stat", "monotonic_nanos", "permission_remedy"]
+
+_STAT_BYTES = 4096  # one line; comm is at most 64 bytes, the other 51 fields are numbers
+_CAP_SYS_PTRACE = 1 << 19  # linux/capability.h
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stat:
+    """What ``/proc/PID/stat`` says that matters here.
+
+    Attributes:
+        name: The command's short name (15 bytes at most).
+        state: One letter; ``Z`` and ``X`` mean that it has ended.
+        start_ticks: Start time in clock ticks since boot: with the PID it names the process.
+        start_stack: Bottom of the main stack: changes when the process executes another program. 0 when we may not know.
+    """
+
+    name: str
+    state: str
+    start_ticks: int
+    start_stack: int
+
+
+def monotonic_nanos() -> int:
+    """Return CLOCK_MONOTONIC of this host, in nanoseconds: the same clock for the target and for us."""
+    return time.monotonic_ns()
+
+
+class Process:
+    """One process, by identity and not only by number.
+
+    Args:
+        pid: Its process id in our own PID namespace.
+        start_ticks: The start time it had when it was found, where it was found earlier; a process
+            with this number and another start time is another one.
+
+    Raises:
+        TargetGone: There is no such process, it has ended, or the number belongs to another one now.
+    """
+
+    def __init__(self, pid: int, *, start_ticks: int | None = None) -> None:
+        self.pid = pid
+        self._stat_fd = -1
+        self._directory_fd = -1
+        try:
+            self._directory_fd = os.open(f"/proc/{pid}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            self._stat_fd = os.open("stat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._directory_fd)
+        except (FileNotFoundError, ProcessLookupError):
+            self.close()
+            raise TargetGone(f"there is no process {pid}: `gcspy ps` lists those that can be watched") from None
+        try:
+            found = self.stat()
+            self._refuse_ended(found)
+            if start_ticks is not None and found.start_ticks != start_ticks:
+                raise TargetGone(
+                    f"process {pid} has ended and its number belongs to another one now "
+                    f"(started at tick {found.start_ticks}, not {start_ticks}): look with `gcspy ps`"
+                )
+        except TargetGone:
+            self.close()
+            raise
+        self.start_ticks = found.start_ticks
+        self.name = found.name
+        self._start_stack = found.start_stack
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Forget the process. Reading it afterwards raises `TargetGone`. May be called twice."""
+        stat_fd, self._stat_fd = self._stat_fd, -1
+        directory_fd, self._directory_fd = self._directory_fd, -1
+        for fd in (stat_fd, directory_fd):
+            if fd >= 0:
+                os.close(fd)
+
+    def stat(self) -> Stat:
+        """Read its state: one ``pread`` of a file that is open already.
+
+        Raises:
+            TargetGone: It has ended and was waited for.
+        """
+        if self._stat_fd < 0:
+            raise TargetGone(f"process {self.pid} was let go: attach again to watch it")
+        try:
+            line = os.pread(self._stat_fd, _STAT_BYTES, 0)
+        except ProcessLookupError:
+            raise TargetGone(f"process {self.pid} has ended") from None
+        # The name may contain blanks and parentheses; what follows its last one cannot.
+        before, _, after = line.rpartition(b")")
+        fields = after.split()
+        return Stat(
+            name=before.partition(b"(")[2].decode("utf-8", "replace"),
+            state=fields[0].decode("ascii"),
+            start_ticks=int(fields[19]),
+            start_stack=int(fields[25]),
+        )
+
+    def check(self) -> None:
+        """Confirm that this is still the same process, running the same program. About 10 µs.
+
+        Call it after a batch of ``process_vm_readv``: the number belonged to our process at the end, and
+        numbers do not return to their old owner, so all that was read came from it.
+
+        Raises:
+            TargetGone: It has ended, its number was given to another process, or it executed another program.
+        """
+        now = self.stat()
+        self._refuse_ended(now)
+        if now.start_ticks != self.start_ticks:
+            raise TargetGone(f"process {self.pid} has ended and its number belongs to another one now")
+        # 0 is "you may not know", which can begin when the target drops its rights.
+        if now.start_stack and self._start_stack and now.start_stack != self._start_stack:
+            raise TargetGone(f"process {self.pid} has executed another program ({now.name}): attach again")
+
+    def read_file(self, name: str) -> bytes:
+        """Read one of its files under ``/proc/PID``, whole.
+
+        Args:
+            name: Such as ``maps`` or ``task/17/syscall``.
+
+        Raises:
+            TargetGone: The process has ended.
+            NotPermitted: The system does not show us this file.
+        """
+        fd = self.open_file(name)
+        try:
+            chunks = []
+            while chunk := os.read(fd, 1 << 20):
+                chunks.append(chunk)
+        except OSError as error:
+            self.refuse(error, f"/proc/{self.pid}/{name}")
+        finally:
+            os.close(fd)
+        return b"".join(chunks)
+
+    def open_file(self, name: str) -> int:
+        """Open one of its files under ``/proc/PID`` for reading and return the descriptor, which the caller closes.
+
+        Raises:
+            TargetGone: The process has ended.
+            NotPermitted: The system does not show us this file.
+        """
+        if self._directory_fd < 0:
+            raise TargetGone(f"process {self.pid} was let go: attach again to watch it")
+        try:
+            return os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._directory_fd)
+        except OSError as error:
+            self.refuse(error, f"/proc/{self.pid}/{name}")
+
+    def read_link(self, name: str) -> str | None:
+        """Return where a link under ``/proc/PID`` points, such as ``exe`` or ``ns/pid``; None when we may not know."""
+        if self._directory_fd < 0:
+            raise TargetGone(f"process {self.pid} was let go: attach again to watch it")
+        try:
+            return os.readlink(name, dir_fd=self._directory_fd)
+        except OSError:
+            return None
+
+    def thread_ids(self) -> list[int]:
+        """List the ids of its threads.
+
+        Raises:
+            TargetGone: The process has ended.
+        """
+        fd = self.open_file("task")
+        try:
+            return [int(name) for name in os.listdir(fd)]
+        except OSError as error:
+            self.refuse(error, f"/proc/{self.pid}/task")
+        finally:
+            os.close(fd)
+
+    def refuse(self, error: OSError, what: str) -> NoReturn:
+        """Turn a refusal of the system into one of our errors.
+
+        Args:
+            error: What the system said.
+            what: What was being read, for the message.
+
+        Raises:
+            TargetGone: ESRCH, ENOENT or EIO of a process that is not there any more.
+            NotPermitted: EPERM or EACCES, with the remedy.
+            TargetError: Anything else.
+        """
+        if error.errno in (errno.EPERM, errno.EACCES):
+            self.stat()  # a process that ended meanwhile is gone, not forbidden
+            raise NotPermitted(
+                f"not permitted to read process {self.pid} ({what}: {error.strerror})", remedy=permission_remedy(self.pid)
+            ) from None
+        if error.errno in (errno.ESRCH, errno.ENOENT):
+            self._refuse_ended(self.stat())
+            if error.errno == errno.ESRCH:
+                raise TargetGone(f"process {self.pid} has ended ({what}: {error.strerror})") from None
+        raise TargetError(f"could not read {what} of process {self.pid}: {error.strerror} (errno {error.errno})") from None
+
+    def _refuse_ended(self, stat: Stat) -> None:
+        if stat.state in "ZX":
+            raise TargetGone(f"process {self.pid} ({stat.name}) has ended and only waits for its parent to notice")
+
+
+def permission_remedy(pid: int) -> str:
+    """Say which right is missing for reading a process, and how to get it.
+
+    Reading another process's memory needs the rights of a debugger. Which of the rules refused is not told
+    by the kernel, so this looks at each of them, in the order in which they usually are the reason.
+    """
+    ours = os.geteuid()
+    theirs = _owner(pid)
+    if _has_capability("self", _CAP_SYS_PTRACE):
+        return (
+            "this process has CAP_SYS_PTRACE, so a container, a user namespace or a security module (SELinux, AppArmor, "
+            "seccomp) refuses: run gcspy in the target's own container, or start the container with --cap-add=SYS_PTRACE"
+        )
+    if theirs is not None and theirs != ours:
+        return (
+            f"it belongs to uid {theirs} and gcspy runs as uid {ours}: run gcspy as that user, or as root "
+            f"(`sudo gcspy attach {pid}`)"
+        )
+    scope = _yama_scope()
+    if scope == 1:
+        return (
+            "kernel.yama.ptrace_scope is 1, so only a parent may read its children: run gcspy as root "
+            f"(`sudo gcspy attach {pid}`), or until the next boot `sudo sysctl kernel.yama.ptrace_scope=0`"
+        )
+    if scope == 2:
+        return f"kernel.yama.ptrace_scope is 2, so only an administrator may: `sudo gcspy attach {pid}`"
+    if scope == 3:
+        return "kernel.yama.ptrace_scope is 3, so nobody may until the next boot, root neither"
+    return (
+        "gcspy needs the same rights as a debugger: the same user as the target and all of its capabilities, in the same "
+        "container, or CAP_SYS_PTRACE; a process that changed its user since it started needs CAP_SYS_PTRACE as well "
+        f"(`sudo gcspy attach {pid}`)"
+    )
+
+
+def _owner(pid: int) -> int | None:
+    """Return the real uid of a process. Not the owner of its directory, which is root when it is not dumpable."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as status:
+            for line in status:
+                if line.startswith(b"Uid:"):
+                    return int(line.split()[1])
+    except OSError:
+        pass
+    return None
+
+
+def _has_capability(who: int | Literal["self"], bit: int) -> bool:
+    try:
+        with open(f"/proc/{who}/status", "rb") as status:
+            for line in status:
+                if line.startswith(b"CapEff:"):
+                    return bool(int(line.split()[1], 16) & bit)
+    except OSError:
+        pass
+    return False
+
+
+def _yama_scope() -> int | None:
+    try:
+        with open("/proc/sys/kernel/yama/ptrace_scope", "rb") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return None
