@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"
 EXTRAS = "gui,dev"
-BUILD_TOOLS = ("hatchling", "editables")  # installed first, so that constraints.txt pins them too
+BUILD_TOOLS = ("hatchling",)  # installed first, so that constraints.txt pins it too
 NOT_PINNED = ("pip", "setuptools", "wheel", "gcspy")
 
 HEADER = """\

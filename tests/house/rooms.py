@@ -1,0 +1,46 @@
+"""Where the rooms are, for the tests of the house."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PACKAGES = {
+    "gcspy": ROOT / "gcspy",
+    "gcspy_client": ROOT / "gcspy_client",
+    "gcspy_drivers": ROOT / "drivers/gcspy_drivers",
+    "gcspy_protocol": ROOT / "protocol/gcspy_protocol",
+    "gcspy_server": ROOT / "gcspy_server",
+}
+"""Import name to folder."""
+
+NEEDS_QT = ("gcspy_client.view", "gcspy_client.link", "gcspy_client.app")
+"""What only an install with the extra "gui" can import."""
+
+
+def modules() -> dict[str, Path]:
+    """Return every module of the product, import name to file."""
+    found = {}
+    for package, folder in PACKAGES.items():
+        for path in sorted(folder.rglob("*.py")):
+            parts = [package, *path.relative_to(folder).with_suffix("").parts]
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def needs_qt(module: str) -> bool:
+    """Tell whether this module is one that may import Qt."""
+    return any(module == room or module.startswith(f"{room}.") for room in NEEDS_QT)
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and full name of everything a file imports, inside functions too; not its relative imports."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.lineno, node.module

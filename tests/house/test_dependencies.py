@@ -1,0 +1,108 @@
+"""What the rooms import is declared, what is declared is pinned, and no pin names where it comes from."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import distribution, packages_distributions
+from typing import Any
+
+import pytest
+from packaging.markers import Marker
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.house.rooms import PACKAGES, ROOT, imports, modules, needs_qt
+
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
+PIN = re.compile(r"[A-Za-z0-9._-]+==[A-Za-z0-9.!+]+")
+ENVIRONMENT = {"python_version": "3.11", "python_full_version": "3.11.0", "sys_platform": "linux", "extra": ""}
+
+
+def pins() -> dict[str, str]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    found = [line for line in lines if line and not line.startswith("#")]
+    assert all(PIN.fullmatch(line) for line in found), "a pin is a name, == and a version; nothing else"
+    return {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in found)}
+
+
+def requirements(texts: list[str]) -> list[Requirement]:
+    return [Requirement(text) for text in texts if not text.startswith("gcspy[")]
+
+
+def applies(marker: Marker | None) -> bool:
+    return marker is None or marker.evaluate(ENVIRONMENT)
+
+
+def test_every_declared_dependency_is_pinned_to_a_version_it_allows() -> None:
+    declared = requirements([*PROJECT["dependencies"], *EXTRAS["gui"], *EXTRAS["test"], *EXTRAS["dev"]])
+    pinned = pins()
+    for requirement in declared:
+        if applies(requirement.marker):
+            version = pinned[canonicalize_name(requirement.name)]
+            assert requirement.specifier.contains(version), f"{requirement} is pinned to {version}"
+
+
+def test_what_the_pinned_packages_need_is_pinned_too() -> None:
+    pinned = pins()
+    for name in pinned:
+        for text in distribution(name).requires or []:
+            requirement = Requirement(text)
+            if applies(requirement.marker):
+                version = pinned[canonicalize_name(requirement.name)]
+                assert requirement.specifier.contains(version), f"{name} needs {requirement}, pinned is {version}"
+
+
+@pytest.mark.parametrize("version", ["6.12.0", "6.12.1"])
+def test_the_qt_that_aborts_python_3_11_is_excluded_there(version: str) -> None:
+    allowed = [one for one in requirements(EXTRAS["gui"]) if one.name == "PySide6-Essentials" and applies(one.marker)]
+    assert len(allowed) == 1
+    assert not allowed[0].specifier.contains(version)
+
+
+@pytest.mark.parametrize("file", ["constraints.txt", "pyproject.toml", "Makefile", ".ci/run", ".ci/install.py"])
+def test_no_file_that_installs_names_a_package_index(file: str) -> None:
+    text = (ROOT / file).read_text()
+    assert not re.search(r"--(extra-)?index-url|--find-links|--trusted-host|\bpypi\b|https?://", text, re.IGNORECASE)
+
+
+def test_the_base_install_has_no_qt() -> None:
+    names = {canonicalize_name(requirement.name) for requirement in requirements(PROJECT["dependencies"])}
+    assert not names & {"pyside6-essentials", "pyside6", "shiboken6", "pyqtgraph", "pytest-qt"}
+
+
+@pytest.mark.parametrize("module", modules())
+def test_a_room_imports_only_what_is_declared(module: str) -> None:
+    declared = requirements(PROJECT["dependencies"] + (EXTRAS["gui"] if needs_qt(module) else []))
+    names = {canonicalize_name(requirement.name) for requirement in declared}
+    brought_by = packages_distributions()
+    known = set(sys.stdlib_module_names) | set(PACKAGES)
+    strange = []
+    for line, name in imports(modules()[module]):
+        top = name.partition(".")[0]
+        if top not in known and not names & {canonicalize_name(one) for one in brought_by.get(top, [])}:
+            strange.append(f"line {line}: {name}")
+    assert not strange, f"{module} imports what pyproject.toml does not declare for it"
+
+
+BLOCK_QT = "import sys; sys.modules.update(dict.fromkeys(['PySide6', 'shiboken6', 'pyqtgraph'])); import importlib; "
+
+
+def run(program: str) -> str:
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_everything_but_the_window_imports_without_qt() -> None:
+    names = [name for name in modules() if not needs_qt(name) and not name.endswith("__main__")]
+    run(BLOCK_QT + f"[importlib.import_module(name) for name in {names!r}]")
+
+
+def test_the_command_line_loads_neither_qt_nor_a_server_before_it_needs_them() -> None:
+    loaded = run("import sys, gcspy.cli; print(' '.join(name.partition('.')[0] for name in sys.modules))").split()
+    assert "gcspy_protocol" in loaded
+    assert not {"PySide6", "shiboken6", "pyqtgraph", "trio", "gcspy_server", "gcspy_drivers"} & set(loaded)

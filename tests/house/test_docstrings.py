@@ -1,0 +1,41 @@
+"""Every public thing says what it is for, in modules whose name starts with an underscore too (ruff skips those)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.house.rooms import ROOT, modules
+
+PROGRAMS = sorted([*(ROOT / "benchmarks").rglob("*.py"), *(ROOT / ".ci").glob("*.py"), *(ROOT / "screenshots").glob("*.py")])
+
+Documented = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def bare(body: list[ast.stmt], within: str) -> Iterator[str]:
+    """Yield the public classes, functions and methods that have no docstring."""
+    for node in body:
+        if not isinstance(node, Documented) or node.name.startswith("_"):
+            continue
+        decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
+        if decorators & {"overload", "override", "setter", "deleter"}:
+            continue
+        if not ast.get_docstring(node):
+            yield f"{within}{node.name} (line {node.lineno})"
+        if isinstance(node, ast.ClassDef):
+            yield from bare(node.body, f"{within}{node.name}.")
+
+
+@pytest.mark.parametrize("path", [*modules().values(), *PROGRAMS], ids=lambda path: str(path.relative_to(ROOT)))
+def test_everything_public_is_documented(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    assert ast.get_docstring(tree), "a module says in a sentence what it is for"
+    assert not list(bare(tree.body, ""))
+
+
+def test_a_bare_function_is_noticed() -> None:
+    source = 'class A:\n    "a"\n    def f(self): pass\n    def _g(self): pass\ndef h(): "h"\ndef i(): pass'
+    assert list(bare(ast.parse(source).body, "")) == ["A.f (line 3)", "i (line 6)"]

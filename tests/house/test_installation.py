@@ -1,0 +1,62 @@
+"""The wheel holds every room, and what it says it brings can be loaded."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import zipfile
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from tests.house.rooms import PACKAGES, ROOT
+
+MAKEFILE = (ROOT / "Makefile").read_text()
+TARGETS = set(re.findall(r"^([a-z][a-z-]*):(?!=)", MAKEFILE, re.MULTILINE))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    with zipfile.ZipFile(built) as archive:
+        return set(archive.namelist())
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_wheel_holds_every_file_of_a_room(package: str, wheel: set[str]) -> None:
+    folder = PACKAGES[package]
+    ours = {path.relative_to(folder.parent).as_posix() for path in folder.rglob("*") if is_source(path)}
+    assert ours
+    assert ours <= wheel
+
+
+def is_source(path: Path) -> bool:
+    return path.is_file() and "__pycache__" not in path.parts
+
+
+def test_a_wheel_holds_nothing_but_the_rooms(wheel: set[str]) -> None:
+    tops = {name.partition("/")[0] for name in wheel}
+    assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
+
+
+@pytest.mark.parametrize("entry", entry_points(group="gcspy.drivers"), ids=lambda entry: str(entry.name))
+def test_the_drivers_we_announce_can_be_loaded(entry: object) -> None:
+    load = getattr(entry, "load")  # noqa: B009  # mypy: an EntryPoint's type differs between versions
+    assert load()
+
+
+def test_the_command_is_installed() -> None:
+    (command,) = [entry for entry in entry_points(group="console_scripts") if entry.name == "gcspy"]
+    assert command.load().__module__ == "gcspy.cli"
+
+
+def test_make_helps_with_every_target_it_has() -> None:
+    told = set(re.findall(r'@echo "make ([a-z]+)', MAKEFILE))
+    inner = {"help", "qt-libraries", "test bench soak screenshots"}
+    assert told == TARGETS - inner
+    assert {"demo", "test", "check", "bench", "soak", "screenshots"} <= told
