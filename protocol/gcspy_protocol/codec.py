@@ -256,16 +256,23 @@ def crc_of_crcs(crcs: bytes, end: bytes) -> int:
 
 
 def encode_event(event: m.Event, frames: list[Frame]) -> bytes:
-    """All bytes of an event: its frames and the EVENT frame that ends it."""
+    """All bytes of an event: its frames and the EVENT frame that ends it.
+
+    Raises:
+        LocalProtocolError: A number does not fit its field.
+    """
     rest: dict[str, Any] = {}
     if event.cause:
         rest["cause"] = event.cause
     if event.program_clock is not None:
         rest["clock"], rest["clock_value"] = event.program_clock
     flags = (_KEYFRAME if event.keyframe else 0) | (_CACHED if event.cached else 0)
-    body = _EVENT.pack(
-        0, event.event, flags, event.epoch, event.occurrence, event.gather_nanos, event.held_nanos
-    ) + (pack_map(rest) if rest else b"")
+    try:
+        body = _EVENT.pack(
+            0, event.event, flags, event.epoch, event.occurrence, event.gather_nanos, event.held_nanos
+        ) + (pack_map(rest) if rest else b"")
+    except struct.error as error:
+        raise LocalProtocolError(f"{event} does not fit its frame: {error}") from error
     end = pack_frame(
         FrameType.EVENT, body, sequence=event.sequence, time_nanos=event.time_nanos, compress=False
     ).data

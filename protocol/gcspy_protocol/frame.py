@@ -85,6 +85,9 @@ def pack_frame(
 
     Args:
         compress: Whether zstd may be tried at all; without it nothing but a copy happens.
+
+    Raises:
+        LocalProtocolError: A number does not fit the header.
     """
     flags = 0
     if compress and len(payload) >= _COMPRESS_FROM_BYTES:
@@ -93,7 +96,12 @@ def pack_frame(
             payload, flags = smaller, FLAG_ZSTD
     if len(payload) > 0xFFFFFFFF:
         raise LocalProtocolError(f"a payload of {len(payload)} bytes does not fit a frame: use fewer tiles")
-    header = HEADER.pack(len(payload), frame_type, flags, space, stream, 0, sequence, time_nanos)
+    try:
+        header = HEADER.pack(len(payload), frame_type, flags, space, stream, 0, sequence, time_nanos)
+    except struct.error as error:
+        raise LocalProtocolError(
+            f"space {space}, stream {stream}, sequence {sequence} or time {time_nanos} does not fit: {error}"
+        ) from error
     data = header + payload
     return Frame(data, zlib.crc32(data), space, stream)
 

@@ -1,0 +1,351 @@
+"""Hypothesis strategies: any legal message of every type, and ways to cut and damage bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gcspy_protocol import messages as m
+from gcspy_protocol.messages import FrameType, Message
+from gcspy_protocol.model import (
+    CONTROL_STREAM,
+    DTYPES,
+    ControlState,
+    EventFilter,
+    EventKind,
+    Mode,
+    Naming,
+    PaintStyle,
+    PauseActsOn,
+    Presentation,
+    Space,
+    Stream,
+)
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+U16 = st.integers(0, 0xFFFF)
+U32 = st.integers(0, 0xFFFFFFFF)
+U64 = st.integers(0, (1 << 64) - 1)
+I63 = st.integers(0, (1 << 63) - 1)
+I64 = st.integers(-(1 << 63), (1 << 63) - 1)
+TEXT = st.text(max_size=12)
+DTYPE = st.sampled_from(sorted(DTYPES))
+STREAM_ID = st.one_of(st.integers(0, 3), st.just(CONTROL_STREAM))
+
+
+@st.composite
+def tile_arrays(draw: DrawFn, dtype: str, count: int) -> np.ndarray[Any, Any]:
+    """Values of `count` tiles over the whole range of a stream's type."""
+    return draw(npst.arrays(np.dtype("<" + dtype), count))
+
+
+@st.composite
+def known_masks(draw: DrawFn, count: int) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
+    """Which values are known; None as often as not."""
+    return draw(npst.arrays(np.bool_, count)) if draw(st.booleans()) else None
+
+
+@st.composite
+def streams(draw: DrawFn, stream_id: int, others: list[int]) -> Stream:
+    """A stream that the model allows; `others` are the ids it may name as its max stream."""
+    dtype = draw(DTYPE)
+    info = np.iinfo(dtype)
+    kinds = [p for p in Presentation if others or p is not Presentation.PERCENT_VAR]
+    presentation = draw(st.sampled_from(kinds))
+    enum = presentation is Presentation.ENUM
+    wide = st.integers(-(1 << 63), (1 << 64) - 1)
+    least, most = sorted((draw(wide), draw(wide)))
+    return Stream(
+        id=stream_id,
+        name=draw(TEXT),
+        dtype=dtype,
+        minimum=least,
+        maximum=most,
+        zero=draw(wide),
+        default=draw(st.integers(int(info.min), int(info.max))),
+        prefix=draw(TEXT),
+        suffix=draw(TEXT),
+        presentation=presentation,
+        paint_style=draw(st.sampled_from(PaintStyle)),
+        max_stream=draw(st.sampled_from(others)) if presentation is Presentation.PERCENT_VAR else None,
+        enum_names=tuple(draw(st.lists(TEXT, min_size=1, max_size=4))) if enum else (),
+        colour=draw(st.none() | st.tuples(*[st.integers(0, 255)] * 3)),
+        order=draw(st.integers(-(1 << 63) + 1, (1 << 63) - 1)),
+        accumulates=draw(st.booleans()),
+        description=draw(TEXT),
+    )
+
+
+@st.composite
+def spaces(draw: DrawFn, space_id: int | None = None) -> Space:
+    """A space with up to three streams."""
+    ids = draw(st.lists(st.integers(0, 0xFFFE), unique=True, max_size=3))
+    return Space(
+        id=draw(U16) if space_id is None else space_id,
+        name=draw(TEXT),
+        driver=draw(TEXT),
+        tile_title=draw(TEXT),
+        unused_text=draw(TEXT),
+        naming=draw(st.sampled_from(Naming)),
+        main=draw(st.booleans()),
+        row_width=draw(st.none() | st.integers(1, 1 << 20)),
+        description=draw(TEXT),
+        streams=tuple(draw(streams(i, ids)) for i in ids),
+    )
+
+
+@st.composite
+def remaps(draw: DrawFn, old_count: int, *, most: int = 12) -> list[int | None]:
+    """For each tile from now on the old tile it was, or None for a new one."""
+    kept = st.integers(0, old_count - 1) if old_count else st.nothing()
+    if draw(st.booleans()):  # as heaps do it: tiles go from the middle, others come at the end
+        stay = [i for i in range(old_count) if draw(st.booleans())]
+        return [*stay, *[None] * draw(st.integers(0, most - len(stay)))] if len(stay) <= most else [*stay]
+    used: set[int] = set()
+    cells: list[int | None] = []
+    for cell in draw(st.lists(st.none() | kept, max_size=most)):
+        cells.append(None if cell in used else cell)
+        used |= set() if cell is None else {cell}
+    return cells
+
+
+def runs_of(cells: list[int | None]) -> list[list[int]]:
+    """Old start, new start and length of each run of a remap, made one tile at a time."""
+    runs: list[list[int]] = []
+    for new, old in enumerate(cells):
+        if old is None:
+            continue
+        if runs and runs[-1][0] + runs[-1][2] == old and runs[-1][1] + runs[-1][2] == new:
+            runs[-1][2] += 1
+        else:
+            runs.append([old, new, 1])
+    return runs
+
+
+def tiles_of(space: int, naming: Naming, cells: list[int | None], **more: Any) -> m.Tiles:
+    """The Tiles message of a remap."""
+    old_starts, new_starts, lengths = np.array(runs_of(cells), dtype="<u4").reshape(-1, 3).T
+    return m.Tiles(
+        space=space,
+        count=len(cells),
+        old_starts=old_starts,
+        new_starts=new_starts,
+        lengths=lengths,
+        naming=naming,
+        **more,
+    )
+
+
+@st.composite
+def tiles(draw: DrawFn) -> m.Tiles:
+    """A resize with any runs and any kind of names."""
+    naming = draw(st.sampled_from(Naming))
+    cells = draw(remaps(draw(st.integers(0, 12))))
+    new = cells.count(None)
+    more: dict[str, Any] = {}
+    if naming is Naming.EXTENTS:
+        more = {name: draw(tile_arrays("u8", new)) for name in ("bases", "sizes")}
+    elif naming is Naming.UNIFORM:
+        more = {"base": draw(U64), "tile_bytes": draw(U64)}
+    return tiles_of(draw(U16), naming, cells, **more)
+
+
+def _stamp(draw: DrawFn) -> dict[str, Any]:
+    return {
+        "space": draw(U16),
+        "stream": draw(U16),
+        "sequence": draw(U64),
+        "time_nanos": draw(U64),
+        "event": draw(U16),
+        "occurrence": draw(U64),
+    }
+
+
+@st.composite
+def stream_keys(draw: DrawFn) -> m.StreamKey:
+    """A KEY of any type, with and without unknown tiles."""
+    count = draw(st.integers(0, 20))
+    values = draw(tile_arrays(draw(DTYPE), count))
+    return m.StreamKey(**_stamp(draw), values=values, known=draw(known_masks(count)))
+
+
+@st.composite
+def stream_deltas(draw: DrawFn) -> m.StreamDelta:
+    """A DELTA of any type; the distances include those around the escape."""
+    gap = st.one_of(st.integers(1, 5), st.integers(0xFFFD, 0x10002), st.integers(1, 300_000))
+    indices = np.cumsum([0, *draw(st.lists(gap, max_size=8))], dtype=np.int64)[1:] - 1
+    count = int(indices[-1]) + 1 if len(indices) else 0
+    return m.StreamDelta(
+        **_stamp(draw),
+        base_sequence=draw(U64),
+        count=count + draw(st.integers(0, 200_000)),
+        indices=indices,
+        values=draw(tile_arrays(draw(DTYPE), len(indices))),
+        known=draw(known_masks(len(indices))),
+    )
+
+
+_FILTERS = st.lists(
+    st.builds(
+        EventFilter,
+        event=U16,
+        enabled=st.booleans(),
+        delay_millis=st.integers(0, 3_600_000),
+        pause=st.booleans(),
+        period=st.integers(1, 1 << 32),
+    ),
+    max_size=4,
+).map(tuple)
+
+_SUBSCRIPTION = st.builds(
+    m.Subscription,
+    space=U16,
+    streams=st.none() | st.lists(U16, max_size=3).map(tuple),
+)
+
+EVENTS: SearchStrategy[m.Event] = st.builds(
+    m.Event,
+    sequence=U64,
+    time_nanos=U64,
+    event=U16,
+    occurrence=U64,
+    epoch=U32,
+    gather_nanos=U64,
+    held_nanos=U64,
+    keyframe=st.booleans(),
+    cached=st.booleans(),
+    cause=TEXT,
+    program_clock=st.none() | st.tuples(TEXT, U64),
+)
+
+BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
+    FrameType.HELLO: st.builds(
+        m.Hello,
+        client=TEXT,
+        wants_control=st.booleans(),
+        token=TEXT,
+        pause_at_connect=st.booleans(),
+        codecs=st.lists(TEXT, max_size=3).map(tuple),
+    ),
+    FrameType.WELCOME: st.builds(
+        m.Welcome,
+        server=TEXT,
+        session=TEXT,
+        client_id=I63,
+        controller=st.booleans(),
+        mode=st.sampled_from(Mode),
+        pause_acts_on=st.sampled_from(PauseActsOn),
+        events=st.lists(st.tuples(TEXT, TEXT), max_size=4).map(
+            lambda kinds: tuple(EventKind(id=i, name=n, description=d) for i, (n, d) in enumerate(kinds))
+        ),
+        general_info=TEXT,
+        target=st.dictionaries(TEXT, TEXT, max_size=3),
+        clock=TEXT,
+        clock_resolution_nanos=I63,
+        wall_offset_nanos=st.integers(-(1 << 63) + 1, (1 << 63) - 1),
+    ),
+    FrameType.ERROR: st.builds(
+        m.Error, code=st.sampled_from(m.ErrorCode), message=TEXT, remedy=TEXT, fatal=st.booleans()
+    ),
+    FrameType.GOODBYE: st.builds(m.Goodbye, reason=TEXT),
+    FrameType.PING: st.builds(m.Ping, number=I63),
+    FrameType.PONG: st.builds(m.Pong, number=I63),
+    FrameType.SPACE_DEFINED: st.builds(m.SpaceDefined, space=spaces()),
+    FrameType.SPACE_REMOVED: st.builds(m.SpaceRemoved, space=U16),
+    FrameType.EPOCH_END: st.builds(m.EpochEnd, epoch=I63),
+    FrameType.TILE_NAMES: st.builds(
+        m.TileNames,
+        space=U16,
+        sequence=U64,
+        first=st.integers(0, 1 << 25),
+        names=st.lists(TEXT, max_size=5).map(tuple),
+    ),
+    FrameType.TILES: tiles(),
+    FrameType.STREAM_KEY: stream_keys(),
+    FrameType.STREAM_DELTA: stream_deltas(),
+    FrameType.SUMMARY: st.builds(
+        m.Summary,
+        space=U16,
+        stream=U16,
+        sequence=U64,
+        time_nanos=U64,
+        values=st.lists(I64, max_size=5).map(tuple),
+        covered=U32,
+    ),
+    FrameType.SPACE_INFO: st.builds(m.SpaceInfo, space=U16, sequence=U64, time_nanos=U64, text=TEXT),
+    FrameType.EVENT: EVENTS,
+    FrameType.COUNTERS: st.builds(m.Counters, counts=st.lists(U64, max_size=5).map(tuple)),
+    FrameType.STATE: st.builds(m.State, state=st.sampled_from(ControlState), reason=TEXT),
+    FrameType.FILTERS: st.builds(m.Filters, filters=_FILTERS),
+    FrameType.CLIENTS: st.builds(
+        m.Clients,
+        clients=st.lists(st.builds(m.Client, id=I63, name=TEXT), max_size=3).map(tuple),
+        controller=st.none() | I63,
+        successor=st.none() | I63,
+    ),
+    FrameType.MISSED: st.builds(m.Missed, events=I63, total=I63),
+    FrameType.SET_FILTERS: st.builds(m.SetFilters, filters=_FILTERS),
+    FrameType.PAUSE: st.just(m.Pause()),
+    FrameType.RESUME: st.just(m.Resume()),
+    FrameType.STEP: st.just(m.Step()),
+    FrameType.SUBSCRIBE: st.builds(
+        m.Subscribe,
+        spaces=st.none() | st.lists(_SUBSCRIPTION, max_size=3).map(tuple),
+        max_rate_hz=st.none() | st.floats(0.001, 1e6),
+    ),
+    FrameType.TAKE_CONTROL: st.just(m.TakeControl()),
+    FrameType.HAND_OVER: st.builds(m.HandOver, client=I63),
+    FrameType.NAME_SUCCESSOR: st.builds(m.NameSuccessor, client=st.none() | I63),
+    FrameType.TILE_NAMES_REQUEST: st.builds(
+        m.TileNamesRequest, space=U16, first=st.integers(0, 1 << 25), count=st.integers(1, 4096)
+    ),
+}
+"""A strategy for each type of frame; a test says that none is missing."""
+
+COMMANDS: SearchStrategy[Message] = st.one_of(
+    *[BY_TYPE[t] for t in FrameType if t >= FrameType.SET_FILTERS], BY_TYPE[FrameType.PING]
+)
+"""What a client may send at any time."""
+
+NOTICES: SearchStrategy[Message] = st.one_of(
+    *[
+        BY_TYPE[t]
+        for t in (FrameType.COUNTERS, FrameType.STATE, FrameType.FILTERS, FrameType.CLIENTS, FrameType.MISSED)
+    ]
+)
+"""What a server may send between events without a schema."""
+
+
+def any_message() -> SearchStrategy[Message]:
+    """Any message that has a frame of its own: all but Event."""
+    return st.one_of(*[s for t, s in BY_TYPE.items() if t is not FrameType.EVENT])
+
+
+@st.composite
+def cuts(draw: DrawFn, data: bytes) -> list[bytes]:
+    """The same bytes in pieces, as a socket may deliver them; some pieces are empty."""
+    places = sorted(draw(st.lists(st.integers(0, len(data)), max_size=8)))
+    return [data[a:b] for a, b in zip([0, *places], [*places, len(data)], strict=True)]
+
+
+@st.composite
+def damaged(draw: DrawFn, data: bytes) -> bytes:
+    """Bytes with some of them changed, left out, doubled or put in."""
+    out = bytearray(data)
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, max(len(out) - 1, 0)))
+        size = draw(st.integers(1, 4))
+        match draw(st.sampled_from(("change", "extreme", "cut", "double", "insert"))):
+            case "change":
+                out[at : at + 1] = draw(st.binary(min_size=1, max_size=1))
+            case "extreme":
+                out[at : at + size] = draw(st.sampled_from((b"\xff", b"\0", b"\x80", b"\x7f"))) * size
+            case "cut":
+                del out[at : at + size]
+            case "double":
+                out[at:at] = out[at : at + size]
+            case _:
+                out[at:at] = draw(st.binary(min_size=1, max_size=size))
+    return bytes(out)
