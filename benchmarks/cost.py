@@ -1,0 +1,133 @@
+"""What watching costs: time of one event on a large heap, and the target's slowdown at 1 and 10 Hz, in pairs.
+
+The target has so many megabytes of small objects and never rests. Windows without and with a server that
+has a client alternate; the ratio of work done a second is quoted pair by pair, as the machine is shared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import mmap
+import os
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gcspy.link import Link
+from gcspy.serving import ServingOptions
+from gcspy.sidecar import start_sidecar
+from gcspy_protocol import ClientInterpreter
+
+__all__ = ["main"]
+
+_TARGET = Path(__file__).parent / "heap_target.py"
+
+
+class Target:
+    """The running target and what it got done."""
+
+    def __init__(self, process: subprocess.Popen[str], shared: mmap.mmap) -> None:
+        self.pid = process.pid
+        self._shared = shared
+
+    def progress(self) -> tuple[int, int]:
+        """Units of work done and nanoseconds of processor time used."""
+        units, used = struct.unpack_from("<QQ", self._shared)
+        return units, used
+
+    def rate(self, seconds: float) -> tuple[float, float]:
+        """Units a second, by the wall and by its own processor time, over the next so many seconds."""
+        began, (units, used) = time.monotonic(), self.progress()
+        time.sleep(seconds)
+        now, (units_now, used_now) = time.monotonic(), self.progress()
+        done = units_now - units
+        return done / (now - began), done / max((used_now - used) / 1e9, 1e-9)
+
+
+@contextmanager
+def target(python: str, megabytes: int) -> Iterator[Target]:
+    """Run the target for the body of the `with`."""
+    with tempfile.NamedTemporaryFile(prefix="gcspy-bench-") as file:
+        file.write(bytes(mmap.PAGESIZE))
+        file.flush()
+        with (
+            mmap.mmap(file.fileno(), mmap.PAGESIZE) as shared,
+            subprocess.Popen(
+                [python, str(_TARGET), file.name, str(megabytes)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            ) as process,
+        ):
+            assert process.stdin is not None and process.stdout is not None
+            try:
+                if process.stdout.readline() != "ready\n":
+                    raise RuntimeError(f"the target ended early, exit code {process.wait()}")
+                yield Target(process, shared)
+            finally:
+                process.kill()
+
+
+def watched_rate(found: Target, hz: float, seconds: float) -> tuple[tuple[float, float], list[float], int]:
+    """The target's rate while a server with one client samples it; the gathering times in ms, and tiles of the first space."""
+    script = (
+        "import sys; from gcspy.link import Link\n"
+        "with Link(sys.argv[1], client='bench') as link:\n"
+        "    [None for _ in link]\n"
+    )
+    with start_sidecar(ServingOptions(pid=found.pid, clock_hz=hz)) as sidecar:
+        address = sidecar.addresses[0]
+        with subprocess.Popen([sys.executable, "-c", script, address]) as reader:
+            time.sleep(max(1.0, 1 / hz))
+            rate = found.rate(seconds)
+            reader.kill()
+        gather, tiles = [], 0
+        session = ClientInterpreter()
+        with Link(address, client="bench") as link:
+            for message in link:
+                change = session.apply(message)
+                if change is None or change.event.cached:
+                    continue
+                tiles = max(space.count for space in session.spaces.values())
+                gather.append(change.event.gather_nanos / 1e6)
+                if len(gather) >= max(3, int(2 * hz)):
+                    break
+    return rate, gather, tiles
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--python", default=sys.executable, help="interpreter of the target")
+    parser.add_argument("--megabytes", type=int, default=1000)
+    parser.add_argument("--pairs", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=6.0, help="length of a window")
+    options = parser.parse_args()
+    with target(options.python, options.megabytes) as found:
+        rss = int(Path(f"/proc/{found.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+        print(f"target: {options.python}, {rss / 1e6:,.0f} MB resident, process {found.pid}")
+        print("clock | work/s with server : without, pair by pair (wall)  median | by its own cpu  | one event ms median, max | tiles")
+        for hz in (1.0, 10.0):
+            walls, cpus, gather, tiles = [], [], [], 0
+            for _ in range(options.pairs):
+                alone = found.rate(options.seconds)
+                watched, times, tiles = watched_rate(found, hz, options.seconds)
+                walls.append(watched[0] / alone[0])
+                cpus.append(watched[1] / alone[1])
+                gather += times
+            pairs = " ".join(f"{ratio:.3f}" for ratio in walls)
+            print(
+                f"{hz:3.0f} Hz | {pairs}  median {statistics.median(walls):.3f} | {statistics.median(cpus):.3f} "
+                f"| {statistics.median(gather):.1f}, {max(gather):.1f} | {tiles:,}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""GCspy: see the heap of a running process, live."""

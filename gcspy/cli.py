@@ -1,0 +1,93 @@
+"""The front door: the `gcspy` command.
+
+Each command is one module in `gcspy.commands`, imported only when it is called, so
+that a command that needs no Qt never loads it. Errors of ours become one line on
+standard error and an exit code, here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+import click
+
+from gcspy.exit_codes import EXIT_CODE_HELP, ExitCode, exit_code_of
+from gcspy_protocol.errors import GCspyError
+
+__all__ = ["gcspy", "main"]
+
+_COMMANDS = ("ps", "attach", "view", "tail", "screenshot", "demo")
+
+
+class _LazyCommands(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order in which a newcomer needs them."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"gcspy.commands.{cmd_name}").command
+        return command
+
+
+def _version() -> str:
+    try:
+        return version("gcspy")
+    except PackageNotFoundError:
+        return "not installed: run from a source tree"
+
+
+@click.group(
+    cls=_LazyCommands,
+    epilog=EXIT_CODE_HELP,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(_version(), prog_name="gcspy")
+def gcspy() -> None:
+    """See the heap of a running process, live.
+
+    \b
+    gcspy ps                what can be watched here
+    gcspy attach PID        watch it in a window
+    gcspy tail PID          watch it as text
+    """
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        arguments: Without the program's name; None takes the process's own.
+
+    Returns:
+        The exit code; `gcspy.exit_codes` lists them.
+    """
+    # Ctrl-C and SIGTERM end us the same, clean way; neither ever reaches the target.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        result = gcspy.main(args=arguments, prog_name="gcspy", standalone_mode=False)
+        return result if isinstance(result, int) else ExitCode.OK
+    except GCspyError as error:
+        click.echo(f"gcspy: {error}", err=True)
+        return exit_code_of(error)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # The reader (head, say) has seen enough. Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

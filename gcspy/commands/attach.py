@@ -1,0 +1,84 @@
+"""`gcspy attach`: watch a running process; a window with it, or a server alone."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+
+import click
+
+from gcspy.gui import require_window
+from gcspy.options import read_token, sampling_options, theme_option, token_option
+from gcspy.serving import ServingOptions, serve_target
+from gcspy.sidecar import start_sidecar
+from gcspy.tokens import own_token
+from gcspy_protocol.address import Address
+from gcspy_server.api import Listening, Server
+from gcspy_server.address import default_address
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("pid", type=click.IntRange(1))
+@click.option("--no-window", is_flag=True, help="Serve only; others join with `gcspy view` or `gcspy tail`.")
+@click.option("--listen", multiple=True, metavar="ADDRESS", help="HOST:PORT (port 0: any free one), tls:HOST:PORT, or unix:/PATH; may be repeated.")
+@sampling_options
+@token_option
+@theme_option
+def command(
+    pid: int,
+    no_window: bool,
+    listen: tuple[str, ...],
+    clock_hz: float,
+    tiles: int,
+    token_file: Path | None,
+    theme: str | None,
+) -> int:
+    """Watch the running process PID, unprepared, from outside.
+
+    Nothing is loaded into it and nothing stops it; it needs the rights of a debugger. Closing the
+    window, Ctrl-C, or killing gcspy leaves the process running.
+    """
+    if not no_window:
+        require_window()
+    addresses = tuple(Address.parse(address) for address in listen)
+    token = None
+    if any(address.needs_token for address in addresses):
+        token = read_token(token_file, ask=False) or own_token(pid)
+    options = ServingOptions(
+        pid=pid,
+        listen=(default_address(pid), *(str(address) for address in addresses)),
+        token=token,
+        tiles=tiles,
+        clock_hz=clock_hz,
+        linger=not no_window,
+    )
+    if no_window:
+        return _serve(options)
+    from gcspy_client import app
+
+    with start_sidecar(options) as sidecar:
+        _say_addresses(sidecar.addresses[1:])
+        return app.run_window(sidecar.addresses[0], theme=theme)
+
+
+def _serve(options: ServingOptions) -> int:
+    """Serve in this process until the target ends, Ctrl-C or SIGTERM."""
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+
+    def ready(server: Server, listening: Listening) -> None:
+        click.echo(f"gcspy: watching {server.name}, {server.mode.value}; a pause stops the {server.pause_acts_on.value}")
+        _say_addresses(listening.addresses)
+
+    ended = serve_target(options, stop=stop, on_ready=ready)
+    click.echo(f"gcspy: {ended}")
+    return 0
+
+
+def _say_addresses(addresses: tuple[str, ...]) -> None:
+    for address in addresses:
+        click.echo(f"gcspy: join with  gcspy view {address}")

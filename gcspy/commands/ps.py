@@ -1,0 +1,107 @@
+"""`gcspy ps`: which processes can be watched, and why the others cannot."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+import click
+import psutil
+
+from gcspy.target import recognise
+
+__all__ = ["Row", "command", "rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One process in the table."""
+
+    pid: int
+    user: str
+    runtime: str
+    version: str
+    driver: str
+    watchable: bool
+    why_not: str
+    rss_bytes: int
+    command: str
+
+
+def rows(everything: bool = False) -> list[Row]:
+    """The processes that some driver recognises.
+
+    Args:
+        everything: Also those that nobody recognises.
+    """
+    found = []
+    own = psutil.Process().pid
+    for process in psutil.process_iter(["pid", "username", "memory_info", "cmdline", "name"]):
+        if process.pid == own:
+            continue
+        info = process.info
+        recognised = recognise(process.pid)
+        if not recognised and not everything:
+            continue
+        best = next(((n, r) for n, r in recognised if r.supported), recognised[0] if recognised else None)
+        found.append(
+            Row(
+                pid=process.pid,
+                user=info["username"] or "?",
+                runtime=best[1].runtime if best else "",
+                version=best[1].version if best else "",
+                driver=best[0] if best else "",
+                watchable=bool(best and best[1].supported),
+                why_not=best[1].why_not if best else "no driver knows it",
+                rss_bytes=info["memory_info"].rss if info["memory_info"] else 0,
+                command=" ".join(info["cmdline"] or [info["name"] or "?"]),
+            )
+        )
+    return sorted(found, key=lambda row: (not row.watchable, row.pid))
+
+
+@click.command()
+@click.option("--all", "everything", is_flag=True, help="Also processes that no driver knows.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON array, for scripts.")
+@click.argument("pattern", required=False, default="")
+def command(everything: bool, as_json: bool, pattern: str) -> None:
+    """List the processes that can be watched, with runtime, version and driver.
+
+    PATTERN keeps those whose command line contains it. A process that cannot be watched
+    stands below, with the reason.
+    """
+    found = [row for row in rows(everything) if pattern.lower() in row.command.lower()]
+    if as_json:
+        click.echo(json.dumps([asdict(row) for row in found], indent=2))
+        return
+    if not found:
+        click.echo("no process here can be watched: start a Python program, or try `gcspy demo`")
+        return
+    _print_table(found)
+
+
+def _print_table(found: list[Row]) -> None:
+    # rich takes 60 ms to import; only a human waits for a table.
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("PID", "USER", "RUNTIME", "VERSION"):
+        table.add_column(name, no_wrap=True, justify="right" if name == "PID" else "left")
+    table.add_column("RSS", justify="right", no_wrap=True)
+    table.add_column("DRIVER", no_wrap=True)
+    table.add_column("COMMAND, or why not", overflow="ellipsis", no_wrap=True, ratio=1)
+    for row in found:
+        what = row.command if row.watchable else f"{row.why_not}: {row.command}"
+        table.add_row(
+            str(row.pid),
+            escape(row.user),
+            escape(row.runtime),
+            escape(row.version),
+            f"{row.rss_bytes / 1e6:,.0f} MB",
+            row.driver if row.watchable else "-",
+            escape(what),
+            style=None if row.watchable else "dim",
+        )
+    Console(highlight=False).print(table)

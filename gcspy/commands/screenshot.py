@@ -1,0 +1,62 @@
+"""`gcspy screenshot`: the window as a picture, without a display."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import click
+
+from gcspy.gui import has_display, require_gui
+from gcspy.options import read_token, sampling_options, theme_option, token_option
+from gcspy.session import joinable
+from gcspy_protocol.errors import CommandError
+
+__all__ = ["command", "parse_size"]
+
+_MOST_PIXELS = 16384
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """``1280x720`` as width and height in pixels.
+
+    Raises:
+        CommandError: It is not that, or too small or large to be a window.
+    """
+    match = re.fullmatch(r"(\d{2,5})[xX×](\d{2,5})", text)
+    size = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not all(64 <= side <= _MOST_PIXELS for side in size):
+        raise CommandError(f"a size is WIDTHxHEIGHT from 64 to {_MOST_PIXELS}, such as 1280x720; got {text!r}")
+    return size
+
+
+@click.command()
+@click.argument("source", metavar="ADDRESS|PID")
+@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The PNG file to write.")
+@click.option("--size", default="1600x1000", show_default=True, metavar="WxH", help="Size of the window in pixels.")
+@click.option("--after", "settle_secs", default=2.0, show_default=True, metavar="SECONDS", help="How long to watch before the picture is taken.")
+@theme_option
+@sampling_options
+@token_option
+def command(
+    source: str,
+    output: Path,
+    size: str,
+    settle_secs: float,
+    theme: str | None,
+    clock_hz: float,
+    tiles: int,
+    token_file: Path | None,
+) -> None:
+    """Write the window that shows a session or a process to a PNG file."""
+    width_height = parse_size(size)
+    require_gui()
+    if not has_display():
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    from gcspy_client import app
+
+    token = read_token(token_file, ask=not source.isdecimal())
+    with joinable(source, clock_hz=clock_hz, tiles=tiles) as address:
+        app.take_screenshot(address, output, size=width_height, theme=theme or "dark", token=token, settle_secs=settle_secs)
+    click.echo(f"gcspy: wrote {output}")

@@ -1,0 +1,31 @@
+"""`gcspy view`: a window on a session that somebody serves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gcspy.gui import require_window
+from gcspy.options import read_token, theme_option, token_option
+from gcspy_protocol.address import Address
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("address")
+@token_option
+@theme_option
+@click.option("--watch-only", is_flag=True, help="Do not ask for control: never pause, step or filter.")
+def command(address: str, token_file: Path | None, theme: str | None, watch_only: bool) -> int:
+    """Open a window on the session at ADDRESS.
+
+    ADDRESS is HOST:PORT, unix:/PATH, or tls:HOST:PORT#FINGERPRINT, as `gcspy attach` prints it.
+    """
+    where = Address.parse(address)
+    require_window()
+    from gcspy_client import app
+
+    token = read_token(token_file, ask=where.needs_token)
+    return app.run_window(str(where), token=token, theme=theme, control=not watch_only)

@@ -1,0 +1,55 @@
+"""Whether a window can be had here, and one clear line where it cannot.
+
+Imports no Qt: it only looks whether it is there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+
+from gcspy.exit_codes import ExitCode
+from gcspy_client.system_check import missing, remedy
+from gcspy_protocol.errors import CommandError
+
+__all__ = ["has_display", "require_gui", "require_window"]
+
+
+def has_display() -> bool:
+    """Whether a window would be seen by anybody."""
+    if os.environ.get("QT_QPA_PLATFORM") in ("offscreen", "minimal", "vnc"):
+        return False
+    return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def require_gui() -> None:
+    """Refuse, with the remedy, where Qt or one of its system libraries is not installed.
+
+    Raises:
+        CommandError: Something is missing.
+    """
+    if find_spec("PySide6") is None or find_spec("pyqtgraph") is None:
+        raise CommandError(
+            "the window needs Qt, which is not installed: pip install 'gcspy[gui]' "
+            "(`gcspy tail` and `gcspy attach --no-window` work without)",
+            exit_code=ExitCode.MISSING_PART,
+        )
+    absent = missing()
+    if absent:
+        raise CommandError(remedy(absent), exit_code=ExitCode.MISSING_PART)
+
+
+def require_window() -> None:
+    """Refuse where no window can be shown.
+
+    Raises:
+        CommandError: Qt is missing, or there is no display.
+    """
+    require_gui()
+    if not has_display():
+        raise CommandError(
+            "there is no display here: use `gcspy tail`, `gcspy screenshot`, or `gcspy attach PID --no-window "
+            "--listen HOST:PORT` here and `gcspy view HOST:PORT` on your desktop",
+            exit_code=ExitCode.MISSING_PART,
+        )

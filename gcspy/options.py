@@ -1,0 +1,77 @@
+"""Options that several commands share, so that they read and mean the same everywhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from gcspy_protocol.errors import CommandError
+
+__all__ = ["read_token", "sampling_options", "theme_option", "token_option"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def sampling_options(function: F) -> F:
+    """`--clock` and `--tiles`: how often and how finely a process is sampled."""
+    clock = click.option(
+        "--clock",
+        "clock_hz",
+        type=click.FloatRange(0.01, 1000),
+        default=10.0,
+        show_default=True,
+        metavar="HZ",
+        help="Events of the clock a second.",
+    )
+    tiles = click.option(
+        "--tiles",
+        type=click.IntRange(16, 1 << 24),
+        default=65536,
+        show_default=True,
+        metavar="N",
+        help="At most about so many tiles a space; a larger heap has larger tiles.",
+    )
+    return clock(tiles(function))
+
+
+theme_option = click.option(
+    "--theme", type=click.Choice(["dark", "light"]), default=None, help="Colours; by default the system's."
+)
+
+token_option = click.option(
+    "--token-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File with the token that TCP needs; else GCSPY_TOKEN, else you are asked.",
+)
+"""The token itself is never an option: command lines are seen by every user of a machine."""
+
+
+def read_token(token_file: Path | None, *, ask: bool) -> str | None:
+    """The token from the file, else from GCSPY_TOKEN, else from a prompt.
+
+    Args:
+        token_file: What the user named.
+        ask: Whether somebody may be asked, if this is a terminal.
+
+    Raises:
+        CommandError: The file is empty, or it can be read by others.
+    """
+    if token_file is not None:
+        if os.name == "posix" and token_file.stat().st_mode & 0o077:
+            raise CommandError(f"other users can read the token in {token_file}: chmod 600 {token_file}")
+        token = token_file.read_text(encoding="utf-8").strip()
+        if not token:
+            raise CommandError(f"there is no token in {token_file}")
+        return token
+    token = os.environ.get("GCSPY_TOKEN", "")
+    if token:
+        return token
+    if ask and sys.stdin.isatty():
+        answer: str = click.prompt("Token", hide_input=True, err=True)
+        return answer
+    return None

@@ -1,0 +1,67 @@
+"""Serving one attached process: driver and server interpreter, until told to stop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gcspy.target import attach
+from gcspy_server.address import default_address
+from gcspy_server.api import AttachOptions, Listening, Server
+from gcspy_server.sampler import run_driver
+
+__all__ = ["ServingOptions", "serve_target"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServingOptions:
+    """How a process is watched and served.
+
+    Attributes:
+        pid: The target.
+        listen: Addresses; empty takes the local default of the PID.
+        token: The secret for TCP; None where only Unix sockets are used.
+        tiles: About how many tiles a space should have at most.
+        clock_hz: Events of the clock a second.
+        linger: Go on serving what was gathered after the target ended.
+    """
+
+    pid: int
+    listen: tuple[str, ...] = ()
+    token: str | None = None
+    tiles: int = 65536
+    clock_hz: float = 10.0
+    linger: bool = False
+
+
+def serve_target(
+    options: ServingOptions, *, stop: threading.Event, on_ready: Callable[[Server, Listening], None]
+) -> str:
+    """Attach, serve, and sample until `stop` is set or the target ends.
+
+    Args:
+        options: What to watch and how.
+        stop: Set by another thread or a signal handler.
+        on_ready: Called once, when clients can connect.
+
+    Returns:
+        Why it ended, for a human.
+
+    Raises:
+        TargetError: The process cannot be watched.
+        LinkError: An address cannot be listened on.
+    """
+    driver = attach(options.pid, AttachOptions(tiles=options.tiles, clock_hz=options.clock_hz))
+    try:
+        server = driver.describe().server()
+        driver.open(server)
+        addresses = options.listen or (default_address(options.pid),)
+        with server.serve(*addresses, token=options.token) as listening:
+            on_ready(server, listening)
+            ended = run_driver(driver, server, options.clock_hz, stop)
+            if ended and options.linger:
+                stop.wait()
+            return ended or "stopped"
+    finally:
+        driver.close()

@@ -1,0 +1,124 @@
+"""The sidecar: driver and server in a process of their own, beside the window or the text client.
+
+A window that draws must not delay the sampling, and its memory must not be
+near the target's. The child lives as long as its standard input is open: when the
+parent ends, however it ends, the child sees the end of file, stops, and the
+target runs on. Options, with the token, travel through that pipe and never stand on
+a command line.
+
+    parent ──one JSON line of options──▶ child
+           ◀─one JSON line: ready, or what was wrong──
+           ──end of file──▶ child stops
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+from gcspy.exit_codes import ExitCode, exit_code_of
+from gcspy.serving import ServingOptions, serve_target
+from gcspy_protocol.errors import CommandError, GCspyError
+from gcspy_server.api import Listening, Server
+
+__all__ = ["Sidecar", "start_sidecar"]
+
+_STOP_SECS = 5.0
+"""A child that has not stopped by then is killed: it holds nothing that a kill could harm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """A running sidecar.
+
+    Attributes:
+        addresses: Where it listens; the first one is the local one.
+        pid: Its process.
+    """
+
+    addresses: tuple[str, ...]
+    pid: int
+
+
+@contextmanager
+def start_sidecar(options: ServingOptions) -> Iterator[Sidecar]:
+    """Run a sidecar for the body of the `with`; it stops with the body.
+
+    Raises:
+        CommandError: What the child said was wrong, with its exit code.
+    """
+    # A session of its own, so that Ctrl-C in the terminal reaches us and not the child.
+    with subprocess.Popen(
+        [sys.executable, "-m", "gcspy.sidecar"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+    ) as child:
+        assert child.stdin is not None and child.stdout is not None
+        try:
+            child.stdin.write(json.dumps(asdict(options)) + "\n")
+            child.stdin.flush()
+            answer = child.stdout.readline()
+            if not answer:
+                raise CommandError(
+                    f"the sidecar ended at once (exit code {child.wait(_STOP_SECS)})", exit_code=ExitCode.FAILED
+                )
+            ready = json.loads(answer)
+            if "error" in ready:
+                raise CommandError(ready["error"], exit_code=ready["exit_code"])
+            yield Sidecar(addresses=tuple(ready["addresses"]), pid=child.pid)
+        finally:
+            child.stdin.close()
+            try:
+                child.wait(_STOP_SECS)
+            except subprocess.TimeoutExpired:
+                child.kill()
+
+
+def _answer(**fields: object) -> None:
+    sys.stdout.write(json.dumps(fields) + "\n")
+    sys.stdout.flush()
+
+
+def _stop_at_eof(stop: threading.Event) -> None:
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    stop.set()
+
+
+def main() -> int:
+    """The child: read the options, serve until standard input ends."""
+    logging.basicConfig(level=logging.WARNING, format="gcspy: %(message)s")
+    # Byte by byte: what a buffered reader took too much, the thread would wait for in vain.
+    line = b""
+    while not line.endswith(b"\n"):
+        more = os.read(sys.stdin.fileno(), 1)
+        if not more:
+            return ExitCode.USAGE
+        line += more
+    fields = json.loads(line)
+    options = ServingOptions(**{**fields, "listen": tuple(fields["listen"])})
+    stop = threading.Event()
+    threading.Thread(target=_stop_at_eof, args=(stop,), daemon=True).start()
+
+    def ready(_server: Server, listening: Listening) -> None:
+        _answer(addresses=[str(address) for address in listening.addresses])
+
+    try:
+        serve_target(options, stop=stop, on_ready=ready)
+    except GCspyError as error:
+        _answer(error=str(error), exit_code=int(exit_code_of(error)))
+        return exit_code_of(error)
+    return ExitCode.OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

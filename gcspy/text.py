@@ -1,0 +1,121 @@
+"""A session as text: one event as a JSON object, or as lines for a human.
+
+Knows the client interpreter's state; does not know where it came from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gcspy_protocol.interpreter import ClientInterpreter, SpaceState, StreamState
+from gcspy_protocol.messages import Event
+from gcspy_protocol.model import PaintStyle, Presentation, Stream
+
+__all__ = ["event_as_dict", "event_as_lines", "unit_of"]
+
+
+def unit_of(stream: Stream) -> str:
+    """The unit that a script can rely on: the suffix, else the prefix, without blanks and colons."""
+    if stream.presentation is Presentation.ENUM:
+        return "names"
+    return stream.suffix.strip() or stream.prefix.strip(" :")
+
+
+def event_as_dict(session: ClientInterpreter, event: Event, *, values: bool = False) -> dict[str, Any]:
+    """An event with the state of every space, as plain JSON values.
+
+    Args:
+        session: The state right after the event.
+        event: The event.
+        values: Also the value of each tile; None where it is unknown.
+    """
+    return {
+        "event": session.event_name(event.event),
+        "occurrence": event.occurrence,
+        "sequence": event.sequence,
+        "time_nanos": event.time_nanos,
+        "gather_nanos": event.gather_nanos,
+        "held_nanos": event.held_nanos,
+        "cause": event.cause,
+        "clock": None if event.program_clock is None else list(event.program_clock),
+        "cached": event.cached,
+        "missed_total": session.missed_total,
+        "state": session.state.value,
+        "acts_on": session.pause_acts_on.value,
+        "spaces": [_space_as_dict(space, event, values) for space in session.spaces.values()],
+    }
+
+
+def _space_as_dict(space: SpaceState, event: Event, values: bool) -> dict[str, Any]:
+    return {
+        "name": space.space.name,
+        "tiles": space.count,
+        "info": space.info,
+        "streams": [_stream_as_dict(stream, event, values) for stream in space.streams.values()],
+    }
+
+
+def _stream_as_dict(stream: StreamState, event: Event, values: bool) -> dict[str, Any]:
+    summary = stream.summary
+    known = summary is not None and summary.covered > 0
+    out: dict[str, Any] = {
+        "name": stream.schema.name,
+        "unit": unit_of(stream.schema),
+        "summary": list(summary.values) if summary is not None and known else None,
+        "summary_names": list(stream.schema.enum_names) or None,
+        "covered": summary.covered if summary is not None else 0,
+        "unknown": 0 if stream.known is None else int(np.count_nonzero(~stream.known)),
+        "fresh": stream.is_fresh(event),
+    }
+    if values:
+        numbers: list[int | None] = stream.values.tolist()
+        if stream.known is not None:
+            for tile in np.flatnonzero(~stream.known).tolist():
+                numbers[tile] = None
+        out["values"] = numbers
+    return out
+
+
+def event_as_lines(session: ClientInterpreter, event: Event) -> list[str]:
+    """An event as lines for a terminal: the event, then one line a space."""
+    name = session.event_name(event.event)
+    notes = [f"gathered in {event.gather_nanos / 1e6:.1f} ms"]
+    if event.cause:
+        notes.insert(0, event.cause)
+    if event.held_nanos:
+        notes.append(f"held {event.held_nanos / 1e6:.0f} ms")
+    if session.missed_total:
+        notes.append(f"{session.missed_total} events missed so far")
+    if event.cached:
+        notes.append("as of before we joined")
+    lines = [f"{name} #{event.occurrence}  ({', '.join(notes)})"]
+    width = max((len(space.space.name) for space in session.spaces.values()), default=0)
+    for space in session.spaces.values():
+        parts = [_summary_text(stream, event) for stream in space.streams.values()]
+        lines.append(f"  {space.space.name:<{width}}  {space.count:>7,} tiles  " + ", ".join(filter(None, parts)))
+    return lines
+
+
+_MOST_NAMES = 3
+
+
+def _summary_text(stream: StreamState, event: Event) -> str:
+    schema, summary = stream.schema, stream.summary
+    stale = "" if stream.is_fresh(event) else " (stale)"
+    if summary is None or not summary.covered:
+        return f"{schema.name} unknown"
+    if schema.presentation is Presentation.ENUM:
+        counted = sorted(zip(summary.values, schema.enum_names, strict=True), reverse=True)
+        most = [f"{count:,} {name}" for count, name in counted if count][:_MOST_NAMES]
+        return f"{schema.name}: {' / '.join(most) or 'none'}{stale}"
+    value = f"{summary.values[0]:,}"
+    share = ""
+    if len(summary.values) == 2:
+        total = summary.values[1]
+        value += f" of {total:,}"
+        share = f" ({100 * summary.values[0] / total:.1f} %)" if total else ""
+    elif schema.paint_style is PaintStyle.ZERO and summary.values[0] == schema.zero:
+        return ""
+    return f"{schema.name} {value}{schema.suffix}{share}{stale}"

@@ -1,0 +1,83 @@
+"""A session as text: what a script can rely on."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from gcspy.text import event_as_dict, event_as_lines, unit_of
+from gcspy_protocol import messages as m
+from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.model import EventKind, Mode, Naming, PauseActsOn, Presentation, Space, Stream
+
+_NONE = np.empty(0, dtype=np.uint32)
+
+
+def _session(known: list[bool] | None, covered: int) -> tuple[ClientInterpreter, m.Event]:
+    session = ClientInterpreter()
+    used = Stream(id=0, name="Used", suffix=" bytes", presentation=Presentation.PERCENT, maximum=100)
+    kind = Stream(id=1, name="Kind", presentation=Presentation.ENUM, enum_names=("free", "small", "large"))
+    event = m.Event(sequence=7, time_nanos=5, event=0, occurrence=9, epoch=1, gather_nanos=2_000_000, cause="because")
+    stamp = {"space": 3, "sequence": 7, "time_nanos": 5}
+    mask = None if known is None else np.array(known)
+    for message in (
+        m.Welcome(
+            server="s",
+            session="x",
+            client_id=1,
+            controller=False,
+            mode=Mode.PASSIVE,
+            pause_acts_on=PauseActsOn.SAMPLING,
+            events=(EventKind(id=0, name="Clock"),),
+        ),
+        m.SpaceDefined(space=Space(id=3, name="Arenas", streams=(used, kind))),
+        m.EpochEnd(epoch=1),
+        m.Tiles(space=3, count=3, old_starts=_NONE, new_starts=_NONE, lengths=_NONE, naming=Naming.UNIFORM),
+        m.StreamKey(stream=0, event=0, occurrence=9, values=np.array([1, 2, 3], "<i4"), known=mask, **stamp),
+        m.Summary(stream=0, values=(6, 300), covered=covered, **stamp),
+        m.Summary(stream=1, values=(0, 1, 2), covered=3, **stamp),
+        event,
+    ):
+        session.apply(message)
+    return session, event
+
+
+def test_an_event_is_one_json_object_with_summaries() -> None:
+    session, event = _session(None, covered=3)
+    out = json.loads(json.dumps(event_as_dict(session, event)))
+    assert (out["event"], out["occurrence"], out["cause"], out["acts_on"]) == ("Clock", 9, "because", "sampling")
+    (space,) = out["spaces"]
+    assert (space["name"], space["tiles"]) == ("Arenas", 3)
+    used, kind = space["streams"]
+    assert (used["name"], used["unit"], used["summary"], used["fresh"]) == ("Used", "bytes", [6, 300], True)
+    assert "values" not in used
+    assert (kind["summary"], kind["summary_names"]) == ([0, 1, 2], ["free", "small", "large"])
+    assert kind["fresh"] is False, "no values of this stream came with the event"
+
+
+def test_unknown_values_are_null_and_never_zero() -> None:
+    session, event = _session([True, False, True], covered=2)
+    used = event_as_dict(session, event, values=True)["spaces"][0]["streams"][0]
+    assert used["values"] == [1, None, 3]
+    assert used["unknown"] == 1
+
+
+def test_a_summary_that_covers_no_tile_is_null() -> None:
+    session, event = _session([False, False, False], covered=0)
+    assert event_as_dict(session, event)["spaces"][0]["streams"][0]["summary"] is None
+    assert "Used unknown" in "\n".join(event_as_lines(session, event))
+
+
+def test_lines_name_event_space_and_share() -> None:
+    session, event = _session(None, covered=3)
+    text = "\n".join(event_as_lines(session, event))
+    assert "Clock #9" in text
+    assert "because" in text
+    assert "Used 6 of 300 bytes (2.0 %)" in text
+    assert "Kind: 2 large / 1 small (stale)" in text
+
+
+def test_the_unit_is_the_suffix_then_the_prefix() -> None:
+    assert unit_of(Stream(id=0, name="a", suffix=" bytes", prefix="Used: ")) == "bytes"
+    assert unit_of(Stream(id=0, name="a", prefix="Blocks: ")) == "Blocks"
