@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 
 from gcspy_client import system_check
@@ -30,7 +31,8 @@ EVERYWHERE = {
 def needed(path: Path) -> list[str]:
     with path.open("rb") as file:
         section = ELFFile(file).get_section_by_name(".dynamic")
-        return [tag.needed for tag in section.iter_tags() if tag.entry.d_tag == "DT_NEEDED"]
+        assert isinstance(section, DynamicSection)
+        return [vars(tag)["needed"] for tag in section.iter_tags() if tag.entry.d_tag == "DT_NEEDED"]
 
 
 def outside(starts: Iterable[Path], folder: Path, shiboken: Path) -> set[str]:
@@ -57,7 +59,8 @@ def folders() -> tuple[Path, Path]:
     found = []
     for name in ("PySide6", "shiboken6"):
         spec = find_spec(name)
-        assert spec is not None and spec.origin is not None
+        assert spec is not None
+        assert spec.origin is not None
         found.append(Path(spec.origin).parent)
     return found[0], found[1]
 
@@ -93,7 +96,8 @@ def test_what_is_missing_is_one_line_with_its_packages() -> None:
     assert set(absent) == gone | {"any font"}
     line = system_check.remedy(absent)
     assert "\n" not in line
-    assert "4 things" in line and "libEGL.so.1" in line
+    assert "4 things" in line
+    assert "libEGL.so.1" in line
     assert line.endswith("apt-get install fonts-dejavu-core libegl1 libglib2.0-0")
 
 
