@@ -341,6 +341,16 @@ class PoolReader:
             arenas_most=None if counters is None else counters[2],
         )
 
+    def read_arenas(self) -> Arenas:
+        """Read the table alone; those known before when it cannot be read.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it.
+        """
+        table = self._read_table()
+        return self._unreadable().arenas if table is None else judge_arenas(table, self._maps, self._geometry)[0]
+
     def _read_pools(self, plan: _Plan, arenas: Arenas) -> HeapReading:
         plan.gather.read()
         headers = plan.gather.data.view(POOL_HEADER)[:, 0]

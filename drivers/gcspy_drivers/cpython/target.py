@@ -16,10 +16,10 @@ from gcspy_protocol.errors import TargetError, TargetGone, Unsupported
 from gcspy_drivers.cpython.discover import RuntimeFound, find_runtime, pymalloc_setting
 from gcspy_drivers.cpython.generations import Generations, read_generations
 from gcspy_drivers.cpython.interpreters import Interpreter, read_interpreters
-from gcspy_drivers.cpython.layouts import Layout, debug_offsets, known_text, layout_for
+from gcspy_drivers.cpython.layouts import Layout, PoolGeometry, debug_offsets, known_text, layout_for
 from gcspy_drivers.cpython.locate import Locator
 from gcspy_drivers.cpython.memory_map import MemoryMap, MemoryMapper
-from gcspy_drivers.cpython.obmalloc import HeapReading, ObmallocPlace, PoolReader
+from gcspy_drivers.cpython.obmalloc import Arenas, HeapReading, ObmallocPlace, PoolReader
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.maps import LiveMaps, read_maps
 from gcspy_drivers.remote.memory import Memory
@@ -146,14 +146,9 @@ class Target:
         self.process.close()
 
     @property
-    def arena_bytes(self) -> int:
-        """Size of an arena."""
-        return self._layout.geometry.arena_bytes
-
-    @property
-    def pool_bytes(self) -> int:
-        """Size of a pool."""
-        return self._layout.geometry.pool_bytes
+    def geometry(self) -> PoolGeometry:
+        """Sizes that its pymalloc was built with."""
+        return self._layout.geometry
 
     def check(self) -> None:
         """Confirm that all that was read came from this process.
@@ -195,34 +190,55 @@ class Target:
             TargetGone: The target has ended.
             NotPermitted: The system does not let us read it any more.
         """
-        self._forget_all_but(interpreters)
         heaps = []
-        seen: set[int] = set()
-        for interpreter in interpreters:
-            reader = self._known_reader(interpreter)
-            if reader is None or id(reader) in seen:
-                continue
-            seen.add(id(reader))
+        for owner, reader in self._readers(interpreters):
             reading = reader.read()
-            heaps.append(Heap(owner=interpreter.ident, reading=reading))
+            heaps.append(Heap(owner=owner, reading=reading))
             if not reading.complete:
                 # It may have moved (a table that was found by its looks can); it is looked for again the next time.
                 self._forget(reader)
         return tuple(heaps)
 
-    def memory_map(self, heaps: tuple[Heap, ...]) -> MemoryMap:
+    def owners(self, interpreters: tuple[Interpreter, ...]) -> tuple[int, ...]:
+        """Tell which of the interpreters have a pymalloc of their own, by id; others share one of these, or use none.
+
+        Raises:
+            TargetGone: The target has ended.
+        """
+        return tuple(owner for owner, _ in self._readers(interpreters))
+
+    def arenas(self, interpreters: tuple[Interpreter, ...]) -> list[Arenas]:
+        """Read which arenas there are, and nothing of what is in them.
+
+        Raises:
+            TargetGone: The target has ended.
+        """
+        return [reader.read_arenas() for _, reader in self._readers(interpreters)]
+
+    def memory_map(self, arenas: list[Arenas]) -> MemoryMap:
         """Read all of the process's memory by kind.
 
         Args:
-            heaps: As `heaps` read them, for the arenas.
+            arenas: As `heaps` or `arenas` read them.
 
         Raises:
             TargetGone: The target has ended.
             NotPermitted: The system does not show us its maps.
+            TargetError: The maps changed while they were read.
         """
-        arenas: list[npt.NDArray[np.uint64]] = [heap.reading.arenas.address for heap in heaps]
-        together = np.unique(np.concatenate(arenas)) if arenas else np.zeros(0, dtype=np.uint64)
-        return self._mapper.read(together, self.arena_bytes)
+        addresses: list[npt.NDArray[np.uint64]] = [found.address for found in arenas]
+        together = np.unique(np.concatenate(addresses)) if addresses else np.zeros(0, dtype=np.uint64)
+        return self._mapper.read(together, self.geometry.arena_bytes)
+
+    def _readers(self, interpreters: tuple[Interpreter, ...]) -> list[tuple[int, PoolReader]]:
+        """Return the readers of different states of pymalloc, each with the first interpreter that has it."""
+        self._forget_all_but(interpreters)
+        readers: dict[PoolReader, int] = {}
+        for interpreter in interpreters:
+            reader = self._known_reader(interpreter)
+            if reader is not None:
+                readers.setdefault(reader, interpreter.ident)
+        return [(owner, reader) for reader, owner in readers.items()]
 
     def _known_reader(self, interpreter: Interpreter) -> PoolReader | None:
         known = self._known.get(interpreter)

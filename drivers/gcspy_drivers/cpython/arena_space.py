@@ -1,0 +1,225 @@
+"""The space "pymalloc arenas": pools by address, and the space "Size classes": the same pools by the size of their blocks.
+
+Maps a `HeapReading` to streams. Knows what a reading says and what a space is; knows neither memory nor interpreters.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gcspy_drivers.cpython.layouts import PoolGeometry
+from gcspy_drivers.cpython.obmalloc import HeapReading, size_classes
+from gcspy_drivers.cpython.pools import PoolState, block_bytes, capacities
+from gcspy_drivers.cpython.tiling import Tiling, choose_group, tile_pools
+from gcspy_server.api import Control, ExtentNames, PaintStyle, Presentation, Server, StringNames
+
+__all__ = ["ArenaSpace", "SizeClassSpace", "dominant_classes"]
+
+_I8_MAX = (1 << 63) - 1
+_NO_CLASS_NAME, _MIXED_NAME = "none in use", "mixed"
+
+
+class ArenaSpace:
+    """The arenas of one pymalloc as a space.
+
+    Args:
+        server: Where the space is added.
+        title: Name of the space.
+        geometry: Sizes that this pymalloc was built with.
+        tiles: About how many tiles it may have.
+        main: Whether it is the space to look at first.
+        first: A reading to begin with; None: the space begins without tiles.
+    """
+
+    def __init__(
+        self, server: Server, title: str, geometry: PoolGeometry, *, tiles: int, main: bool, first: HeapReading | None = None
+    ) -> None:
+        self._geometry = geometry
+        self._tiles = tiles
+        self._most = geometry.arena_bytes // geometry.pool_bytes
+        self._class_bytes = block_bytes(geometry)
+        self._addresses: npt.NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
+        pools = 0 if first is None else len(first.pools)
+        group = choose_group(pools, tiles, before=1, most=self._most)
+        self._tiling: Tiling | None = None
+        self.space = server.add_space(
+            title,
+            names=ExtentNames([], []) if first is None else self._cut(first, group),
+            driver="cpython",
+            tile_title="Pool " if group == 1 else "Pools ",
+            unused_text="not carved into pools yet",
+            main=main,
+            description="Arenas of pymalloc in order of address; a tile is a pool, or a power of two of neighbouring pools",
+        )
+        most_blocks = int(capacities(geometry)[0]) * self._most
+        self.used_bytes = self.space.add_stream(
+            "Used bytes",
+            dtype="u4",
+            maximum=geometry.pool_bytes * group,
+            suffix=" bytes",
+            presentation=Presentation.PERCENT,
+            paint_style=PaintStyle.ZERO,
+            order=0,
+            description="Bytes of blocks in use, in percent of the tile",
+        )
+        self.blocks_used = self.space.add_stream(
+            "Blocks in use",
+            dtype="u4",
+            maximum=most_blocks,
+            presentation=Presentation.MAX_VAR,
+            paint_style=PaintStyle.ZERO,
+            order=1,
+            description="Blocks that were handed out and not given back",
+        )
+        self.blocks_free = self.space.add_stream(
+            "Free blocks",
+            dtype="u4",
+            maximum=most_blocks,
+            presentation=Presentation.MAX_VAR,
+            paint_style=PaintStyle.ZERO,
+            order=2,
+            description="Blocks of pools in use that are not in use themselves: only their own size class can have them",
+        )
+        self.size_class = self.space.add_stream(
+            "Size class",
+            dtype="u1",
+            maximum=geometry.size_classes + 1,
+            presentation=Presentation.ENUM,
+            enum_names=(_NO_CLASS_NAME, *(f"{size} bytes" for size in self._class_bytes), _MIXED_NAME),
+            paint_style=PaintStyle.ZERO,
+            order=3,
+            description="Size of the blocks; of several pools that of most of those in use, or mixed",
+        )
+
+    def fill(self, reading: HeapReading) -> None:
+        """Give the space what a reading says."""
+        tiling = self._tile(reading)
+        pools, space = reading.pools, self.space
+        unknown = tiling.sums(pools.state == PoolState.UNKNOWN) != 0
+        carved = tiling.sums(pools.state != PoolState.UNCARVED)
+        used_bytes = tiling.sums(pools.blocks_used * ((pools.size_class.astype(np.int32) + 1) * self._geometry.alignment_bytes))
+        space.reset()
+        self.used_bytes.data[:] = used_bytes
+        self.blocks_used.data[:] = tiling.sums(pools.blocks_used)
+        self.blocks_free.data[:] = tiling.sums(pools.blocks_free)
+        self.size_class.data[:] = dominant_classes(reading, tiling)
+        if unknown.any():
+            for stream in space.streams:
+                stream.data[unknown] = stream.schema.default  # what was not read must not look as if it had been
+                stream.set_unknown(unknown)
+        control = space.control
+        control[:] = np.where(carved != 0, Control.USED, Control.UNUSED)
+        control[tiling.begins_arena] |= np.uint8(Control.SEPARATOR)
+        counted = (carved != 0) & ~unknown
+        # Of a tile that is carved in part, only the part that is can be used.
+        self.used_bytes.set_summary(
+            int(used_bytes[counted].sum()), int(carved[counted].sum()) * self._geometry.pool_bytes, covered=int(counted.sum())
+        )
+        space.info = _info(reading, tiling)
+
+    def _tile(self, reading: HeapReading) -> Tiling:
+        """Return the tiles of this reading; the space is resized when they are others than before."""
+        before = self._tiling
+        group = choose_group(len(reading.pools), self._tiles, before=1 if before is None else before.group, most=self._most)
+        same = before is not None and before.group == group and np.array_equal(self._addresses, reading.arenas.address)
+        if before is not None and same:
+            return before
+        names = self._cut(reading, group)
+        self.space.resize(names)
+        if self._tiling is None:
+            raise AssertionError("a reading that was cut has tiles")
+        return self._tiling
+
+    def _cut(self, reading: HeapReading, group: int) -> ExtentNames:
+        self._addresses = reading.arenas.address.copy()
+        self._tiling = tile_pools(reading, group)
+        return ExtentNames(self._tiling.base, self._tiling.size_bytes)
+
+
+class SizeClassSpace:
+    """The size classes of one pymalloc as a space.
+
+    Args:
+        server: Where the space is added.
+        title: Name of the space.
+        geometry: Sizes that this pymalloc was built with.
+    """
+
+    def __init__(self, server: Server, title: str, geometry: PoolGeometry) -> None:
+        self.space = server.add_space(
+            title,
+            names=StringNames([f"{size} bytes" for size in block_bytes(geometry)]),
+            driver="cpython",
+            tile_title="Blocks of ",
+            description="What the pools of each size of block hold together",
+        )
+
+        def stream(name: str, order: int, description: str, suffix: str = "") -> None:
+            self.space.add_stream(
+                name,
+                dtype="i8",
+                maximum=_I8_MAX,
+                suffix=suffix,
+                presentation=Presentation.MAX_VAR,
+                paint_style=PaintStyle.ZERO,
+                order=order,
+                description=description,
+            )
+
+        stream("Pools", 0, "Pools with at least one block in use")
+        stream("Blocks in use", 1, "Blocks that were handed out and not given back")
+        stream("Free blocks", 2, "Other blocks of these pools: only this size class can have them")
+        stream("Wasted bytes", 3, "Bytes of these pools that cannot be a block: headers and what remains at the end", " bytes")
+
+    def fill(self, reading: HeapReading) -> None:
+        """Give the space what a reading says."""
+        sums = size_classes(reading)
+        self.space.reset()
+        columns = (sums.pools, sums.blocks_used, sums.blocks_free, sums.wasted_bytes)
+        for stream, column in zip(self.space.streams, columns, strict=True):
+            stream.data[:] = column
+            if not reading.complete:
+                stream.data[:] = stream.schema.default
+                stream.set_unknown(np.ones(len(column), dtype=np.bool_))
+        unknown = int(np.count_nonzero(~reading.pools.valid))
+        self.space.info = f"{unknown} pools are unknown and not counted" if unknown else "all pools are known"
+
+
+def dominant_classes(reading: HeapReading, tiling: Tiling) -> npt.NDArray[np.uint8]:
+    """Return for each tile the size class of more than half of its used pools.
+
+    Args:
+        reading: The pools.
+        tiling: Which of them a tile has.
+
+    Returns:
+        (tiles,) 0: no pool in use; 1 to classes: the class; classes + 1: none of them has more than half. New.
+    """
+    pools, classes = reading.pools, reading.geometry.size_classes
+    if tiling.group == 1:
+        return (pools.size_class + 1).astype(np.uint8)
+    used = np.flatnonzero(pools.state == PoolState.USED)
+    tile = tiling.tile_of_pools()[used]
+    votes = np.bincount(tile * classes + pools.size_class[used], minlength=len(tiling) * classes).reshape(len(tiling), classes)
+    best = votes.argmax(axis=1)
+    most = votes[np.arange(len(tiling)), best]
+    everything = votes.sum(axis=1)
+    chosen = np.where(2 * most > everything, best + 1, classes + 1)
+    return np.where(everything == 0, 0, chosen).astype(np.uint8)
+
+
+def _info(reading: HeapReading, tiling: Tiling) -> str:
+    if not reading.complete:
+        return "the table of arenas could not be read: everything is unknown"
+    unknown, uncarved, free, used = np.bincount(reading.pools.state, minlength=len(PoolState)).tolist()
+    text = f"{len(reading.arenas)} arenas of {reading.geometry.arena_bytes >> 10} KiB; pools: {used} used, {free} free, {uncarved} not carved"
+    if unknown:
+        text += f", {unknown} unknown"
+    if reading.arenas_implausible:
+        text += f"; {reading.arenas_implausible} arenas in the table cannot exist and are not shown"
+    if reading.arenas_ever is not None:
+        text += f"; {reading.arenas_ever} arenas were ever allocated, at most {reading.arenas_most} at a time"
+    if tiling.group > 1:
+        text += f"; a tile is {tiling.group} pools"
+    return text

@@ -1,0 +1,275 @@
+"""The driver for CPython: at each tick of the clock, what was read becomes spaces, tiles and streams.
+
+Two kinds of event. A collection is noticed at the tick after it, by the collector's own statistics; then the tick is a
+"Collections" event if anybody wants one, and the clock is only counted, so that nothing is read twice. Pause holds the
+sampling: the program is not stopped, and is not called so.
+
+Knows the target's readings and the server's API; knows neither memory nor wire.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
+
+from gcspy_drivers.cpython.arena_space import ArenaSpace, SizeClassSpace
+from gcspy_drivers.cpython.discover import look
+from gcspy_drivers.cpython.generation_space import GenerationSpace, cause_text, collections_between
+from gcspy_drivers.cpython.generations import Generations
+from gcspy_drivers.cpython.interpreters import Interpreter
+from gcspy_drivers.cpython.memory_map import MemoryMap
+from gcspy_drivers.cpython.memory_space import MemorySpace
+from gcspy_drivers.cpython.target import Heap, InterpreterReading, Target
+from gcspy_server.api import (
+    AttachOptions,
+    GatherRequest,
+    Mode,
+    PauseActsOn,
+    Recognition,
+    Server,
+    ServerDescription,
+)
+
+__all__ = ["CLOCK", "COLLECTIONS", "CPythonDriver"]
+
+CLOCK: Final = 0
+COLLECTIONS: Final = 1
+
+_MOST_SHOWN: Final = 16
+"""Interpreters that get spaces of their own; a server of hundreds would drown in them."""
+
+_MAP_REST: Final = 4
+"""The memory map is read again after this many times what reading it took: ``smaps`` of a large process is a long walk
+through page tables, in which the target's own mapping has to wait."""
+
+
+@dataclass
+class _HeapSpaces:
+    """The spaces of one pymalloc."""
+
+    arenas: ArenaSpace
+    classes: SizeClassSpace
+
+
+class CPythonDriver:
+    """Watches one CPython process, passively.
+
+    Args:
+        target: The process.
+        options: What the user chose.
+    """
+
+    name: ClassVar[str] = "cpython"
+
+    def __init__(self, target: Target, options: AttachOptions) -> None:
+        self._target = target
+        self._options = options
+        self._server: Server | None = None
+        self._interpreters: tuple[Interpreter, ...] = ()
+        self._before: dict[int, Generations | None] = {}
+        self._heap_spaces: dict[int, _HeapSpaces] = {}
+        self._generation_spaces: dict[int, GenerationSpace] = {}
+        self._memory_space: MemorySpace | None = None
+        self._map_due_nanos = 0
+
+    @classmethod
+    def recognise(cls, pid: int) -> Recognition:
+        """Say cheaply whether the process is a CPython that can be watched; never raises."""
+        try:
+            found = look(pid)
+        except TargetError as error:
+            return Recognition(why_not=str(error))
+        return Recognition(
+            runtime=found.runtime,
+            version=found.version_text,
+            detail=f"{found.image} ({found.note})" if found.note else found.image,
+            supported=bool(found.runtime) and not found.why_not,
+            why_not=found.why_not,
+        )
+
+    @classmethod
+    def attach(cls, pid: int, options: AttachOptions) -> CPythonDriver:
+        """Find the runtime's structures in a process, and verify them.
+
+        Raises:
+            TargetGone: There is no such process.
+            NotPermitted: The system does not let us read it.
+            Unsupported: It is no CPython that can be read.
+            TargetError: It is, and is not as its version should be.
+        """
+        return cls(Target(pid), options)
+
+    def describe(self) -> ServerDescription:
+        """How the session introduces itself."""
+        target = self._target
+        version = ".".join(map(str, target.version))
+        info = "Read from outside while it runs; what changed while it was read is read again, and then unknown."
+        if not self._has_pymalloc():
+            setting = f" (PYTHONMALLOC={target.malloc_setting})" if target.malloc_setting else ""
+            info += f" pymalloc is not in use{setting}: small objects are in malloc's heaps."
+        return ServerDescription(
+            name=f"{target.process.name} (CPython {version}, process {target.process.pid})",
+            events=("Clock", "Collections"),
+            mode=Mode.PASSIVE,
+            pause_acts_on=PauseActsOn.SAMPLING,
+            general_info=info,
+            target={
+                "pid": str(target.process.pid),
+                "runtime": "CPython",
+                "version": version,
+                "driver": self.name,
+                "image": target.image_path,
+                "command": target.process.name,
+            },
+        )
+
+    def open(self, server: Server) -> None:
+        """Add the spaces, with the tiles that there are now.
+
+        Raises:
+            TargetGone: The target has ended.
+        """
+        self._server = server
+        self._interpreters = self._target.interpreters() or ()
+        heaps = self._target.heaps(self._interpreters)
+        self._add_heap_spaces(server, tuple(heap.owner for heap in heaps), heaps)
+        self._add_generation_spaces(server)
+        self._memory_space = MemorySpace(server, main=not heaps)
+        for reading in self._target.generations(self._interpreters):
+            self._before[reading.ident] = reading.generations
+
+    def tick(self) -> None:
+        """Gather and finish the event that is due: collections, if there were any and anybody wants them, else the clock.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it any more.
+        """
+        server = self._server
+        if server is None:
+            raise AssertionError("open comes before tick")
+        self._follow_interpreters(server)
+        readings = self._target.generations(self._interpreters)
+        cause = self._collections_since(readings)
+        event, request = self._event_due(server, cause)
+        if request is not None:
+            # What is shown was read when the event is, and not when collections were looked for.
+            self._gather(request)
+            self._target.check()
+        elif not readings:
+            self._target.check()
+        server.finish(event, cause if event == COLLECTIONS else "")
+        if event == COLLECTIONS:
+            server.skip(CLOCK)
+
+    def close(self) -> None:
+        """Let go of the target; it goes on running."""
+        self._target.close()
+
+    def _event_due(self, server: Server, cause: str) -> tuple[int, GatherRequest | None]:
+        if cause:
+            request = server.should_transmit(COLLECTIONS)
+            if request is not None:
+                return COLLECTIONS, request
+            server.skip(COLLECTIONS)
+        return CLOCK, server.should_transmit(CLOCK)
+
+    def _collections_since(self, readings: tuple[InterpreterReading, ...]) -> str:
+        """Say which collections happened since the last tick; empty when none did."""
+        counts = {}
+        now = dict(self._before)
+        for reading in readings:
+            counts[reading.ident] = collections_between(self._before.get(reading.ident), reading.generations)
+            if reading.generations is not None:
+                now[reading.ident] = reading.generations
+        present = {reading.ident for reading in readings}
+        self._before = {ident: found for ident, found in now.items() if ident in present}
+        return cause_text(counts)
+
+    def _gather(self, request: GatherRequest) -> None:
+        target, memory = self._target, self._memory_space
+        if any(request.wants(space.space) for space in self._generation_spaces.values()):
+            self._fill_generations(request)
+        of_heaps = [space.space for spaces in self._heap_spaces.values() for space in (spaces.arenas, spaces.classes)]
+        heaps: tuple[Heap, ...] = ()
+        if any(request.wants(space) for space in of_heaps):
+            heaps = target.heaps(self._interpreters)
+            self._fill_heaps(heaps, request)
+        now = time.monotonic_ns()
+        if memory is not None and request.wants(memory.space) and now >= self._map_due_nanos:
+            memory.fill(self._read_map(heaps))
+            after = time.monotonic_ns()
+            self._map_due_nanos = after + _MAP_REST * (after - now)
+
+    def _fill_generations(self, request: GatherRequest) -> None:
+        for reading in self._target.generations(self._interpreters):
+            space = self._generation_spaces.get(reading.ident)
+            if space is not None and request.wants(space.space):
+                space.fill(reading.generations)
+
+    def _fill_heaps(self, heaps: tuple[Heap, ...], request: GatherRequest) -> None:
+        for heap in heaps:
+            spaces = self._heap_spaces.get(heap.owner)
+            if spaces is None:
+                continue
+            if request.wants(spaces.arenas.space):
+                spaces.arenas.fill(heap.reading)
+            if request.wants(spaces.classes.space):
+                spaces.classes.fill(heap.reading)
+
+    def _read_map(self, heaps: tuple[Heap, ...]) -> MemoryMap | None:
+        arenas = [heap.reading.arenas for heap in heaps] if heaps else self._target.arenas(self._interpreters)
+        try:
+            return self._target.memory_map(arenas)
+        except (TargetGone, NotPermitted):
+            raise
+        except TargetError:
+            return None  # it changed while it was read: unknown at this event
+
+    def _follow_interpreters(self, server: Server) -> None:
+        """Notice sub-interpreters that came or went, between events: their spaces come and go with them."""
+        found = self._target.interpreters()
+        if not found or found == self._interpreters:
+            return
+        self._interpreters = found
+        present = {interpreter.ident for interpreter in found}
+        for ident in [ident for ident in self._heap_spaces if ident not in present]:
+            spaces = self._heap_spaces.pop(ident)
+            server.remove_space(spaces.arenas.space)
+            server.remove_space(spaces.classes.space)
+        for ident in [ident for ident in self._generation_spaces if ident not in present]:
+            server.remove_space(self._generation_spaces.pop(ident).space)
+        self._add_heap_spaces(server, self._target.owners(found), ())
+        self._add_generation_spaces(server)
+
+    def _add_heap_spaces(self, server: Server, owners: tuple[int, ...], heaps: tuple[Heap, ...]) -> None:
+        readings = {heap.owner: heap.reading for heap in heaps}
+        geometry = self._target.geometry
+        for ident in owners:
+            if ident in self._heap_spaces or len(self._heap_spaces) >= _MOST_SHOWN:
+                continue
+            arenas = ArenaSpace(
+                server,
+                _title("pymalloc arenas", ident),
+                geometry,
+                tiles=self._options.tiles,
+                main=ident == 0,
+                first=readings.get(ident),
+            )
+            self._heap_spaces[ident] = _HeapSpaces(arenas, SizeClassSpace(server, _title("Size classes", ident), geometry))
+
+    def _add_generation_spaces(self, server: Server) -> None:
+        for interpreter in self._interpreters:
+            ident = interpreter.ident
+            if ident not in self._generation_spaces and len(self._generation_spaces) < _MOST_SHOWN:
+                self._generation_spaces[ident] = GenerationSpace(server, _title("GC generations", ident))
+
+    def _has_pymalloc(self) -> bool:
+        return bool(self._target.owners(self._target.interpreters() or ()))
+
+
+def _title(name: str, ident: int) -> str:
+    return name if ident == 0 else f"{name} (interpreter {ident})"

@@ -1,0 +1,99 @@
+"""The space "GC generations": a tile is a generation of one interpreter's collector.
+
+Maps `Generations` to streams; knows no memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gcspy_drivers.cpython.generations import GENERATIONS, Generations
+from gcspy_server.api import PaintStyle, Presentation, Server, ServerStream, StringNames
+
+__all__ = ["GenerationSpace", "collections_between", "cause_text"]
+
+_NAMES = ("0 (young)", "1 (middle)", "2 (old)")
+_I8_MAX = (1 << 63) - 1
+
+
+class GenerationSpace:
+    """The generations of one interpreter as a space.
+
+    Args:
+        server: Where the space is added.
+        title: Name of the space.
+    """
+
+    def __init__(self, server: Server, title: str) -> None:
+        self.space = server.add_space(
+            title,
+            names=StringNames(_NAMES),
+            driver="cpython",
+            tile_title="Generation ",
+            description="The collector's generations, as gc.get_count(), gc.get_threshold() and gc.get_stats() tell of them",
+        )
+        self.threshold = self._stream("Threshold", 1, "The count above which the generation is collected", dtype="i4")
+        self.count = self.space.add_stream(
+            "Count",
+            dtype="i4",
+            maximum=(1 << 31) - 1,
+            presentation=Presentation.PERCENT_VAR,
+            max_stream=self.threshold,
+            paint_style=PaintStyle.ZERO,
+            order=0,
+            description="Young: allocations less deallocations since its last collection; else: collections of the next younger one",
+        )
+        self.collections = self._stream("Collections", 2, "How often it was collected", dtype="i8")
+        self.collected = self._stream("Collected", 3, "Objects that its collections freed", dtype="i8")
+        self.uncollectable = self._stream("Uncollectable", 4, "Objects that its collections found and could not free", dtype="i8")
+
+    def _stream(self, name: str, order: int, description: str, *, dtype: str) -> ServerStream:
+        return self.space.add_stream(
+            name,
+            dtype=dtype,
+            maximum=_I8_MAX if dtype == "i8" else (1 << 31) - 1,
+            presentation=Presentation.MAX_VAR,
+            paint_style=PaintStyle.ZERO,
+            order=order,
+            description=description,
+        )
+
+    def fill(self, found: Generations | None) -> None:
+        """Give the space what was read; None: everything is unknown."""
+        self.space.reset()
+        if found is None:
+            for stream in self.space.streams:
+                stream.set_unknown(np.ones(GENERATIONS, dtype=np.bool_))
+            self.space.info = "the collector's state could not be read"
+            return
+        self.threshold.data[:] = found.threshold
+        self.count.data[:] = found.count
+        self.collections.data[:] = found.collections
+        self.collected.data[:] = found.collected
+        self.uncollectable.data[:] = found.uncollectable
+        automatic = "automatic collection is on" if found.enabled else "automatic collection is off (gc.disable)"
+        self.space.info = f"{automatic}; it was collecting just then" if found.collecting else automatic
+
+
+def collections_between(before: Generations | None, now: Generations | None) -> tuple[int, ...]:
+    """Return how many collections of each generation happened between two readings; zeros when one is not known."""
+    if before is None or now is None:
+        return (0,) * GENERATIONS
+    return tuple(int(more) for more in np.maximum(now.collections - before.collections, 0))
+
+
+def cause_text(collections: dict[int, tuple[int, ...]]) -> str:
+    """Say which generations were collected, as ``gen0 +3, gen1 +1``.
+
+    Args:
+        collections: By the id of the interpreter, collections of each generation. The main one (0) is not named.
+
+    Returns:
+        The text; empty when there were none.
+    """
+    parts = []
+    for ident, counts in sorted(collections.items()):
+        found = ", ".join(f"gen{generation} +{count}" for generation, count in enumerate(counts) if count)
+        if found:
+            parts.append(found if ident == 0 else f"interpreter {ident}: {found}")
+    return "; ".join(parts)
