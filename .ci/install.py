@@ -74,10 +74,12 @@ def make_environment(environment: Path) -> None:
         check=True, capture_output=True, text=True,
     ).stdout.strip()
     for where in (("--python", str(python), "install"), ("install", "--target", site)):
-        subprocess.run([sys.executable, "-m", "pip", *where, *quiet, "pip"], check=False)
+        command = [sys.executable, "-m", "pip", *where, *quiet, "pip"]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
         if has_pip(python):
             return
     shutil.rmtree(environment, ignore_errors=True)
+    sys.stderr.write(done.stderr)
     fail(
         f"{sys.executable} has neither ensurepip nor a pip that could install one into {environment}; "
         "on Debian or Ubuntu: apt-get install python3-venv (or python3-pip)"
