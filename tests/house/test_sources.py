@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tokenize
 from pathlib import Path
 
@@ -37,3 +38,26 @@ def test_a_silence_without_reason_is_noticed() -> None:
     assert REASONED.search("# noqa: BLE001  # a driver may raise anything")
     assert not REASONED.search("# noqa: BLE001")
     assert not REASONED.search("# noqa")
+
+
+def committed() -> list[Path]:
+    """Return the files that are in the repository; outside of one, nothing can be said."""
+    if not (ROOT / ".git").exists():
+        return []
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
+    return [ROOT / name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+# In two parts each, so that this file may be committed.
+STRANGE = re.compile(b"|".join([rb"(?<![\w.])/" + rb"(root|work)/", rb"py" + rb"pi\.org", rb"python" + rb"hosted"]))
+
+
+@pytest.mark.parametrize("path", committed(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_file_names_a_path_of_somebody_s_machine_or_a_package_index(path: Path) -> None:
+    found = STRANGE.search(path.read_bytes())
+    assert found is None, f"{found.group()!r} at byte {found.start()}"
+
+
+def test_a_strange_path_is_noticed() -> None:
+    assert STRANGE.search(b"see /" + b"root/x")
+    assert not STRANGE.search(b"https://example.org/a/work/x and src/root/y")
