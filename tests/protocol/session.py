@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from gcspy_protocol import messages as m
@@ -21,9 +21,18 @@ from gcspy_protocol.model import CONTROL_STREAM, EventKind, Mode, Naming, PauseA
 from gcspy_protocol.tiles import pack_tiles
 from gcspy_protocol.values import Stamp, StreamEncoder
 from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn
+from hypothesis.strategies import DrawFn, SearchStrategy
 
 from tests.protocol.strategies import NOTICES, remaps, spaces, tiles_of
+
+Drawn = TypeVar("Drawn")
+
+
+class Draw(Protocol):
+    """`DrawFn` in a strategy, `data.draw` in a test."""
+
+    def __call__(self, strategy: SearchStrategy[Drawn], /) -> Drawn: ...
+
 
 KINDS = 3
 """Kinds of event of the session."""
@@ -83,7 +92,7 @@ class Session:
         events=tuple(EventKind(id=i, name=f"kind {i}") for i in range(KINDS)),
     )
 
-    def __init__(self, draw: DrawFn) -> None:
+    def __init__(self, draw: Draw) -> None:
         self._draw = draw
         self.truth = Truth()
         self._encoders: dict[tuple[int, int], StreamEncoder] = {}

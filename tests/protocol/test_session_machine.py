@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
+import numpy as np
 from gcspy_protocol import messages as m
 from gcspy_protocol.frame import pack_frame
 from gcspy_protocol.interpreter import EventChange
@@ -108,12 +109,12 @@ class TwoEnds(RuleBasedStateMachine):
             for stream_id in (*space.streams, CONTROL_STREAM):
                 key = space_id, stream_id
                 shown[key] = read_stream(space.stream(stream_id))
-                if space_id in change.resized or change.changed.get(key, ()) is None:
+                told = change.changed.get(key, np.empty(0, dtype=np.int64))
+                if space_id in change.resized or told is None:
                     continue
                 before = self.shown.get(key, [])
-                told = set(change.changed.get(key, ()))
                 assert len(before) == len(shown[key])
-                assert {i for i, v in enumerate(shown[key]) if v != before[i]} <= told
+                assert {i for i, v in enumerate(shown[key]) if v != before[i]} <= set(told.tolist())
         self.shown = shown
 
     @rule()
