@@ -1,0 +1,103 @@
+"""pymalloc's state is found by its looks where neither symbol nor offset leads to it, and is the same one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gcspy_drivers.cpython.driver import CPythonDriver
+from gcspy_drivers.cpython.layouts import KNOWN, ObmallocHome, layout_for
+from gcspy_drivers.cpython.locate import Locator
+from gcspy_drivers.cpython.memory_map import MemoryKind
+from gcspy_drivers.cpython.target import Target
+from gcspy_drivers.remote.elf import Image
+from gcspy_protocol.errors import Unsupported
+from gcspy_server.api import AttachOptions
+from tests.drivers.conftest import Start
+from tests.drivers.cpython.test_truth import BUSY, assert_heap_is
+from tests.drivers.targets import find_python
+
+
+def test_a_stripped_build_is_searched_and_read_exactly(stripped_python: str, start: Start) -> None:
+    child = start(stripped_python, BUSY)
+    truth = child.wait_still()
+    with Target(child.pid) as target:
+        (heap,) = target.heaps(target.interpreters() or ())
+        assert_heap_is(truth, heap.reading)
+        child.go_on()
+        truth = child.wait_still()
+        (heap,) = target.heaps(target.interpreters() or ())
+        assert_heap_is(truth, heap.reading)
+
+
+def test_without_symbols_the_same_variables_are_found(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = find_python("3.11")
+    if python is None:
+        pytest.skip("no Python 3.11 on PATH or in ~/.pyenv/versions")
+    child = start(python, BUSY)
+    truth = child.wait_still()
+    with Target(child.pid) as target:
+        main = (target.interpreters() or ())[0]
+        named = target._locator.find(main.address)
+        monkeypatch.setattr(Image, "static", lambda self, name: None)
+        searched = target._locator.find(main.address)
+        assert named is not None and searched is not None
+        assert searched.guessed
+        assert (searched.arenas, searched.maxarenas) == (named.arenas, named.maxarenas)
+    with Target(child.pid) as target:  # attaches without symbols
+        (heap,) = target.heaps(target.interpreters() or ())
+        assert_heap_is(truth, heap.reading)
+
+
+@pytest.mark.parametrize("version", ["3.12", "3.13"])
+@pytest.mark.parametrize("wrong_by", [-8, 8, 64, -3000])
+def test_an_offset_that_does_not_hold_is_replaced_by_a_search(version: str, wrong_by: int, start: Start) -> None:
+    python = find_python(version)
+    if python is None:
+        pytest.skip(f"no Python {version} on PATH or in ~/.pyenv/versions")
+    child = start(python, BUSY)
+    child.wait_still()
+    with Target(child.pid) as target:
+        layout = target._layout
+        assert layout.interpreter_obmalloc is not None
+        main = (target.interpreters() or ())[0]
+        right = target._locator.find(main.address)
+        assert target._found is not None and target._found.image is not None
+        shifted = replace(layout, interpreter_obmalloc=layout.interpreter_obmalloc + wrong_by)
+        searched = Locator(target._memory, target._maps, shifted, target._found.image).find(main.address)
+        assert searched == right
+
+
+@pytest.mark.parametrize("setting", ["malloc", "malloc_debug"])
+def test_without_pymalloc_there_are_no_arenas_and_it_is_said(python: str, start: Start, setting: str) -> None:
+    child = start(python, "x = [bytes(100) for _ in range(50_000)]\ntell()", {"PYTHONMALLOC": setting})
+    child.wait_still()
+    driver = CPythonDriver.attach(child.pid, AttachOptions())
+    try:
+        description = driver.describe()
+        assert f"PYTHONMALLOC={setting}" in description.general_info
+        server = description.server()
+        driver.open(server)
+        server.add_observer(lambda event: None)
+        driver.tick()
+        assert [space.name for space in server.spaces] == ["GC generations", "Process memory"]
+        assert [space.schema.main for space in server.spaces] == [False, True]
+        memory = server.spaces[1]
+        resident = memory.streams[0].data.tolist()
+        assert resident[MemoryKind.ARENAS] == 0
+        assert resident[MemoryKind.MALLOC] > 5_000_000
+    finally:
+        driver.close()
+    found = CPythonDriver.recognise(child.pid)
+    assert found.supported
+    assert f"PYTHONMALLOC={setting}" in found.detail
+
+
+def test_layouts_are_named_by_their_versions_and_others_refused() -> None:
+    assert sorted(KNOWN) == [(3, 11), (3, 12), (3, 13)]
+    assert all(layout.version == version for version, layout in KNOWN.items())
+    assert layout_for((3, 12, 99)).obmalloc_home is ObmallocHome.EMBEDDED
+    with pytest.raises(Unsupported, match=r"CPython 3\.10\.2.*3\.11, 3\.12, 3\.13") as refused:
+        layout_for((3, 10, 2))
+    assert refused.value.found == "CPython 3.10.2"
