@@ -1,0 +1,1 @@
+"""The window on a session: `model` knows, `view` draws, `link` connects, `app` starts it."""

@@ -1,0 +1,207 @@
+"""Starts the window, or takes its picture: what `gcspy view`, `attach` and `screenshot` call.
+
+It brings no thread: Ctrl-C is noticed because Python runs for a moment several
+times a second.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+from gcspy_protocol.address import parse_address
+from gcspy_protocol.errors import CommandError, LinkError
+from PySide6.QtCore import QEventLoop, QTimer
+from PySide6.QtWidgets import QApplication
+
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.status import LinkPhase
+from gcspy_client.view.window import MainWindow
+
+__all__ = ["application", "run_window", "take_screenshot"]
+
+_LARGE_HEIGHT = 1800
+"""From here on a screenshot is taken at twice the scale, as such a screen would be used."""
+
+
+def application(*, scale: float | None = None) -> QApplication:
+    """The one QApplication of this process; made on the first call.
+
+    Args:
+        scale: Device pixels a logical pixel; only heeded by the call that makes it.
+    """
+    there = QApplication.instance()
+    if isinstance(there, QApplication):
+        return there
+    if scale is not None:
+        os.environ["QT_SCALE_FACTOR"] = str(scale)
+    made = QApplication(sys.argv[:1])
+    made.setApplicationName("GCspy")
+    made.setStyle("Fusion")  # the one style that looks alike on every system, so one style sheet suits
+    font = made.font()
+    if font.pointSizeF() < 9.5:
+        font.setPointSizeF(9.5)
+        made.setFont(font)
+    return made
+
+
+def _theme(name: str | None) -> Theme | None:
+    if name is None or name == "system":
+        return None
+    try:
+        return Theme(name)
+    except ValueError:
+        raise CommandError(f"there is no theme {name!r}: use dark, light or system") from None
+
+
+def run_window(
+    address: str | None,
+    *,
+    token: str | None = None,
+    theme: str | None = None,
+    size: tuple[int, int] | None = None,
+    control: bool = True,
+    on_ready: Callable[[MainWindow], None] | None = None,
+) -> int:
+    """Show a window until it is closed.
+
+    Args:
+        address: Where to connect; None shows an empty window.
+        token: The session's token, where one is needed.
+        theme: ``dark``, ``light``, or None: as the system.
+        size: Width and height of the window, in logical pixels.
+        control: Whether to ask for control.
+        on_ready: Called once with the window, when it is shown.
+
+    Returns:
+        The process's exit code.
+
+    Raises:
+        CommandError: The address or the theme is none.
+    """
+    where = None if address is None else parse_address(address)
+    wanted = _theme(theme)
+    app = application()
+    window = MainWindow(wanted)
+    if size is not None:
+        window.resize(*size)
+    window.show()
+    if where is not None:
+        window.link.open(where, token=token, wants_control=control)
+    if on_ready is not None:
+        on_ready(window)
+    try:
+        return _run_until_interrupted(app, window)
+    finally:
+        window.close()
+        window.deleteLater()
+        app.processEvents()
+
+
+def _run_until_interrupted(app: QApplication, window: MainWindow) -> int:
+    """Qt's loop, left by closing the window, by Ctrl-C, or by SIGTERM."""
+
+    def interrupted(_number: int, _frame: FrameType | None) -> None:
+        window.close()
+        app.quit()
+
+    before = {}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.signal(number, interrupted)
+    breath = QTimer()
+    breath.timeout.connect(lambda: None)  # lets Python's signal handlers run
+    breath.start(200)
+    try:
+        return app.exec()
+    finally:
+        breath.stop()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def take_screenshot(
+    address: str,
+    path: str | Path,
+    *,
+    size: tuple[int, int] = (1600, 1000),
+    theme: str | None = "dark",
+    token: str | None = None,
+    timeout_secs: float = 30.0,
+    settle_events: int = 1,
+    settle_secs: float = 0.0,
+) -> None:
+    """Write a picture of the window on a session to a PNG file.
+
+    Args:
+        address: Where to connect.
+        path: The file.
+        size: Width and height of the picture in pixels.
+        theme: ``dark`` or ``light``.
+        token: The session's token, where one is needed.
+        timeout_secs: How long to wait for the events.
+        settle_events: How many events to wait for.
+        settle_secs: How long to go on watching after those.
+
+    Raises:
+        LinkError: No connection came about, or not enough events came in time.
+        CommandError: The address or theme is none, or the file cannot be written.
+    """
+    where = parse_address(address)
+    wanted = _theme(theme)
+    app = application(scale=2.0 if size[1] >= _LARGE_HEIGHT else None)
+    window = MainWindow(wanted)
+    scale = window.devicePixelRatioF()
+    window.resize(round(size[0] / scale), round(size[1] / scale))
+    window.show()
+    try:
+        window.link.open(where, token=token, wants_control=False)
+        _wait_for_events(window, settle_events, timeout_secs)
+        if settle_secs > 0:
+            _let_run(settle_secs)
+        window.settle()
+        app.processEvents()
+        picture = window.grab()
+        if not picture.save(str(path), "PNG"):
+            raise CommandError(f"cannot write {path}: check that the folder exists and may be written to")
+    finally:
+        window.close()
+        window.deleteLater()
+        app.processEvents()
+
+
+def _let_run(secs: float) -> None:
+    loop = QEventLoop()
+    QTimer.singleShot(round(secs * 1000), loop.quit)
+    loop.exec()
+
+
+def _wait_for_events(window: MainWindow, events: int, timeout_secs: float) -> None:
+    """Wait until so many events were shown, or something makes that impossible."""
+    loop = QEventLoop()
+    patience = QTimer()
+    patience.setSingleShot(True)
+    patience.timeout.connect(loop.quit)
+    window.event_shown.connect(lambda _event: loop.quit() if window.session.events_seen >= events else None)
+    window.link.status_changed.connect(lambda status: loop.quit() if _hopeless(status.phase) else None)
+    if window.session.events_seen < events and not _hopeless(window.link.status.phase):
+        patience.start(round(timeout_secs * 1000))
+        loop.exec()
+    patience.stop()
+    seen, status = window.session.events_seen, window.link.status
+    if seen >= events or (seen and status.phase is LinkPhase.ENDED):
+        return
+    if _hopeless(status.phase):
+        remedy = f": {status.remedy}" if status.remedy else ""
+        raise LinkError(f"{status.address}: {status.message}{remedy}")
+    raise LinkError(
+        f"{status.address}: {seen} of {events} events came within {timeout_secs:g} s; is the session paused or "
+        "the target held still?"
+    )
+
+
+def _hopeless(phase: LinkPhase) -> bool:
+    return phase in (LinkPhase.FAILED, LinkPhase.ENDED, LinkPhase.IDLE)

@@ -1,0 +1,368 @@
+"""The link: a Qt socket under the sans-IO connection, with reconnecting.
+
+It moves bytes and tells where it stands; what messages mean is the session's
+business. There is no thread and no second event loop: everything happens in
+Qt's, and after `shut` no timer and no socket is left.
+
+A read buffer is bounded, so that a window that cannot keep up slows its own
+socket down; the server then leaves events out and says how many.
+"""
+
+from __future__ import annotations
+
+from gcspy_protocol.address import Address, TcpAddress, UnixAddress
+from gcspy_protocol.connection import Connection
+from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError, VersionMismatch
+from gcspy_protocol.messages import Error, ErrorCode, Goodbye, Hello, Message, Ping, Pong, Welcome
+from gcspy_protocol.model import Role
+from PySide6.QtCore import QCryptographicHash, QObject, QTimer, Signal
+from PySide6.QtNetwork import QAbstractSocket, QLocalSocket, QSslSocket, QTcpSocket
+
+from gcspy_client.model.status import LinkPhase, LinkStatus, retry_delay_secs
+
+__all__ = ["Link"]
+
+_READ_BUFFER_BYTES = 8 << 20
+"""Two keyframes of a million i4 tiles: enough to be read in one go, bounded all the same."""
+
+_GREETING_MILLIS = 10_000
+"""From the first try to the welcome; a local server needs some 5 ms, one across the world some 500."""
+
+_PING_MILLIS = 1_500
+"""A held target lets go of a controller that is silent for 5 s (server's `silence_secs`)."""
+
+_SILENT_PINGS = 10
+"""So many unanswered pings in a row are a dead peer: 15 s."""
+
+_REFUSAL_REMEDIES = {
+    ErrorCode.TOKEN: "give the token of the session with --token-file or GCSPY_TOKEN, or in Connect…",
+    ErrorCode.BUSY: "wait until somebody leaves, then reconnect",
+    ErrorCode.TOO_SLOW: "reconnect; if it happens again, watch over a faster network",
+}
+
+
+class Link(QObject):
+    """One connection to a server, made again when it is lost.
+
+    Signals:
+        status_changed: A `LinkStatus`.
+        welcomed: A new connection was welcomed: whoever follows the messages starts anew.
+        received: A list of messages, in order.
+        refused: A non-fatal `Error`: a command was not obeyed.
+    """
+
+    status_changed = Signal(object)
+    welcomed = Signal()
+    received = Signal(object)
+    refused = Signal(object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.status = LinkStatus(phase=LinkPhase.IDLE)
+        self._address: Address | None = None
+        self._token = ""
+        self._wants_control = True
+        self._socket: QLocalSocket | QTcpSocket | None = None
+        self._connection = Connection(Role.CLIENT)
+        self._attempt = 0
+        self._was_live = False
+        self._pings = 0
+        self._unanswered = 0
+        self._retry = self._timer(self._connect, single=True)
+        self._patience = self._timer(self._give_up_waiting, single=True)
+        self._heartbeat = self._timer(self._ping, single=False)
+
+    def _timer(self, slot: object, *, single: bool) -> QTimer:
+        timer = QTimer(self)
+        timer.setSingleShot(single)
+        timer.timeout.connect(slot)
+        return timer
+
+    # ------------------------------------------------------------------ for the user
+
+    @property
+    def address(self) -> Address | None:
+        """The server's address, since `open`."""
+        return self._address
+
+    def open(self, address: Address, *, token: str | None = None, wants_control: bool = True) -> None:
+        """Connect to a server, leaving any other."""
+        self.close()
+        self._address = address
+        self._token = token or ""
+        self._wants_control = wants_control
+        self._attempt = 0
+        self._was_live = False
+        self._connect()
+
+    def reconnect(self) -> None:
+        """Connect again to the same server, now."""
+        if self._address is not None:
+            self.open(self._address, token=self._token, wants_control=self._wants_control)
+
+    def close(self, reason: str = "") -> None:
+        """Say goodbye and stay disconnected."""
+        if self._socket is not None and self.status.phase is LinkPhase.LIVE:
+            self.send(Goodbye(reason=reason))
+            self._socket.flush()
+        self._drop_socket()
+        self._retry.stop()
+        if self.status.phase is not LinkPhase.IDLE:
+            self._tell(LinkPhase.IDLE, "disconnected", "")
+
+    def shut(self) -> None:
+        """Say goodbye, and never signal again: the window is being closed."""
+        self.blockSignals(True)
+        self.close("the window was closed")
+
+    def send(self, message: Message) -> None:
+        """Send a message; nothing happens when no server is connected."""
+        if self._socket is None or self.status.phase is not LinkPhase.LIVE:
+            return
+        try:
+            self._socket.write(self._connection.send(message))
+        except LocalProtocolError:
+            return  # the connection has said goodbye in the meantime: as good as not connected
+
+    def fail(self, error: RemoteProtocolError) -> None:
+        """The messages do not fit together: end the connection and say why."""
+        self._end(
+            LinkPhase.FAILED,
+            f"the server broke the protocol: {error}",
+            "report this, with the server's version",
+        )
+
+    # -------------------------------------------------------------------- connecting
+
+    def _connect(self) -> None:
+        self._drop_socket()
+        assert self._address is not None
+        self._attempt += 1
+        self._connection = Connection(Role.CLIENT)
+        self._tell(LinkPhase.CONNECTING, "", "")
+        self._patience.start(_GREETING_MILLIS)
+        if isinstance(self._address, UnixAddress):
+            local = QLocalSocket(self)
+            self._socket = local
+            local.connected.connect(self._greet)
+            local.errorOccurred.connect(self._local_error)
+            self._wire(local)
+            local.connectToServer(self._address.path)
+        elif self._address.tls:
+            secure = QSslSocket(self)
+            self._socket = secure
+            pinned = self._address.fingerprint is not None
+            secure.setPeerVerifyMode(
+                QSslSocket.PeerVerifyMode.QueryPeer if pinned else QSslSocket.PeerVerifyMode.VerifyPeer
+            )
+            secure.encrypted.connect(self._check_certificate)
+            secure.errorOccurred.connect(self._tcp_error)
+            self._wire(secure)
+            secure.connectToHostEncrypted(self._address.host, self._address.port)
+        else:
+            tcp = QTcpSocket(self)
+            self._socket = tcp
+            tcp.connected.connect(self._greet)
+            tcp.errorOccurred.connect(self._tcp_error)
+            self._wire(tcp)
+            tcp.connectToHost(self._address.host, self._address.port)
+
+    def _wire(self, socket: QLocalSocket | QTcpSocket) -> None:
+        socket.setReadBufferSize(_READ_BUFFER_BYTES)
+        socket.readyRead.connect(self._read)
+        socket.disconnected.connect(self._disconnected)
+
+    def _check_certificate(self) -> None:
+        """TLS stands: nothing was sent so far, and nothing is unless this is the pinned certificate."""
+        socket, address = self._socket, self._address
+        if not isinstance(socket, QSslSocket) or not isinstance(address, TcpAddress):
+            return
+        if address.fingerprint is not None:
+            digest = socket.peerCertificate().digest(QCryptographicHash.Algorithm.Sha256)
+            found = bytes(digest.toHex().data()).decode("ascii")
+            if found != address.fingerprint:
+                self._end(
+                    LinkPhase.FAILED,
+                    f"the certificate of {address.host}:{address.port} is not the pinned one (its SHA-256 begins "
+                    f"{found[:16]}…, expected {address.fingerprint[:16]}…)",
+                    "ask for the current join line; if that is the one you used, somebody is in between",
+                )
+                return
+        self._greet()
+
+    def _greet(self) -> None:
+        if self._socket is None:
+            return
+        self._tell(LinkPhase.GREETING, "", "")
+        hello = Hello(client="gcspy window", wants_control=self._wants_control, token=self._token)
+        self._socket.write(self._connection.preamble() + self._connection.send(hello))
+
+    def _give_up_waiting(self) -> None:
+        if self.status.phase is LinkPhase.CONNECTING:
+            self._lose(f"no answer within {_GREETING_MILLIS // 1000} s", "check the address and the network")
+        elif self.status.phase is LinkPhase.GREETING:
+            self._lose(
+                f"the server accepted but did not greet within {_GREETING_MILLIS // 1000} s",
+                "check that it is a GCspy server that listens there",
+            )
+
+    # --------------------------------------------------------------------- receiving
+
+    def _read(self) -> None:
+        socket = self._socket
+        if socket is None:
+            return
+        self._unanswered = 0
+        self._connection.receive_data(socket.readAll().data())
+        self._deliver()
+
+    def _deliver(self) -> None:
+        """Hand on every message that is complete; then, if the peer broke the protocol, end."""
+        batch: list[Message] = []
+        failure: RemoteProtocolError | None = None
+        try:
+            batch.extend(self._connection.messages())
+        except RemoteProtocolError as error:
+            failure = error
+        for message in batch:
+            if isinstance(message, Ping):
+                self.send(Pong(number=message.number))
+            elif isinstance(message, Welcome):
+                self._live()
+        # Hand on before judging: what was whole is shown, also when the next frame is not.
+        connection = self._connection
+        news = [m for m in batch if not isinstance(m, (Ping, Pong, Error, Goodbye))]
+        if news:
+            self.received.emit(news)
+        for message in batch:
+            if isinstance(message, (Error, Goodbye)) and connection is self._connection:
+                self._dismissed(message)
+        if failure is not None and connection is self._connection and self._socket is not None:
+            self._judge(failure)
+
+    def _live(self) -> None:
+        self._patience.stop()
+        self._was_live = True
+        self._attempt = 0
+        self._unanswered = 0
+        self._heartbeat.start(_PING_MILLIS)
+        self.welcomed.emit()
+        self._tell(LinkPhase.LIVE, "", "")
+
+    def _dismissed(self, message: Error | Goodbye) -> None:
+        if isinstance(message, Goodbye):
+            self._end(LinkPhase.ENDED, f"the server said goodbye: {message.reason or 'it was closed'}", "")
+        elif message.fatal:
+            remedy = message.remedy or _REFUSAL_REMEDIES.get(message.code, "")
+            self._end(LinkPhase.FAILED, f"the server refused: {message.message}", remedy)
+        else:
+            self.refused.emit(message)
+
+    def _judge(self, error: RemoteProtocolError) -> None:
+        if isinstance(error, VersionMismatch):
+            self._end(LinkPhase.FAILED, "another protocol version", str(error))
+        elif self.status.phase is LinkPhase.GREETING:
+            self._end(LinkPhase.FAILED, str(error), "check that it is a GCspy server that listens there")
+        else:
+            self._lose(f"the server's bytes make no sense: {error}", "")
+
+    def _ping(self) -> None:
+        if self._unanswered >= _SILENT_PINGS:
+            silent_secs = _SILENT_PINGS * _PING_MILLIS / 1000
+            self._lose(f"the server has been silent for {silent_secs:.0f} s", "")
+            return
+        self._pings += 1
+        self._unanswered += 1
+        self.send(Ping(number=self._pings))
+
+    # ------------------------------------------------------------------------- ending
+
+    def _disconnected(self) -> None:
+        self._read()  # what came before the end counts, and may be a goodbye
+        if self._socket is None:
+            return
+        try:
+            self._connection.receive_eof()
+        except RemoteProtocolError as error:
+            if self.status.phase is LinkPhase.GREETING:
+                self._judge(error)
+                return
+        self._lose("the server has gone without a goodbye", "")
+
+    def _local_error(self, error: QLocalSocket.LocalSocketError) -> None:
+        if self._socket is None or error is QLocalSocket.LocalSocketError.PeerClosedError:
+            return  # `disconnected` follows
+        kinds = QLocalSocket.LocalSocketError
+        messages = {
+            kinds.ServerNotFoundError: (
+                "there is no socket at this path",
+                "the server has ended, or the path is wrong",
+            ),
+            kinds.ConnectionRefusedError: (
+                "nobody listens at this socket",
+                "the server has ended: start it again with `gcspy attach PID`",
+            ),
+            kinds.SocketAccessError: (
+                "this socket belongs to another user",
+                "join as the user who started the server",
+            ),
+        }
+        self._lose(*messages.get(error, (self._socket.errorString(), "")))
+
+    def _tcp_error(self, error: QAbstractSocket.SocketError) -> None:
+        if self._socket is None or error is QAbstractSocket.SocketError.RemoteHostClosedError:
+            return  # `disconnected` follows
+        kinds = QAbstractSocket.SocketError
+        messages = {
+            kinds.ConnectionRefusedError: (
+                "nobody listens there",
+                "check host and port, or start the server with `gcspy attach PID --no-window --listen HOST:PORT`",
+            ),
+            kinds.HostNotFoundError: (
+                "there is no such host",
+                "check the spelling, or use its numeric address",
+            ),
+            kinds.SslHandshakeFailedError: (
+                f"TLS failed: {self._socket.errorString()}",
+                "use the whole join line, tls:HOST:PORT#sha256=…, as the server printed it",
+            ),
+        }
+        self._lose(*messages.get(error, (self._socket.errorString(), "check the address and the network")))
+
+    def _lose(self, message: str, remedy: str) -> None:
+        """The connection is gone: try again if there ever was one, give up if there was none."""
+        self._drop_socket()
+        if not self._was_live:
+            self._tell(LinkPhase.FAILED, message, remedy)
+            return
+        delay = retry_delay_secs(self._attempt)
+        self._retry.start(round(delay * 1000))
+        self._tell(LinkPhase.LOST, message, remedy, retry_secs=delay)
+
+    def _end(self, phase: LinkPhase, message: str, remedy: str) -> None:
+        self._drop_socket()
+        self._retry.stop()
+        self._tell(phase, message, remedy)
+
+    def _drop_socket(self) -> None:
+        self._patience.stop()
+        self._heartbeat.stop()
+        socket, self._socket = self._socket, None
+        if socket is None:
+            return
+        socket.blockSignals(True)
+        if self.status.phase is LinkPhase.LIVE:
+            socket.disconnectFromServer() if isinstance(socket, QLocalSocket) else socket.disconnectFromHost()
+        socket.abort()
+        socket.deleteLater()
+
+    def _tell(self, phase: LinkPhase, message: str, remedy: str, *, retry_secs: float | None = None) -> None:
+        self.status = LinkStatus(
+            phase=phase,
+            address=str(self._address) if self._address is not None else "",
+            message=message,
+            remedy=remedy,
+            attempt=self._attempt,
+            retry_secs=retry_secs,
+        )
+        self.status_changed.emit(self.status)

@@ -1,0 +1,238 @@
+"""Colours of paint codes: even ramps, categories, and looks for what is not a value.
+
+A paint code is one byte a tile, ordered by how much it matters, so that the
+greatest code of the tiles under one pixel is what the pixel shows:
+
+    0 CANVAS  1 BACKGROUND  2 UNUSED  3 ZERO  4 UNKNOWN  5 LOW … 254 HIGH  255 OVERFLOW
+
+Unknown stands above zero: a pixel over "unknown" and zeros says unknown, and
+unknown is never painted as zero.
+
+Dark theme: values grow lighter. Light theme: values grow darker. Either way they
+grow away from the canvas, and each of canvas, unused, zero and low is a step of
+lightness of its own, which no kind of colour blindness can take away.
+
+Knows codes and colours; does not know how values become codes (`codes`) or
+where tiles stand (`layout`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+import numpy as np
+from gcspy_protocol.model import Presentation, Stream
+from numpy.typing import NDArray
+
+from gcspy_client.model.colour import (
+    VISIONS,
+    Floats,
+    distance,
+    fit_oklch,
+    oklab_from_rgb,
+    packed,
+    rgb_from_oklab,
+    seen_by,
+)
+
+__all__ = [
+    "BACKGROUND",
+    "CANVAS",
+    "CATEGORIES",
+    "HIGH",
+    "LEVELS",
+    "LOW",
+    "OVERFLOW",
+    "UNKNOWN",
+    "UNUSED",
+    "ZERO",
+    "Palette",
+    "Theme",
+    "categorical",
+    "palette_for",
+    "sequential",
+]
+
+CANVAS = 0
+BACKGROUND = 1
+UNUSED = 2
+ZERO = 3
+UNKNOWN = 4
+LOW = 5
+HIGH = 254
+OVERFLOW = 255
+LEVELS = HIGH - LOW + 1
+"""Distinct codes of values."""
+
+
+class Theme(StrEnum):
+    """Light on dark, or dark on light."""
+
+    DARK = "dark"
+    LIGHT = "light"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Palette:
+    """What every paint code looks like.
+
+    Attributes:
+        theme: For which canvas it is made.
+        lut: Shape (256,), u32: 0xFFRRGGBB by code.
+        marked: The same for pixels that hide a change: one pixel stands for several
+            tiles, one of them changed, and the greatest code did not.
+        ink: Shape (256,), u32: the colour of text and marks upon each.
+        line: Colour of separators and links.
+        categories: How many names have a colour; 0 for a ramp.
+    """
+
+    theme: Theme
+    lut: NDArray[np.uint32]
+    marked: NDArray[np.uint32]
+    ink: NDArray[np.uint32]
+    line: int
+    categories: int = 0
+
+    def rgb(self, code: int) -> tuple[int, int, int]:
+        """Red, green and blue of a code."""
+        pixel = int(self.lut[code])
+        return pixel >> 16 & 255, pixel >> 8 & 255, pixel & 255
+
+
+@dataclass(frozen=True, slots=True)
+class _Looks:
+    """The theme's constants: OKLab lightness of each kind, and the ends of the default ramp."""
+
+    canvas: float
+    unused: float
+    zero: float
+    low: float
+    high: float
+    low_hue: float
+    high_hue: float
+    low_chroma: float
+    high_chroma: float
+    line: tuple[float, float, float]
+
+
+_LOOKS = {
+    Theme.DARK: _Looks(0.19, 0.275, 0.335, 0.42, 0.93, 290, 105, 0.13, 0.16, (0.97, 0.0, 0.0)),
+    Theme.LIGHT: _Looks(0.985, 0.915, 0.875, 0.82, 0.29, 105, 295, 0.11, 0.13, (0.15, 0.0, 0.0)),
+}
+
+_OVERFLOW_CHOICES: Floats = np.array([[0.62, 0.22, 35.0], [0.70, 0.24, 330.0], [0.86, 0.15, 200.0]])
+"""Vermilion; where the stream's own colour is close to it, magenta or cyan. Lightness, chroma, hue."""
+
+_UNKNOWN_CHOICES: Floats = np.array([[0.56, 0.02, 320.0], [0.60, 0.13, 70.0], [0.62, 0.13, 320.0]])
+"""A greyish tone, bronze, orchid: whichever is farthest from the ramp in every kind of vision."""
+
+
+def palette_for(stream: Stream, theme: Theme) -> Palette:
+    """The palette in which a stream is painted."""
+    if stream.presentation is Presentation.ENUM:
+        return categorical(theme, len(stream.enum_names))
+    return sequential(theme, stream.colour)
+
+
+@lru_cache(maxsize=64)
+def sequential(theme: Theme, colour: tuple[int, int, int] | None = None) -> Palette:
+    """An even ramp, in the hue of a colour hint or, without one, from violet over green to yellow.
+
+    A hint that is grey or black has no hue to follow and gives the default ramp: the
+    original painted a whole stream black because a colour's name was not found.
+    """
+    looks = _LOOKS[theme]
+    t = np.linspace(0.0, 1.0, LEVELS)
+    lightness = looks.low + (looks.high - looks.low) * t
+    hint = oklab_from_rgb(np.array(colour if colour is not None else (0, 0, 0), dtype=np.float64))
+    hint_chroma = float(np.hypot(hint[1], hint[2]))
+    if colour is None or hint_chroma < 0.04:
+        hue = looks.low_hue + (looks.high_hue - looks.low_hue) * t
+        chroma = looks.low_chroma + (looks.high_chroma - looks.low_chroma) * t
+    else:
+        hue = np.full(LEVELS, float(np.degrees(np.arctan2(hint[2], hint[1]))))
+        chroma = min(hint_chroma, 0.2) * (0.55 + 0.45 * np.sin(np.pi * t))
+    ramp = fit_oklch(lightness, chroma, hue)
+    taken = ramp
+    overflow = _farthest(_OVERFLOW_CHOICES, taken)
+    unknown = _farthest(_UNKNOWN_CHOICES, np.concatenate([taken, overflow[None]]))
+    return _assemble(theme, ramp, overflow, unknown, zero_hue=float(hue[0]))
+
+
+@lru_cache(maxsize=16)
+def categorical(theme: Theme, count: int) -> Palette:
+    """One colour a name, told apart by hue and by lightness at once; they repeat beyond `CATEGORIES`.
+
+    Two neighbours differ in both, so that colour-blind eyes keep at least one of the two.
+    """
+    looks = _LOOKS[theme]
+    chosen = _category_colours(theme)[: max(1, min(count, CATEGORIES))]
+    ramp = chosen[np.arange(LEVELS) % len(chosen)]
+    greys = np.array([[0.62, 0.02, 320.0], [0.45, 0.02, 320.0], [0.78, 0.02, 320.0]])
+    overflow = _farthest(_OVERFLOW_CHOICES, chosen)
+    unknown = _farthest(greys, np.concatenate([chosen, overflow[None]]))
+    return _assemble(theme, ramp, overflow, unknown, zero_hue=looks.low_hue, categories=len(chosen))
+
+
+CATEGORIES = 12
+"""Most names with a colour of their own; more cannot be told apart at a glance."""
+
+
+@lru_cache(maxsize=2)
+def _category_colours(theme: Theme) -> Floats:
+    """Greedily the colours that are farthest apart in the worst of the four visions."""
+    looks = _LOOKS[theme]
+    span = (0.50, 0.60, 0.70, 0.80, 0.90) if theme is Theme.DARK else (0.35, 0.45, 0.55, 0.65, 0.75)
+    grid = np.array([(light, 0.15, hue) for light in span for hue in range(15, 375, 15)], dtype=np.float64)
+    candidates = fit_oklch(grid[:, 0], grid[:, 1], grid[:, 2])
+    quiet = fit_oklch(
+        np.array([looks.canvas, looks.unused, looks.zero]),
+        np.array([0.0, 0.0, 0.03]),
+        np.array([0.0, 0.0, 290.0]),
+    )
+    taken = [candidates[int(np.argmin(np.abs(grid[:, 0] - span[2]) + np.abs(grid[:, 2] - 240.0)))]]
+    while len(taken) < CATEGORIES:
+        rivals = np.concatenate([np.array(taken), quiet])
+        apart = _worst_distances(candidates, rivals)
+        taken.append(candidates[int(np.argmax(apart))])
+    return np.array(taken)
+
+
+def _worst_distances(candidates: Floats, rivals: Floats) -> Floats:
+    """For each candidate, the distance to its nearest rival in the vision where that is least."""
+    per_vision = [
+        distance(seen_by(v, candidates)[:, None], seen_by(v, rivals)[None]).min(axis=1) for v in VISIONS
+    ]
+    worst: Floats = np.min(per_vision, axis=0)
+    return worst
+
+
+def _farthest(choices: Floats, rivals: Floats) -> Floats:
+    candidates = fit_oklch(choices[:, 0], choices[:, 1], choices[:, 2])
+    best: Floats = candidates[int(np.argmax(_worst_distances(candidates, rivals)))]
+    return best
+
+
+def _assemble(
+    theme: Theme, ramp: Floats, overflow: Floats, unknown: Floats, *, zero_hue: float, categories: int = 0
+) -> Palette:
+    looks = _LOOKS[theme]
+    quiet = fit_oklch(
+        np.array([looks.canvas, looks.canvas, looks.unused, looks.zero]),
+        np.array([0.006, 0.006, 0.004, 0.035]),
+        np.array([260.0, 260.0, 260.0, zero_hue]),
+    )
+    lab = np.concatenate([quiet, unknown[None], ramp, overflow[None]])
+    light = 0.98 if theme is Theme.DARK else 0.12
+    towards = np.array([light, 0.0, 0.0])
+    marked = lab + (towards - lab) * 0.5
+    near = distance(marked, lab) < 0.08
+    marked[near] = lab[near] + (np.array([1.0 - light, 0.0, 0.0]) - lab[near]) * 0.35
+    ink = np.where(lab[:, :1] > 0.62, np.array([[0.16, 0.0, 0.0]]), np.array([[0.98, 0.0, 0.0]]))
+    line = packed(rgb_from_oklab(np.array([looks.line])))
+    tables = [packed(rgb_from_oklab(table)) for table in (lab, marked, ink)]
+    for table in tables:
+        table.flags.writeable = False
+    return Palette(theme, tables[0], tables[1], tables[2], int(line[0]), categories)

@@ -1,0 +1,182 @@
+"""The picture of one space: its chosen stream, codes, layout and pixels kept in step with the session.
+
+The one place where "what changed" becomes "which pixels": a view only says how
+large it is, and blits `pixels`.
+
+Knows the model's other parts; does not know Qt.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from gcspy_protocol.interpreter import EventChange, SpaceState
+from gcspy_protocol.model import CONTROL_STREAM, Presentation
+from numpy.typing import NDArray
+
+from gcspy_client.model.codes import Indices, TileCodes, tiles_of
+from gcspy_client.model.layout import Layout, fit, zoomed
+from gcspy_client.model.palette import Palette, Theme, palette_for
+from gcspy_client.model.raster import Raster
+
+__all__ = ["LABEL_HEIGHT", "LABEL_WIDTH", "LARGEST_CELL", "Picture", "changed_tiles"]
+
+LABEL_WIDTH = 92
+LABEL_HEIGHT = 38
+LARGEST_CELL = 22
+"""Sizes before the screen's scale: a cell with text, and the largest without."""
+
+
+def changed_tiles(change: EventChange, space: SpaceState, stream_id: int) -> Indices | None:
+    """The tiles of a space that may look different under a stream after an event; None: any of them."""
+    stream = space.stream(stream_id).schema
+    ids = [stream_id, CONTROL_STREAM]
+    if stream.presentation is Presentation.PERCENT_VAR and stream.max_stream is not None:
+        ids.append(stream.max_stream)
+    parts: list[Indices] = []
+    for each in ids:
+        changed = change.changed.get((space.space.id, each), _NONE)
+        if changed is None:
+            return None
+        if len(changed):
+            parts.append(changed)
+    if not parts:
+        return _NONE
+    return parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
+
+
+_NONE: Indices = np.empty(0, dtype=np.int64)
+
+
+class Picture:
+    """The pixels of one space under one stream.
+
+    Args:
+        space: The space, as the interpreter follows it.
+        stream_id: The stream that is painted.
+        theme: For which canvas.
+
+    Attributes:
+        zoom: Wanted cell size in pixels; None fits every tile into the view.
+    """
+
+    def __init__(self, space: SpaceState, stream_id: int, theme: Theme) -> None:
+        self.space = space
+        self.stream_id = stream_id
+        self.theme = theme
+        self.zoom: int | None = None
+        self._size = (1, 1)
+        self._scale = 1.0
+        self._codes = TileCodes(space.stream(stream_id).schema)
+        self._codes.refresh(tiles_of(space, stream_id))
+        self._raster = Raster(Layout(0, 1, 0, 1, 1), self.palette)
+
+    @property
+    def palette(self) -> Palette:
+        """The colours in use."""
+        return palette_for(self._codes.stream, self.theme)
+
+    @property
+    def layout(self) -> Layout:
+        """Where the tiles stand now."""
+        return self._raster.layout
+
+    @property
+    def pixels(self) -> NDArray[np.uint32]:
+        """Shape (height, width): the picture, written in place; another array after a new layout."""
+        return self._raster.pixels
+
+    @property
+    def codes(self) -> NDArray[np.uint8]:
+        """Shape (tiles,): the paint codes."""
+        return self._codes.codes
+
+    @property
+    def maximum(self) -> int:
+        """The value that is painted as the highest now."""
+        return self._codes.maximum
+
+    def show(self, stream_id: int) -> None:
+        """Paint another stream."""
+        self.stream_id = stream_id
+        self._codes = TileCodes(self.space.stream(stream_id).schema)
+        self._codes.refresh(tiles_of(self.space, stream_id))
+        self._lay_out()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Paint for another canvas."""
+        self.theme = theme
+        self._lay_out()
+
+    def set_size(self, width: int, height: int, scale: float = 1.0) -> None:
+        """Fit the picture into so many device pixels, of which `scale` make one logical pixel."""
+        if (width, height) != self._size or scale != self._scale:
+            self._size, self._scale = (width, height), scale
+            self._lay_out()
+
+    def set_zoom(self, size: int | None, *, keep: int | None = None) -> None:
+        """Use cells of a size in device pixels, or fit (None); `keep` is a tile that stays in view."""
+        self.zoom = size
+        self._lay_out()
+        if keep is not None:
+            self._scroll(self.layout.showing(keep))
+
+    def scroll_to(self, first_row: int) -> None:
+        """Scroll so that this row is the first, as far as there are rows."""
+        self._scroll(self.layout.scrolled(first_row))
+
+    def reveal(self, tile: int) -> None:
+        """Scroll no more than it takes to see a tile."""
+        self._scroll(self.layout.showing(tile))
+
+    def follow(self, change: EventChange) -> bool:
+        """Paint what an event changed.
+
+        Returns:
+            Whether any pixel may differ.
+        """
+        tiles = tiles_of(self.space, self.stream_id)
+        changed = changed_tiles(change, self.space, self.stream_id)
+        resized = len(tiles.values) != self.layout.count or self.space.space.id in change.resized
+        if changed is None or resized:
+            self._codes.refresh(tiles)
+        else:
+            changed = self._codes.update(tiles, changed)
+        if resized:
+            self._lay_out()
+        elif changed is None:
+            self._raster.paint_all(self.codes, tiles.control)
+        else:
+            self._raster.paint(changed, self.codes, tiles.control)
+        return True
+
+    def shown(self) -> None:
+        """The picture as it is now has been painted on the screen."""
+        self._raster.shown()
+
+    def _lay_out(self) -> None:
+        width, height = self._size
+        count, row_width = self.space.count, self.space.space.row_width
+        if self.zoom is None:
+            layout = fit(
+                count,
+                width,
+                height,
+                largest=round(LARGEST_CELL * self._scale),
+                row_width=row_width,
+                label_width=round(LABEL_WIDTH * self._scale),
+                label_height=round(LABEL_HEIGHT * self._scale),
+            )
+        else:
+            layout = zoomed(
+                count, width, height, self.zoom, row_width=row_width, first_row=self.layout.first_row
+            )
+        self._use(layout)
+
+    def _scroll(self, layout: Layout) -> None:
+        if layout != self.layout:
+            self._use(layout)
+
+    def _use(self, layout: Layout) -> None:
+        self._raster = Raster(layout, self.palette)
+        if len(self.codes) == layout.count:
+            self._raster.paint_all(self.codes, self.space.control.values)

@@ -1,0 +1,220 @@
+"""The picture of one space: pixels from paint codes, written again only where tiles changed.
+
+A cell is stamped from an atlas that holds one drawn cell for each code, grid
+and marks included; so the grid costs nothing, and how "zero" or "unknown"
+look is decided in one place. With several tiles a pixel the greatest code is
+shown, and a pixel that holds a changed tile but looks as before is marked:
+sampling would hide a single changed tile, the maximum alone would hide a
+smaller one.
+
+Knows codes, layouts and palettes; does not know Qt: `pixels` is what a QImage
+of Format_RGB32 wraps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gcspy_protocol.model import Control
+from numpy.typing import NDArray
+
+from gcspy_client.model.codes import Codes, Indices
+from gcspy_client.model.layout import Layout
+from gcspy_client.model.palette import BACKGROUND, CANVAS, OVERFLOW, UNKNOWN, ZERO, Palette
+
+__all__ = ["Pixels", "Raster", "atlas", "pool", "pool_some"]
+
+Pixels = NDArray[np.uint32]
+
+_GLYPH_FROM = 5
+"""Least inner size of a cell whose zero, unknown and overflow are drawn, not only coloured."""
+
+_STAMPS_AT_ONCE = 1 << 15
+
+_NOTHING: Indices = np.empty(0, dtype=np.int64)
+_EDGES = np.uint8(Control.SEPARATOR | Control.LINK)
+
+
+def pool(codes: Codes, per_pixel: int) -> Codes:
+    """The greatest code of each group of `per_pixel` tiles; the last group may be short."""
+    whole = len(codes) // per_pixel * per_pixel
+    out: Codes = np.empty(-(-len(codes) // per_pixel), dtype=np.uint8)
+    groups = whole // per_pixel
+    if per_pixel < 32:  # one strided pass a member of the group beats one short reduction a group
+        out[:groups] = codes[0:whole:per_pixel]
+        for member in range(1, per_pixel):
+            np.maximum(out[:groups], codes[member:whole:per_pixel], out=out[:groups])
+    else:
+        codes[:whole].reshape(-1, per_pixel).max(axis=1, out=out[:groups])
+    if whole < len(codes):
+        out[-1] = codes[whole:].max()
+    return out
+
+
+def pool_some(codes: Codes, per_pixel: int, groups: Indices) -> Codes:
+    """The same for some groups only, by their numbers."""
+    out: Codes = np.empty(len(groups), dtype=np.uint8)
+    short = len(codes) // per_pixel
+    full = groups < short
+    starts = groups[full] * per_pixel
+    greatest = codes[starts]
+    for member in range(1, per_pixel):
+        np.maximum(greatest, codes[starts + member], out=greatest)
+    out[full] = greatest
+    if not full.all():
+        out[~full] = codes[short * per_pixel :].max()
+    return out
+
+
+def atlas(palette: Palette, cell_width: int, cell_height: int, gap: int) -> Pixels:
+    """One drawn cell for each code.
+
+    Returns:
+        Shape (256, cell_height, cell_width), u32, a new array.
+    """
+    width, height = cell_width - gap, cell_height - gap
+    canvas = palette.lut[CANVAS]
+    stamps: Pixels = np.full((256, cell_height, cell_width), canvas, dtype=np.uint32)
+    stamps[:, :height, :width] = palette.lut[:, None, None]
+    stamps[BACKGROUND] = canvas
+    if min(width, height) >= _GLYPH_FROM:
+        edge = max(1, min(width, height) // 12)
+        # Zero: a frame around nothing, as in the original's legend.
+        stamps[ZERO, edge : height - edge, edge : width - edge] = canvas
+        stamps[ZERO, :height, :width][_frame(height, width, edge)] = (
+            palette.lut[130] if not palette.categories else palette.lut[ZERO]
+        )
+        # Unknown: hatched, so that it is told apart without colour.
+        down, across = np.mgrid[:height, :width]
+        pitch = max(4, min(width, height) // 3)
+        stamps[UNKNOWN, :height, :width][(down + across) % pitch < max(1, pitch // 3)] = canvas
+        # Overflow: a bite out of the upper right corner.
+        bite = max(2, min(width, height) // 3)
+        stamps[OVERFLOW, :height, :width][(width - 1 - across) + down < bite] = canvas
+    return stamps
+
+
+def _frame(height: int, width: int, edge: int) -> NDArray[np.bool_]:
+    mask = np.ones((height, width), dtype=np.bool_)
+    mask[edge : height - edge, edge : width - edge] = False
+    return mask
+
+
+class Raster:
+    """The persistent picture of one space in one layout and palette.
+
+    Args:
+        layout: Where the tiles stand.
+        palette: What their codes look like.
+
+    Attributes:
+        pixels: Shape (height, width), u32 0xFFRRGGBB, C-contiguous; written in place.
+    """
+
+    def __init__(self, layout: Layout, palette: Palette) -> None:
+        self.layout = layout
+        self.palette = palette
+        shape = max(layout.height, 1), max(layout.width, 1)
+        self.pixels: Pixels = np.full(shape, palette.lut[CANVAS], dtype=np.uint32)
+        self._flat = self.pixels.reshape(-1)
+        self._pooled: Codes = np.empty(0, dtype=np.uint8)
+        self._marked = _NOTHING
+        self._shown = True
+        self._by_cell = layout.per_pixel == 1 and layout.cell_height * layout.cell_width > 1
+        self._atlas: Pixels = np.empty((0, 0, 0), dtype=np.uint32)
+        self._cells: Pixels = self._atlas
+        if self._by_cell and layout.count:
+            self._atlas = atlas(palette, layout.cell_width, layout.cell_height, layout.gap)
+            cells = self.pixels.reshape(
+                layout.seen_rows, layout.cell_height, layout.columns, layout.cell_width
+            )
+            self._cells = cells.transpose(0, 2, 1, 3)
+
+    def paint_all(self, codes: Codes, control: NDArray[Any]) -> None:
+        """Paint every tile that is seen."""
+        layout = self.layout
+        if not layout.count:
+            return
+        first, last = layout.first, layout.last
+        if layout.per_pixel > 1:
+            self._pooled = pool(codes, layout.per_pixel)
+            self._marked = _NOTHING
+            np.take(self.palette.lut, self._pooled, out=self._flat[: len(self._pooled)])
+            self._flat[len(self._pooled) :] = self.palette.lut[CANVAS]
+        elif not self._by_cell:
+            np.take(self.palette.lut, codes[first:last], out=self._flat[: last - first])
+            self._flat[last - first :] = self.palette.lut[CANVAS]
+        else:
+            padded = np.full(layout.seen_rows * layout.columns, CANVAS, dtype=np.uint8)
+            padded[: last - first] = codes[first:last]
+            lines = self.pixels.reshape(layout.seen_rows, layout.cell_height, layout.width)
+            for y in range(layout.cell_height):
+                # A row of each cell at a time: long contiguous writes instead of many small squares.
+                row = np.ascontiguousarray(self._atlas[:, y, :])
+                lines[:, y, :] = row[padded].reshape(layout.seen_rows, layout.width)
+            self._paint_edges(np.arange(first, last, dtype=np.int64), control)
+
+    def paint(self, changed: Indices, codes: Codes, control: NDArray[Any]) -> None:
+        """Paint the tiles that changed; `changed` is increasing, `codes` is of all tiles."""
+        layout = self.layout
+        if layout.per_pixel > 1:
+            self._paint_pooled(changed, codes)
+            return
+        first, last = layout.first, layout.last
+        if first or last < layout.count:
+            changed = changed[(changed >= first) & (changed < last)]
+        if not self._by_cell:
+            self._flat[changed - first] = self.palette.lut[codes[changed]]
+            return
+        for start in range(0, len(changed), _STAMPS_AT_ONCE):
+            some = changed[start : start + _STAMPS_AT_ONCE]
+            row, column = np.divmod(some - first, layout.columns)
+            self._cells[row, column] = self._atlas[codes[some]]
+        self._paint_edges(changed, control)
+
+    def shown(self) -> None:
+        """The picture as it is now has been seen: marks of changes go at the next change."""
+        self._shown = True
+
+    def _paint_pooled(self, changed: Indices, codes: Codes) -> None:
+        if self._shown and len(self._marked):
+            self._flat[self._marked] = self.palette.lut[self._pooled[self._marked]]
+            self._marked = _NOTHING
+        self._shown = False
+        if not len(changed):
+            return
+        groups = changed // self.layout.per_pixel
+        keep = np.empty(len(groups), dtype=np.bool_)
+        keep[0] = True
+        np.not_equal(groups[1:], groups[:-1], out=keep[1:])
+        groups = groups[keep]
+        if len(groups) * 4 > len(self._pooled):
+            now = pool(codes, self.layout.per_pixel)[groups]  # one pass over everything costs less by then
+        else:
+            now = pool_some(codes, self.layout.per_pixel, groups)
+        hidden = now == self._pooled[groups]
+        self._pooled[groups] = now
+        self._flat[groups] = self.palette.lut[now]
+        self._flat[groups[hidden]] = self.palette.marked[now[hidden]]
+        # Events that come faster than paints add up: what was marked and never seen stays marked.
+        self._marked = np.concatenate([self._marked, groups[hidden]]) if len(self._marked) else groups[hidden]
+
+    def _paint_edges(self, tiles: Indices, control: NDArray[Any]) -> None:
+        """Draw separators (before a tile) and links (after it), where cells are large enough for them."""
+        layout = self.layout
+        if not layout.gap or not len(tiles):
+            return
+        flags = control[tiles] & _EDGES
+        if not flags.any():
+            return
+        line = np.uint32(self.palette.line)
+        thick = 1 if layout.cell_width < 12 else 2
+        before = tiles[(flags & Control.SEPARATOR) != 0] - layout.first
+        row, column = np.divmod(before, layout.columns)
+        self._cells[row, column, :, :thick] = line
+        after = tiles[(flags & Control.LINK) != 0] - layout.first
+        row, column = np.divmod(after, layout.columns)
+        middle = (layout.cell_height - layout.gap) // 2
+        reach = max(1, layout.cell_width // 4)
+        self._cells[row, column, max(0, middle - thick // 2) : middle + (thick + 1) // 2, -reach:] = line

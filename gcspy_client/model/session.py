@@ -1,0 +1,195 @@
+"""One watched session, as one window sees it: what came, and what the user chose to look at.
+
+What the user chose outlives what came: after a reconnect to the same session
+the active space, the streams and the selected tiles are as before, and after a
+resize the selection is on the same address.
+
+Knows the interpreter; does not know sockets or widgets. Nothing here is a
+singleton: two sessions can be looked at side by side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gcspy_protocol.interpreter import ClientInterpreter, EventChange, SpaceState, StreamState
+from gcspy_protocol.messages import Event, Message, TileNamesRequest, Welcome
+from gcspy_protocol.model import Presentation, Stream
+
+from gcspy_client.model.history import SummaryHistory
+from gcspy_client.model.text import control_words, long_value
+
+__all__ = ["NAMES_PAGE", "Session", "TileRow", "ordered_streams", "tile_rows", "tile_title", "top_of"]
+
+NAMES_PAGE = 256
+"""Tile names asked for at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class TileRow:
+    """What one stream says of one tile.
+
+    Attributes:
+        stream: The stream's id.
+        name: Its name.
+        text: The value in words.
+        fresh: Whether it was gathered at the latest event.
+    """
+
+    stream: int
+    name: str
+    text: str
+    fresh: bool
+
+
+def ordered_streams(space: SpaceState) -> list[Stream]:
+    """The streams of a space, the most important first."""
+    return sorted((s.schema for s in space.streams.values()), key=lambda s: (s.order, s.id))
+
+
+def top_of(space: SpaceState, stream: Stream, tile: int) -> int | None:
+    """For PERCENT_VAR what 100 % is in this tile; None where there is none, or it is unknown."""
+    if stream.presentation is not Presentation.PERCENT_VAR or stream.max_stream not in space.streams:
+        return None
+    top = space.streams[stream.max_stream]
+    return int(top.values[tile]) if top.is_known(tile) else None
+
+
+def tile_title(space: SpaceState, tile: int) -> str:
+    """What a tile is called: title and name, ``Pool [0x7f…, 0x7f…)``."""
+    return f"{space.space.tile_title.strip()} {space.names.name(tile)}".strip()
+
+
+def tile_rows(space: SpaceState, tile: int, event: Event | None) -> list[TileRow]:
+    """What all streams say of a tile, the most important first.
+
+    An unused tile has no values: its only row says so.
+    """
+    words = control_words(int(space.control.values[tile]), space.space.unused_text)
+    rows = []
+    if words:
+        rows.append(TileRow(-1, "State", words, event is None or space.control.is_fresh(event)))
+    for schema in ordered_streams(space):
+        state: StreamState = space.streams[schema.id]
+        text = long_value(
+            schema, int(state.values[tile]), known=state.is_known(tile), top=top_of(space, schema, tile)
+        )
+        rows.append(TileRow(schema.id, schema.name, text, event is None or state.is_fresh(event)))
+    return rows
+
+
+class Session:
+    """What came from a server and what the user looks at.
+
+    Attributes:
+        interpreter: The state as the server told it.
+        history: The latest summaries.
+        active: Id of the active space, or None.
+        events_seen: Events applied since the session was joined.
+    """
+
+    def __init__(self) -> None:
+        self.interpreter = ClientInterpreter()
+        self.history = SummaryHistory()
+        self.active: int | None = None
+        self.events_seen = 0
+        self._chosen: dict[int, int] = {}
+        self._selected: dict[int, int] = {}
+        self._asked: set[tuple[int, int]] = set()
+        self._identity = ""
+
+    def restart(self) -> None:
+        """Prepare for a new connection: its bootstrap comes again, the user's choices are kept."""
+        self.interpreter = ClientInterpreter()
+        self._asked.clear()
+
+    def apply(self, message: Message) -> EventChange | None:
+        """Follow a message.
+
+        Returns:
+            What changed, when the message ends an event.
+
+        Raises:
+            RemoteProtocolError: It contradicts what was said before.
+        """
+        change = self.interpreter.apply(message)
+        if isinstance(message, Welcome) and message.session != self._identity:
+            self._identity = message.session
+            self.history = SummaryHistory()
+            self.active = None
+            self.events_seen = 0
+            self._chosen.clear()
+            self._selected.clear()
+        if self.active not in self.interpreter.spaces and self.interpreter.spaces:
+            main = [i for i, space in self.interpreter.spaces.items() if space.space.main]
+            self.active = main[0] if main else None
+        if change is not None:
+            self.events_seen += 1
+            self.history.follow(self.interpreter, change.event)
+            for space in change.resized:
+                self._asked = {key for key in self._asked if key[0] != space}
+        return change
+
+    # ------------------------------------------------------------ what is looked at
+
+    def active_space(self) -> SpaceState | None:
+        """The active space: the user's choice, else the main one, else the first."""
+        spaces = self.interpreter.spaces
+        if self.active in spaces:
+            return spaces[self.active]
+        return next(iter(spaces.values()), None)
+
+    def activate(self, space: int) -> None:
+        """Make a space the active one."""
+        if space in self.interpreter.spaces:
+            self.active = space
+
+    def activate_next(self, step: int) -> None:
+        """Make the next (1) or previous (-1) space the active one."""
+        ids = list(self.interpreter.spaces)
+        now = self.active_space()
+        if now is not None:
+            self.active = ids[(ids.index(now.space.id) + step) % len(ids)]
+
+    def chosen_stream(self, space: int) -> int | None:
+        """The stream in which a space is painted: the user's choice, else the most important one."""
+        state = self.interpreter.spaces[space]
+        chosen = self._chosen.get(space)
+        if chosen in state.streams:
+            return chosen
+        streams = ordered_streams(state)
+        return streams[0].id if streams else None
+
+    def choose_stream(self, space: int, stream: int) -> None:
+        """Paint a space in another stream."""
+        self._chosen[space] = stream
+
+    def select(self, space: int, tile: int | None) -> None:
+        """Select a tile, by its stable key; None selects none."""
+        if tile is None:
+            self._selected.pop(space, None)
+        else:
+            self._selected[space] = self.interpreter.spaces[space].names.key(tile)
+
+    def selected(self, space: int) -> int | None:
+        """The selected tile's number now; None when none is selected or it is gone."""
+        key = self._selected.get(space)
+        state = self.interpreter.spaces.get(space)
+        return None if key is None or state is None else state.names.index_of(key)
+
+    def selection_gone(self, space: int) -> bool:
+        """Whether the selected tile no longer exists."""
+        return space in self._selected and self.selected(space) is None
+
+    def missing_names(self, space: int, first: int, last: int) -> list[TileNamesRequest]:
+        """What to ask the server so that the tiles from `first` to before `last` have names; each page once."""
+        state = self.interpreter.spaces[space]
+        requests = []
+        for page in range(first // NAMES_PAGE, -(-last // NAMES_PAGE)):
+            start = page * NAMES_PAGE
+            count = min(NAMES_PAGE, state.count - start)
+            if count <= 0 or (space, page) in self._asked or not state.names.missing(max(first, start)):
+                continue
+            self._asked.add((space, page))
+            requests.append(TileNamesRequest(space=space, first=start, count=count))
+        return requests

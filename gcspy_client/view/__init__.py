@@ -1,0 +1,1 @@
+"""The widgets of the window. They draw what `gcspy_client.model` knows, and decide nothing."""

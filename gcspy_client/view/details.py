@@ -1,0 +1,284 @@
+"""The sidebar: view chooser, legend, tile information and summaries, graph, event counters.
+
+One table says of each stream what the tile under the mouse, the selected tile
+and the whole space have; its rows are clickable and choose the view.
+"""
+
+from __future__ import annotations
+
+from gcspy_protocol.interpreter import SpaceState
+from gcspy_protocol.model import EventFilter, Presentation, Stream
+from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.picture import Picture
+from gcspy_client.model.session import Session, ordered_streams, tile_title, top_of
+from gcspy_client.model.text import control_words, long_value, short_value, summary_short, summary_text
+from gcspy_client.view.elided import ElidedLabel
+from gcspy_client.view.legend import Legend
+from gcspy_client.view.sparkline import Sparkline
+from gcspy_client.view.tables import Cell, RowsModel, RowTable
+from gcspy_client.view.theme import tokens
+
+__all__ = ["Details"]
+
+WIDTH = 396
+_NOTHING = Cell("–", tone="dim")
+
+
+class Details(QScrollArea):
+    """Everything about the active space, and the counters of the session.
+
+    Signals:
+        stream_chosen: Space id and stream id.
+    """
+
+    stream_chosen = Signal(int, int)
+
+    def __init__(self, session: Session, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._theme = theme
+        self._filling = False
+        self._listed: tuple[object, ...] = ()
+        colours = tokens(theme)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFixedWidth(WIDTH)
+        self._name = ElidedLabel()
+        font = self._name.font()
+        font.setBold(True)
+        font.setPointSizeF(font.pointSizeF() * 1.15)
+        self._name.setFont(font)
+        self._info = QLabel()
+        self._info.setProperty("dim", "true")
+        self._info.setWordWrap(True)
+        self._chooser = QComboBox()
+        self._chooser.setToolTip("The stream in which the active space is painted ([ and ])")
+        self._chooser.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self._chooser.currentIndexChanged.connect(self._chosen)
+        self._legend = Legend()
+        self._mouse_name = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
+        self._selected_name = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
+        self._streams = RowsModel(("Stream", "Mouse", "Selected", "Whole space"), (1, 2, 3), colours)
+        self._stream_table = RowTable(self._streams, most_rows=12)
+        self._stream_table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        for column, width in ((1, 78), (2, 78), (3, 92)):
+            self._stream_table.horizontalHeader().setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
+            self._stream_table.setColumnWidth(column, width)
+        self._stream_table.clicked.connect(self._row_clicked)
+        self._graph = Sparkline(colours)
+        self._graph_title = ElidedLabel()
+        self._graph_title.setProperty("caption", "true")
+        self._counters = RowsModel(("Event", "Happened", "Filter"), (1,), colours)
+        self._counter_table = RowTable(self._counters, most_rows=8)
+        header = self._counter_table.horizontalHeader()
+        for column, width in ((1, 84), (2, 104)):
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
+            self._counter_table.setColumnWidth(column, width)
+        self._build()
+
+    def _build(self) -> None:
+        inside = QWidget()
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        view = QHBoxLayout()
+        caption = QLabel("View")
+        caption.setProperty("dim", "true")
+        view.addWidget(caption)
+        view.addWidget(self._chooser, 1)
+        column.addWidget(_card(self._name, self._info, view, self._legend))
+        names = QVBoxLayout()
+        names.setSpacing(2)
+        for text, label in (("Mouse", self._mouse_name), ("Selected", self._selected_name)):
+            row = QHBoxLayout()
+            title = QLabel(text)
+            title.setProperty("dim", "true")
+            title.setFixedWidth(64)
+            row.addWidget(title)
+            row.addWidget(label, 1)
+            names.addLayout(row)
+        column.addWidget(_card(names, self._stream_table))
+        column.addWidget(_card(self._graph_title, self._graph))
+        column.addWidget(_card(self._counter_table))
+        column.addStretch(1)
+        self.setWidget(inside)
+
+    # ---------------------------------------------------------------------- refreshing
+
+    def set_theme(self, theme: Theme) -> None:
+        """Use another theme."""
+        self._theme = theme
+        colours = tokens(theme)
+        self._streams.set_colours(colours)
+        self._counters.set_colours(colours)
+        self._graph.set_colours(colours)
+
+    def refresh(self, picture: Picture | None, under_mouse: int | None) -> None:
+        """Say anew what all parts say.
+
+        Args:
+            picture: Of the active space; None when there is none.
+            under_mouse: The tile of the active space under the mouse.
+        """
+        self._show_counters()
+        if picture is None:
+            self._name.setText("No space yet")
+            self._info.setText("")
+            self._streams.set_rows([])
+            return
+        space = picture.space
+        stream = space.stream(picture.stream_id).schema
+        self._name.setText(space.space.name)
+        info = space.info or space.space.description
+        self._info.setText(info)
+        self._info.setVisible(bool(info))
+        self._list_streams(space, picture.stream_id)
+        self._legend.show_stream(stream, picture.palette, picture.maximum, space.space.unused_text)
+        selected = self._session.selected(space.space.id)
+        self._mouse_name.setText("–" if under_mouse is None else tile_title(space, under_mouse))
+        if self._session.selection_gone(space.space.id):
+            self._selected_name.setText("this tile is gone")
+        else:
+            self._selected_name.setText("click a tile" if selected is None else tile_title(space, selected))
+        self._streams.set_rows(self._stream_rows(space, picture.stream_id, under_mouse, selected))
+        percent = stream.presentation in (Presentation.PERCENT, Presentation.PERCENT_VAR)
+        seconds, values = self._session.history.points(space.space.id, stream.id)
+        self._graph.show_points(seconds, values, percent=percent)
+        self._graph_title.setText(f"{stream.name}, whole space")
+
+    def _list_streams(self, space: SpaceState, chosen: int) -> None:
+        streams = ordered_streams(space)
+        wanted = (space.space.id, tuple((s.id, s.name) for s in streams), chosen)
+        if wanted == self._listed:
+            return
+        self._listed = wanted
+        self._filling = True
+        self._chooser.clear()
+        for number, stream in enumerate(streams):
+            self._chooser.addItem(stream.name, (space.space.id, stream.id))
+            self._chooser.setItemData(number, stream.description, Qt.ItemDataRole.ToolTipRole)
+        self._chooser.setCurrentIndex([s.id for s in streams].index(chosen) if streams else -1)
+        self._filling = False
+
+    def _stream_rows(
+        self, space: SpaceState, chosen: int, under_mouse: int | None, selected: int | None
+    ) -> list[tuple[Cell, ...]]:
+        event = self._session.interpreter.last_event
+        rows: list[tuple[Cell, ...]] = []
+        for stream in ordered_streams(space):
+            state = space.streams[stream.id]
+            stale = event is not None and not state.is_fresh(event)
+            tip = stream.description or stream.name
+            name = Cell(
+                f"{stream.name} (stale)" if stale else stream.name,
+                f"{tip}\nGathered at an earlier event, occurrence {state.occurrence:,}" if stale else tip,
+                tone="warning" if stale else "accent" if stream.id == chosen else "text",
+                bold=stream.id == chosen,
+            )
+            summary = state.summary
+            old = summary is not None and event is not None and summary.sequence != event.sequence
+            covered = f"\ncovers {summary.covered:,} of {space.count:,} tiles" if summary is not None else ""
+            whole = Cell(
+                summary_short(stream, summary),
+                summary_text(stream, summary) + covered + ("\nstale: from an earlier event" if old else ""),
+                tone="warning" if old else "text",
+            )
+            rows.append(
+                (name, _tile_cell(space, stream, under_mouse), _tile_cell(space, stream, selected), whole)
+            )
+        return rows
+
+    def _show_counters(self) -> None:
+        interpreter = self._session.interpreter
+        last = interpreter.last_event
+        kinds = interpreter.welcome.events if interpreter.welcome is not None else ()
+        rows = []
+        for kind in kinds:
+            count = interpreter.counters[kind.id] if kind.id < len(interpreter.counters) else 0
+            latest = last is not None and last.event == kind.id
+            rows.append(
+                (
+                    Cell(
+                        kind.name,
+                        kind.description or kind.name,
+                        tone="accent" if latest else "text",
+                        bold=latest,
+                    ),
+                    Cell(f"{count:,}"),
+                    _filter_cell(interpreter.filters.get(kind.id)),
+                )
+            )
+        self._counters.set_rows(rows)
+
+    # -------------------------------------------------------------------------- events
+
+    def _chosen(self, index: int) -> None:
+        if not self._filling and index >= 0:
+            space, stream = self._chooser.itemData(index)
+            self.stream_chosen.emit(space, stream)
+
+    def _row_clicked(self, index: QModelIndex) -> None:
+        self._chooser.setCurrentIndex(index.row())
+
+
+def _card(*parts: QWidget | QHBoxLayout | QVBoxLayout) -> QFrame:
+    card = QFrame()
+    card.setProperty("card", "true")
+    card.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+    column = QVBoxLayout(card)
+    column.setContentsMargins(12, 9, 12, 9)
+    column.setSpacing(7)
+    for part in parts:
+        if isinstance(part, QWidget):
+            column.addWidget(part)
+        else:
+            column.addLayout(part)
+    return card
+
+
+def _tile_cell(space: SpaceState, stream: Stream, tile: int | None) -> Cell:
+    """What a stream says of one tile."""
+    if tile is None or not 0 <= tile < space.count:
+        return _NOTHING
+    words = control_words(int(space.control.values[tile]), space.space.unused_text)
+    if words and ("background" in words or words.startswith(space.space.unused_text or "unused")):
+        return Cell(words.split(",")[0], words, tone="dim")
+    state = space.streams[stream.id]
+    known = state.is_known(tile)
+    value, top = int(state.values[tile]), top_of(space, stream, tile)
+    full = long_value(stream, value, known=known, top=top)
+    if stream.presentation in (Presentation.PERCENT, Presentation.PERCENT_VAR):
+        return Cell(
+            short_value(stream, value, known=known, top=top), full, tone="text" if known else "warning"
+        )
+    return Cell(full, full, tone="text" if known else "warning")
+
+
+def _filter_cell(in_force: EventFilter | None) -> Cell:
+    """The event filter of one kind, in words."""
+    if in_force is None:
+        return Cell("")
+    words = []
+    if not in_force.enabled:
+        words.append("off")
+    if in_force.period > 1:
+        words.append(f"1 in {in_force.period:,}")
+    if in_force.delay_millis:
+        words.append(f"+{in_force.delay_millis:,} ms")
+    if in_force.pause:
+        words.append("pauses")
+    text = ", ".join(words)
+    return Cell(text or "every one", text or "every one is transmitted", tone="warning" if words else "dim")

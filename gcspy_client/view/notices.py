@@ -1,0 +1,161 @@
+"""What is said when there is nothing to see, or when what is seen is no longer live."""
+
+from __future__ import annotations
+
+from gcspy_protocol.model import ControlState
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from gcspy_client.model.session import Session
+from gcspy_client.model.status import LinkPhase, LinkStatus
+from gcspy_client.view.elided import ElidedLabel
+
+__all__ = ["Banner", "StatePage", "banner_words", "page_words"]
+
+
+def page_words(status: LinkStatus, session: Session) -> tuple[str, str, bool, bool]:
+    """What the empty window says.
+
+    Returns:
+        Title, text, whether connecting again is offered, whether connecting elsewhere is offered.
+    """
+    match status.phase:
+        case LinkPhase.IDLE:
+            text = (
+                "Attach to a process with  gcspy attach PID,  or connect to a session that somebody serves."
+            )
+            return "Not connected", text, bool(status.address), True
+        case LinkPhase.CONNECTING:
+            return "Connecting…", status.address, False, False
+        case LinkPhase.GREETING:
+            return "Connected", f"Waiting for {status.address} to introduce itself", False, False
+        case LinkPhase.FAILED | LinkPhase.ENDED | LinkPhase.LOST:
+            title = "The session has ended" if status.phase is LinkPhase.ENDED else "Could not connect"
+            parts = [status.address, _sentence(status.message), _sentence(status.remedy)]
+            return title, "\n".join(part for part in parts if part), True, True
+        case LinkPhase.LIVE:
+            if session.interpreter.state is ControlState.ENDED:
+                return "The target has ended", _sentence(session.interpreter.state_reason), False, True
+            name = (
+                session.interpreter.welcome.server
+                if session.interpreter.welcome is not None
+                else "the server"
+            )
+            return (
+                "Waiting for the first event",
+                f"{name} is connected; tiles appear with its next event.",
+                False,
+                False,
+            )
+
+
+def banner_words(status: LinkStatus, session: Session) -> tuple[str, str]:
+    """What is said above tiles that are no longer live: a text, and ``warning``, ``error`` or nothing."""
+    if status.phase is LinkPhase.LIVE:
+        if session.interpreter.state is ControlState.ENDED:
+            reason = session.interpreter.state_reason
+            why = f" ({reason})" if reason and "ended" not in reason else f": {reason}" if reason else ""
+            return f"The target has ended{why}. What was received last stays here.", "warning"
+        return "", ""
+    again = f"trying again, attempt {status.attempt + 1}" if status.attempt else "trying again"
+    texts = {
+        LinkPhase.IDLE: ("Disconnected. What was received last stays here.", "warning"),
+        LinkPhase.CONNECTING: (f"Connecting to {status.address}…", "warning"),
+        LinkPhase.GREETING: (f"Connected to {status.address}, waiting for its greeting…", "warning"),
+        LinkPhase.LOST: (
+            f"Connection lost: {status.message}; {again}. What was received last stays here.",
+            "error",
+        ),
+        LinkPhase.ENDED: (f"Session over: {status.message}. What was received last stays here.", "warning"),
+        LinkPhase.FAILED: (
+            _sentence(f"{status.message}{': ' if status.remedy else ''}{status.remedy}"),
+            "error",
+        ),
+    }
+    return texts[status.phase]
+
+
+def _sentence(text: str) -> str:
+    if not text:
+        return ""
+    return text[0].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+class StatePage(QWidget):
+    """The whole area of the spaces while there are none.
+
+    Signals:
+        connect_asked: Connect to another server.
+        reconnect_asked: Try the same one again.
+    """
+
+    connect_asked = Signal()
+    reconnect_asked = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.title = QLabel()
+        font = self.title.font()
+        font.setPointSizeF(font.pointSizeF() * 1.9)
+        font.setBold(True)
+        self.title.setFont(font)
+        self.text = QLabel()
+        self.text.setProperty("dim", "true")
+        self.text.setWordWrap(True)
+        self.text.setMaximumWidth(640)
+        self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.again = QPushButton("Try again")
+        self.again.setProperty("primary", "true")
+        self.other = QPushButton("Connect…")
+        self.again.clicked.connect(self.reconnect_asked)
+        self.other.clicked.connect(self.connect_asked)
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        buttons.addWidget(self.again)
+        buttons.addWidget(self.other)
+        buttons.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setSpacing(14)
+        column.addStretch(2)
+        for label in (self.title, self.text):
+            label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+            row = QHBoxLayout()
+            row.addStretch(1)
+            row.addWidget(label, 4)
+            row.addStretch(1)
+            column.addLayout(row)
+        column.addLayout(buttons)
+        column.addStretch(3)
+
+    def refresh(self, status: LinkStatus, session: Session) -> None:
+        """Say what the state of things is and what can be done."""
+        title, text, again, other = page_words(status, session)
+        self.title.setText(title)
+        self.text.setText(text)
+        self.again.setVisible(again)
+        self.other.setVisible(other)
+
+
+class Banner(QFrame):
+    """One line above the tiles; hidden while everything is as it should be.
+
+    Signals:
+        closed: The user has read a message about a refused command.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.text = ElidedLabel()
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 6, 12, 6)
+        row.addWidget(self.text, 1)
+        self.hide()
+
+    def say(self, text: str, kind: str) -> None:
+        """Show a text as a ``warning`` or an ``error``; an empty one hides the banner."""
+        self.setVisible(bool(text))
+        self.text.setText(text)
+        if text and self.property("banner") != kind:
+            self.setProperty("banner", kind)
+            self.style().unpolish(self)
+            self.style().polish(self)

@@ -1,0 +1,180 @@
+"""All spaces, one above the other, each in a panel; the user may drag the borders between them."""
+
+from __future__ import annotations
+
+from gcspy_protocol.interpreter import EventChange
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QScrollArea, QSplitter, QVBoxLayout, QWidget
+
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.panels import allot_heights
+from gcspy_client.model.picture import Picture
+from gcspy_client.model.session import Session
+from gcspy_client.view.canvas import PaintProbe
+from gcspy_client.view.space_panel import SpacePanel
+
+__all__ = ["Spaces"]
+
+_GAP = 8
+
+
+class Spaces(QScrollArea):
+    """The panels.
+
+    Signals:
+        activated: Space id.
+        hovered: Space id, and the tile under the mouse or -1.
+        picked: Space id, and the tile that was selected.
+
+    Args:
+        session: Whose spaces.
+        theme: For which canvas the tiles are painted.
+    """
+
+    activated = Signal(int)
+    hovered = Signal(int, int)
+    picked = Signal(int, int)
+
+    def __init__(self, session: Session, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._theme = theme
+        self._probe: PaintProbe | None = None
+        self._arranged_by_user = False
+        self._heights: dict[int, int | None] = {}
+        self.panels: dict[int, SpacePanel] = {}
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        inside = QWidget()
+        self._column = QVBoxLayout(inside)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(0)
+        self._splitter = QSplitter(Qt.Orientation.Vertical)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.setHandleWidth(_GAP)
+        self._splitter.splitterMoved.connect(self._moved)
+        self._rest = QWidget()
+        self._column.addWidget(self._splitter)
+        self._column.addWidget(self._rest, 1)
+        self.setWidget(inside)
+
+    # --------------------------------------------------------------- following a session
+
+    def rebuild(self) -> None:
+        """Make the panels anew from the session: after a new bootstrap."""
+        for space_id in list(self.panels):
+            self._remove(space_id)
+        self._arranged_by_user = False
+        self.sync()
+
+    def sync(self) -> None:
+        """Add panels of new spaces and remove those of removed ones."""
+        spaces = self._session.interpreter.spaces
+        before = tuple(self.panels)
+        for space_id in before:
+            if space_id not in spaces:
+                self._remove(space_id)
+        for space_id in spaces:
+            stream = self._session.chosen_stream(space_id)
+            if space_id not in self.panels and stream is not None:
+                self._add(space_id, stream)
+        if tuple(self.panels) != before:
+            self.arrange()
+            self.mark_active()
+
+    def follow(self, change: EventChange) -> None:
+        """Take an event into every picture."""
+        for panel in self.panels.values():
+            panel.follow(change)
+        for space in change.resized:
+            if space in self.panels:
+                self.select(space)
+        if change.resized:
+            self.arrange()
+
+    def mark_active(self) -> None:
+        """Mark the panel of the active space."""
+        active = self._session.active_space()
+        for space_id, panel in self.panels.items():
+            panel.set_active(active is not None and active.space.id == space_id)
+
+    def refresh(self) -> None:
+        """Say anew what the headers say."""
+        event = self._session.interpreter.last_event
+        for panel in self.panels.values():
+            panel.refresh(event)
+
+    def show_stream(self, space_id: int, stream_id: int) -> None:
+        """Paint a space in another stream."""
+        panel = self.panels[space_id]
+        panel.canvas.picture.show(stream_id)
+        panel.canvas.update()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Paint for another canvas."""
+        self._theme = theme
+        for panel in self.panels.values():
+            panel.canvas.picture.set_theme(theme)
+            panel.canvas.update()
+
+    def set_probe(self, probe: PaintProbe | None) -> None:
+        """Have a function called at the end of every paint."""
+        self._probe = probe
+        for panel in self.panels.values():
+            panel.canvas.probe = probe
+
+    def select(self, space_id: int) -> None:
+        """Frame the tile that the session says is selected."""
+        canvas = self.panels[space_id].canvas
+        canvas.selected = self._session.selected(space_id)
+        canvas.update()
+
+    # ----------------------------------------------------------------------- arranging
+
+    def arrange(self) -> None:
+        """Give each panel a height that suits its tiles, unless the user has moved a border."""
+        if self._arranged_by_user or not self.panels:
+            return
+        panels = list(self.panels.values())
+        width = self.viewport().width()
+        self._heights = {i: panel.height_for(width) for i, panel in self.panels.items()}
+        gaps = _GAP * (len(panels) - 1)
+        heights = allot_heights(
+            self.viewport().height() - gaps,
+            list(self._heights.values()),
+            [panel.canvas.picture.space.count for panel in panels],
+        )
+        whole = sum(heights) + gaps
+        all_fixed = all(height is not None for height in self._heights.values())
+        self._splitter.setMinimumHeight(whole)
+        self._splitter.setMaximumHeight(whole if all_fixed else 16777215)
+        self._splitter.setSizes(heights)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Share the new height."""
+        super().resizeEvent(event)
+        self.arrange()
+
+    def _moved(self) -> None:
+        self._arranged_by_user = True
+        self._splitter.setMinimumHeight(0)
+
+    def _add(self, space_id: int, stream_id: int) -> None:
+        picture = Picture(self._session.interpreter.spaces[space_id], stream_id, self._theme)
+        panel = SpacePanel(picture)
+        panel.canvas.probe = self._probe
+        panel.activated.connect(self.activated)
+        panel.hovered.connect(self.hovered)
+        panel.picked.connect(self.picked)
+        self.panels[space_id] = panel
+        self._splitter.addWidget(panel)
+        panel.canvas.selected = self._session.selected(space_id)
+        panel.refresh(self._session.interpreter.last_event)
+
+    def _remove(self, space_id: int) -> None:
+        panel = self.panels.pop(space_id)
+        panel.canvas.probe = None
+        panel.setParent(None)
+        panel.deleteLater()

@@ -1,0 +1,158 @@
+"""Small read-only tables that are refreshed often: a model that replaces its rows, a view that is sized to them.
+
+Rows are replaced in place while their number stays the same, so that scrolling,
+selection and the mouse's tooltip survive a refresh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtGui import QBrush, QColor, QFont
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableView, QWidget
+
+from gcspy_client.view.theme import Tokens
+
+__all__ = ["Cell", "RowTable", "RowsModel"]
+
+_Index = QModelIndex | QPersistentModelIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell.
+
+    Attributes:
+        text: What it says.
+        tip: The same in full.
+        tone: ``text``, ``dim``, ``accent``, ``warning`` or ``error``.
+        bold: Whether it stands out.
+    """
+
+    text: str
+    tip: str = ""
+    tone: str = "text"
+    bold: bool = False
+
+
+class RowsModel(QAbstractTableModel):
+    """Rows of cells under a fixed header.
+
+    Args:
+        header: The columns' titles.
+        right: Columns that are aligned to the right: numbers.
+    """
+
+    def __init__(self, header: Sequence[str], right: Sequence[int], colours: Tokens) -> None:
+        super().__init__()
+        self._header = list(header)
+        self._right = frozenset(right)
+        self._rows: list[tuple[Cell, ...]] = []
+        self._colours = colours
+
+    def set_colours(self, colours: Tokens) -> None:
+        """Use the colours of another theme."""
+        self._colours = colours
+        self._touch()
+
+    def set_rows(self, rows: Sequence[tuple[Cell, ...]]) -> None:
+        """Show these rows."""
+        rows = list(rows)
+        if rows == self._rows:
+            return
+        if len(rows) != len(self._rows):
+            self.beginResetModel()
+            self._rows = rows
+            self.endResetModel()
+        else:
+            self._rows = rows
+            self._touch()
+
+    def cell(self, row: int, column: int) -> Cell:
+        """One cell."""
+        return self._rows[row][column]
+
+    def _touch(self) -> None:
+        if self._rows:
+            last = self.index(len(self._rows) - 1, len(self._header) - 1)
+            self.dataChanged.emit(self.index(0, 0), last)
+
+    def rowCount(self, parent: _Index | None = None) -> int:
+        """Rows."""
+        return len(self._rows)
+
+    def columnCount(self, parent: _Index | None = None) -> int:
+        """Columns."""
+        return len(self._header)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> object:
+        """Titles."""
+        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return self._header[section]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self._alignment(section)
+        return None
+
+    def data(self, index: _Index, role: int = 0) -> object:
+        """What a cell shows."""
+        cell = self._rows[index.row()][index.column()]
+        answer: object = None
+        if role == Qt.ItemDataRole.DisplayRole:
+            answer = cell.text
+        elif role == Qt.ItemDataRole.ToolTipRole:
+            answer = cell.tip or cell.text
+        elif role == Qt.ItemDataRole.TextAlignmentRole:
+            answer = self._alignment(index.column())
+        elif role == Qt.ItemDataRole.ForegroundRole:
+            answer = QBrush(QColor(getattr(self._colours, cell.tone)))
+        elif role == Qt.ItemDataRole.FontRole and cell.bold:
+            font = QFont()
+            font.setBold(True)
+            answer = font
+        return answer
+
+    def _alignment(self, column: int) -> Qt.AlignmentFlag:
+        side = Qt.AlignmentFlag.AlignRight if column in self._right else Qt.AlignmentFlag.AlignLeft
+        return side | Qt.AlignmentFlag.AlignVCenter
+
+
+class RowTable(QTableView):
+    """A table that is as high as its rows, up to a limit.
+
+    Args:
+        model: Its rows.
+        most_rows: Rows before it scrolls.
+        parent: Its parent.
+    """
+
+    def __init__(self, model: RowsModel, *, most_rows: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._most_rows = most_rows
+        self.setModel(model)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        header.setSectionsClickable(False)
+        header.setHighlightSections(False)
+        model.modelReset.connect(self._fit)
+        self._fit()
+
+    def _fit(self) -> None:
+        rows = min(max(1, self.model().rowCount()), self._most_rows)
+        self.setFixedHeight(
+            self.horizontalHeader().sizeHint().height()
+            + rows * self.verticalHeader().defaultSectionSize()
+            + 2
+        )

@@ -1,0 +1,181 @@
+"""Colours, fonts and the style sheet of the window, dark and light.
+
+Colours of tiles are the palette's business (`gcspy_client.model.palette`); here
+are only those of what stands around them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
+from PySide6.QtWidgets import QApplication
+
+from gcspy_client.model.palette import CANVAS, Theme, sequential
+
+__all__ = ["Tokens", "apply_theme", "numbers_font", "small_font", "system_theme", "tokens"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The colours of one theme, as ``#rrggbb``."""
+
+    window: str
+    surface: str
+    raised: str
+    border: str
+    text: str
+    dim: str
+    accent: str
+    on_accent: str
+    good: str
+    warning: str
+    error: str
+    canvas: str
+
+
+def _canvas(theme: Theme) -> str:
+    red, green, blue = sequential(theme).rgb(CANVAS)
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+def tokens(theme: Theme) -> Tokens:
+    """The colours around the tiles; text on each surface has a contrast of at least 4.5 : 1."""
+    if theme is Theme.DARK:
+        return Tokens(
+            window="#1a1d22",
+            surface="#21252b",
+            raised="#2b3038",
+            border="#3a404a",
+            text="#e8eaed",
+            dim="#a2abb6",
+            accent="#6cb6ff",
+            on_accent="#0c1622",
+            good="#63c993",
+            warning="#f2b257",
+            error="#ff8073",
+            canvas=_canvas(theme),
+        )
+    return Tokens(
+        window="#eef0f3",
+        surface="#ffffff",
+        raised="#e6e9ed",
+        border="#c6ccd4",
+        text="#1c2026",
+        dim="#59626d",
+        accent="#0a60c2",
+        on_accent="#ffffff",
+        good="#1d7a48",
+        warning="#8f5600",
+        error="#b3261e",
+        canvas=_canvas(theme),
+    )
+
+
+def system_theme() -> Theme:
+    """What the desktop asks for; dark where it does not say."""
+    scheme = QGuiApplication.styleHints().colorScheme()
+    return Theme.LIGHT if scheme is Qt.ColorScheme.Light else Theme.DARK
+
+
+def small_font(base: QFont) -> QFont:
+    """For captions: a step smaller than the base."""
+    font = QFont(base)
+    font.setPointSizeF(max(7.0, base.pointSizeF() * 0.88))
+    return font
+
+
+def numbers_font(base: QFont) -> QFont:
+    """A fixed-pitch font, so that digits that change do not move what is beside them."""
+    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+    font.setPointSizeF(max(7.0, base.pointSizeF() * 0.95))
+    return font
+
+
+def apply_theme(application: QApplication, theme: Theme) -> None:
+    """Dress the whole application."""
+    t = tokens(theme)
+    palette = QPalette()
+    roles = {
+        QPalette.ColorRole.Window: t.window,
+        QPalette.ColorRole.WindowText: t.text,
+        QPalette.ColorRole.Base: t.surface,
+        QPalette.ColorRole.AlternateBase: t.raised,
+        QPalette.ColorRole.Text: t.text,
+        QPalette.ColorRole.Button: t.raised,
+        QPalette.ColorRole.ButtonText: t.text,
+        QPalette.ColorRole.Highlight: t.accent,
+        QPalette.ColorRole.HighlightedText: t.on_accent,
+        QPalette.ColorRole.ToolTipBase: t.raised,
+        QPalette.ColorRole.ToolTipText: t.text,
+        QPalette.ColorRole.PlaceholderText: t.dim,
+        QPalette.ColorRole.Mid: t.border,
+        QPalette.ColorRole.Link: t.accent,
+    }
+    for role, colour in roles.items():
+        palette.setColor(role, QColor(colour))
+    for role in (QPalette.ColorRole.Text, QPalette.ColorRole.ButtonText, QPalette.ColorRole.WindowText):
+        palette.setColor(QPalette.ColorGroup.Disabled, role, QColor(t.dim))
+    application.setPalette(palette)
+    application.setStyleSheet(_style_sheet(t))
+
+
+def _style_sheet(t: Tokens) -> str:
+    return f"""
+    QMainWindow, QDialog {{ background: {t.window}; }}
+    QToolTip {{ background: {t.raised}; color: {t.text}; border: 1px solid {t.border}; padding: 4px; }}
+    QMenuBar {{ background: {t.window}; color: {t.text}; padding: 1px 6px; }}
+    QMenuBar::item {{ padding: 3px 9px; border-radius: 4px; background: transparent; }}
+    QMenuBar::item:selected {{ background: {t.raised}; }}
+    QMenu {{ background: {t.surface}; color: {t.text}; border: 1px solid {t.border}; padding: 4px; }}
+    QMenu::item {{ padding: 5px 26px 5px 22px; border-radius: 4px; }}
+    QMenu::item:selected {{ background: {t.accent}; color: {t.on_accent}; }}
+    QMenu::item:disabled {{ color: {t.dim}; }}
+    QMenu::separator {{ height: 1px; background: {t.border}; margin: 4px 6px; }}
+    QScrollArea {{ background: transparent; border: none; }}
+    QScrollBar:vertical {{ background: transparent; width: 10px; margin: 0; }}
+    QScrollBar::handle:vertical {{ background: {t.border}; border-radius: 4px; min-height: 24px; margin: 1px; }}
+    QScrollBar:horizontal {{ background: transparent; height: 10px; margin: 0; }}
+    QScrollBar::handle:horizontal {{ background: {t.border}; border-radius: 4px; min-width: 24px; margin: 1px; }}
+    QScrollBar::add-line, QScrollBar::sub-line {{ width: 0; height: 0; }}
+    QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
+    QSplitter::handle {{ background: transparent; }}
+    QSplitter::handle:hover {{ background: {t.border}; }}
+    QPushButton {{ background: {t.raised}; color: {t.text}; border: 1px solid {t.border};
+        border-radius: 5px; padding: 4px 14px; }}
+    QPushButton:hover {{ border-color: {t.accent}; }}
+    QPushButton:focus {{ border-color: {t.accent}; }}
+    QPushButton:pressed {{ background: {t.border}; }}
+    QPushButton:disabled {{ color: {t.dim}; background: {t.window}; border-color: {t.raised}; }}
+    QPushButton[primary="true"] {{ background: {t.accent}; color: {t.on_accent}; border-color: {t.accent};
+        font-weight: bold; }}
+    QPushButton[primary="true"]:disabled {{ background: {t.raised}; color: {t.dim}; border-color: {t.raised}; }}
+    QComboBox {{ background: {t.raised}; color: {t.text}; border: 1px solid {t.border}; border-radius: 5px;
+        padding: 4px 10px; }}
+    QComboBox:hover, QComboBox:focus {{ border-color: {t.accent}; }}
+    QComboBox::drop-down {{ border: none; width: 22px; }}
+    QComboBox QAbstractItemView {{ background: {t.surface}; color: {t.text}; border: 1px solid {t.border};
+        selection-background-color: {t.accent}; selection-color: {t.on_accent}; outline: none; }}
+    QLineEdit {{ background: {t.surface}; color: {t.text}; border: 1px solid {t.border}; border-radius: 5px;
+        padding: 5px 8px; selection-background-color: {t.accent}; selection-color: {t.on_accent}; }}
+    QLineEdit:focus {{ border-color: {t.accent}; }}
+    QTableView {{ background: {t.surface}; color: {t.text}; border: none; gridline-color: transparent;
+        selection-background-color: {t.raised}; selection-color: {t.text}; outline: none; }}
+    QTableView::item {{ padding: 0 6px; border: none; }}
+    QHeaderView {{ background: {t.surface}; border: none; }}
+    QHeaderView::section {{ background: {t.surface}; color: {t.dim}; border: none;
+        border-bottom: 1px solid {t.border}; padding: 3px 6px; }}
+    QFrame[card="true"] {{ background: {t.surface}; border: 1px solid {t.border}; border-radius: 7px; }}
+    QLabel {{ background: transparent; }}
+    QLabel[dim="true"] {{ color: {t.dim}; }}
+    QLabel[caption="true"] {{ color: {t.dim}; font-weight: bold; }}
+    QLabel[tone="good"] {{ color: {t.good}; }}
+    QLabel[tone="warning"] {{ color: {t.warning}; }}
+    QLabel[tone="error"] {{ color: {t.error}; }}
+    QLabel[chip="true"] {{ background: {t.raised}; color: {t.text}; border-radius: 8px; padding: 1px 9px; }}
+    QFrame[banner="warning"] {{ background: {t.surface}; border: 1px solid {t.warning}; border-radius: 7px; }}
+    QFrame[banner="error"] {{ background: {t.surface}; border: 1px solid {t.error}; border-radius: 7px; }}
+    QFrame[panel="true"] {{ background: {t.surface}; border: 1px solid {t.border}; border-radius: 7px; }}
+    QFrame[panel="true"][active="true"] {{ border: 2px solid {t.accent}; }}
+    """
