@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 
 import numpy as np
@@ -21,6 +22,6 @@ def _same_field(a: object, b: object) -> bool:
     return type(a) is type(b) and a == b
 
 
-def all_same(these: list[Message], those: list[Message]) -> bool:
+def all_same(these: Sequence[Message], those: Sequence[Message]) -> bool:
     """Whether two lists of messages say the same in the same order."""
     return len(these) == len(those) and all(same(a, b) for a, b in zip(these, those, strict=True))
