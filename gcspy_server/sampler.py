@@ -13,15 +13,22 @@ import time
 from collections.abc import Callable
 
 from gcspy_protocol.errors import CommandError, TargetGone
+
 from gcspy_server.drivers import Driver
 from gcspy_server.server import Server
 
 __all__ = ["next_tick", "run_driver"]
 
 
-def next_tick(start: float, now: float, clock_hz: float) -> float:
-    """When the next tick is due: the first on the schedule after `now`; all in seconds."""
-    return start + (math.floor((now - start) * clock_hz) + 1) / clock_hz
+def next_tick(last: int, elapsed_secs: float, clock_hz: float) -> int:
+    """Number of the next tick: the first that is due after now, and never the last one again.
+
+    Args:
+        last: Number of the tick before, from 0.
+        elapsed_secs: Time since tick 0.
+        clock_hz: Ticks a second.
+    """
+    return max(last + 1, math.floor(elapsed_secs * clock_hz) + 1)
 
 
 def run_driver(
@@ -50,9 +57,13 @@ def run_driver(
     if not 0 < clock_hz <= 1000:
         raise CommandError(f"a clock of {clock_hz:g} Hz: give more than 0 and at most 1000 ticks a second")
     start = time_secs()
+    tick = 0
     try:
         driver.tick()
-        while not stop.wait(max(0.0, next_tick(start, now := time_secs(), clock_hz) - now)):
+        while True:
+            tick = next_tick(tick, time_secs() - start, clock_hz)
+            if stop.wait(max(0.0, start + tick / clock_hz - time_secs())):
+                return
             driver.tick()
     except TargetGone as gone:
         server.end(str(gone))

@@ -36,7 +36,7 @@ from gcspy_server.interpreter.wants import EVERYTHING, NOTHING, GatherRequest, W
 from gcspy_server.names import TileNames
 from gcspy_server.spaces import ServerSpace
 
-__all__ = ["Audience", "Core", "Item", "SchemaChange"]
+__all__ = ["Audience", "Core", "Item", "Opened", "SchemaChange"]
 
 _BACKLOG = 16
 """Snapshots that may wait for the session's loop; then events are left out before they are gathered,
@@ -50,6 +50,21 @@ class SchemaChange:
     messages: tuple[Message, ...]
     epoch: int
     spaces: tuple[Space, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Where things stand when a session begins.
+
+    Attributes:
+        schema: The spaces.
+        names: Tile names by space, as sent last.
+        sequence: Number of the latest snapshot; 0: none yet.
+    """
+
+    schema: SchemaChange
+    names: dict[int, TileNames]
+    sequence: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +171,12 @@ class Core:
     def _schema(self) -> tuple[Space, ...]:
         return tuple(sender.space.schema for sender in self._senders.values())
 
-    def open_outbox(self, wake: Callable[[], None]) -> tuple[SchemaChange, dict[int, TileNames]]:
-        """Begin to hand over; what comes out of the outbox begins after the returned schema."""
+    def open_outbox(self, wake: Callable[[], None]) -> Opened:
+        """Begin to hand over; what comes out of the outbox begins after what is returned."""
         with self._encoding:
             self.outbox.open(wake)
             names = {n: s.names for n, s in self._senders.items() if s.names is not None}
-            return SchemaChange((), self._epoch, self._schema()), names
+            return Opened(SchemaChange((), self._epoch, self._schema()), names, self._sequence)
 
     # ------------------------------------------------------------------- events
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gcspy_protocol.codec import encode, encode_event
 from gcspy_protocol.frame import Frame
-from gcspy_protocol.messages import Event, SpaceInfo, Summary, Tiles
+from gcspy_protocol.messages import Counters, Event, SpaceInfo, Summary, Tiles
 from gcspy_protocol.model import CONTROL_STREAM, Control
 from gcspy_protocol.tiles import pack_tiles
 from gcspy_protocol.values import Stamp, StreamEncoder, pack_key
@@ -58,11 +58,12 @@ class Snapshot:
     _bytes: dict[Wants, bytes] = field(default_factory=dict)
 
     def bytes_for(self, wants: Wants) -> bytes:
-        """All bytes of the event for clients with that subscription: the same object for all of them."""
+        """All bytes of the event, and the counters, for clients with that subscription: one object for all of them."""
         found = self._bytes.get(wants)
         if found is None:
             frames = [part.frame for part in self.parts if wants.has(part.space, part.stream)]
-            found = self._bytes[wants] = encode_event(self.event, frames)
+            counters = encode(Counters(counts=self.counts)).data if self.counts else b""
+            found = self._bytes[wants] = encode_event(self.event, frames) + counters
         return found
 
 

@@ -1,0 +1,285 @@
+"""A blocking connection to a server: for text tools and tests, without trio and without Qt.
+
+    with connect("unix:/run/user/1000/gcspy/4711.sock", client="gcspy tail") as link:
+        for message in link:
+            change = interpreter.apply(message)
+
+`follow` does the same over lost connections. Knows sockets and the sans-IO
+`Connection`; knows nothing of what the messages mean.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+from types import TracebackType
+
+from gcspy_protocol import Connection
+from gcspy_protocol.address import Address, TcpAddress, UnixAddress, parse_address
+from gcspy_protocol.errors import LinkError, Refused, RemoteProtocolError, VersionMismatch
+from gcspy_protocol.messages import Error, Goodbye, Hello, Message, Ping, Pong, Welcome
+from gcspy_protocol.model import Role
+
+__all__ = ["Link", "connect", "follow"]
+
+_RECEIVE_BYTES = 1 << 20
+_FIRST_RETRY_SECS = 0.1
+_LONGEST_RETRY_SECS = 2.0
+
+
+class Link:
+    """An open connection, greeted and welcomed; made by `connect`.
+
+    Attributes:
+        address: Where it leads.
+        welcome: How the server introduced itself; also the first message of the iteration.
+    """
+
+    def __init__(
+        self, address: Address, sock: socket.socket, connection: Connection, welcome: Welcome
+    ) -> None:
+        self.address = address
+        self.welcome = welcome
+        self._socket = sock
+        self._connection = connection
+        self._first: Message | None = welcome
+
+    def receive(self, timeout_secs: float | None = None) -> Message | None:
+        """The next message; pings are answered on the way.
+
+        Args:
+            timeout_secs: How long to wait for bytes; None: without end.
+
+        Returns:
+            A message, or None when the server said goodbye before, or nothing came in time
+            (`closed` tells which).
+
+        Raises:
+            LinkError: The connection is lost.
+            RemoteProtocolError: The server broke the protocol.
+        """
+        if self._first is not None:
+            first, self._first = self._first, None
+            return first
+        self._socket.settimeout(timeout_secs)
+        while True:
+            message = self._connection.next_message()
+            if isinstance(message, Ping):
+                self.send(Pong(number=message.number))
+            elif message is not None:
+                return message
+            elif self.closed or not self._fill():
+                return None
+
+    @property
+    def closed(self) -> bool:
+        """Whether the server ended the connection on purpose."""
+        return self._connection.their_state.value == "closed"
+
+    def _fill(self) -> bool:
+        """Take bytes from the socket; False when none came in time."""
+        try:
+            data = self._socket.recv(_RECEIVE_BYTES)
+        except TimeoutError:
+            return False
+        except OSError as error:
+            raise LinkError(f"the connection to {self.address} is lost: {error.strerror or error}") from error
+        if not data:
+            try:
+                self._connection.receive_eof()
+            except RemoteProtocolError as error:
+                raise LinkError(f"the connection to {self.address} was cut: {error}") from error
+            raise LinkError(f"the server at {self.address} is gone without a goodbye; is its process alive?")
+        self._connection.receive_data(data)
+        return True
+
+    def __iter__(self) -> Iterator[Message]:
+        while (message := self.receive()) is not None:
+            yield message
+
+    def send(self, message: Message) -> None:
+        """Send a message.
+
+        Raises:
+            LinkError: The connection is lost.
+        """
+        data = self._connection.send(message)
+        self._socket.settimeout(None)
+        try:
+            self._socket.sendall(data)
+        except OSError as error:
+            raise LinkError(f"the connection to {self.address} is lost: {error.strerror or error}") from error
+
+    def close(self) -> None:
+        """Say goodbye and close; harmless when it is closed or lost."""
+        if self._socket.fileno() < 0:
+            return
+        try:
+            if not self.closed:
+                self.send(Goodbye())
+        except LinkError:
+            pass  # the server is gone: that is what we wanted
+        finally:
+            self._socket.close()
+
+    def __enter__(self) -> Link:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def connect(
+    address: str | Address,
+    *,
+    token: str = "",
+    client: str = "gcspy",
+    wants_control: bool = False,
+    pause_at_connect: bool = False,
+    timeout_secs: float = 5.0,
+) -> Link:
+    """Connect to a server and greet it.
+
+    Args:
+        address: Where; see `gcspy_protocol.address`.
+        token: The secret that TCP needs.
+        client: Name of this program, as the others see it.
+        wants_control: Ask to be the controller.
+        pause_at_connect: As controller, pause after the first transmission.
+        timeout_secs: For connecting and for the server's answer.
+
+    Raises:
+        CommandError: The address is malformed.
+        LinkError: Nobody listens there, or nobody answers.
+        Refused: The server said no.
+        VersionMismatch: It speaks other protocol versions.
+        RemoteProtocolError: It is no GCspy server.
+    """
+    place = parse_address(address) if isinstance(address, str) else address
+    sock = _open(place, timeout_secs)
+    try:
+        connection = Connection(Role.CLIENT)
+        hello = Hello(
+            client=client, token=token, wants_control=wants_control, pause_at_connect=pause_at_connect
+        )
+        welcome = _greet(place, sock, connection, hello)
+    except BaseException:
+        sock.close()
+        raise
+    return Link(place, sock, connection, welcome)
+
+
+def follow(
+    address: str | Address, *, within_secs: float = 30.0, token: str = "", client: str = "gcspy"
+) -> Iterator[Message]:
+    """Messages of a server, over lost connections, until it says goodbye.
+
+    Each connection begins with a Welcome, which begins the state anew; its `session` tells whether
+    it is the same session as before.
+
+    Args:
+        address: Where.
+        within_secs: For how long to try to connect again.
+        token: The secret that TCP needs.
+        client: Name of this program.
+
+    Raises:
+        LinkError: The first connection cannot be made, or a lost one not again in time.
+        RemoteProtocolError: The server broke the protocol.
+    """
+    link = connect(address, token=token, client=client)
+    while True:
+        try:
+            with link:
+                yield from link
+            return
+        except (Refused, VersionMismatch):
+            raise
+        except LinkError:
+            link = _reconnect(address, within_secs, token, client)
+
+
+def _reconnect(address: str | Address, within_secs: float, token: str, client: str) -> Link:
+    give_up = time.monotonic() + within_secs
+    wait = _FIRST_RETRY_SECS
+    while True:
+        try:
+            return connect(address, token=token, client=client)
+        except Refused:
+            raise
+        except LinkError:
+            if time.monotonic() + wait > give_up:
+                raise
+        time.sleep(wait)
+        wait = min(_LONGEST_RETRY_SECS, 2 * wait)
+
+
+def _open(place: Address, timeout_secs: float) -> socket.socket:
+    try:
+        if isinstance(place, UnixAddress):
+            sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                sock.settimeout(timeout_secs)
+                sock.connect(place.path)
+            except BaseException:
+                sock.close()
+                raise
+            return sock
+        plain = socket.create_connection((place.host, place.port), timeout_secs)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    except OSError as error:
+        raise LinkError(
+            f"cannot connect to {place}: {error.strerror or error}; is the server running? (`gcspy ps` lists targets)"
+        ) from error
+    return _encrypt(place, plain) if place.tls else plain
+
+
+def _encrypt(place: TcpAddress, plain: socket.socket) -> ssl.SSLSocket:
+    """Speak TLS, and trust exactly the certificate that the join line names."""
+    try:
+        if place.fingerprint is None:
+            raise LinkError(f"{place}: the fingerprint is missing; use the whole join line, with #sha256=…")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE  # the pin below is stricter than any authority
+        try:
+            encrypted = context.wrap_socket(plain)
+        except OSError as error:
+            raise LinkError(f"{place} does not speak TLS: {error}") from error
+    except BaseException:
+        plain.close()
+        raise
+    found = hashlib.sha256(encrypted.getpeercert(binary_form=True) or b"").hexdigest()
+    if not hmac.compare_digest(found, place.fingerprint):
+        encrypted.close()
+        raise LinkError(
+            f"{place}: the server's certificate has the fingerprint {found}: it is another server than the join line "
+            "means, or somebody is in between; ask for the join line again"
+        )
+    return encrypted
+
+
+def _greet(place: Address, sock: socket.socket, connection: Connection, hello: Hello) -> Welcome:
+    """Exchange the greetings; messages behind the Welcome stay in the connection."""
+    try:
+        sock.sendall(connection.preamble() + connection.send(hello))
+        while (message := connection.next_message()) is None:
+            data = sock.recv(_RECEIVE_BYTES)
+            if not data:
+                connection.receive_eof()
+            connection.receive_data(data)
+    except TimeoutError as error:
+        raise LinkError(f"the server at {place} does not answer; is it a GCspy server?") from error
+    except OSError as error:
+        raise LinkError(f"the connection to {place} is lost: {error.strerror or error}") from error
+    if isinstance(message, Error):
+        raise Refused(message.message, code=message.code.name.lower(), remedy=message.remedy)
+    if not isinstance(message, Welcome):
+        raise RemoteProtocolError(f"{type(message).__name__} instead of a welcome from {place}")
+    return message

@@ -1,0 +1,383 @@
+"""One connected client: its greeting, its two loops, and the one line that its end leaves in the log.
+
+    run ─▶ greet ─▶ ┌ receive loop ─▶ session.handle
+                    └ send loop   ◀─ queue ◀─ push_message / push_event
+        ◀─ end(reason): by either loop, or by the session; the first reason counts
+
+Nothing that a client does, or leaves undone, raises out of `run`. Knows one
+connection; knows of the others only through its session.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import trio
+from gcspy_protocol.connection import Connection
+from gcspy_protocol.errors import RemoteProtocolError, VersionMismatch
+from gcspy_protocol.messages import Error, ErrorCode, Goodbye, Hello, Message, Missed
+from gcspy_protocol.model import Role
+
+from gcspy_server.interpreter.transmission import Snapshot
+from gcspy_server.interpreter.wants import EVERYTHING, Wants
+from gcspy_server.session.options import SessionOptions
+from gcspy_server.session.queue import ClientQueue, Entry, Kind, TooSlow
+from gcspy_server.session.transport import Transport
+
+__all__ = ["Behind", "Client", "log"]
+
+log = logging.getLogger("gcspy.server")
+
+_CHUNK = 256 << 10
+"""Bytes given to the transport at once: a client that takes so much in `stall_secs` is alive."""
+
+_LAST_WORDS_SECS = 1.0
+
+
+class Behind(Enum):
+    """Why a client lacks the latest snapshot."""
+
+    NO = "no"
+    NEW = "it has just come"
+    OTHER = "it wants something else than before"
+    SLOW = "it does not keep up"
+    RATE = "it wants fewer"
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """Why a client's connection ends."""
+
+    reason: str
+    normal: bool
+    last_words: Message | None
+
+
+class Client:
+    """One connection.
+
+    Args:
+        number: Its number in `Clients`.
+        transport: Its byte stream.
+        options: Limits and deadlines.
+
+    Attributes:
+        transport: Its byte stream.
+        name: Name of the program, from its greeting.
+        wants: What it subscribed to.
+        interval_nanos: The shortest time between events that it wants.
+        behind: Whether and why it lacks the latest snapshot.
+        waiting: Whether it waits for a keyframe that is being copied.
+        last_heard: When it last sent anything, by the loop's clock.
+    """
+
+    def __init__(self, number: int, transport: Transport, options: SessionOptions) -> None:
+        self.number = number
+        self.name = ""
+        self.wants: Wants = EVERYTHING
+        self.interval_nanos = 0
+        self.behind = Behind.NEW
+        self.waiting = False
+        self.last_heard = 0.0
+        self.transport = transport
+        self._options = options
+        self._connection = Connection(Role.SERVER)
+        self._queue = ClientQueue(
+            events=options.queued_events,
+            event_bytes=options.queued_bytes,
+            messages=options.queued_messages,
+        )
+        self._more = trio.Event()
+        self._idle = False
+        self._cut = False
+        self._closing = False
+        self._received_any = False
+        self._scope = trio.CancelScope()
+        self._ending: _Ending | None = None
+        self._missed = 0
+        self._missed_total = 0
+        self._missed_sequence = 0
+        self._last_time_nanos: int | None = None
+        self._deferred: list[bytes] | None = None
+        self._must_keyframe = False
+
+    def __str__(self) -> str:
+        name = f" {self.name!r}" if self.name else ""
+        return f"client {self.number}{name} ({self.transport.who})"
+
+    # ------------------------------------------------------------------ its life
+
+    async def run(
+        self,
+        admit: Callable[[Client, Hello], Error | None],
+        handle: Callable[[Client, Message], None],
+        on_drained: Callable[[Client], None],
+    ) -> None:
+        """Serve the client until it ends; never raises for anything that the client did.
+
+        Args:
+            admit: Called with the greeting; returns why not, or has sent Welcome and bootstrap.
+            handle: Called with every message after that.
+            on_drained: Called when everything is sent.
+        """
+        with self._scope:
+            if await self._guard(lambda: self._greet(admit)):
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._guard, lambda: self._send_loop(on_drained))
+                    await self._guard(lambda: self._receive_loop(handle))
+        with trio.CancelScope(shield=True):
+            await self._last_words()
+            await self.transport.close()
+        self._log_end()
+
+    def end(self, reason: str, *, normal: bool = False, last_words: Message | None = None) -> None:
+        """End the connection; only the first reason counts."""
+        if self._ending is None:
+            self._ending = _Ending(reason, normal, last_words)
+            self._scope.cancel()
+
+    def close_when_sent(self) -> None:
+        """End the connection after what is queued."""
+        self._closing = True
+        self._more.set()
+
+    async def _guard(self, work: Callable[[], Awaitable[None]]) -> bool:
+        """Run one part of the client's life; whether it ended well. What went wrong ends the client."""
+        try:
+            await work()
+        except VersionMismatch as error:
+            self.end(f"version mismatch: {error}", last_words=_protocol_error(error))
+        except RemoteProtocolError as error:
+            if self._received_any:
+                self.end(
+                    f"broke the protocol at byte {error.offset}: {error}", last_words=_protocol_error(error)
+                )
+            else:
+                self.end("closed without a word", normal=True)
+        except TooSlow as error:
+            self.end(
+                f"too slow: {error}",
+                last_words=Error(code=ErrorCode.TOO_SLOW, message=str(error), fatal=True),
+            )
+        except trio.TooSlowError:
+            self.end(f"stalled: took nothing for {self._options.stall_secs:g} s, {self._queue.waiting}")
+        except trio.BrokenResourceError as error:
+            # A killed viewer, or a handshake that was none: nothing was wrong with what it had sent so far.
+            self.end(f"connection lost: {error.__cause__ or error}", normal=self._received_any)
+        except Exception as error:
+            log.exception("%s: internal error", self)
+            self.end(f"internal error: {error!r}")
+        return self._ending is None
+
+    async def _last_words(self) -> None:
+        ending = self._ending
+        if ending is None or ending.last_words is None or self._cut:
+            return
+        with trio.move_on_after(_LAST_WORDS_SECS):
+            try:
+                await self.transport.send_all(self._connection.send(ending.last_words))
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                return  # it does not listen any more
+
+    def _log_end(self) -> None:
+        ending = self._ending or _Ending("the session ended", True, None)
+        level = logging.INFO if ending.normal else logging.WARNING
+        log.log(level, "%s ended: %s", self, ending.reason)
+
+    # ------------------------------------------------------------------ greeting
+
+    async def _greet(self, admit: Callable[[Client, Hello], Error | None]) -> None:
+        with trio.move_on_after(self._options.handshake_secs) as deadline:
+            await self.transport.start()
+            await self.transport.send_all(self._connection.preamble())
+            hello = await self._read_hello()
+            refusal = admit(self, hello)
+            if refusal is not None:
+                self.end(f"refused: {refusal.message}", last_words=refusal)
+        if deadline.cancelled_caught:
+            self.end(f"did not greet within {self._options.handshake_secs:g} s")
+
+    async def _read_hello(self) -> Hello:
+        while True:
+            message = self._connection.next_message()
+            if isinstance(message, Hello):
+                return message
+            if message is not None:
+                raise RemoteProtocolError(f"{type(message).__name__} instead of a greeting")
+            await self._receive()
+
+    async def _receive(self) -> bool:
+        """Take what the client sent; False at its end."""
+        data = await self.transport.receive_some()
+        self.last_heard = trio.current_time()
+        if not data:
+            self._connection.receive_eof()
+            return False
+        self._received_any = True
+        self._connection.receive_data(data)
+        return True
+
+    # ----------------------------------------------------------------- receiving
+
+    async def _receive_loop(self, handle: Callable[[Client, Message], None]) -> None:
+        while True:
+            for message in self._connection.messages():
+                if isinstance(message, Goodbye):
+                    self.end(f"said goodbye{message.reason and f': {message.reason}'}", normal=True)
+                    return
+                if isinstance(message, Error) and message.fatal:
+                    self.end(f"reported an error: {message.message}")
+                    return
+                handle(self, message)
+            if not await self._receive():
+                self.end("closed", normal=True)
+                return
+
+    # ------------------------------------------------------------------- sending
+
+    async def _send_loop(self, on_drained: Callable[[Client], None]) -> None:
+        while True:
+            entry = self._queue.pop()
+            if entry is not None:
+                self._idle = False
+                await self._send(entry.data or b"")
+            elif self._closing and not len(self._queue):
+                self.end("the session ended", normal=True)
+                return
+            else:
+                self._more = trio.Event()
+                self._idle = not len(self._queue)
+                if self._idle:
+                    on_drained(self)
+                await self._more.wait()
+
+    async def _send(self, data: bytes | memoryview) -> None:
+        view = memoryview(data)
+        self._cut = True
+        while len(view):
+            with trio.fail_after(self._options.stall_secs):
+                await self.transport.send_all(view[:_CHUNK])
+            view = view[_CHUNK:]
+        self._cut = False
+
+    def greet_back(self, messages: list[Message]) -> None:
+        """Queue the answer to the greeting and the bootstrap."""
+        for message in messages:
+            self._queue.add_message(self._connection.send(message))
+
+    def send(self, message: Message) -> None:
+        """Queue a message to this client alone."""
+        self.push_message(self._connection.send(message))
+
+    def push_message(self, data: bytes, *, schema: bool = False) -> None:
+        """Queue an encoded message; too many of them end the client."""
+        if self._ending is not None:
+            return
+        if self._deferred is not None and not schema:
+            self._deferred.append(data)
+            return
+        if self._sends_now(data, Kind.MESSAGE, 0):
+            return
+        try:
+            self._queue.add_message(data)
+        except TooSlow as error:
+            self.end(
+                f"too slow: {error}",
+                last_words=Error(code=ErrorCode.TOO_SLOW, message=str(error), fatal=True),
+            )
+        self._more.set()
+
+    def push_if_room(self, data: bytes) -> None:
+        """Queue a message that a later one makes superfluous, unless others wait already."""
+        if not self._queue.crowded:
+            self.push_message(data)
+
+    def _sends_now(self, data: bytes, kind: Kind, sequence: int) -> bool:
+        """Send past the empty queue; whether the socket took all, or the rest is queued."""
+        if not self._idle or len(self._queue):
+            return False
+        sent = self.transport.send_now(data)
+        if sent == len(data):
+            return True
+        if sent == 0:
+            return False
+        self._cut = True
+        self._queue.add_rest(kind, memoryview(data)[sent:], sequence)
+        self._more.set()
+        return True
+
+    # -------------------------------------------------------------------- events
+
+    def is_due(self, snapshot: Snapshot) -> bool:
+        """Whether this client wants an event so soon after its last one."""
+        last = self._last_time_nanos
+        return last is None or snapshot.event.time_nanos - last >= self.interval_nanos
+
+    def push_event(self, snapshot: Snapshot, *, must: bool) -> None:
+        """Queue an event, or drop it and those that wait when they are too many."""
+        if self._ending is not None:
+            return
+        event = snapshot.event
+        data = snapshot.bytes_for(self.wants)
+        self._last_time_nanos = event.time_nanos
+        if self._sends_now(data, Kind.MUST if must else Kind.EVENT, event.sequence):
+            return
+        dropped = self._queue.add_event(data, event.sequence, must=must)
+        if dropped:
+            self.miss(event.sequence, dropped, Behind.SLOW)
+        self._more.set()
+
+    def miss(self, sequence: int, events: int, why: Behind) -> None:
+        """It does not get the snapshot with this number, and so many in all."""
+        if self.behind is Behind.NEW:
+            return  # what happened before it was here was not missed
+        self._missed += events
+        self._missed_sequence = sequence
+        if self.behind is Behind.NO:
+            self.behind = why
+
+    def defer(self) -> None:
+        """Hold everything but schema back until a keyframe: the target is held, and PAUSED must follow its data."""
+        if self._deferred is None:
+            self._deferred = []
+        self._must_keyframe = True
+
+    def place_keyframe(self, sequence: int, time_nanos: int) -> Entry:
+        """Tell what was missed, keep the place of a keyframe, and let through what was held back for it."""
+        missed = self._missed - (1 if self._missed and self._missed_sequence == sequence else 0)
+        self._missed_total += missed
+        deferred, self._deferred = self._deferred or [], None
+        if missed:
+            self.send(Missed(events=missed, total=self._missed_total))
+        self._missed = 0
+        self._last_time_nanos = time_nanos
+        entry = self._queue.add_place(sequence, must=self._must_keyframe)
+        self._must_keyframe = False
+        self._in_step(deferred)
+        return entry
+
+    def fill(self, entry: Entry, data: bytes) -> None:
+        """The keyframe is made."""
+        if entry.dropped:
+            return
+        self._queue.fill(entry, data)
+        self._more.set()
+
+    def nothing_yet(self) -> None:
+        """There is no snapshot yet: the first will need no earlier frame."""
+        deferred, self._deferred = self._deferred or [], None
+        self._in_step(deferred)
+
+    def _in_step(self, deferred: list[bytes]) -> None:
+        self.behind = Behind.NO
+        self.waiting = False
+        for data in deferred:
+            self.push_message(data)
+
+
+def _protocol_error(error: RemoteProtocolError) -> Error:
+    remedy = "install the same release of GCspy at both ends" if isinstance(error, VersionMismatch) else ""
+    return Error(code=ErrorCode.PROTOCOL, message=str(error), remedy=remedy, fatal=True)

@@ -1,0 +1,123 @@
+"""What a client may ask for, and what becomes of it.
+
+Knows what each command means and who may give it; knows no sockets.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gcspy_protocol import messages as m
+from gcspy_protocol.limits import CLIENT_LIMITS
+from gcspy_protocol.messages import Error, ErrorCode, Message
+
+from gcspy_server.interpreter.wants import Wants
+from gcspy_server.names import StringNames
+from gcspy_server.session.client import Behind, Client
+
+if TYPE_CHECKING:
+    from gcspy_server.session.session import Session
+
+__all__ = ["obey"]
+
+_NANOS = 1_000_000_000
+
+
+def obey(session: Session, client: Client, message: Message) -> Error | None:
+    """Do what a client asks, or say why not."""
+    match message:
+        case m.Ping():
+            client.send(m.Pong(number=message.number))
+        case m.Subscribe():
+            return _subscribe(session, client, message)
+        case m.TileNamesRequest():
+            return _tile_names(session, client, message)
+        case m.TakeControl():
+            return _take_control(session, client)
+        case m.Pause() | m.Resume() | m.Step() | m.SetFilters() | m.HandOver() | m.NameSuccessor():
+            if session.roles.controller != client.number:
+                return _not_controller(session, type(message).__name__)
+            return _control(session, client, message)
+        case _:
+            pass  # Pong and non-fatal errors need nothing; unknown frames are of a later version
+    return None
+
+
+def _control(session: Session, client: Client, message: Message) -> Error | None:
+    """A command of the controller."""
+    flow = session.core.flow
+    match message:
+        case m.Pause():
+            flow.pause()
+        case m.Resume():
+            flow.resume()
+        case m.Step():
+            flow.step()
+        case m.SetFilters():
+            kinds = len(session.core.filters)
+            unknown = sorted({one.event for one in message.filters if one.event >= kinds})
+            if unknown:
+                return _bad(f"filters for events {unknown}: there are {kinds} kinds, 0 to {kinds - 1}")
+            session.tell_all(m.Filters(filters=session.core.set_filters(message.filters)))
+        case m.HandOver():
+            if message.client not in session.client_numbers:
+                return _bad(f"control for client {message.client}: it is not connected")
+            session.roles.hand_over(message.client)
+            session.tell_clients()
+        case m.NameSuccessor():
+            if message.client == client.number or message.client not in (None, *session.client_numbers):
+                return _bad(f"client {message.client} as successor: it is not another connected client")
+            session.roles.name_successor(message.client)
+            session.tell_clients()
+        case _:
+            raise AssertionError(f"{type(message).__name__} is no controller's command")
+    return None
+
+
+def _take_control(session: Session, client: Client) -> Error | None:
+    if not session.roles.take(client.number):
+        return _not_controller(session, "TakeControl")
+    session.core.flow.set_controlled(True)
+    session.tell_clients()
+    return None
+
+
+def _subscribe(session: Session, client: Client, message: m.Subscribe) -> Error | None:
+    known = {space.id: {stream.id for stream in space.streams} for space in session.schema.spaces}
+    for one in message.spaces or ():
+        if one.space not in known:
+            return _bad(f"subscription to space {one.space}: there is none such")
+        missing = sorted(set(one.streams or ()) - known[one.space])
+        if missing:
+            return _bad(f"subscription to streams {missing} of space {one.space}: there are none such")
+    client.wants = Wants.of(message.spaces)
+    client.interval_nanos = 0 if message.max_rate_hz is None else int(_NANOS / message.max_rate_hz)
+    session.refresh_audience()
+    # Deltas of streams that it did not have so far apply to nothing here: begin with a keyframe.
+    client.behind = Behind.OTHER
+    session.want_keyframe(client)
+    return None
+
+
+def _tile_names(session: Session, client: Client, message: m.TileNamesRequest) -> Error | None:
+    sequence, names = session.names.get(message.space, (0, None))
+    if not isinstance(names, StringNames):
+        return _bad(f"names of tiles of space {message.space}: it has none that are texts, or no event yet")
+    if message.first >= names.count:
+        return _bad(f"names from tile {message.first} on: space {message.space} has {names.count} tiles")
+    page = names.names[message.first : message.first + min(message.count, CLIENT_LIMITS.names_page)]
+    client.send(m.TileNames(space=message.space, sequence=sequence, first=message.first, names=page))
+    return None
+
+
+def _not_controller(session: Session, command: str) -> Error:
+    controller = session.roles.controller
+    if controller is None:
+        remedy = "nobody controls the session: take control first"
+    else:
+        remedy = f"client {controller} controls the session: ask it to hand over"
+    return Error(code=ErrorCode.NOT_CONTROLLER, message=f"{command} is the controller's", remedy=remedy)
+
+
+def _bad(message: str) -> Error:
+    return Error(code=ErrorCode.BAD_REQUEST, message=message)

@@ -1,0 +1,156 @@
+"""The sockets that a session listens on: made, checked, and removed again.
+
+Made in the caller's thread, so that a taken address is the caller's error.
+Knows addresses and sockets; knows no clients.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gcspy_protocol.address import TcpAddress, UnixAddress, parse_address
+from gcspy_protocol.errors import CommandError, LinkError, LocalProtocolError
+
+from gcspy_server.session.tls import session_certificate
+
+__all__ = ["Listener", "close_all", "open_all"]
+
+_BACKLOG = 128
+
+
+@dataclass
+class Listener:
+    """A listening socket.
+
+    Attributes:
+        socket: The socket.
+        address: What a client joins with.
+        tls: The TLS context, where TLS is spoken.
+        inode: Of a Unix socket, device and inode: what we may remove later.
+    """
+
+    socket: socket.socket
+    address: UnixAddress | TcpAddress
+    tls: ssl.SSLContext | None = None
+    inode: tuple[int, int] | None = field(default=None)
+
+    def close(self) -> None:
+        """Close it, and remove a Unix socket's name if it is still ours."""
+        self.socket.close()
+        if isinstance(self.address, UnixAddress):
+            try:
+                found = os.lstat(self.address.path)
+                if (found.st_dev, found.st_ino) == self.inode:
+                    os.unlink(self.address.path)
+            except OSError:
+                pass  # somebody removed it: that is what we wanted
+
+
+def open_all(addresses: Sequence[str], *, token: str | None) -> list[Listener]:
+    """Listen at every address, or at none.
+
+    Raises:
+        CommandError: An address is malformed, needs a token, or TLS.
+        LinkError: An address is taken, or cannot be listened at.
+    """
+    if not addresses:
+        raise LocalProtocolError("serve needs at least one address: unix:/PATH, HOST:PORT or tls:HOST:PORT")
+    opened: list[Listener] = []
+    try:
+        for text in addresses:
+            address = parse_address(text)
+            opened.append(
+                _open_unix(address) if isinstance(address, UnixAddress) else _open_tcp(address, token)
+            )
+    except BaseException:
+        close_all(opened)
+        raise
+    return opened
+
+
+def close_all(listeners: Sequence[Listener]) -> None:
+    """Close them."""
+    for listener in listeners:
+        listener.close()
+
+
+def _open_unix(address: UnixAddress) -> Listener:
+    _remove_stale(address)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listening.bind(address.path)
+        # Whoever connects before the mode is set is still refused, by its uid.
+        os.chmod(address.path, 0o600)
+        listening.listen(_BACKLOG)
+        found = os.lstat(address.path)
+    except OSError as error:
+        listening.close()
+        raise LinkError(f"cannot listen at {address}: {error.strerror}; give another path") from error
+    return Listener(listening, address, inode=(found.st_dev, found.st_ino))
+
+
+def _remove_stale(address: UnixAddress) -> None:
+    """Remove the socket of a server that was killed; refuse anything else that stands there."""
+    try:
+        found = os.lstat(address.path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise LinkError(f"cannot listen at {address}: {error.strerror}; give another path") from error
+    if not stat.S_ISSOCK(found.st_mode):
+        raise LinkError(f"cannot listen at {address}: there is a file that is no socket; give another path")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)
+        try:
+            probe.connect(address.path)
+        except ConnectionRefusedError:
+            os.unlink(address.path)
+            return
+        except OSError as error:
+            raise LinkError(f"cannot listen at {address}: {error}; give another path") from error
+    raise LinkError(
+        f"cannot listen at {address}: a server listens there already; look at it with `gcspy view {address}`, "
+        "or give another path"
+    )
+
+
+def _open_tcp(address: TcpAddress, token: str | None) -> Listener:
+    if not token:
+        raise CommandError(
+            f"{address} needs a token, because any local user can connect to it: "
+            "give a token file or GCSPY_TOKEN, or listen at a Unix socket"
+        )
+    try:
+        found = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except OSError as error:
+        raise LinkError(
+            f"cannot listen at {address}: {error.strerror or error}; give an address of this host"
+        ) from error
+    family, _, _, _, place = found[0]
+    if not address.tls and not TcpAddress(str(place[0]), 0).is_loopback:
+        raise CommandError(
+            f"{address} can be reached from other machines, and plain TCP would carry the token and the heap "
+            f"in the clear: listen at tls:{address}"
+        )
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(place)
+        listening.listen(_BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise LinkError(
+            f"cannot listen at {address}: {error.strerror}; give another port, or 0 for any free one"
+        ) from error
+    port = int(listening.getsockname()[1])
+    if not address.tls:
+        return Listener(listening, TcpAddress(address.host, port))
+    context, fingerprint = session_certificate()
+    return Listener(listening, TcpAddress(address.host, port, True, fingerprint), context)

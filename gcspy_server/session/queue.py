@@ -1,0 +1,148 @@
+"""What waits for one client, in order: events may be dropped, whole; everything else may not.
+
+A client that does not keep up loses events, is told how many, and gets a
+keyframe of the latest snapshot once it has read what was left. State, schema
+and errors keep their place; too many of those and the client has to go.
+
+Knows bytes and places; knows no sockets, clocks or other clients.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum
+
+__all__ = ["ClientQueue", "Entry", "Kind", "TooSlow"]
+
+
+class Kind(Enum):
+    """What an entry is."""
+
+    MESSAGE = "message"
+    EVENT = "event"
+    MUST = "event that may not be dropped"
+
+
+class TooSlow(Exception):
+    """More messages wait than a client may leave unread."""
+
+
+class Entry:
+    """One thing to send; `data` None: it is being made, and what is behind it waits."""
+
+    __slots__ = ("data", "dropped", "kind", "sequence")
+
+    def __init__(self, kind: Kind, data: bytes | memoryview | None, sequence: int = 0) -> None:
+        self.kind = kind
+        self.data = data
+        self.sequence = sequence
+        self.dropped = False
+
+
+class ClientQueue:
+    """The ordered queue of one client.
+
+    Args:
+        events: Most events that wait.
+        event_bytes: Most bytes of events that wait; the first waiting event is always allowed.
+        messages: Most messages that wait.
+    """
+
+    def __init__(self, *, events: int, event_bytes: int, messages: int) -> None:
+        self._limits = (events, event_bytes, messages)
+        self._entries: deque[Entry] = deque()
+        self._events = 0
+        self._event_bytes = 0
+        self._messages = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def waiting(self) -> str:
+        """What waits, for the log."""
+        return f"{self._events} events of {self._event_bytes} bytes and {self._messages} messages unread"
+
+    @property
+    def crowded(self) -> bool:
+        """Whether messages that will be superseded anyway had better not be added."""
+        return self._messages > self._limits[2] // 4
+
+    def add_message(self, data: bytes) -> None:
+        """Add what may never be dropped.
+
+        Raises:
+            TooSlow: Too many wait already.
+        """
+        if self._messages >= self._limits[2]:
+            raise TooSlow(self.waiting)
+        self._messages += 1
+        self._entries.append(Entry(Kind.MESSAGE, data))
+
+    def add_event(self, data: bytes, sequence: int, *, must: bool = False) -> int:
+        """Add an event, if there is room, or if it must be there.
+
+        Returns:
+            0 when it was added, else how many events were dropped: all that waited, and this one.
+        """
+        events, event_bytes, _ = self._limits
+        full = self._events >= events or (self._events and self._event_bytes + len(data) > event_bytes)
+        if full and not must:
+            return self.drop_events() + 1
+        self._append(Entry(Kind.MUST if must else Kind.EVENT, data, sequence))
+        return 0
+
+    def add_place(self, sequence: int, *, must: bool = False) -> Entry:
+        """Keep a place for an event that is still being made."""
+        entry = Entry(Kind.MUST if must else Kind.EVENT, None, sequence)
+        self._append(entry)
+        return entry
+
+    def add_rest(self, kind: Kind, data: memoryview, sequence: int) -> None:
+        """Add what is left of something whose beginning the socket took already: it cannot be dropped any more."""
+        entry = Entry(Kind.MESSAGE if kind is Kind.MESSAGE else Kind.MUST, data, sequence)
+        if entry.kind is Kind.MESSAGE:
+            self._messages += 1
+            self._entries.append(entry)
+        else:
+            self._append(entry)
+
+    def fill(self, entry: Entry, data: bytes) -> None:
+        """Put the event into the place that was kept for it."""
+        if not entry.dropped:
+            entry.data = data
+            self._event_bytes += len(data)
+
+    def drop_events(self) -> int:
+        """Drop every waiting event that may be dropped; how many."""
+        kept: deque[Entry] = deque()
+        dropped = 0
+        for entry in self._entries:
+            if entry.kind is Kind.EVENT:
+                self._forget(entry)
+                entry.dropped = True
+                dropped += 1
+            else:
+                kept.append(entry)
+        self._entries = kept
+        return dropped
+
+    def pop(self) -> Entry | None:
+        """Take the first entry; None when there is none, or it is still being made."""
+        if not self._entries or self._entries[0].data is None:
+            return None
+        entry = self._entries.popleft()
+        if entry.kind is Kind.MESSAGE:
+            self._messages -= 1
+        else:
+            self._forget(entry)
+        return entry
+
+    def _append(self, entry: Entry) -> None:
+        self._events += 1
+        self._event_bytes += 0 if entry.data is None else len(entry.data)
+        self._entries.append(entry)
+
+    def _forget(self, entry: Entry) -> None:
+        self._events -= 1
+        self._event_bytes -= 0 if entry.data is None else len(entry.data)

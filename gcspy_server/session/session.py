@@ -1,0 +1,365 @@
+"""The session: who is connected, who controls, and what each is told, in one order.
+
+Runs in the trio thread. Everything of the driver's comes out of the core's
+outbox, finished; here it is only shared out, so that one slow client costs the
+others nothing. Knows clients and the core; knows no sockets.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+
+import trio
+from gcspy_protocol import messages as m
+from gcspy_protocol.codec import encode
+from gcspy_protocol.messages import Error, ErrorCode, Message, State
+from gcspy_protocol.model import ControlState, EventKind, Mode, PauseActsOn
+
+from gcspy_server.interpreter.core import Audience, Core, SchemaChange
+from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
+from gcspy_server.interpreter.wants import NOTHING, Wants, union_of
+from gcspy_server.names import TileNames
+from gcspy_server.session import commands
+from gcspy_server.session.client import Behind, Client, log
+from gcspy_server.session.options import SessionOptions
+from gcspy_server.session.queue import Entry
+from gcspy_server.session.roles import Roles
+from gcspy_server.session.transport import Transport
+
+__all__ = ["Introduction", "Session"]
+
+_PULSE_SECS = 1.0
+_FAREWELL_SECS = 2.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Introduction:
+    """How the session introduces itself in Welcome; see `gcspy_server.server.Server`."""
+
+    server: str
+    events: tuple[EventKind, ...]
+    mode: Mode
+    pause_acts_on: PauseActsOn
+    general_info: str = ""
+    target: dict[str, str] = field(default_factory=dict)
+    wall_offset_nanos: int = 0
+
+
+class Session:
+    """All clients of one server.
+
+    Args:
+        introduction: Who we are.
+        core: The driver's side.
+        token: What clients must know whose way here does not prove who they are; None: nobody may come that way.
+        options: Limits and deadlines.
+
+    Attributes:
+        roles: Who controls.
+        names: Tile names by space, as of the latest snapshot, with its number.
+        schema: The spaces, as every client was told.
+    """
+
+    def __init__(
+        self, introduction: Introduction, core: Core, *, token: str | None, options: SessionOptions
+    ) -> None:
+        self.roles = Roles()
+        self.core = core
+        self.options = options
+        self.names: dict[int, tuple[int, TileNames]] = {}
+        self._introduction = introduction
+        self._token = token
+        self._id = secrets.token_hex(8)
+        self._clients: dict[int, Client] = {}
+        self._connections = 0
+        self._next_number = 1
+        self._wakeup = trio.Event()
+        self._keyframe_wanted = trio.Event()
+        self._told_counts: tuple[int, ...] = ()
+        self._held_since: float | None = None
+        self._state = core.flow.state
+        self._closing = False
+        self._gone = trio.Event()
+        token_of_loop = trio.lowlevel.current_trio_token()
+        opened = core.open_outbox(partial(_wake, token_of_loop, self._wake))
+        self.schema = opened.schema
+        self.names = {space: (opened.sequence, one) for space, one in opened.names.items()}
+        self._any_snapshot = opened.sequence > 0
+        self._nursery: trio.Nursery | None = None
+
+    # ------------------------------------------------------------------ its loops
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Share out what the driver hands over, until cancelled."""
+        self.core.flow.pulse()
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                nursery.start_soon(self._pulse_loop)
+                nursery.start_soon(self._keyframe_loop)
+                task_status.started()
+                while True:
+                    await self._wakeup.wait()
+                    self._wakeup = trio.Event()
+                    for item in self.core.outbox.take():
+                        self._share(item)
+        finally:
+            self.core.outbox.close()
+            self.core.set_audience(Audience())
+            self.core.flow.set_controlled(False, reason="the session ended")
+
+    def _wake(self) -> None:
+        self._wakeup.set()
+
+    async def _pulse_loop(self) -> None:
+        """Once a second: a sign of life for a held target, counters of filtered events, the controller's pulse."""
+        number = 0
+        while True:
+            await trio.sleep(_PULSE_SECS)
+            self.core.flow.pulse()
+            counts = tuple(self.core.counts)
+            if counts != self._told_counts:
+                self._told_counts = counts
+                data = encode(m.Counters(counts=counts)).data
+                for client in self._clients.values():
+                    client.push_if_room(data)
+            number += 1
+            self._check_controller(number)
+
+    def _check_controller(self, number: int) -> None:
+        controller = self._clients.get(self.roles.controller or 0)
+        if self._held_since is None or controller is None:
+            return
+        silence = trio.current_time() - max(self._held_since, controller.last_heard)
+        if silence > self.options.silence_secs:
+            controller.end(f"silent for {silence:.1f} s while it held the target")
+        else:
+            controller.push_if_room(encode(m.Ping(number=number)).data)
+
+    async def _keyframe_loop(self) -> None:
+        while True:
+            await self._keyframe_wanted.wait()
+            self._keyframe_wanted = trio.Event()
+            # In a worker thread: it may have to wait for the driver's thread, which may be encoding.
+            await trio.to_thread.run_sync(self.core.post_keyframe, abandon_on_cancel=True)
+
+    def want_keyframe(self, client: Client) -> None:
+        """Give the client a keyframe of the latest snapshot as soon as one is copied."""
+        if not client.waiting:
+            client.waiting = True
+            self._keyframe_wanted.set()
+
+    # ---------------------------------------------------------------- sharing out
+
+    def _share(self, item: SchemaChange | Snapshot | State | KeyframeSource) -> None:
+        match item:
+            case Snapshot():
+                self._share_snapshot(item)
+            case State():
+                self._state = item
+                self._held_since = trio.current_time() if item.state is ControlState.PAUSED else None
+                self.tell_all(item)
+            case SchemaChange():
+                self.schema = item
+                living = {space.id for space in item.spaces}
+                self.names = {space: name for space, name in self.names.items() if space in living}
+                for message in item.messages:
+                    data = encode(message).data
+                    for client in self._clients.values():
+                        client.push_message(data, schema=True)
+            case KeyframeSource():
+                self._share_keyframe(item)
+
+    def _share_snapshot(self, snapshot: Snapshot) -> None:
+        self._told_counts = snapshot.counts
+        self._any_snapshot = True
+        for space, names in snapshot.names.items():
+            self.names[space] = (snapshot.event.sequence, names)
+        controller = self.roles.controller
+        for client in self._clients.values():
+            must = snapshot.must and client.number == controller
+            sequence = snapshot.event.sequence
+            if client.behind is Behind.NO:
+                if must or client.is_due(snapshot):
+                    client.push_event(snapshot, must=must)
+                else:
+                    client.miss(sequence, 1, Behind.RATE)
+                continue
+            client.miss(sequence, 1, client.behind)
+            if must:
+                client.defer()
+                self.want_keyframe(client)
+            elif client.behind is Behind.RATE and client.is_due(snapshot):
+                self.want_keyframe(client)
+
+    def _share_keyframe(self, source: KeyframeSource) -> None:
+        waiting = [client for client in self._clients.values() if client.waiting]
+        if source.event is None:
+            for client in waiting:
+                client.nothing_yet()
+            return
+        places = [
+            (client, client.place_keyframe(source.sequence, source.event.time_nanos), client.wants)
+            for client in waiting
+        ]
+        if places and self._nursery is not None:
+            self._nursery.start_soon(self._fill, source, places)
+
+    async def _fill(self, source: KeyframeSource, places: list[tuple[Client, Entry, Wants]]) -> None:
+        snapshot = await trio.to_thread.run_sync(source.encode, abandon_on_cancel=True)
+        for client, entry, wants in places:
+            client.fill(entry, snapshot.bytes_for(wants))
+
+    def _drained(self, client: Client) -> None:
+        if client.behind is Behind.SLOW:
+            self.want_keyframe(client)
+
+    def tell_all(self, message: Message) -> None:
+        """Queue a message for every client."""
+        data = encode(message).data
+        for client in self._clients.values():
+            client.push_message(data)
+
+    # -------------------------------------------------------------------- clients
+
+    @property
+    def client_numbers(self) -> Iterable[int]:
+        """Numbers of the connected clients."""
+        return self._clients.keys()
+
+    async def serve(self, transport: Transport) -> None:
+        """Serve one connection to its end."""
+        client = Client(self._next_number, transport, self.options)
+        self._next_number += 1
+        self._connections += 1
+        try:
+            await client.run(self._admit, self._handle, self._drained)
+        finally:
+            self._connections -= 1
+            self._remove(client)
+
+    def _admit(self, client: Client, hello: m.Hello) -> Error | None:
+        """Let a client in: answer its greeting and queue the bootstrap; or say why not."""
+        client.name = hello.client
+        refusal = self._refusal(client, hello)
+        if refusal is not None:
+            return refusal
+        self._clients[client.number] = client
+        controls = hello.wants_control and self.roles.take(client.number)
+        introduction = self._introduction
+        welcome = m.Welcome(
+            server=introduction.server,
+            session=self._id,
+            client_id=client.number,
+            controller=controls,
+            mode=introduction.mode,
+            pause_acts_on=introduction.pause_acts_on,
+            events=introduction.events,
+            general_info=introduction.general_info,
+            target=introduction.target,
+            wall_offset_nanos=introduction.wall_offset_nanos,
+            clock_resolution_nanos=max(1, int(time.get_clock_info("monotonic").resolution * 1e9)),
+        )
+        bootstrap: list[Message] = [welcome]
+        bootstrap += [m.SpaceDefined(space=space) for space in self.schema.spaces]
+        bootstrap += [
+            m.EpochEnd(epoch=self.schema.epoch),
+            m.Filters(filters=self.core.filters),
+            self._state,
+            self._clients_message(),
+            m.Counters(counts=tuple(self.core.counts)),
+        ]
+        client.greet_back(bootstrap)
+        others = encode(self._clients_message()).data
+        for other in self._clients.values():
+            if other is not client:
+                other.push_message(others)
+        self.refresh_audience()
+        if controls:
+            self.core.flow.set_controlled(True)
+            if hello.pause_at_connect:
+                self.core.flow.pause()
+        if self._any_snapshot:
+            self.want_keyframe(client)
+        else:
+            client.nothing_yet()
+        log.info("%s connected%s", client, " as the controller" if controls else "")
+        return None
+
+    def _refusal(self, client: Client, hello: m.Hello) -> Error | None:
+        transport = client.transport
+        if transport.refusal:
+            return Error(
+                code=ErrorCode.TOKEN, message=transport.refusal, remedy="connect as the same user", fatal=True
+            )
+        if not transport.trusted and not (
+            self._token is not None and hmac.compare_digest(hello.token.encode(), self._token.encode())
+        ):
+            what = "wrong token" if hello.token else "no token"
+            remedy = "give the server's token by a token file, GCSPY_TOKEN or at the prompt"
+            return Error(code=ErrorCode.TOKEN, message=what, remedy=remedy, fatal=True)
+        if self._closing:
+            return Error(code=ErrorCode.BUSY, message="the session is ending", fatal=True)
+        if len(self._clients) >= self.options.max_clients:
+            message = f"{len(self._clients)} clients are connected, which is the most allowed"
+            return Error(
+                code=ErrorCode.BUSY, message=message, remedy="try again when one has left", fatal=True
+            )
+        return None
+
+    def _remove(self, client: Client) -> None:
+        if self._clients.pop(client.number, None) is None:
+            return
+        if self.roles.leave(client.number) and self.roles.controller is None:
+            self.core.flow.set_controlled(False, reason="the controller is gone")
+        self.refresh_audience()
+        self.tell_clients()
+        if not self._clients:
+            self._gone.set()
+
+    def tell_clients(self) -> None:
+        """Tell everyone who is connected and who controls."""
+        self.tell_all(self._clients_message())
+
+    def _clients_message(self) -> m.Clients:
+        clients = tuple(m.Client(id=client.number, name=client.name) for client in self._clients.values())
+        return m.Clients(clients=clients, controller=self.roles.controller, successor=self.roles.successor)
+
+    def refresh_audience(self) -> None:
+        """Tell the driver's side who is there and what they want."""
+        clients = self._clients.values()
+        wants = union_of(client.wants for client in clients) if clients else NOTHING
+        interval = min((client.interval_nanos for client in clients), default=0)
+        self.core.set_audience(Audience(len(clients), wants, interval))
+
+    def _handle(self, client: Client, message: Message) -> None:
+        refusal = commands.obey(self, client, message)
+        if refusal is not None:
+            client.send(refusal)
+
+    async def close(self, reason: str) -> None:
+        """Say goodbye to everyone, let them read what is queued, within two seconds."""
+        self._closing = True
+        self.core.flow.set_controlled(False, reason=reason)
+        for item in self.core.outbox.take():
+            self._share(item)
+        for client in list(self._clients.values()):
+            client.send(m.Goodbye(reason=reason))
+            client.close_when_sent()
+        with trio.move_on_after(_FAREWELL_SECS):
+            while self._clients:
+                self._gone = trio.Event()
+                await self._gone.wait()
+
+
+def _wake(token: trio.lowlevel.TrioToken, wake: Callable[[], None]) -> None:
+    """Wake the session's loop from any thread; when it has ended there is nobody to wake."""
+    try:
+        token.run_sync_soon(wake, idempotent=True)
+    except trio.RunFinishedError:
+        pass  # the loop ended between the check and the call: what was posted has no reader
