@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gcspy.link import Link
+from gcspy.link import connect
 from gcspy.serving import ServingOptions
 from gcspy.sidecar import start_sidecar
 from gcspy_protocol import ClientInterpreter
@@ -77,8 +77,8 @@ def target(python: str, megabytes: int) -> Iterator[Target]:
 def watched_rate(found: Target, hz: float, seconds: float) -> tuple[tuple[float, float], list[float], int]:
     """The target's rate while a server with one client samples it; the gathering times in ms, and tiles of the first space."""
     script = (
-        "import sys; from gcspy.link import Link\n"
-        "with Link(sys.argv[1], client='bench') as link:\n"
+        "import sys; from gcspy.link import connect\n"
+        "with connect(sys.argv[1], client='bench') as link:\n"
         "    [None for _ in link]\n"
     )
     with start_sidecar(ServingOptions(pid=found.pid, clock_hz=hz)) as sidecar:
@@ -89,7 +89,7 @@ def watched_rate(found: Target, hz: float, seconds: float) -> tuple[tuple[float,
             reader.kill()
         gather, tiles = [], 0
         session = ClientInterpreter()
-        with Link(address, client="bench") as link:
+        with connect(address, client="bench") as link:
             for message in link:
                 change = session.apply(message)
                 if change is None or change.event.cached:
@@ -112,7 +112,9 @@ def main() -> None:
     with target(options.python, options.megabytes) as found:
         rss = int(Path(f"/proc/{found.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
         print(f"target: {options.python}, {rss / 1e6:,.0f} MB resident, process {found.pid}")
-        print("clock | work/s with server : without, pair by pair (wall)  median | by its own cpu  | one event ms median, max | tiles")
+        print(
+            "clock | work/s with server : without, pair by pair (wall)  median | by its own cpu  | one event ms median, max | tiles"
+        )
         for hz in (1.0, 10.0):
             walls, cpus, gather, tiles = [], [], [], 0
             for _ in range(options.pairs):

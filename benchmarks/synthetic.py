@@ -41,11 +41,11 @@ def _names(tiles: int) -> UniformNames:
     return UniformNames(base=0x7F00_0000_0000, tile_bytes=_MAXIMUM, count=tiles)
 
 
-def _run(options: argparse.Namespace, server: Server, space: ServerSpace, stop: threading.Event) -> dict[str, float]:
+def _run(
+    options: argparse.Namespace, server: Server, space: ServerSpace, stop: threading.Event
+) -> dict[str, float]:
     rng = np.random.default_rng(options.seed)
-    stream = space.add_stream(
-        "Used", dtype="i4", maximum=_MAXIMUM, presentation=Presentation.PERCENT, paint_style=PaintStyle.ZERO
-    )
+    (stream,) = space.streams
     sets = _changes(options.tiles, options.changed, rng)
     server.wait_for_client()
     stop.wait(options.wait)
@@ -79,11 +79,15 @@ def main() -> None:
     """Serve until standard input ends or so many events were sent."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tiles", type=int, default=1_000_000)
-    parser.add_argument("--changed", type=float, default=0.01, help="share of the tiles that change at each event")
+    parser.add_argument(
+        "--changed", type=float, default=0.01, help="share of the tiles that change at each event"
+    )
     parser.add_argument("--hz", type=float, default=60.0)
     parser.add_argument("--events", type=int, default=None)
     parser.add_argument("--resize", action="store_true", help="resize the space at every other event")
-    parser.add_argument("--wait", type=float, default=0.5, help="seconds from the first client to the first event")
+    parser.add_argument(
+        "--wait", type=float, default=0.5, help="seconds from the first client to the first event"
+    )
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     stop = threading.Event()
@@ -96,6 +100,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="gcspy-bench-") as folder:
         server = Server("synthetic", events=["Tick"])
         space = server.add_space("Synthetic", names=_names(options.tiles), main=True)
+        space.add_stream(
+            "Used",
+            dtype="i4",
+            maximum=_MAXIMUM,
+            presentation=Presentation.PERCENT,
+            paint_style=PaintStyle.ZERO,
+        )
         with server.serve(f"unix:{Path(folder, 'socket')}") as listening:
             print(json.dumps({"address": listening.addresses[0], "pid": os.getpid()}), flush=True)
             threading.Thread(target=stop_at_eof, daemon=True).start()

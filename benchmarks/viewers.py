@@ -32,27 +32,44 @@ def _join(address: str) -> tuple[socket.socket, Connection]:
     return sock, connection
 
 
-def measure(*, viewers: int = 100, stalled: int = 0, tiles: int = 100_000, changed: float = 0.16, hz: float = 30, seconds: float = 10) -> dict[str, float]:
+def measure(
+    *,
+    viewers: int = 100,
+    stalled: int = 0,
+    tiles: int = 100_000,
+    changed: float = 0.16,
+    hz: float = 30,
+    seconds: float = 10,
+) -> dict[str, float]:
     """Run once.
 
     Returns:
         ``cpu_share`` of the server, ``kilobytes`` an event, ``latency_p50`` and ``latency_p99`` in ms from gathered
         array to parsed event, ``received`` events of the slowest parsed viewer, ``sent`` events, ``missed``.
     """
-    arguments = [f"--tiles={tiles}", f"--changed={changed}", f"--hz={hz}", f"--events={int(hz * seconds)}", "--wait=2"]
+    arguments = [
+        f"--tiles={tiles}",
+        f"--changed={changed}",
+        f"--hz={hz}",
+        f"--events={int(hz * seconds)}",
+        "--wait=2",
+    ]
     with child("benchmarks.synthetic", *arguments) as server, selectors.DefaultSelector() as selector:
         address = server.line()["address"]
         clients = [_join(address) for _ in range(viewers)]
         for number, (sock, connection) in enumerate(clients):
             if number < viewers - stalled:
-                selector.register(sock, selectors.EVENT_READ, (connection if number < _PARSED else None, number))
+                selector.register(
+                    sock, selectors.EVENT_READ, (connection if number < _PARSED else None, number)
+                )
         latencies: list[float] = []
-        events, bytes_in, missed = [0] * _PARSED, 0, 0
+        events, bytes_in, missed = [0] * min(_PARSED, viewers - stalled), 0, 0
         quiet = time.monotonic() + 4
         while time.monotonic() < quiet:
             for key, _ in selector.select(0.2):
                 connection, number = key.data
-                data = key.fileobj.recv(1 << 18)  # type: ignore[union-attr]  # a socket, which selectors do not know
+                assert isinstance(key.fileobj, socket.socket)
+                data = key.fileobj.recv(1 << 18)
                 quiet = time.monotonic() + 1.5
                 if connection is None:
                     continue
@@ -83,7 +100,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10)
     options = parser.parse_args()
-    print("viewers stalled | server cpu  kB/event  latency p50 / p99 ms  events received/sent  missed   (budget: 100 x 40 kB x 30/s in 15 %)")
+    print(
+        "viewers stalled | server cpu  kB/event  latency p50 / p99 ms  events received/sent  missed   (budget: 100 x 40 kB x 30/s in 15 %)"
+    )
     for viewers, stalled in ((1, 0), (100, 0), (100, 5)):
         r = measure(viewers=viewers, stalled=stalled, seconds=options.seconds)
         print(

@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 
 import click
 
+from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError
 
-__all__ = ["read_token", "sampling_options", "theme_option", "token_option"]
+__all__ = ["needs_token", "read_token", "sampling_options", "theme_option", "token_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,6 +50,11 @@ token_option = click.option(
     help="File with the token that TCP needs; else GCSPY_TOKEN, else you are asked.",
 )
 """The token itself is never an option: command lines are seen by every user of a machine."""
+
+
+def needs_token(source: str) -> bool:
+    """Whether what the user named, an address or a PID, is joined over TCP, where a token is asked for."""
+    return not source.isdecimal() and isinstance(parse_address(source), TcpAddress)
 
 
 def read_token(token_file: Path | None, *, ask: bool) -> str | None:

@@ -56,12 +56,14 @@ def serve_target(
     try:
         server = driver.describe().server()
         driver.open(server)
-        addresses = options.listen or (default_address(options.pid),)
+        addresses = options.listen or (str(default_address(options.pid)),)
         with server.serve(*addresses, token=options.token) as listening:
             on_ready(server, listening)
-            ended = run_driver(driver, server, options.clock_hz, stop)
-            if ended and options.linger:
+            run_driver(driver, server, options.clock_hz, stop)
+            if stop.is_set():
+                return "stopped; the target runs on"
+            if options.linger:
                 stop.wait()
-            return ended or "stopped"
+            return f"process {options.pid} has ended"
     finally:
         driver.close()

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gcspy.link import connect
 from gcspy.serving import ServingOptions
 from gcspy.sidecar import start_sidecar
-from gcspy_server.address import default_address, is_live
+from gcspy_protocol.errors import GCspyError
+from gcspy_server.address import default_address
 
 __all__ = ["joinable"]
 
@@ -31,9 +33,19 @@ def joinable(address_or_pid: str, *, clock_hz: float, tiles: int) -> Iterator[st
         yield address_or_pid
         return
     pid = int(address_or_pid)
-    address = default_address(pid)
-    if is_live(address):
-        yield address
+    watched = _watched_already(pid)
+    if watched is not None:
+        yield watched
         return
     with start_sidecar(ServingOptions(pid=pid, clock_hz=clock_hz, tiles=tiles, linger=True)) as sidecar:
         yield sidecar.addresses[0]
+
+
+def _watched_already(pid: int) -> str | None:
+    """Address of the server that watches the process, if there is one and it answers."""
+    address = default_address(pid)
+    try:
+        connect(address, client="gcspy, asking who is there", timeout_secs=2.0).close()
+    except GCspyError:
+        return None
+    return str(address)

@@ -69,7 +69,8 @@ def start_sidecar(options: ServingOptions) -> Iterator[Sidecar]:
             answer = child.stdout.readline()
             if not answer:
                 raise CommandError(
-                    f"the sidecar ended at once (exit code {child.wait(_STOP_SECS)})", exit_code=ExitCode.FAILED
+                    f"the sidecar ended at once (exit code {child.wait(_STOP_SECS)})",
+                    exit_code=ExitCode.FAILED,
                 )
             ready = json.loads(answer)
             if "error" in ready:

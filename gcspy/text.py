@@ -94,7 +94,9 @@ def event_as_lines(session: ClientInterpreter, event: Event) -> list[str]:
     width = max((len(space.space.name) for space in session.spaces.values()), default=0)
     for space in session.spaces.values():
         parts = [_summary_text(stream, event) for stream in space.streams.values()]
-        lines.append(f"  {space.space.name:<{width}}  {space.count:>7,} tiles  " + ", ".join(filter(None, parts)))
+        lines.append(
+            f"  {space.space.name:<{width}}  {space.count:>7,} tiles  " + ", ".join(filter(None, parts))
+        )
     return lines
 
 

@@ -7,7 +7,7 @@ import secrets
 
 import click
 
-from gcspy_server.address import runtime_folder
+from gcspy_server.address import default_address, runtime_directory
 
 __all__ = ["own_token"]
 
@@ -18,7 +18,8 @@ def own_token(pid: int) -> str:
     Args:
         pid: The target, for the file's name.
     """
-    path = runtime_folder() / f"{pid}.token"
+    default_address(pid)  # makes the directory, for this user alone
+    path = runtime_directory() / f"{pid}.token"
     token = secrets.token_urlsafe(24)
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:

@@ -13,7 +13,7 @@ from gcspy.options import read_token, sampling_options, theme_option, token_opti
 from gcspy.serving import ServingOptions, serve_target
 from gcspy.sidecar import start_sidecar
 from gcspy.tokens import own_token
-from gcspy_protocol.address import Address
+from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_server.api import Listening, Server
 from gcspy_server.address import default_address
 
@@ -23,7 +23,12 @@ __all__ = ["command"]
 @click.command()
 @click.argument("pid", type=click.IntRange(1))
 @click.option("--no-window", is_flag=True, help="Serve only; others join with `gcspy view` or `gcspy tail`.")
-@click.option("--listen", multiple=True, metavar="ADDRESS", help="HOST:PORT (port 0: any free one), tls:HOST:PORT, or unix:/PATH; may be repeated.")
+@click.option(
+    "--listen",
+    multiple=True,
+    metavar="ADDRESS",
+    help="HOST:PORT (port 0: any free one), tls:HOST:PORT, or unix:/PATH; may be repeated.",
+)
 @sampling_options
 @token_option
 @theme_option
@@ -43,13 +48,13 @@ def command(
     """
     if not no_window:
         require_window()
-    addresses = tuple(Address.parse(address) for address in listen)
+    addresses = tuple(parse_address(address) for address in listen)
     token = None
-    if any(address.needs_token for address in addresses):
+    if any(isinstance(address, TcpAddress) for address in addresses):
         token = read_token(token_file, ask=False) or own_token(pid)
     options = ServingOptions(
         pid=pid,
-        listen=(default_address(pid), *(str(address) for address in addresses)),
+        listen=(str(default_address(pid)), *(str(address) for address in addresses)),
         token=token,
         tiles=tiles,
         clock_hz=clock_hz,
@@ -57,11 +62,11 @@ def command(
     )
     if no_window:
         return _serve(options)
-    from gcspy_client import app
+    from gcspy_client.app import run_window
 
     with start_sidecar(options) as sidecar:
         _say_addresses(sidecar.addresses[1:])
-        return app.run_window(sidecar.addresses[0], theme=theme)
+        return run_window(sidecar.addresses[0], theme=theme)
 
 
 def _serve(options: ServingOptions) -> int:
@@ -71,7 +76,9 @@ def _serve(options: ServingOptions) -> int:
         signal.signal(number, lambda *_: stop.set())
 
     def ready(server: Server, listening: Listening) -> None:
-        click.echo(f"gcspy: watching {server.name}, {server.mode.value}; a pause stops the {server.pause_acts_on.value}")
+        click.echo(
+            f"gcspy: watching {server.name}, {server.mode.value}; a pause stops the {server.pause_acts_on.value}"
+        )
         _say_addresses(listening.addresses)
 
     ended = serve_target(options, stop=stop, on_ready=ready)

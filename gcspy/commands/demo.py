@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import click
 
@@ -30,19 +32,49 @@ def _workload(python: str, seed: int) -> Iterator[int]:
         try:
             if not workload.stdout.readline():
                 raise TargetGone(f"the demonstration program ended at once, exit code {workload.wait()}")
+            # It reports once a second; a pipe that nobody reads would stop it after some hours.
+            reports = threading.Thread(target=_discard, args=(workload.stdout,), daemon=True)
+            reports.start()
             yield workload.pid
         finally:
             workload.terminate()
-            workload.stdout.close()
+            workload.wait()
             workload.stdin.close()
 
 
+def _discard(stream: IO[str]) -> None:
+    for _ in stream:
+        pass
+
+
 @click.command()
-@click.option("--python", default=sys.executable, show_default=False, help="Interpreter for the program that is watched (default: this one).")
-@click.option("--seconds", default=8.0, show_default=True, help="Without a display: how long to watch before the picture is taken.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), default=Path("gcspy-demo.png"), show_default=True, help="Without a display: where the picture goes.")
+@click.option(
+    "--python",
+    default=sys.executable,
+    show_default=False,
+    help="Interpreter for the program that is watched (default: this one).",
+)
+@click.option(
+    "--seconds",
+    default=8.0,
+    show_default=True,
+    help="Without a display: how long to watch before the picture is taken.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("gcspy-demo.png"),
+    show_default=True,
+    help="Without a display: where the picture goes.",
+)
 @click.option("--seed", default=1, show_default=True, help="Seed of the program's work.")
-@click.option("--theme", type=click.Choice(["dark", "light"]), default=None, help="Colours of the window; by default the system's.")
+@click.option(
+    "--theme",
+    type=click.Choice(["dark", "light"]),
+    default=None,
+    help="Colours of the window; by default the system's.",
+)
 @click.option("--clock", "clock_hz", default=10.0, show_default=True, help="Events of the clock a second.")
 def command(python: str, seconds: float, output: Path, seed: int, theme: str | None, clock_hz: float) -> None:
     """Watch a small web service whose cache leaks a little.
@@ -51,7 +83,7 @@ def command(python: str, seconds: float, output: Path, seed: int, theme: str | N
     it does the same off screen and writes a picture.
     """
     require_gui()
-    from gcspy_client import app
+    from gcspy_client.app import run_window, take_screenshot
 
     with _workload(python, seed) as pid:
         click.echo(f"gcspy: the service runs as process {pid}")
@@ -59,9 +91,9 @@ def command(python: str, seconds: float, output: Path, seed: int, theme: str | N
             address = sidecar.addresses[0]
             click.echo(f"gcspy: attached, passively; serving {address}")
             if has_display():
-                app.run_window(address, theme=theme)
+                run_window(address, theme=theme)
                 return
             os.environ["QT_QPA_PLATFORM"] = "offscreen"
             click.echo(f"gcspy: no display here, so a picture will be taken after {seconds:g} s")
-            app.take_screenshot(address, output, theme=theme or "dark", settle_secs=seconds)
+            take_screenshot(address, output, theme=theme or "dark", settle_secs=seconds)
             click.echo(f"gcspy: wrote {output.resolve()}")

@@ -13,6 +13,9 @@ from gcspy.target import recognise
 __all__ = ["Row", "command", "rows"]
 
 
+_PIPE_COLUMNS = 500
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One process in the table."""
@@ -104,4 +107,6 @@ def _print_table(found: list[Row]) -> None:
             escape(what),
             style=None if row.watchable else "dim",
         )
-    Console(highlight=False).print(table)
+    # Into a pipe there is no width to fit: what is cut off there could not be searched for.
+    console = Console(highlight=False)
+    (console if console.is_terminal else Console(highlight=False, width=_PIPE_COLUMNS)).print(table)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from gcspy.gui import has_display, require_gui
-from gcspy.options import read_token, sampling_options, theme_option, token_option
+from gcspy.options import needs_token, read_token, sampling_options, theme_option, token_option
 from gcspy.session import joinable
 from gcspy_protocol.errors import CommandError
 
@@ -27,15 +27,32 @@ def parse_size(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d{2,5})[xX×](\d{2,5})", text)
     size = (int(match[1]), int(match[2])) if match else (0, 0)
     if not all(64 <= side <= _MOST_PIXELS for side in size):
-        raise CommandError(f"a size is WIDTHxHEIGHT from 64 to {_MOST_PIXELS}, such as 1280x720; got {text!r}")
+        raise CommandError(
+            f"a size is WIDTHxHEIGHT from 64 to {_MOST_PIXELS}, such as 1280x720; got {text!r}"
+        )
     return size
 
 
 @click.command()
 @click.argument("source", metavar="ADDRESS|PID")
-@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The PNG file to write.")
-@click.option("--size", default="1600x1000", show_default=True, metavar="WxH", help="Size of the window in pixels.")
-@click.option("--after", "settle_secs", default=2.0, show_default=True, metavar="SECONDS", help="How long to watch before the picture is taken.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The PNG file to write.",
+)
+@click.option(
+    "--size", default="1600x1000", show_default=True, metavar="WxH", help="Size of the window in pixels."
+)
+@click.option(
+    "--after",
+    "settle_secs",
+    default=2.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to watch before the picture is taken.",
+)
 @theme_option
 @sampling_options
 @token_option
@@ -54,9 +71,11 @@ def command(
     require_gui()
     if not has_display():
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    from gcspy_client import app
+    from gcspy_client.app import take_screenshot
 
-    token = read_token(token_file, ask=not source.isdecimal())
+    token = read_token(token_file, ask=needs_token(source))
     with joinable(source, clock_hz=clock_hz, tiles=tiles) as address:
-        app.take_screenshot(address, output, size=width_height, theme=theme or "dark", token=token, settle_secs=settle_secs)
+        take_screenshot(
+            address, output, size=width_height, theme=theme or "dark", token=token, settle_secs=settle_secs
+        )
     click.echo(f"gcspy: wrote {output}")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from gcspy.link import Link
-from gcspy.options import read_token, sampling_options, token_option
+from gcspy.link import Link, connect
+from gcspy.options import needs_token, read_token, sampling_options, token_option
 from gcspy.session import joinable
 from gcspy.text import event_as_dict, event_as_lines
 from gcspy_protocol.errors import LinkError
@@ -22,9 +22,13 @@ __all__ = ["command"]
 
 @click.command()
 @click.argument("source", metavar="ADDRESS|PID")
-@click.option("--events", type=click.IntRange(1), default=None, metavar="N", help="Stop after so many events.")
+@click.option(
+    "--events", type=click.IntRange(1), default=None, metavar="N", help="Stop after so many events."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-@click.option("--values", is_flag=True, help="With --json: also the value of each tile; null where it is unknown.")
+@click.option(
+    "--values", is_flag=True, help="With --json: also the value of each tile; null where it is unknown."
+)
 @sampling_options
 @token_option
 def command(
@@ -42,8 +46,11 @@ def command(
     """
     if values and not as_json:
         raise click.UsageError("--values needs --json")
-    token = read_token(token_file, ask=not source.isdecimal() and not source.startswith("unix:"))
-    with joinable(source, clock_hz=clock_hz, tiles=tiles) as address, Link(address, token=token, client=f"gcspy tail ({os.getpid()})") as link:
+    token = read_token(token_file, ask=needs_token(source))
+    with (
+        joinable(source, clock_hz=clock_hz, tiles=tiles) as address,
+        connect(address, token=token or "", client=f"gcspy tail ({os.getpid()})") as link,
+    ):
         _print_events(link, events, as_json=as_json, values=values)
 
 

@@ -8,7 +8,7 @@ import click
 
 from gcspy.gui import require_window
 from gcspy.options import read_token, theme_option, token_option
-from gcspy_protocol.address import Address
+from gcspy_protocol.address import TcpAddress, parse_address
 
 __all__ = ["command"]
 
@@ -23,9 +23,9 @@ def command(address: str, token_file: Path | None, theme: str | None, watch_only
 
     ADDRESS is HOST:PORT, unix:/PATH, or tls:HOST:PORT#FINGERPRINT, as `gcspy attach` prints it.
     """
-    where = Address.parse(address)
+    where = parse_address(address)
     require_window()
-    from gcspy_client import app
+    from gcspy_client.app import run_window
 
-    token = read_token(token_file, ask=where.needs_token)
-    return app.run_window(str(where), token=token, theme=theme, control=not watch_only)
+    token = read_token(token_file, ask=isinstance(where, TcpAddress))
+    return run_window(str(where), token=token, theme=theme, control=not watch_only)

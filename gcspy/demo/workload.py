@@ -48,8 +48,32 @@ KEPT_OF_IMPORT = 200  # so many consecutive records outlive their import
 CHECKOUTS = 0.03  # the share of requests that leak
 
 WORDS = (
-    *("amber", "basalt", "cedar", "delta", "ember", "fjord", "garnet", "harbour", "indigo", "juniper", "kelp"),
-    *("lagoon", "maple", "nectar", "onyx", "pebble", "quartz", "river", "saffron", "thistle", "umber", "violet"),
+    *(
+        "amber",
+        "basalt",
+        "cedar",
+        "delta",
+        "ember",
+        "fjord",
+        "garnet",
+        "harbour",
+        "indigo",
+        "juniper",
+        "kelp",
+    ),
+    *(
+        "lagoon",
+        "maple",
+        "nectar",
+        "onyx",
+        "pebble",
+        "quartz",
+        "river",
+        "saffron",
+        "thistle",
+        "umber",
+        "violet",
+    ),
     *("willow", "xenon", "yarrow", "zephyr"),
 )
 
@@ -196,7 +220,10 @@ class Site:
             "price": round(rng.random() * 100, 2),
             "tags": [rng.choice(WORDS) for _ in range(rng.randrange(1, 9))],
             "reviews": [
-                {"stars": rng.randrange(1, 6), "text": " ".join(rng.choice(WORDS) for _ in range(rng.randrange(2, 16)))}
+                {
+                    "stars": rng.randrange(1, 6),
+                    "text": " ".join(rng.choice(WORDS) for _ in range(rng.randrange(2, 16))),
+                }
                 for _ in range(rng.randrange(6))
             ],
         }
@@ -338,7 +365,9 @@ def main(arguments: Optional[list[str]] = None) -> int:
     parser = argparse.ArgumentParser(description="A small web-like service whose heap is worth watching.")
     parser.add_argument("--seed", type=int, default=1, help="same seed, same objects (default %(default)s)")
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies all sizes (default %(default)s)")
-    parser.add_argument("--load", type=float, default=0.3, help="share of a core, at most (default %(default)s)")
+    parser.add_argument(
+        "--load", type=float, default=0.3, help="share of a core, at most (default %(default)s)"
+    )
     parser.add_argument("--seconds", type=float, default=0.0, help="stop after so long (default: run on)")
     parser.add_argument("--ticks", type=int, default=0, help="stop after so many ticks (default: run on)")
     options = parser.parse_args(arguments)

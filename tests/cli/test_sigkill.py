@@ -50,7 +50,9 @@ def _storm(target: BusyTarget, kills: int) -> None:
     events = [_kill_at_a_random_moment(target, rng) for _ in range(kills)]
     assert all(events), f"seed {seed}: every client saw the heap before the kill"
     assert Path(f"/proc/{target.pid}/status").read_text().count("TracerPid:\t0") == 1
-    print(f"{kills} kills, seed {seed}: target alive and progressing after each; events seen {min(events)} to {max(events)}")
+    print(
+        f"{kills} kills, seed {seed}: target alive and progressing after each; events seen {min(events)} to {max(events)}"
+    )
 
 
 def test_the_target_goes_on_when_the_server_is_killed(

@@ -18,7 +18,9 @@ def _session(known: list[bool] | None, covered: int) -> tuple[ClientInterpreter,
     session = ClientInterpreter()
     used = Stream(id=0, name="Used", suffix=" bytes", presentation=Presentation.PERCENT, maximum=100)
     kind = Stream(id=1, name="Kind", presentation=Presentation.ENUM, enum_names=("free", "small", "large"))
-    event = m.Event(sequence=7, time_nanos=5, event=0, occurrence=9, epoch=1, gather_nanos=2_000_000, cause="because")
+    event = m.Event(
+        sequence=7, time_nanos=5, event=0, occurrence=9, epoch=1, gather_nanos=2_000_000, cause="because"
+    )
     stamp = {"space": 3, "sequence": 7, "time_nanos": 5}
     mask = None if known is None else np.array(known)
     for message in (
@@ -46,7 +48,12 @@ def _session(known: list[bool] | None, covered: int) -> tuple[ClientInterpreter,
 def test_an_event_is_one_json_object_with_summaries() -> None:
     session, event = _session(None, covered=3)
     out = json.loads(json.dumps(event_as_dict(session, event)))
-    assert (out["event"], out["occurrence"], out["cause"], out["acts_on"]) == ("Clock", 9, "because", "sampling")
+    assert (out["event"], out["occurrence"], out["cause"], out["acts_on"]) == (
+        "Clock",
+        9,
+        "because",
+        "sampling",
+    )
     (space,) = out["spaces"]
     assert (space["name"], space["tiles"]) == ("Arenas", 3)
     used, kind = space["streams"]

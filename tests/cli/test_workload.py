@@ -44,7 +44,9 @@ def pythons() -> list[str]:
 def test_same_seed_same_work_and_another_seed_other_work() -> None:
     one = last_line("--ticks", "130", "--seed", "7")
     assert one == last_line("--ticks", "130", "--seed", "7")
-    assert one.partition("checksum=")[2] != last_line("--ticks", "130", "--seed", "8").partition("checksum=")[2]
+    assert (
+        one.partition("checksum=")[2] != last_line("--ticks", "130", "--seed", "8").partition("checksum=")[2]
+    )
 
 
 def test_every_interpreter_here_does_the_same_work() -> None:
@@ -75,7 +77,11 @@ def test_an_input_that_never_was_a_pipe_does_not_stop_it() -> None:
     with open(os.devnull) as nothing:
         done = subprocess.run(
             [sys.executable, str(SCRIPT), "--scale", "0.05", "--ticks", "3"],
-            check=True, stdin=nothing, capture_output=True, text=True, timeout=60,
+            check=True,
+            stdin=nothing,
+            capture_output=True,
+            text=True,
+            timeout=60,
         )
     assert "requests=180 " in done.stdout.splitlines()[-1]
 
