@@ -26,7 +26,7 @@ from gcspy_protocol.limits import CLIENT_LIMITS, SERVER_LIMITS, Limits
 from gcspy_protocol.messages import Error, Event, FrameType, Goodbye, Hello, Message, Unknown, Welcome
 from gcspy_protocol.model import Role
 
-__all__ = ["MAGIC", "VERSIONS", "Connection", "ConnectionState", "is_event_frame", "preamble"]
+__all__ = ["MAGIC", "VERSIONS", "Connection", "ConnectionState", "is_event_frame", "may_send", "preamble"]
 
 MAGIC = b"GCspy\r\n\x1a"
 """First eight bytes of either direction; CR, LF and Ctrl-Z show a transfer that mangled them."""
@@ -98,6 +98,11 @@ def preamble(versions: tuple[int, int] = VERSIONS) -> bytes:
 def is_event_frame(frame_type: int) -> bool:
     """Whether frames of this type, known or not, belong to an event: 0x20 to 0x2E."""
     return 0x20 <= frame_type < FrameType.EVENT
+
+
+def may_send(role: Role, frame_type: int) -> bool:
+    """Whether an end with this role sends frames of this type at any time."""
+    return any(frame_type in types for (sender, _), types in _ALLOWED.items() if sender is role)
 
 
 class Connection:

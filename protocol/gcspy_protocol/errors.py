@@ -11,6 +11,10 @@
     │   ├── TargetGone              it does not exist, or has ended
     │   ├── NotPermitted            the system does not let us read it (.remedy)
     │   └── Unsupported             we do not know this runtime (.found, .known)
+    ├── RecordingError              a recording cannot be written, or has not what is asked for
+    │   ├── NotARecording           the file is something else, or of a later format
+    │   ├── TruncatedRecording      it ends before what is asked for (.offset)
+    │   └── CorruptChunk            bytes of it are damaged (.offset, .chunk)
     └── CommandError                the command line was used wrongly (.exit_code)
 
 Each message has the numbers in it and says what to do next. Nothing here
@@ -21,15 +25,19 @@ from __future__ import annotations
 
 __all__ = [
     "CommandError",
+    "CorruptChunk",
     "GCspyError",
     "LinkError",
     "LocalProtocolError",
+    "NotARecording",
     "NotPermitted",
     "ProtocolError",
+    "RecordingError",
     "Refused",
     "RemoteProtocolError",
     "TargetError",
     "TargetGone",
+    "TruncatedRecording",
     "Unsupported",
     "VersionMismatch",
 ]
@@ -131,6 +139,42 @@ class Unsupported(TargetError):
         super().__init__(f"{message}: found {found}; supported: {known}")
         self.found = found
         self.known = known
+
+
+class RecordingError(GCspyError):
+    """A recording cannot be written, or has not what is asked for."""
+
+
+class NotARecording(RecordingError):
+    """The file is no recording, or one of a later format than this GCspy reads."""
+
+
+class TruncatedRecording(RecordingError):
+    """The recording ends before what is asked for.
+
+    Args:
+        message: What is missing.
+        offset: Where in the file it should have been.
+    """
+
+    def __init__(self, message: str, *, offset: int = 0) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
+class CorruptChunk(RecordingError):
+    """Bytes of a recording are damaged.
+
+    Args:
+        message: What is wrong, with the numbers.
+        offset: Where in the file.
+        chunk: Number of the chunk, or None where that is not known.
+    """
+
+    def __init__(self, message: str, *, offset: int, chunk: int | None = None) -> None:
+        super().__init__(message)
+        self.offset = offset
+        self.chunk = chunk
 
 
 class CommandError(GCspyError):
