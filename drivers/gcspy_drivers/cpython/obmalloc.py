@@ -364,7 +364,7 @@ class PoolReader:
             headers[doubtful[passed]] = records[passed]
             good[doubtful[passed]] = True
             if not passed.all():
-                still_there = self._still_there(arenas)
+                still_there = self._still_there(arenas) & ~_unmapped(plan, doubtful[~ok])
         pools = self._pools(plan, headers, good)
         reading = HeapReading(
             geometry=self._geometry, arenas=arenas, pools=pools, table_length=0, complete=True, pools_reread=len(doubtful)
@@ -456,6 +456,20 @@ def unused_entries_are_linked(table: Records, where: int) -> bool:
         place = following - np.uint64(where)
     inside = (place < np.uint64(table.nbytes)) & (place % np.uint64(ARENA_OBJECT.itemsize) == 0)
     return bool((last | inside).all()) and np.count_nonzero(last) == min(len(following), 1)
+
+
+def _unmapped(plan: _Plan, unreadable: npt.NDArray[np.intp]) -> Mask:
+    """Tell which arenas have no readable pool: their memory was given back, though the table still names them.
+
+    pymalloc clears the entry only when the system has taken the memory, which for a megabyte is a while.
+
+    Args:
+        plan: The pools that were read.
+        unreadable: Which of its carved pools could not be read at all.
+    """
+    arenas = len(plan.arenas)
+    carved = np.bincount(plan.arena[plan.carved], minlength=arenas)
+    return np.asarray((carved > 0) & (np.bincount(plan.arena[plan.carved[unreadable]], minlength=arenas) == carved))
 
 
 def _without_arenas(reading: HeapReading, keep: Mask) -> HeapReading:

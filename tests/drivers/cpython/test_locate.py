@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-
 from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.layouts import KNOWN, ObmallocHome, layout_for
 from gcspy_drivers.cpython.locate import Locator
@@ -13,6 +12,7 @@ from gcspy_drivers.cpython.memory_map import MemoryKind
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.remote.elf import Image
 from gcspy_protocol.errors import Unsupported
+
 from gcspy_server.api import AttachOptions
 from tests.drivers.conftest import Start
 from tests.drivers.cpython.test_truth import BUSY, assert_heap_is
@@ -42,7 +42,8 @@ def test_without_symbols_the_same_variables_are_found(start: Start, monkeypatch:
         named = target._locator.find(main.address)
         monkeypatch.setattr(Image, "static", lambda self, name: None)
         searched = target._locator.find(main.address)
-        assert named is not None and searched is not None
+        assert named is not None
+        assert searched is not None
         assert searched.guessed
         assert (searched.arenas, searched.maxarenas) == (named.arenas, named.maxarenas)
     with Target(child.pid) as target:  # attaches without symbols
@@ -63,7 +64,8 @@ def test_an_offset_that_does_not_hold_is_replaced_by_a_search(version: str, wron
         assert layout.interpreter_obmalloc is not None
         main = (target.interpreters() or ())[0]
         right = target._locator.find(main.address)
-        assert target._found is not None and target._found.image is not None
+        assert target._found is not None
+        assert target._found.image is not None
         shifted = replace(layout, interpreter_obmalloc=layout.interpreter_obmalloc + wrong_by)
         searched = Locator(target._memory, target._maps, shifted, target._found.image).find(main.address)
         assert searched == right

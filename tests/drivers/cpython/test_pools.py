@@ -7,11 +7,10 @@ import random
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from gcspy_drivers.cpython.layouts import POOL_HEADER, PoolGeometry
 from gcspy_drivers.cpython.pools import NO_CLASS, block_bytes, capacities, judge
+from hypothesis import given
+from hypothesis import strategies as st
 
 GEOMETRIES = (PoolGeometry(), PoolGeometry(arena_bytes=1 << 18, pool_bytes=1 << 12))
 BASE = 0x7F00_0040_0000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.target import Target
+
 from gcspy_server.api import AttachOptions
 from tests.drivers.conftest import Start
 from tests.drivers.cpython.test_truth import assert_heap_is
@@ -46,10 +47,12 @@ tell()
         assert interpreters is not None
         assert [one.ident for one in interpreters] == [0, 1, 2]
         main, first, second = target.generations(interpreters)
-        assert main.generations is not None and main.generations.enabled
+        assert main.generations is not None
+        assert main.generations.enabled
         assert first.generations is not None
         assert first.generations.threshold.tolist() == [111, 22, 3]
-        assert second.generations is not None and not second.generations.enabled
+        assert second.generations is not None
+        assert not second.generations.enabled
         child.go_on()
         child.wait_still()
         assert [one.ident for one in target.interpreters() or ()] == [0, 2]
