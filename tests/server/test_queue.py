@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from gcspy_server.session.queue import ClientQueue, Kind, TooSlow
+from gcspy_server.session.roles import Roles
+
+
+def queue(events: int = 3, event_bytes: int = 100, messages: int = 4) -> ClientQueue:
+    return ClientQueue(events=events, event_bytes=event_bytes, messages=messages)
+
+
+def drain(full: ClientQueue) -> list[bytes]:
+    taken = []
+    while (entry := full.pop()) is not None:
+        taken.append(bytes(entry.data or b""))
+    return taken
+
+
+def test_everything_comes_out_in_order() -> None:
+    q = queue()
+    q.add_message(b"a")
+    assert q.add_event(b"1", 1) == 0
+    q.add_message(b"b")
+    assert drain(q) == [b"a", b"1", b"b"]
+
+
+def test_too_many_events_are_dropped_whole_and_messages_keep_their_place() -> None:
+    q = queue(events=2)
+    q.add_event(b"1", 1)
+    q.add_message(b"a")
+    q.add_event(b"2", 2)
+    assert q.add_event(b"3", 3) == 3
+    q.add_message(b"b")
+    assert drain(q) == [b"a", b"b"]
+
+
+def test_too_many_bytes_are_dropped_but_one_event_is_always_allowed() -> None:
+    q = queue(event_bytes=10)
+    assert q.add_event(b"x" * 50, 1) == 0
+    assert q.add_event(b"y", 2) == 2
+    assert drain(q) == []
+
+
+def test_an_event_that_must_arrive_is_neither_refused_nor_dropped() -> None:
+    q = queue(events=1)
+    q.add_event(b"1", 1)
+    assert q.add_event(b"2", 2, must=True) == 0
+    assert q.add_event(b"3", 3) == 2
+    assert drain(q) == [b"2"]
+
+
+def test_what_is_still_being_made_holds_up_what_is_behind_it() -> None:
+    q = queue()
+    place = q.add_place(1)
+    q.add_message(b"a")
+    assert drain(q) == []
+    q.fill(place, b"key")
+    assert drain(q) == [b"key", b"a"]
+
+
+def test_a_place_that_was_dropped_stays_dropped_when_it_is_filled() -> None:
+    q = queue(events=1)
+    place = q.add_place(1)
+    assert q.add_event(b"2", 2) == 2
+    q.fill(place, b"key")
+    assert drain(q) == []
+    assert q.add_event(b"x" * 100, 3) == 0
+
+
+def test_too_many_messages_end_the_client() -> None:
+    q = queue(messages=2)
+    q.add_message(b"a")
+    q.add_message(b"b")
+    with pytest.raises(TooSlow, match="2 messages unread"):
+        q.add_message(b"c")
+
+
+class QueueMachine(RuleBasedStateMachine):
+    """Against a model that keeps a plain list: order, bounds and the sums are right whatever happens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue = queue(events=3, event_bytes=20, messages=5)
+        self.model: list[tuple[Kind, bytes]] = []
+        self.number = 0
+
+    def events(self) -> list[tuple[Kind, bytes]]:
+        return [one for one in self.model if one[0] is not Kind.MESSAGE]
+
+    @rule()
+    def add_message(self) -> None:
+        self.number += 1
+        data = f"m{self.number}".encode()
+        if sum(kind is Kind.MESSAGE for kind, _ in self.model) >= 5:
+            with pytest.raises(TooSlow):
+                self.queue.add_message(data)
+        else:
+            self.queue.add_message(data)
+            self.model.append((Kind.MESSAGE, data))
+
+    @rule(size=st.integers(1, 30), must=st.booleans())
+    def add_event(self, size: int, must: bool) -> None:
+        self.number += 1
+        events = self.events()
+        full = bool(events) and (len(events) >= 3 or sum(len(d) for _, d in events) + size > 20)
+        dropped = self.queue.add_event(b"e" * size, self.number, must=must)
+        if full and not must:
+            assert dropped == 1 + sum(kind is Kind.EVENT for kind, _ in self.model)
+            self.model = [one for one in self.model if one[0] is not Kind.EVENT]
+        else:
+            assert dropped == 0
+            self.model.append((Kind.MUST if must else Kind.EVENT, b"e" * size))
+
+    @rule()
+    def pop(self) -> None:
+        entry = self.queue.pop()
+        expected = self.model.pop(0) if self.model else None
+        assert (entry is None) == (expected is None)
+        if entry is not None and expected is not None:
+            assert (entry.kind, entry.data) == expected
+
+    @invariant()
+    def sums_are_right(self) -> None:
+        events = self.events()
+        assert len(self.queue) == len(self.model)
+        assert self.queue.waiting == (
+            f"{len(events)} events of {sum(len(d) for _, d in events)} bytes "
+            f"and {len(self.model) - len(events)} messages unread"
+        )
+
+
+TestQueueMachine = QueueMachine.TestCase
+
+
+def test_control_is_taken_once_and_handed_over() -> None:
+    roles = Roles()
+    assert roles.take(1)
+    assert not roles.take(2)
+    roles.hand_over(2)
+    assert roles.controller == 2
+    assert roles.leave(1) is False
+    assert roles.leave(2) is True
+    assert roles.controller is None
+
+
+def test_the_successor_inherits_once() -> None:
+    roles = Roles()
+    roles.take(1)
+    roles.name_successor(2)
+    assert roles.leave(1)
+    assert (roles.controller, roles.successor) == (2, None)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["take", "hand", "name", "leave"]), st.integers(1, 3))))
+def test_the_controller_is_never_its_own_successor_nor_gone(steps: list[tuple[str, int]]) -> None:
+    roles = Roles()
+    for what, client in steps:
+        match what:
+            case "take":
+                roles.take(client)
+            case "hand":
+                roles.hand_over(client)
+            case "name":
+                roles.name_successor(client)
+            case _:
+                roles.leave(client)
+                assert client not in (roles.controller, roles.successor)
+        assert roles.controller is None or roles.controller != roles.successor
