@@ -118,8 +118,8 @@ class _Looks:
 
 
 _LOOKS = {
-    Theme.DARK: _Looks(0.19, 0.275, 0.335, 0.42, 0.93, 290, 105, 0.13, 0.16, (0.97, 0.0, 0.0)),
-    Theme.LIGHT: _Looks(0.985, 0.915, 0.875, 0.82, 0.29, 105, 295, 0.11, 0.13, (0.15, 0.0, 0.0)),
+    Theme.DARK: _Looks(0.19, 0.315, 0.375, 0.45, 0.93, 290, 105, 0.13, 0.16, (0.97, 0.0, 0.0)),
+    Theme.LIGHT: _Looks(0.985, 0.93, 0.87, 0.80, 0.29, 105, 295, 0.11, 0.13, (0.15, 0.0, 0.0)),
 }
 
 _OVERFLOW_CHOICES: Floats = np.array([[0.62, 0.22, 35.0], [0.70, 0.24, 330.0], [0.86, 0.15, 200.0]])
@@ -150,15 +150,16 @@ def sequential(theme: Theme, colour: tuple[int, int, int] | None = None) -> Pale
     hint_chroma = float(np.hypot(hint[1], hint[2]))
     if colour is None or hint_chroma < 0.04:
         hue = looks.low_hue + (looks.high_hue - looks.low_hue) * t
-        chroma = looks.low_chroma + (looks.high_chroma - looks.low_chroma) * t
+        # Less chroma in the middle, where the screen's gamut is narrow: clipped, it would show as a kink.
+        chroma = looks.low_chroma + (looks.high_chroma - looks.low_chroma) * t - 0.12 * t * (1 - t)
     else:
         hue = np.full(LEVELS, float(np.degrees(np.arctan2(hint[2], hint[1]))))
         chroma = min(hint_chroma, 0.2) * (0.55 + 0.45 * np.sin(np.pi * t))
     ramp = fit_oklch(lightness, chroma, hue)
-    taken = ramp
-    overflow = _farthest(_OVERFLOW_CHOICES, taken)
-    unknown = _farthest(_UNKNOWN_CHOICES, np.concatenate([taken, overflow[None]]))
-    return _assemble(theme, ramp, overflow, unknown, zero_hue=float(hue[0]))
+    quiet = _quiet_colours(theme, float(hue[0]))
+    overflow = _farthest(_OVERFLOW_CHOICES, np.concatenate([ramp, quiet]))
+    unknown = _farthest(_UNKNOWN_CHOICES, np.concatenate([ramp, quiet, overflow[None]]))
+    return _assemble(theme, ramp, quiet, overflow, unknown)
 
 
 @lru_cache(maxsize=16)
@@ -167,13 +168,13 @@ def categorical(theme: Theme, count: int) -> Palette:
 
     Two neighbours differ in both, so that colour-blind eyes keep at least one of the two.
     """
-    looks = _LOOKS[theme]
     chosen = _category_colours(theme)[: max(1, min(count, CATEGORIES))]
     ramp = chosen[np.arange(LEVELS) % len(chosen)]
     greys = np.array([[0.62, 0.02, 320.0], [0.45, 0.02, 320.0], [0.78, 0.02, 320.0]])
-    overflow = _farthest(_OVERFLOW_CHOICES, chosen)
-    unknown = _farthest(greys, np.concatenate([chosen, overflow[None]]))
-    return _assemble(theme, ramp, overflow, unknown, zero_hue=looks.low_hue, categories=len(chosen))
+    quiet = _quiet_colours(theme, _LOOKS[theme].low_hue)
+    overflow = _farthest(_OVERFLOW_CHOICES, np.concatenate([chosen, quiet]))
+    unknown = _farthest(greys, np.concatenate([chosen, quiet, overflow[None]]))
+    return _assemble(theme, ramp, quiet, overflow, unknown, categories=len(chosen))
 
 
 CATEGORIES = 12
@@ -183,15 +184,10 @@ CATEGORIES = 12
 @lru_cache(maxsize=2)
 def _category_colours(theme: Theme) -> Floats:
     """Greedily the colours that are farthest apart in the worst of the four visions."""
-    looks = _LOOKS[theme]
     span = (0.50, 0.60, 0.70, 0.80, 0.90) if theme is Theme.DARK else (0.35, 0.45, 0.55, 0.65, 0.75)
     grid = np.array([(light, 0.15, hue) for light in span for hue in range(15, 375, 15)], dtype=np.float64)
     candidates = fit_oklch(grid[:, 0], grid[:, 1], grid[:, 2])
-    quiet = fit_oklch(
-        np.array([looks.canvas, looks.unused, looks.zero]),
-        np.array([0.0, 0.0, 0.03]),
-        np.array([0.0, 0.0, 290.0]),
-    )
+    quiet = _quiet_colours(theme, _LOOKS[theme].low_hue)
     taken = [candidates[int(np.argmin(np.abs(grid[:, 0] - span[2]) + np.abs(grid[:, 2] - 240.0)))]]
     while len(taken) < CATEGORIES:
         rivals = np.concatenate([np.array(taken), quiet])
@@ -215,15 +211,20 @@ def _farthest(choices: Floats, rivals: Floats) -> Floats:
     return best
 
 
-def _assemble(
-    theme: Theme, ramp: Floats, overflow: Floats, unknown: Floats, *, zero_hue: float, categories: int = 0
-) -> Palette:
+def _quiet_colours(theme: Theme, zero_hue: float) -> Floats:
+    """OKLab of canvas, background, unused and zero: nearly grey, each a step of lightness from the next."""
     looks = _LOOKS[theme]
-    quiet = fit_oklch(
+    return fit_oklch(
         np.array([looks.canvas, looks.canvas, looks.unused, looks.zero]),
         np.array([0.006, 0.006, 0.004, 0.035]),
         np.array([260.0, 260.0, 260.0, zero_hue]),
     )
+
+
+def _assemble(
+    theme: Theme, ramp: Floats, quiet: Floats, overflow: Floats, unknown: Floats, *, categories: int = 0
+) -> Palette:
+    looks = _LOOKS[theme]
     lab = np.concatenate([quiet, unknown[None], ramp, overflow[None]])
     light = 0.98 if theme is Theme.DARK else 0.12
     towards = np.array([light, 0.0, 0.0])

@@ -84,7 +84,7 @@ class Session:
     Attributes:
         interpreter: The state as the server told it.
         history: The latest summaries.
-        active: Id of the active space, or None.
+        active: Id of the space that the user made active; None: no choice yet.
         events_seen: Events applied since the session was joined.
     """
 
@@ -120,9 +120,6 @@ class Session:
             self.events_seen = 0
             self._chosen.clear()
             self._selected.clear()
-        if self.active not in self.interpreter.spaces and self.interpreter.spaces:
-            main = [i for i, space in self.interpreter.spaces.items() if space.space.main]
-            self.active = main[0] if main else None
         if change is not None:
             self.events_seen += 1
             self.history.follow(self.interpreter, change.event)
@@ -137,7 +134,8 @@ class Session:
         spaces = self.interpreter.spaces
         if self.active in spaces:
             return spaces[self.active]
-        return next(iter(spaces.values()), None)
+        main = (space for space in spaces.values() if space.space.main)
+        return next(main, next(iter(spaces.values()), None))
 
     def activate(self, space: int) -> None:
         """Make a space the active one."""

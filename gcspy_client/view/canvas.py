@@ -27,7 +27,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from gcspy_client.model.palette import BACKGROUND, CANVAS, UNUSED, ZERO, Theme
+from gcspy_client.model.palette import BACKGROUND, UNUSED, ZERO, Theme
 from gcspy_client.model.picture import Picture
 from gcspy_client.model.session import top_of
 from gcspy_client.model.text import short_value
@@ -137,10 +137,9 @@ class TileCanvas(QWidget):
         picture = self.picture
         image = self._wrap()
         with QPainter(self) as painter:
-            canvas = QColor(*picture.palette.rgb(CANVAS))
             size = image.deviceIndependentSize()
             if size.width() < self.width() or size.height() < self.height():
-                painter.fillRect(self.rect(), canvas)
+                painter.fillRect(self.rect(), QColor(tokens(picture.theme).surface))
             if picture.layout.count:
                 painter.drawImage(QPointF(0, 0), image)
                 if picture.layout.labelled:

@@ -33,7 +33,8 @@ from gcspy_client.view.theme import tokens
 
 __all__ = ["Details"]
 
-WIDTH = 396
+WIDTH = 404
+_HIGHEST_GRAPH = 240
 _NOTHING = Cell("–", tone="dim")
 
 
@@ -74,7 +75,7 @@ class Details(QScrollArea):
         self._streams = RowsModel(("Stream", "Mouse", "Selected", "Whole space"), (1, 2, 3), colours)
         self._stream_table = RowTable(self._streams, most_rows=12)
         self._stream_table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        for column, width in ((1, 78), (2, 78), (3, 92)):
+        for column, width in ((1, 80), (2, 80), (3, 104)):
             self._stream_table.horizontalHeader().setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
             self._stream_table.setColumnWidth(column, width)
         self._stream_table.clicked.connect(self._row_clicked)
@@ -111,7 +112,10 @@ class Details(QScrollArea):
             row.addWidget(label, 1)
             names.addLayout(row)
         column.addWidget(_card(names, self._stream_table))
-        column.addWidget(_card(self._graph_title, self._graph))
+        graph = _card(self._graph_title, self._graph)
+        graph.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
+        graph.setMaximumHeight(_HIGHEST_GRAPH)
+        column.addWidget(graph, 4)
         column.addWidget(_card(self._counter_table))
         column.addStretch(1)
         self.setWidget(inside)

@@ -50,6 +50,10 @@ class Swatch(QWidget):
         image = QImage(stamp.data, side, side, side * 4, QImage.Format.Format_RGB32)
         with QPainter(self) as painter:
             painter.drawImage(self.rect(), image)
+            rim = self.palette().color(self.foregroundRole())
+            rim.setAlpha(70)
+            painter.setPen(rim)
+            painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 
 
 class _Ramp(QWidget):

@@ -124,7 +124,7 @@ class SpacePanel(QFrame):
         )
         if tiles is None or self.canvas.picture.space.space.row_width:
             return None
-        return tiles + self._name.sizeHint().height() + 2 * _MARGIN + 6
+        return tiles + self.minimumSizeHint().height() - self.canvas.minimumHeight()
 
     def _sync_bar(self) -> None:
         layout = self.canvas.picture.layout

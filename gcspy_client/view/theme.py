@@ -165,7 +165,7 @@ def _style_sheet(t: Tokens) -> str:
     QTableView::item {{ padding: 0 6px; border: none; }}
     QHeaderView {{ background: {t.surface}; border: none; }}
     QHeaderView::section {{ background: {t.surface}; color: {t.dim}; border: none;
-        border-bottom: 1px solid {t.border}; padding: 3px 6px; }}
+        border-bottom: 1px solid {t.border}; padding: 3px 9px; }}
     QFrame[card="true"] {{ background: {t.surface}; border: 1px solid {t.border}; border-radius: 7px; }}
     QLabel {{ background: transparent; }}
     QLabel[dim="true"] {{ color: {t.dim}; }}

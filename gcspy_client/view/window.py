@@ -203,6 +203,7 @@ class MainWindow(QMainWindow):
             if self._rebuild:
                 self._rebuild = False
                 self.spaces.rebuild()
+                self._focus_active()
             else:
                 self.spaces.sync()
                 self.spaces.follow(change)
@@ -369,6 +370,12 @@ class MainWindow(QMainWindow):
         now = self.session.chosen_stream(space.space.id)
         place = ids.index(now) if now in ids else 0
         self.choose_stream(space.space.id, ids[(place + step) % len(ids)])
+
+    def _focus_active(self) -> None:
+        """Give the keyboard to the tiles of the active space."""
+        space = self.session.active_space()
+        if space is not None and space.space.id in self.spaces.panels:
+            self.spaces.panels[space.space.id].canvas.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _zoom(self, step: int) -> None:
         space = self.session.active_space()

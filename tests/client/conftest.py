@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from gcspy_protocol.address import parse_address
+from PySide6.QtCore import QTimer
+from pytestqt.qtbot import QtBot
+
+from gcspy_client.app import application
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.status import LinkPhase
+from gcspy_client.view.window import MainWindow
+from tests.client.program import Program
+
+MakeWindow = Callable[..., MainWindow]
+
+
+@pytest.fixture(scope="session")
+def qapp_cls() -> type:
+    return type(application())
+
+
+@pytest.fixture
+def socket_directory() -> Iterator[Path]:
+    # Not tmp_path: a Unix socket's path has at most 107 bytes.
+    directory = Path(tempfile.mkdtemp(prefix="gcspy-test-"))
+    yield directory
+    shutil.rmtree(directory)
+
+
+@pytest.fixture
+def program() -> Iterator[Program]:
+    made = Program()
+    yield made
+    made.server.close()
+    made.stop()
+
+
+@pytest.fixture
+def make_window(qtbot: QtBot) -> Iterator[MakeWindow]:
+    """Windows of 1280 by 720, shown; each is closed at the end and must leave no timer running."""
+    windows: list[MainWindow] = []
+
+    def make(
+        address: str | None = None,
+        *,
+        token: str | None = None,
+        control: bool = True,
+        theme: Theme = Theme.DARK,
+    ) -> MainWindow:
+        window = MainWindow(theme)
+        windows.append(window)
+        window.resize(1280, 720)
+        with qtbot.waitExposed(window):
+            window.show()
+        if address is not None:
+            window.link.open(parse_address(address), token=token, wants_control=control)
+        return window
+
+    yield make
+    for window in windows:
+        window.close()
+        left = [timer for timer in window.findChildren(QTimer) if timer.isActive()]
+        assert not left, f"the closed window left timers running: {left}"
+        assert window.link.status.phase is LinkPhase.IDLE or not window.link.status.address
+        window.deleteLater()
+    qtbot.wait(1)  # lets Qt delete them now, and not in another test

@@ -1,0 +1,133 @@
+"""Laws of the picture: incremental equals anew, and no changed tile is ever hidden."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gcspy_protocol.model import Control
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
+
+from gcspy_client.model.layout import Layout, fit, zoomed
+from gcspy_client.model.palette import CANVAS, OVERFLOW, UNKNOWN, ZERO, Theme, sequential
+from gcspy_client.model.raster import Raster, atlas, pool, pool_some
+
+PALETTE = sequential(Theme.DARK)
+codes_of = hnp.arrays(np.uint8, st.integers(1, 600), elements=st.integers(1, 255))
+layouts = st.sampled_from([(7, 9), (40, 30), (200, 100), (3, 2)])
+
+
+def control_of(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return np.full(len(codes), Control.USED, dtype=np.uint8)
+
+
+def painted(layout: Layout, codes: NDArray[np.uint8], control: NDArray[np.uint8] | None = None) -> Raster:
+    raster = Raster(layout, PALETTE)
+    raster.paint_all(codes, control_of(codes) if control is None else control)
+    return raster
+
+
+@given(codes_of, st.integers(1, 90))
+def test_a_pixel_shows_the_greatest_of_its_tiles(codes: NDArray[np.uint8], per_pixel: int) -> None:
+    wanted = [codes[i : i + per_pixel].max() for i in range(0, len(codes), per_pixel)]
+    assert pool(codes, per_pixel).tolist() == wanted
+    groups = np.arange(len(wanted), dtype=np.int64)
+    assert pool_some(codes, per_pixel, groups).tolist() == wanted
+
+
+@given(codes_of, layouts, st.data())
+def test_every_changed_tile_changes_or_marks_its_pixel(
+    codes: NDArray[np.uint8], size: tuple[int, int], data: st.DataObject
+) -> None:
+    """The single changed tile is visible, however many tiles share its pixel."""
+    layout = fit(len(codes), *size)
+    raster = painted(layout, codes)
+    before = raster.pixels.copy()
+    tile = data.draw(st.integers(0, len(codes) - 1))
+    now = codes.copy()
+    now[tile] = data.draw(st.integers(1, 255).filter(lambda code: code != codes[tile]))
+    if PALETTE.lut[now[tile]] == PALETTE.lut[codes[tile]]:
+        return  # neighbouring levels may share a colour of 8 bits
+    raster.paint(np.array([tile]), now, control_of(now))
+    x, y, width, height = layout.rectangle(tile)
+    assert (raster.pixels[y : y + height, x : x + width] != before[y : y + height, x : x + width]).any()
+    outside = raster.pixels != before
+    outside[y : y + height, x : x + width] = False
+    assert not outside.any()
+
+
+@given(codes_of, layouts, st.data())
+def test_following_changes_gives_what_painting_anew_gives(
+    codes: NDArray[np.uint8], size: tuple[int, int], data: st.DataObject
+) -> None:
+    layout = fit(len(codes), *size)
+    raster = painted(layout, codes)
+    now = codes.copy()
+    for _ in range(3):
+        changed = np.flatnonzero(data.draw(hnp.arrays(np.bool_, len(codes)))).astype(np.int64)
+        now[changed] = data.draw(hnp.arrays(np.uint8, len(changed), elements=st.integers(1, 255)))
+        raster.paint(changed, now, control_of(now))
+        raster.shown()
+    raster.paint(np.empty(0, dtype=np.int64), now, control_of(now))  # takes the marks back
+    assert (raster.pixels == painted(layout, now).pixels).all()
+
+
+def test_marks_add_up_until_they_are_seen() -> None:
+    codes = np.full(20, 9, dtype=np.uint8)
+    codes[::10] = 200
+    layout = fit(20, 2, 1)
+    raster = painted(layout, codes)
+    plain = raster.pixels.copy()
+    codes[3] = 10
+    raster.paint(np.array([3]), codes, control_of(codes))
+    codes[13] = 10
+    raster.paint(np.array([13]), codes, control_of(codes))
+    assert (raster.pixels != plain).all()
+    raster.shown()
+    codes[4] = 10
+    raster.paint(np.array([4]), codes, control_of(codes))
+    assert (raster.pixels != plain).tolist() == [[True, False]]
+
+
+@given(codes_of, st.integers(1, 12), st.integers(0, 30))
+def test_a_cell_is_drawn_as_its_stamp(codes: NDArray[np.uint8], size: int, first_row: int) -> None:
+    layout = zoomed(len(codes), 60, 40, size, first_row=first_row)
+    raster = painted(layout, codes)
+    stamps = atlas(PALETTE, layout.cell_width, layout.cell_height, layout.gap)
+    for tile in {layout.first, (layout.first + layout.last) // 2, layout.last - 1}:
+        x, y, _, _ = layout.rectangle(tile)
+        cell = raster.pixels[y : y + layout.cell_height, x : x + layout.cell_width]
+        assert (cell == stamps[codes[tile]]).all()
+
+
+def test_zero_unknown_and_overflow_are_drawn_not_only_coloured() -> None:
+    stamps = atlas(PALETTE, 12, 12, 1)
+    for code in (ZERO, UNKNOWN, OVERFLOW):
+        assert len(np.unique(stamps[code, :11, :11])) > 1
+    assert stamps[ZERO, 5, 5] == PALETTE.lut[CANVAS]
+
+
+def test_the_grid_begins_at_three_pixels() -> None:
+    assert zoomed(9, 90, 90, 2).gap == 0
+    layout = zoomed(9, 90, 90, 3)
+    raster = painted(layout, np.full(9, 100, dtype=np.uint8))
+    assert layout.gap == 1
+    assert (raster.pixels[2] == PALETTE.lut[CANVAS]).all()
+    assert raster.pixels[0, 0] == PALETTE.lut[100]
+
+
+@pytest.mark.parametrize("flag", [Control.SEPARATOR, Control.LINK])
+def test_separators_stand_before_and_links_after_their_tile(flag: Control) -> None:
+    codes = np.full(6, 100, dtype=np.uint8)
+    control = control_of(codes)
+    control[2] |= flag
+    layout = zoomed(6, 60, 20, 10)
+    plain, drawn = painted(layout, codes), painted(layout, codes, control)
+    where = np.argwhere(drawn.pixels != plain.pixels)
+    assert set(where[:, 1] // 10) == {2}
+    left_half = where[:, 1] % 10 < 5
+    assert left_half.all() if flag is Control.SEPARATOR else not left_half.any()
+    drawn.paint(np.array([2]), codes, control)
+    assert (drawn.pixels[:, 20] == painted(layout, codes, control).pixels[:, 20]).all()
