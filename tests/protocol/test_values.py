@@ -13,7 +13,7 @@ from gcspy_protocol.frame import HEADER, Frame, Header, inflate
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType, StreamDelta, StreamKey
 from gcspy_protocol.model import DTYPES, Naming
-from gcspy_protocol.values import KEY_FRACTION, Stamp, StreamEncoder, remapped, remapped_known
+from gcspy_protocol.values import Stamp, StreamEncoder, key_is_cheaper, remapped, remapped_known
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -280,11 +280,38 @@ def test_the_first_frame_is_a_key_and_so_is_one_of_which_too_much_changed() -> N
     encoder = StreamEncoder(1, 2, dtype="i4", default=0, count=1000)
     values = np.zeros(1000, dtype="<i4")
     assert isinstance(read(encoder.encode(values, None, stamp(1))), StreamKey)
-    most = int(KEY_FRACTION * 1000)
+    most = 666
     values[:most] += 1
     assert isinstance(read(encoder.encode(values, None, stamp(2))), StreamDelta)
     values[: most + 1] += 1
     assert isinstance(read(encoder.encode(values, None, stamp(3))), StreamKey)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "most"), [("u1", 333), ("i2", 500), ("u4", 666), ("i4", 666), ("i8", 800), ("u8", 800)]
+)
+def test_a_key_is_sent_when_the_changes_take_more_bytes_before_compression(dtype: str, most: int) -> None:
+    for changed in (0, 1, most, most + 1, 1000):
+        key = payload_of(encode(zeros(1000, dtype)))
+        change = delta(list(range(changed)), np.zeros(changed, dtype=dtype), count=1000)
+        assert key_is_cheaper(changed, 1000, np.dtype(dtype).itemsize) == (changed > most)
+        assert (len(payload_of(encode(change))) - 32 > len(key) - 16) == (changed > most)
+
+
+@pytest.mark.parametrize("density", [0.001, 0.01, 0.05, 0.0999, 0.101, 0.3])
+@pytest.mark.parametrize("count", [63, 1000, 1001, 70_007])
+def test_changes_are_found_however_dense_they_are(count: int, density: float) -> None:
+    random = np.random.default_rng(count)
+    encoder = StreamEncoder(1, 2, dtype="i8", default=0, count=count)
+    values = np.zeros(count, dtype="<i8")
+    encoder.encode(values, None, stamp(1))
+    for sequence in range(2, 6):
+        places = np.sort(random.choice(count, int(count * density), replace=False))
+        values[places] += 1 + random.integers(0, 9, len(places))
+        message = read(encoder.encode(values, None, stamp(sequence)))
+        assert isinstance(message, StreamDelta)
+        assert message.indices.tolist() == places.tolist()
+        assert message.values.tolist() == values[places].tolist()
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 65_535, 65_536, 65_537, 200_003])
@@ -298,12 +325,17 @@ def test_changes_are_found_wherever_they_are(count: int, masked: bool) -> None:
         known[count // 2] = False
     encoder.encode(values, known, stamp(1))
     places = sorted({0, count - 1, *(p for p in (7, 8, 65_535, 65_536, 131_072) if p < count)} - {count // 2})
-    if len(places) > KEY_FRACTION * count:
-        places = places[:0]
+    if key_is_cheaper(len(places), count, 2):
+        places = []
     values[places] = 7
     message = read(encoder.encode(values, known, stamp(2)))
     assert message.indices.tolist() == places
     assert message.values.tolist() == [7] * len(places)
+
+
+def zeros(count: int, dtype: str) -> StreamKey:
+    return StreamKey(space=1, stream=2, sequence=4, time_nanos=5, event=6, occurrence=7,
+                     values=np.zeros(count, dtype=dtype))  # fmt: skip
 
 
 def test_the_encoder_keeps_no_view_of_what_it_was_given() -> None:
