@@ -13,6 +13,7 @@ PACKAGES = {
     "gcspy_client": ROOT / "gcspy_client",
     "gcspy_drivers": ROOT / "drivers/gcspy_drivers",
     "gcspy_protocol": ROOT / "protocol/gcspy_protocol",
+    "gcspy_replay": ROOT / "replay/gcspy_replay",
     "gcspy_server": ROOT / "gcspy_server",
 }
 """Import name to folder."""

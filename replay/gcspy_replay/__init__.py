@@ -1,0 +1,1 @@
+"""Sessions as files: `gcspy_replay.file` writes, reads, checks, cuts and exports recordings (FORMAT.md)."""

@@ -1,0 +1,55 @@
+"""Recordings: what one client received, in files that need no reader's trust (FORMAT.md).
+
+The door for the player, the recorder and the window. No loop, no window, no server.
+
+* Write: `RecordingWriter` with a `FileStore`, `SplitStore`, `RingStore`, `ShiftStore` or `MemoryStore`.
+* Read: `Recording.open(FILE)`: `events`, `cursor()`, `seek`, `steps`, `nearest`, `find`, `refresh`.
+* Serve: `schema_messages` and `encode_keyframe` make what a viewer that jumps is sent; `Step.data` what one
+  is sent that goes on.
+* Keep in order: `verify`, `repair`, `cut`.
+"""
+
+from __future__ import annotations
+
+from gcspy_replay.file.cursor import Cursor, Step
+from gcspy_replay.file.cut import cut
+from gcspy_replay.file.integrity import Finding, Report, Saved, repair, verify
+from gcspy_replay.file.keyframe import encode_keyframe, name_pages, schema_messages
+from gcspy_replay.file.layout import FORMAT_VERSION, PartFacts
+from gcspy_replay.file.reader import EVENTS, Recording, compensated_nanos, sources_of
+from gcspy_replay.file.shift import ShiftStore
+from gcspy_replay.file.source import FileSource, MemorySource, Source
+from gcspy_replay.file.store import SUFFIX, FileStore, MemoryStore, RingStore, SplitStore, Store
+from gcspy_replay.file.writer import ChunkRule, RecordingWriter
+
+__all__ = [
+    "EVENTS",
+    "FORMAT_VERSION",
+    "SUFFIX",
+    "ChunkRule",
+    "Cursor",
+    "FileSource",
+    "FileStore",
+    "Finding",
+    "MemorySource",
+    "MemoryStore",
+    "PartFacts",
+    "Recording",
+    "RecordingWriter",
+    "Report",
+    "RingStore",
+    "Saved",
+    "ShiftStore",
+    "Source",
+    "SplitStore",
+    "Step",
+    "Store",
+    "compensated_nanos",
+    "cut",
+    "encode_keyframe",
+    "name_pages",
+    "repair",
+    "schema_messages",
+    "sources_of",
+    "verify",
+]

@@ -1,0 +1,274 @@
+"""A place in a recording: what a viewer knew right after an event, and the way on from there.
+
+Decoding is the wire's own: each chunk is fed to a `Connection` as a server would send
+it. Knows one recording; many cursors may read one, each with sources of its own.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gcspy_protocol.connection import Connection
+from gcspy_protocol.errors import CorruptChunk, ProtocolError, RecordingError, TruncatedRecording
+from gcspy_protocol.interpreter import ClientInterpreter, EventChange
+from gcspy_protocol.limits import Limits
+from gcspy_protocol.messages import Message, Unknown
+from gcspy_protocol.model import Role
+
+from gcspy_replay.file.layout import ChunkPlace, FileFrame, blamed
+from gcspy_replay.file.part import ChunkFile
+from gcspy_replay.file.walk import Entry, check_entry, read_entry
+
+__all__ = ["ChunkAt", "Cursor", "OneChunk", "Places", "Step"]
+
+_PREFETCH_BYTES = 64 << 20
+"""A seek reads what it needs of a chunk at once, up to so much."""
+
+
+class Step(NamedTuple):
+    """An event, as it came.
+
+    Attributes:
+        number: Its number in the recording.
+        change: The event, and what it changed.
+        data: Its bytes: frames and EVENT, as a server may send them to a client that is at the event before.
+        notices: What was said before it, since the event before: schema, state, filters, counters.
+        notice_data: The same as bytes.
+    """
+
+    number: int
+    change: EventChange
+    data: bytes
+    notices: tuple[Message, ...]
+    notice_data: bytes
+
+
+class ChunkAt(NamedTuple):
+    """A chunk and the part it is in; `part` belongs to whoever asks."""
+
+    part: ChunkFile
+    place: ChunkPlace
+
+
+class Places:
+    """Where chunks are: what a cursor needs of a recording."""
+
+    limits: Limits
+
+    def chunk_of(self, number: int) -> ChunkAt:
+        """The chunk of an event.
+
+        Raises:
+            RecordingError: The recording does not have that event.
+        """
+        raise NotImplementedError
+
+    def chunk_now(self, at: ChunkAt) -> ChunkAt:
+        """The same chunk as it is known now: that of a live recorder grows."""
+        raise NotImplementedError
+
+    def chunk_after(self, at: ChunkAt) -> ChunkAt | None:
+        """The next chunk that has events, or notices; None after the last."""
+        raise NotImplementedError
+
+
+class OneChunk(Places):
+    """A chunk by itself: what `integrity` and the repair look at.
+
+    Args:
+        at: The chunk.
+        limits: Beyond which it is not believed.
+    """
+
+    def __init__(self, at: ChunkAt, limits: Limits) -> None:
+        self.limits, self._at = limits, at
+
+    def chunk_of(self, number: int) -> ChunkAt:
+        """It, whatever is asked for."""
+        return self._at
+
+    def chunk_now(self, at: ChunkAt) -> ChunkAt:
+        """It, as it is."""
+        return at
+
+    def chunk_after(self, at: ChunkAt) -> ChunkAt | None:
+        """None."""
+        return None
+
+
+class Cursor:
+    """What a viewer knew right after one event, and the way to others.
+
+    Args:
+        places: The recording.
+
+    Attributes:
+        number: The event at which it stands; 0 before the first `seek` or `step`.
+        session: What a viewer knew then. It is changed by `step` in place, and replaced by `seek`.
+    """
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self.number = 0
+        self.session = ClientInterpreter(limits=places.limits)
+        self._connection = Connection(Role.CLIENT, limits=places.limits)
+        self._at: ChunkAt | None = None
+        self._offset = 0
+
+    def seek(self, number: int) -> ClientInterpreter:
+        """Stand right after the event with this number.
+
+        Returns:
+            `session`: what a viewer knew then.
+
+        Raises:
+            RecordingError: The recording does not have it.
+            CorruptChunk: Its bytes, or those before it in its chunk, are damaged.
+        """
+        at = self._places.chunk_of(number)
+        rows = at.part.rows(at.place)
+        if number - at.place.first >= len(rows):
+            raise CorruptChunk(
+                f"event {number} is lost: chunk {at.place.number} is damaged after event {at.place.first + len(rows) - 1}",
+                offset=at.place.offset + (int(rows["end"][-1]) if len(rows) else 0),
+                chunk=at.place.number,
+            )
+        if not (self._same(at) and at.place.first <= self.number <= number):
+            ahead = int(rows["end"][number - at.place.first])
+            at.part.window.get(at.place.offset, min(ahead, _PREFETCH_BYTES), ahead=0)
+            self._enter(at)
+        while self.number < number:
+            if self.step() is None:
+                raise TruncatedRecording(f"the recording ends after event {self.number}", offset=self._offset)
+        return self.session
+
+    def before(self, number: int) -> ClientInterpreter:
+        """Stand where the next `step` brings the event with this number.
+
+        Raises:
+            RecordingError: As `seek`.
+        """
+        at = self._places.chunk_of(number)
+        if number > at.place.first:
+            return self.seek(number - 1)
+        self._enter(at)
+        return self.session
+
+    def _same(self, at: ChunkAt) -> bool:
+        return self._at is not None and self._at.part is at.part and self._at.place.number == at.place.number
+
+    def _enter(self, at: ChunkAt) -> None:
+        """Begin a chunk from its head, with nothing known before."""
+        head = at.part.head(at.place)
+        self._at = None
+        self.session = ClientInterpreter(limits=self._places.limits)
+        self._connection = Connection(Role.CLIENT, limits=self._places.limits)
+        self._connection.receive_data(self._connection.preamble())
+        self._offset = at.place.offset
+        stop = at.place.offset + head.head_bytes
+        self.number = head.first - 1
+        while self._offset < stop:
+            entry = self._entry(at)
+            if entry is None:
+                raise CorruptChunk(
+                    f"chunk {at.place.number} ends in its head, at byte {self._offset}", offset=self._offset, chunk=at.place.number
+                )
+            self._feed(at, entry)
+        self._at = at
+
+    def _end_of(self, at: ChunkAt) -> int:
+        # The end of a chunk that is still being written is where its last whole entry ended.
+        return at.place.offset + (at.place.end_at or at.place.size)
+
+    def _entry(self, at: ChunkAt) -> Entry | None:
+        if self._offset >= self._end_of(at):
+            return None
+        try:
+            entry = read_entry(at.part.window, self._offset, self._end_of(at), self._places.limits)
+            if entry is None:
+                raise CorruptChunk(f"damaged at byte {self._offset}: a frame leaves its chunk", offset=self._offset)
+            if not entry.is_event:
+                check_entry(entry)  # that of an event is compared by the connection
+        except CorruptChunk as error:
+            error.chunk = at.place.number
+            self._at = None
+            raise
+        self._offset = entry.end
+        return entry
+
+    def _feed(self, at: ChunkAt, entry: Entry) -> tuple[list[Message], EventChange | None]:
+        """Follow an entry."""
+        skipped = entry.frames[0].end if entry.frames[0].header.type == FileFrame.CHUNK else 0
+        messages, change = [], None
+        try:
+            self._connection.receive_data(memoryview(entry.data)[skipped:])
+            for message in self._connection.messages():
+                change = self.session.apply(message) or change
+                messages.append(message)
+        except ProtocolError as error:
+            self._at = None
+            raise blamed(error, entry.offset, at.place.number) from error
+        return messages, change
+
+    def step(self) -> Step | None:
+        """Go to the next event.
+
+        Returns:
+            The event; None after the last one, when what was said after it has been followed.
+
+        Raises:
+            CorruptChunk: Its bytes are damaged. `seek` goes on behind the damage.
+        """
+        return self._follow([], [])
+
+    def rest(self) -> bytes:
+        """Follow what was said after the last event, at which the cursor stands, and return its frames.
+
+        Raises:
+            RecordingError: There is another event.
+        """
+        raw: list[bytes] = []
+        if self._follow([], raw) is not None:
+            raise RecordingError(f"event {self.number} was not the last to come")
+        return b"".join(raw)
+
+    def _follow(self, notices: list[Message], raw: list[bytes]) -> Step | None:
+        if self._at is None:
+            if self.number:
+                raise RecordingError("the cursor stands at no event since an error: seek first")
+            self._enter(self._places.chunk_of(0))
+        while True:
+            at = self._at
+            assert at is not None
+            entry = self._entry(at)
+            if entry is None:
+                if not self._grown(at) and not self._next_chunk(at):
+                    return None
+                continue
+            messages, change = self._feed(at, entry)
+            if change is not None:
+                self.number += 1
+                return Step(self.number, change, entry.data, tuple(notices), b"".join(raw))
+            notices += [message for message in messages if not isinstance(message, Unknown)]
+            raw += [entry.data[place.start : place.end] for place in entry.frames[:-1]]
+
+    def _grown(self, at: ChunkAt) -> bool:
+        """Whether the chunk, of a recorder that still runs, has more now."""
+        now = self._places.chunk_now(at)
+        if now.place.size <= at.place.size:
+            return False
+        self._at = now
+        return True
+
+    def _next_chunk(self, at: ChunkAt) -> bool:
+        """Go on in the next chunk: behind its head, if that repeats what is known here."""
+        following = self._places.chunk_after(at)
+        if following is None:
+            return False
+        head = following.part.head(following.place)
+        if head.continues and head.first == self.number + 1:
+            self._at = following
+            self._offset = following.place.offset + head.head_bytes
+        else:
+            self._enter(following)
+        return True

@@ -1,0 +1,79 @@
+"""A range of events as a recording of its own: `gcspy cut`, and saving a session after the fact.
+
+Knows a recording and a writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gcspy_protocol.errors import RecordingError
+
+from gcspy_replay.file.layout import PartFacts
+from gcspy_replay.file.reader import Recording
+from gcspy_replay.file.store import Store
+from gcspy_replay.file.writer import ChunkRule, RecordingWriter
+
+__all__ = ["cut"]
+
+
+def cut(
+    recording: Recording,
+    store: Store,
+    first: int | None = None,
+    last: int | None = None,
+    *,
+    rule: ChunkRule | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Write a range of events; they keep their numbers, so that bookmarks stay true.
+
+    What was said after the last event is kept when that is the last of the recording.
+
+    Args:
+        recording: What to cut from.
+        store: Where to; it is closed at the end.
+        first: Number of the first event; by default of the recording.
+        last: Number of the last event; by default of the recording.
+        rule: When chunks end.
+        progress: Told how many events are done, and of how many.
+
+    Returns:
+        How many events were written.
+
+    Raises:
+        RecordingError: There is no such range.
+        CorruptChunk: The recording is damaged in it: repair it first.
+    """
+    try:
+        first = recording.first if first is None else first
+        last = recording.last if last is None else last
+        if not recording.first <= first <= last <= recording.last:
+            raise RecordingError(
+                f"there are no events {first} to {last}: the recording has {recording.first} to {recording.last}"
+            )
+        cursor = recording.cursor()
+        session = cursor.before(first)
+    except RecordingError:
+        store.close()
+        raise
+    note = f"events {first} to {last} of a recording"
+    facts = PartFacts(recording=recording.facts.recording, software="gcspy cut", note=note)
+    writer = RecordingWriter(store, session, rule=rule, facts=facts, first=first)
+    try:
+        while cursor.number < last and (step := cursor.step()) is not None:
+            # The cursor begins anew where events are missing; nothing there can follow what was before.
+            if not writer.started or cursor.session is not session:
+                session = cursor.session
+                writer.follow(session)
+                writer.start(step.number)
+            else:
+                writer.add_notices(step.notice_data)
+                writer.add_event(step.data)
+            if progress is not None:
+                progress(step.number - first + 1, last - first + 1)
+        if last == recording.last:
+            writer.add_notices(cursor.rest())
+    finally:
+        writer.close()
+    return writer.events

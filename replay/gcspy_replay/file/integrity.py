@@ -1,0 +1,275 @@
+"""Is every byte of a recording what was written? And what can be saved of one that is damaged.
+
+`verify` compares each CRC, decodes each event and follows it as a viewer would, so
+that what it passes can be shown. `repair` writes what is left into a new file.
+
+Knows parts and chunks; does not know terminals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from gcspy_protocol.errors import CorruptChunk, NotARecording, RecordingError, TruncatedRecording
+from gcspy_protocol.limits import CLIENT_LIMITS, Limits
+
+from gcspy_replay.file.cursor import ChunkAt, Cursor, OneChunk
+from gcspy_replay.file.layout import (
+    FOOTER_BYTES,
+    PREAMBLE_BYTES,
+    FileFrame,
+    PartFacts,
+    read_footer,
+    read_preamble,
+)
+from gcspy_replay.file.part import ChunkFile, read_part_header
+from gcspy_replay.file.scan import FoundChunk, PartScan, Progress, hop_chunk
+from gcspy_replay.file.source import Source, Window
+from gcspy_replay.file.store import Store
+from gcspy_replay.file.walk import read_header
+from gcspy_replay.file.writer import RecordingWriter
+
+__all__ = ["Finding", "Report", "Saved", "repair", "verify"]
+
+
+class Finding(NamedTuple):
+    """Something wrong with a part.
+
+    Attributes:
+        name: Of the part.
+        start: First byte that is concerned.
+        end: First byte after it.
+        what: What is wrong, in a sentence.
+        loses: Whether events, or what was said between them, are lost by it.
+    """
+
+    name: str
+    start: int
+    end: int
+    what: str
+    loses: bool
+
+
+@dataclass(slots=True)
+class Report:
+    """What `verify` found.
+
+    Attributes:
+        events: Events that can be shown.
+        chunks: Chunks that begin as they should.
+        size: Bytes looked at.
+        findings: What is wrong; empty when nothing is.
+    """
+
+    events: int = 0
+    chunks: int = 0
+    size: int = 0
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def intact(self) -> bool:
+        """Whether nothing is lost; a missing index and a torn last event lose nothing that was whole."""
+        return not any(finding.loses for finding in self.findings)
+
+
+def _decoded(file: ChunkFile, found: FoundChunk, limits: Limits) -> tuple[int, CorruptChunk | None]:
+    """How many events of a chunk can be followed, and what stopped that."""
+    cursor = Cursor(OneChunk(ChunkAt(file, file.take(found)), limits))
+    try:
+        cursor.before(found.head.first)
+        while cursor.step() is not None:
+            pass
+    except CorruptChunk as error:
+        return max(0, cursor.number + 1 - found.head.first), error
+    return cursor.number + 1 - found.head.first, None
+
+
+class _Note(Protocol):
+    """The function that notes a finding."""
+
+    def __call__(self, start: int, end: int, what: str, *, loses: bool = True) -> None:
+        """Note it."""
+
+
+def verify(source: Source, *, limits: Limits = CLIENT_LIMITS, progress: Progress | None = None) -> Report:
+    """Look at every byte of a part.
+
+    Args:
+        source: The part.
+        limits: Beyond which it is not believed.
+        progress: Told how far it is.
+
+    Raises:
+        NotARecording: It is none at all.
+    """
+    window = Window(source)
+    report = Report(size=source.size())
+    name = source.name
+
+    def note(start: int, end: int, what: str, *, loses: bool = True) -> None:
+        report.findings.append(Finding(name, start, end, what, loses))
+
+    start = _header_end(window, limits, note)
+    scan = PartScan(window, start, limits, careful=True)
+    scan.advance(progress)
+    file = ChunkFile(window, limits)
+    following = 1
+    for found in scan.chunks:
+        place = found.place
+        report.chunks += 1
+        if found.head.first < following:
+            note(place.offset, place.offset + place.size, f"chunk {place.number} repeats event {found.head.first}")
+            continue
+        if following > 1 and found.head.first > following:
+            what = f"events {following} to {found.head.first - 1} are missing before chunk {place.number}"
+            note(place.offset, place.offset, what)
+        events, error = _decoded(file, found, limits)
+        if error is not None:
+            note(error.offset, place.offset + place.size, f"chunk {place.number}: {error}")
+        report.events += events
+        following = found.head.first + place.events
+    for damage in scan.damages:
+        note(damage.start, damage.end, damage.what)
+    if scan.tail:
+        what = f"the last {scan.tail} bytes are no whole event: the recorder was killed while it wrote, or still writes"
+        note(report.size - scan.tail, report.size, what, loses=False)
+    _check_end(window, scan, report, note)
+    return report
+
+
+def _header_end(window: Window, limits: Limits, note: _Note) -> int:
+    read_preamble(window.get(0, PREAMBLE_BYTES)[:PREAMBLE_BYTES])
+    try:
+        return read_part_header(window, limits)[2]
+    except (CorruptChunk, TruncatedRecording) as error:
+        note(0, PREAMBLE_BYTES, f"the header: {error}")
+        return PREAMBLE_BYTES
+
+
+def _check_end(window: Window, scan: PartScan, report: Report, note: _Note) -> None:
+    size = report.size
+    footer = read_footer(window.source.read_at(max(0, size - FOOTER_BYTES), FOOTER_BYTES))
+    if footer is None and scan.closed:
+        note(size, size, "what stands behind the index is no footer of ours", loses=False)
+        return
+    if footer is None:
+        what = "there is no index: the recorder was killed, or still writes; readers find the chunks by a scan"
+        note(size, size, what, loses=False)
+        return
+    offset, length = footer
+    header = read_header(window, offset, size) if offset < size else None
+    if header is None or header.type != FileFrame.INDEX or offset + length + FOOTER_BYTES != size:
+        note(size - FOOTER_BYTES, size, "the footer does not lead to the index", loses=False)
+    elif not scan.closed:
+        note(offset, size, "the index is damaged; readers find the chunks by a scan", loses=False)
+
+
+# -------------------------------------------------------------------------- repair
+
+
+@dataclass(slots=True)
+class Saved:
+    """What `repair` saved.
+
+    Attributes:
+        events: Events written.
+        lost: Ranges of numbers of events that are lost, first and last.
+        findings: What was wrong, as `verify` tells it.
+        states: Events of which only the picture could be saved, from the keyframe that repeats it.
+    """
+
+    events: int = 0
+    lost: list[tuple[int, int]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    states: list[int] = field(default_factory=list)
+
+
+def repair(
+    source: Source, store: Store, *, limits: Limits = CLIENT_LIMITS, progress: Progress | None = None
+) -> Saved:
+    """Write what can be saved of a part into a new recording; events keep their numbers.
+
+    A chunk needs nothing but itself: the undamaged ones are saved whole, of a damaged one the events before
+    the damage; and its last event, when it is lost, from the head of the next chunk, which repeats it.
+
+    Args:
+        source: The damaged part.
+        store: Where to; it is closed at the end.
+        limits: Beyond which the part is not believed.
+        progress: Told how far it is.
+
+    Raises:
+        NotARecording: There is nothing of a recording in it.
+    """
+    window = Window(source)
+    scan = PartScan(window, _salvage_start(window, limits), limits, careful=True)
+    scan.advance(progress)
+    if not scan.chunks:
+        raise NotARecording(f"{source.name}: no chunk of a recording could be found in {source.size()} bytes")
+    note = f"repaired from {source.name}"
+    writer: RecordingWriter | None = None
+    saved = Saved()
+    for cursor, found in _cursors(window, scan, limits):
+        if writer is None:
+            facts = PartFacts(recording=found.head.recording, software="gcspy repair", note=note)
+            writer = RecordingWriter(store, cursor.session, facts=facts, first=found.head.first)
+        _save_chunk(writer, cursor, found, saved)
+    if writer is None:
+        store.close()
+        raise NotARecording(f"{source.name}: none of its {len(scan.chunks)} chunks can be read")
+    writer.close()
+    last = hop_chunk(window, scan.chunks[-1].place.offset, source.size(), limits)
+    if last is not None and (end := last.head.first + len(last.rows) - 1) > writer.number:
+        saved.lost.append((writer.number + 1, end))
+    saved.findings = [Finding(source.name, d.start, d.end, d.what, True) for d in scan.damages]
+    return saved
+
+
+def _salvage_start(window: Window, limits: Limits) -> int:
+    try:
+        return read_part_header(window, limits)[2]
+    except RecordingError:
+        return 0  # the scan looks for the first chunk by its magic
+
+
+def _cursors(window: Window, scan: PartScan, limits: Limits) -> Iterator[tuple[Cursor, FoundChunk]]:
+    """A cursor before the first event of each chunk that can be read."""
+    file = ChunkFile(window, limits)
+    for found in scan.chunks:
+        cursor = Cursor(OneChunk(ChunkAt(file, file.take(found)), limits))
+        try:
+            cursor.before(found.head.first)
+        except CorruptChunk:
+            continue
+        yield cursor, found
+
+
+def _save_chunk(writer: RecordingWriter, cursor: Cursor, found: FoundChunk, saved: Saved) -> None:
+    """Write the events of a chunk behind what was written before."""
+    first, before = found.head.first, writer.number
+    if first <= before:
+        return  # repeated: the file was put together from pieces
+    joined = writer.started and found.head.continues and first == before + 1
+    writer.follow(cursor.session)
+    if not joined and found.head.continues and first - 1 > before and cursor.session.last_event is not None:
+        # The event before was lost, or is in another part; but this chunk's head repeats it.
+        writer.start(first - 1)
+        saved.states.append(first - 1)
+        saved.events += 1
+        joined = True
+    begun = first - 1 if saved.states[-1:] == [first - 1] else first
+    if begun > before + 1 and saved.events > len(saved.states):
+        saved.lost.append((before + 1, begun - 1))
+    try:
+        while (step := cursor.step()) is not None:
+            if joined:
+                writer.add_notices(step.notice_data)
+                writer.add_event(step.data)
+            else:
+                writer.start(step.number)
+                joined = True
+            saved.events += 1
+    except CorruptChunk:
+        return  # what was lost shows when the next chunk begins

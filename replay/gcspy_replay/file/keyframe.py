@@ -1,0 +1,134 @@
+"""What a client that joins is sent, made from what another client knows.
+
+The head of each chunk is this, so that a chunk is a wire stream that begins as a
+connection does: welcome, schema, notices, keyframe. The player sends the same to a
+viewer that jumps.
+
+Knows the client interpreter and the codec; does not know files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from gcspy_protocol import messages as m
+from gcspy_protocol.codec import encode, encode_event
+from gcspy_protocol.errors import LocalProtocolError
+from gcspy_protocol.frame import Frame
+from gcspy_protocol.interpreter import ClientInterpreter, SpaceState, StreamState
+from gcspy_protocol.limits import CLIENT_LIMITS
+from gcspy_protocol.messages import Message
+from gcspy_protocol.model import CONTROL_STREAM, Naming
+from gcspy_protocol.values import Stamp, pack_key
+
+__all__ = ["encode_keyframe", "keyframe_frames", "name_pages", "schema_messages", "tiles_of"]
+
+_NO_RUNS = np.empty(0, dtype="<u4")
+
+
+def schema_messages(session: ClientInterpreter) -> list[Message]:
+    """Welcome, spaces, epoch, and what was said between events, as a bootstrap.
+
+    Who was connected is left out: it is nobody's business but the session's.
+
+    Raises:
+        LocalProtocolError: There was no welcome yet.
+    """
+    if session.welcome is None:
+        raise LocalProtocolError("a session without a welcome cannot be kept: connect first")
+    messages: list[Message] = [session.welcome]
+    messages += [m.SpaceDefined(space=state.space) for state in session.spaces.values()]
+    messages.append(m.EpochEnd(epoch=session.epoch))
+    if session.filters:
+        messages.append(m.Filters(filters=tuple(session.filters.values())))
+    messages.append(m.State(state=session.state, reason=session.state_reason))
+    messages.append(m.Counters(counts=session.counters))
+    if session.missed_total:
+        messages.append(m.Missed(events=0, total=session.missed_total))
+    return messages
+
+
+def tiles_of(state: SpaceState) -> m.Tiles:
+    """The tiles of a space as a keyframe says them: all new."""
+    table, naming = state.names, state.space.naming
+    # The table answers for one tile at a time; a keyframe needs them all at once, and a loop over a heap's
+    # tiles is out of the question. Until the protocol has an accessor, its fields are read here and nowhere else.
+    extents = naming is Naming.EXTENTS
+    return m.Tiles(
+        space=state.space.id,
+        count=state.count,
+        old_starts=_NO_RUNS,
+        new_starts=_NO_RUNS,
+        lengths=_NO_RUNS,
+        naming=naming,
+        base=0 if extents else table._base,
+        tile_bytes=0 if extents else table._tile_bytes,
+        bases=table._bases if extents else None,
+        sizes=table._sizes if extents else None,
+    )
+
+
+def name_pages(session: ClientInterpreter, *, page: int = CLIENT_LIMITS.names_page) -> Iterator[m.TileNames]:
+    """The texts of tiles that were fetched, as pages."""
+    sequence = session.last_event.sequence if session.last_event else 0
+    for space_id, state in session.spaces.items():
+        if state.space.naming is not Naming.STRINGS:
+            continue
+        texts = state.names._texts
+        run: list[str] = []
+        start = 0
+        for tile in sorted(texts):
+            if run and (tile != start + len(run) or len(run) == page):
+                yield m.TileNames(space=space_id, sequence=sequence, first=start, names=tuple(run))
+                run = []
+            if not run:
+                start = tile
+            run.append(texts[tile])
+        if run:
+            yield m.TileNames(space=space_id, sequence=sequence, first=start, names=tuple(run))
+
+
+def _key(space: int, stream: int, state: StreamState) -> Frame:
+    stamp = Stamp(
+        sequence=state.sequence, time_nanos=state.time_nanos, event=state.event, occurrence=state.occurrence
+    )
+    return pack_key(space, stream, stamp, state.values, state.known)
+
+
+def keyframe_frames(session: ClientInterpreter) -> list[Frame]:
+    """The frames of a keyframe of what the client knows now; each stream keeps the stamp of its values."""
+    frames: list[Frame] = []
+    event = session.last_event
+    stamp = (event.sequence, event.time_nanos) if event else (0, 0)
+    for space_id, state in session.spaces.items():
+        frames.append(encode(tiles_of(state)))
+        if state.control.sequence:
+            frames.append(_key(space_id, CONTROL_STREAM, state.control))
+        for stream_id, stream in state.streams.items():
+            if stream.sequence:
+                frames.append(_key(space_id, stream_id, stream))
+            if stream.summary is not None:
+                frames.append(encode(stream.summary))
+        if state.info:
+            info = m.SpaceInfo(space=space_id, sequence=stamp[0], time_nanos=stamp[1], text=state.info)
+            frames.append(encode(info))
+    return frames
+
+
+def encode_keyframe(session: ClientInterpreter, *, cached: bool) -> bytes:
+    """All bytes of a keyframe event of the client's latest event, under the schema of now.
+
+    Args:
+        session: What the client knows right after an event.
+        cached: Whether the event is repeated; otherwise it keeps its own mark.
+
+    Raises:
+        LocalProtocolError: There was no event yet.
+    """
+    event = session.last_event
+    if event is None:
+        raise LocalProtocolError("there was no event yet of which a keyframe could be made")
+    repeated = replace(event, epoch=session.epoch, keyframe=True, cached=cached or event.cached)
+    return encode_event(repeated, keyframe_frames(session))

@@ -1,0 +1,450 @@
+"""The frames that only files have, and the row of the event table (FORMAT.md sections 2 to 5).
+
+All of a recording after its first twelve bytes is frames of the wire protocol. Six
+types of them, 0x70 to 0x75, are the file's own: they say where chunks begin and end
+and what their CRC is. A client of the wire skips them as it skips any unknown type.
+
+Knows bytes; does not know files, nor what a session is.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+from gcspy_protocol.connection import VERSIONS
+from gcspy_protocol.errors import (
+    CorruptChunk,
+    GCspyError,
+    NotARecording,
+    RemoteProtocolError,
+    TruncatedRecording,
+)
+from gcspy_protocol.fields import Fields, pack_map
+from gcspy_protocol.frame import HEADER, Header, inflate, pack_frame
+from gcspy_protocol.limits import Limits
+from numpy.typing import NDArray
+
+__all__ = [
+    "CHUNK_BYTES",
+    "CHUNK_MAGIC",
+    "COLUMNS",
+    "EVENT_FRAME_BYTES",
+    "FOOTER_BYTES",
+    "FORMAT_VERSION",
+    "MAGIC",
+    "MOST_EVENTS",
+    "PREAMBLE_BYTES",
+    "ROWS",
+    "SEAL_BYTES",
+    "ChunkEnd",
+    "ChunkHead",
+    "ChunkPlace",
+    "FileFrame",
+    "PartFacts",
+    "blamed",
+    "empty_rows",
+    "pack_chunk",
+    "pack_chunk_end",
+    "pack_facts",
+    "pack_footer",
+    "pack_index",
+    "pack_preamble",
+    "pack_seal",
+    "read_chunk",
+    "read_chunk_end",
+    "read_facts",
+    "read_footer",
+    "read_index",
+    "read_preamble",
+]
+
+MAGIC = b"GCrec\r\n\x1a"
+"""First eight bytes of a file. CR, LF and Ctrl-Z show a copy that mangled them, as PNG's do."""
+
+FORMAT_VERSION = 1
+"""Raised only for what an older reader would misunderstand; what it can skip needs no new version."""
+
+_PREAMBLE = struct.Struct("<8sHH")
+"""0 magic, 8 u16 format version, 10 u16 version of the wire protocol that the frames are of."""
+
+PREAMBLE_BYTES = _PREAMBLE.size
+
+CHUNK_MAGIC = bytes.fromhex("8947437370794368756e6b0d0a1a9d5c")
+"""Sixteen bytes (0x89 "GCspyChunk" CR LF Ctrl-Z 0x9D "\\") by which a chunk is found in a damaged file."""
+
+_CHUNK = struct.Struct("<16s16sQQQII")
+"""CHUNK payload, 64 bytes.
+
+    offset size  field
+    0      16    CHUNK_MAGIC
+    16     16    id of the recording, as in RECORDING
+    32     8     number of the chunk, from 0
+    40     8     number of its first new event
+    48     8     head: bytes from the start of this frame to the first new frame
+    56     4     flags: 1 the head repeats the state after the event before
+    60     4     reserved
+"""
+
+_CHUNK_END = struct.Struct("<QII")
+"""CHUNK_END payload, before the columns: u64 bytes since the CHUNK frame's start, u32 CRC of the
+chunk's CRCs, u32 events n; then the columns of `COLUMNS`, n values each."""
+
+_INDEX = struct.Struct("<II")
+"""INDEX payload, before the columns of `_PLACES`: u32 chunks, u32 reserved."""
+
+_FOOTER = struct.Struct("<QQ8sI")
+"""FOOTER payload: u64 offset of the INDEX frame, u64 bytes of it with its SEAL, 8 magic, u32 CRC of
+the frame before these four bytes."""
+
+_FOOTER_MAGIC = b"GCend\r\n\x1a"
+
+FOOTER_BYTES = HEADER.size + _FOOTER.size
+
+_CONTINUES = 1
+
+MOST_EVENTS = 1 << 16
+"""Most events of a chunk: a reader takes no memory for more."""
+
+EVENT_FRAME_BYTES = HEADER.size + 40
+"""Least bytes of an event: no file holds more events than its length divided by this."""
+
+
+class FileFrame(IntEnum):
+    """Types of frame that only files have; the wire keeps 0x70 to 0x7F free for them."""
+
+    RECORDING = 0x70
+    CHUNK = 0x71
+    SEAL = 0x72
+    CHUNK_END = 0x73
+    INDEX = 0x74
+    FOOTER = 0x75
+
+
+COLUMNS: tuple[tuple[str, str], ...] = (
+    ("start", "<u8"),
+    ("end", "<u8"),
+    ("sequence", "<u8"),
+    ("time_nanos", "<u8"),
+    ("occurrence", "<u8"),
+    ("gather_nanos", "<u8"),
+    ("held_nanos", "<u8"),
+    ("missed_total", "<u8"),
+    ("event", "<u2"),
+    ("flags", "<u2"),
+)
+"""Columns of the event table of a chunk, in the order in which they lie in CHUNK_END. `start` and
+`end` count from the CHUNK frame, so that a chunk can be moved; `flags` are those of EVENT."""
+
+ROWS = np.dtype(list(COLUMNS))
+"""One event of a chunk as a structured numpy type."""
+
+_PLACES: tuple[tuple[str, str], ...] = (
+    ("offset", "<u8"),
+    ("size", "<u8"),
+    ("end_at", "<u8"),
+    ("number", "<u8"),
+    ("first", "<u8"),
+    ("first_time", "<u8"),
+    ("last_time", "<u8"),
+    ("events", "<u4"),
+    ("reserved", "<u4"),
+)
+
+
+class ChunkPlace(NamedTuple):
+    """Where a chunk is and what it holds: a row of the index.
+
+    Attributes:
+        offset: Of its CHUNK frame in the part.
+        size: Bytes, its end and the seal of that included.
+        end_at: Of its CHUNK_END, from `offset`; 0 when it has none.
+        number: Its number.
+        first: Number of its first event.
+        first_time: Nanoseconds of that event.
+        last_time: Nanoseconds of its last event.
+        events: How many.
+    """
+
+    offset: int
+    size: int
+    end_at: int
+    number: int
+    first: int
+    first_time: int
+    last_time: int
+    events: int
+
+
+class ChunkHead(NamedTuple):
+    """What a CHUNK frame says."""
+
+    recording: bytes
+    number: int
+    first: int
+    head_bytes: int
+    continues: bool
+
+
+class ChunkEnd(NamedTuple):
+    """What a CHUNK_END frame says; `rows` has the dtype `ROWS`."""
+
+    size: int
+    crc: int
+    rows: NDArray[Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PartFacts:
+    """What the RECORDING frame at the start of a file says.
+
+    Attributes:
+        recording: Sixteen random bytes, the same in all parts of a recording.
+        part: Number of this file among the parts, from 0.
+        software: What wrote it.
+        created: Nanoseconds since 1970, by the recorder's clock; 0 where it did not say.
+        note: Text; what a cut or a repair says of its origin.
+    """
+
+    recording: bytes
+    part: int = 0
+    software: str = "gcspy"
+    created: int = 0
+    note: str = ""
+
+
+def empty_rows(count: int = 0) -> NDArray[Any]:
+    """An event table of `count` rows, all zero."""
+    return np.zeros(count, dtype=ROWS)
+
+
+# ------------------------------------------------------------------ writing
+
+
+def pack_preamble() -> bytes:
+    """The first twelve bytes of a file."""
+    return _PREAMBLE.pack(MAGIC, FORMAT_VERSION, VERSIONS[1])
+
+
+def pack_facts(facts: PartFacts) -> bytes:
+    """A RECORDING frame."""
+    fields = {
+        "recording": facts.recording.hex(),
+        "part": facts.part,
+        "software": facts.software,
+        "created": facts.created,
+        "note": facts.note,
+    }
+    return pack_frame(FileFrame.RECORDING, pack_map(fields)).data
+
+
+def pack_seal(data: bytes) -> bytes:
+    """The SEAL of these bytes, which end at it."""
+    head = HEADER.pack(4, FileFrame.SEAL, 0, 0, 0, 0, 0, 0)
+    return head + zlib.crc32(head, zlib.crc32(data)).to_bytes(4, "little")
+
+
+def pack_chunk(head: ChunkHead) -> bytes:
+    """A CHUNK frame."""
+    flags = _CONTINUES if head.continues else 0
+    payload = _CHUNK.pack(CHUNK_MAGIC, head.recording, head.number, head.first, head.head_bytes, flags, 0)
+    return pack_frame(FileFrame.CHUNK, payload, compress=False).data
+
+
+CHUNK_BYTES = HEADER.size + _CHUNK.size
+"""Bytes of a CHUNK frame as it is written here."""
+
+SEAL_BYTES = HEADER.size + 4
+"""Bytes of a SEAL frame."""
+
+
+def pack_chunk_end(size: int, crcs: bytes, rows: NDArray[Any]) -> bytes:
+    """A CHUNK_END frame with its SEAL.
+
+    Args:
+        size: Bytes from the CHUNK frame to here.
+        crcs: The CRCs of the chunk's seals and events, u32 each, in order.
+        rows: The event table, dtype `ROWS`.
+    """
+    columns = [np.ascontiguousarray(rows[name]).tobytes() for name, _ in COLUMNS]
+    payload = _CHUNK_END.pack(size, zlib.crc32(crcs), len(rows)) + b"".join(columns)
+    end = pack_frame(FileFrame.CHUNK_END, payload).data
+    return end + pack_seal(end)
+
+
+def pack_index(places: Sequence[ChunkPlace]) -> bytes:
+    """An INDEX frame with its SEAL."""
+    columns = np.array(places, dtype="<u8").reshape(len(places), len(ChunkPlace._fields)).T
+    parts = [_INDEX.pack(len(places), 0)]
+    for i, (_, kind) in enumerate(_PLACES):
+        column = columns[i] if i < len(columns) else np.zeros(len(places))
+        parts.append(column.astype(kind).tobytes())
+    index = pack_frame(FileFrame.INDEX, b"".join(parts)).data
+    return index + pack_seal(index)
+
+
+def pack_footer(index_offset: int, index_bytes: int) -> bytes:
+    """The FOOTER frame, the last of a file that was closed."""
+    head = HEADER.pack(_FOOTER.size, FileFrame.FOOTER, 0, 0, 0, 0, 0, 0)
+    frame = head + _FOOTER.pack(index_offset, index_bytes, _FOOTER_MAGIC, 0)[:-4]
+    return frame + zlib.crc32(frame).to_bytes(4, "little")
+
+
+# ------------------------------------------------------------------ reading
+
+
+def read_preamble(data: bytes) -> tuple[int, int]:
+    """Format and protocol version of a file that begins with these bytes.
+
+    Raises:
+        NotARecording: They are not ours, or of a later version.
+        TruncatedRecording: There are too few of them.
+    """
+    if data[: len(MAGIC)] != MAGIC[: len(data)] or not data:
+        raise NotARecording(f"not a GCspy recording: it begins with {data[:8]!r}" if data else "the file is empty")
+    if len(data) < _PREAMBLE.size:
+        raise TruncatedRecording(f"the recording ends after {len(data)} of the {_PREAMBLE.size} bytes that it begins with")
+    _, format_version, protocol = _PREAMBLE.unpack_from(data)
+    if format_version != FORMAT_VERSION or not VERSIONS[0] <= protocol <= VERSIONS[1]:
+        raise NotARecording(
+            f"a recording of format version {format_version} with protocol version {protocol}; this GCspy reads "
+            f"format {FORMAT_VERSION} with protocol {VERSIONS[0]} to {VERSIONS[1]}: install a newer release"
+        )
+    return format_version, protocol
+
+
+def _corrupt(offset: int, what: str) -> CorruptChunk:
+    return CorruptChunk(f"damaged at byte {offset}: {what}", offset=offset)
+
+
+def _inflate(header: Header, payload: bytes, limits: Limits, offset: int) -> bytes:
+    try:
+        return inflate(header, payload, limits, offset)
+    except RemoteProtocolError as error:
+        raise _corrupt(offset, str(error)) from error
+
+
+def read_facts(header: Header, payload: bytes, limits: Limits, offset: int) -> PartFacts:
+    """Read a RECORDING payload.
+
+    Raises:
+        CorruptChunk: It is not what its type promises.
+    """
+    try:
+        raw = inflate(header, payload, limits, offset)
+        if len(raw) > limits.map_bytes:
+            raise _corrupt(offset, f"a map of {len(raw)} bytes, over the limit of {limits.map_bytes}")
+        fields = Fields.unpack(raw, "recording", text_chars=limits.text_chars)
+        recording = bytes.fromhex(fields.text("recording"))
+        if len(recording) != 16:
+            raise _corrupt(offset, f"an id of {len(recording)} bytes instead of 16")
+        return PartFacts(
+            recording=recording,
+            part=fields.integer("part", 0, 1 << 32, 0),
+            software=fields.text("software", ""),
+            created=fields.integer("created", 0, (1 << 63) - 1, 0),
+            note=fields.text("note", ""),
+        )
+    except (RemoteProtocolError, ValueError) as error:
+        raise _corrupt(offset, f"what the recording says of itself: {error}") from error
+
+
+def read_chunk(payload: bytes, offset: int) -> ChunkHead:
+    """Read a CHUNK payload; whether it is true is said by the SEAL after it.
+
+    Raises:
+        CorruptChunk: It is too short, or says the impossible.
+    """
+    if len(payload) < _CHUNK.size:
+        raise _corrupt(offset, f"a chunk begins with {len(payload)} of {_CHUNK.size} bytes")
+    magic, recording, number, first, head_bytes, flags, _ = _CHUNK.unpack_from(payload)
+    if magic != CHUNK_MAGIC or not 1 <= first < 1 << 62 or number >= 1 << 62:
+        raise _corrupt(offset, "no chunk begins here")
+    return ChunkHead(recording, number, first, head_bytes, bool(flags & _CONTINUES))
+
+
+def read_chunk_end(header: Header, payload: bytes, limits: Limits, offset: int, *, size: int) -> ChunkEnd:
+    """Read a CHUNK_END payload and check that its rows lie in the chunk.
+
+    Args:
+        header: Of the frame.
+        payload: As it lies in the file.
+        limits: Beyond which it is not believed.
+        offset: Of the frame, for the error.
+        size: Bytes from the CHUNK frame to here.
+
+    Raises:
+        CorruptChunk: It says the impossible.
+    """
+    raw = _inflate(header, payload, limits, offset)
+    if len(raw) < _CHUNK_END.size:
+        raise _corrupt(offset, f"the end of a chunk has {len(raw)} of {_CHUNK_END.size} bytes")
+    told, crc, count = _CHUNK_END.unpack_from(raw)
+    if told != size:
+        raise _corrupt(offset, f"a chunk of {size} bytes that should have {told}")
+    if count > MOST_EVENTS or count * EVENT_FRAME_BYTES > size or len(raw) < _CHUNK_END.size + count * ROWS.itemsize:
+        raise _corrupt(offset, f"{count} events do not fit a chunk of {size} bytes")
+    rows = empty_rows(count)
+    at = _CHUNK_END.size
+    for name, kind in COLUMNS:
+        rows[name] = np.frombuffer(raw, kind, count, at)
+        at += np.dtype(kind).itemsize * count
+    _check_rows(rows, size, offset)
+    return ChunkEnd(size, crc, rows)
+
+
+def _check_rows(rows: NDArray[Any], size: int, offset: int) -> None:
+    if not len(rows):
+        return
+    starts, ends = rows["start"].astype(np.float64), rows["end"].astype(np.float64)
+    ordered = bool((starts < ends).all()) and bool((ends[:-1] <= starts[1:]).all())
+    if not ordered or int(rows["end"].max()) > size:
+        raise _corrupt(offset, f"the event table leaves its chunk of {size} bytes")
+
+
+def read_index(header: Header, payload: bytes, limits: Limits, offset: int) -> list[ChunkPlace]:
+    """Read an INDEX payload and check that its chunks lie before it, in order.
+
+    Raises:
+        CorruptChunk: It says the impossible.
+    """
+    raw = _inflate(header, payload, limits, offset)
+    if len(raw) < _INDEX.size:
+        raise _corrupt(offset, "the index has no length")
+    (count, _) = _INDEX.unpack_from(raw)
+    if count * CHUNK_BYTES > offset or len(raw) < _INDEX.size + count * np.dtype(list(_PLACES)).itemsize:
+        raise _corrupt(offset, f"an index of {count} chunks in {len(raw)} bytes")
+    columns = []
+    at = _INDEX.size
+    for _, kind in _PLACES:
+        columns.append(np.frombuffer(raw, kind, count, at))
+        at += np.dtype(kind).itemsize * count
+    wide = [column.astype(np.float64) for column in columns]
+    begins, sizes, ends, numbers, firsts, events = wide[0], wide[1], wide[2], wide[3], wide[4], wide[7]
+    good = bool((begins[:-1] + sizes[:-1] <= begins[1:]).all()) and bool((ends < sizes).all())
+    good = good and bool((firsts[:-1] + events[:-1] <= firsts[1:]).all()) and bool((numbers[:-1] < numbers[1:]).all())
+    if not good or (count and (begins[-1] + sizes[-1] > offset or firsts.min() < 1 or events.max() > MOST_EVENTS)):
+        raise _corrupt(offset, "the index names chunks that overlap or lie outside")
+    rows = zip(*(column.tolist() for column in columns[: len(ChunkPlace._fields)]), strict=True)
+    return [ChunkPlace(*row) for row in rows]
+
+
+def read_footer(data: bytes) -> tuple[int, int] | None:
+    """Offset and bytes of the index, from the last `FOOTER_BYTES` of a file; None when that is no footer."""
+    if len(data) != FOOTER_BYTES:
+        return None
+    header = Header._make(HEADER.unpack_from(data))
+    index_offset, index_bytes, magic, crc = _FOOTER.unpack_from(data, HEADER.size)
+    if header.type != FileFrame.FOOTER or header.length != _FOOTER.size or magic != _FOOTER_MAGIC:
+        return None
+    return (index_offset, index_bytes) if zlib.crc32(data[:-4]) == crc else None
+
+
+def blamed(error: GCspyError, offset: int, chunk: int | None) -> CorruptChunk:
+    """What the wire's decoder found wrong, as an error of the file."""
+    return CorruptChunk(f"damaged at byte {offset}: {error}", offset=offset, chunk=chunk)

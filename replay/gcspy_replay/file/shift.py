@@ -1,0 +1,207 @@
+"""Time shift: what a live client received, kept so that it can look back.
+
+Parts as a ring has them: the latest in memory up to a budget, older ones in temporary
+files up to another, the oldest given up. A part moves to its file by itself when memory
+is needed, a few megabytes at a time, so that nobody waits long for it.
+
+Knows bytes; does not know what is in them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from typing import IO
+
+from gcspy_protocol.errors import RecordingError
+
+from gcspy_replay.file.reader import Recording
+from gcspy_replay.file.source import Source
+
+__all__ = ["ShiftStore"]
+
+_PARTS = 32
+"""The memory budget is so many parts: moving one to its file takes milliseconds."""
+
+_LEAST_PART_BYTES = 1 << 16
+
+
+class _ShiftPart:
+    """A part, in memory or in a temporary file.
+
+    Args:
+        number: Of the part.
+        lock: Held by whoever reads or writes a part of this store.
+    """
+
+    def __init__(self, number: int, lock: threading.Lock) -> None:
+        self.number = number
+        self.size = 0
+        self._lock = lock
+        self._memory: bytearray | None = bytearray()
+        self._file: IO[bytes] | None = None
+        self._gone = False
+
+    @property
+    def memory_bytes(self) -> int:
+        return 0 if self._memory is None else len(self._memory)
+
+    def append(self, data: bytes) -> None:
+        if self._memory is not None:
+            self._memory += data
+        else:
+            assert self._file is not None
+            self._file.seek(self.size)
+            self._file.write(data)
+        self.size += len(data)
+
+    def spill(self, folder: str | None) -> None:
+        """Move to a temporary file, which has no name where the system allows that."""
+        if self._memory is None:
+            return
+        file = tempfile.TemporaryFile(dir=folder, prefix="gcspy-shift-", buffering=0)  # noqa: SIM115  # lives as long as the part
+        try:
+            left = memoryview(self._memory)
+            while left:
+                left = left[file.write(left) or 0 :]
+        except OSError:
+            file.close()
+            raise
+        finally:
+            left.release()
+        self._file, self._memory = file, None
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        with self._lock:
+            if self._gone:
+                raise RecordingError("what is asked for is no longer kept: it is older than the time shift's budget")
+            if self._memory is not None:
+                return bytes(memoryview(self._memory)[offset : offset + size])
+            assert self._file is not None
+            self._file.seek(offset)
+            return self._file.read(size)
+
+    def give_up(self) -> None:
+        self._gone = True
+        self._memory = None
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class _ShiftSource:
+    """A part as a reader sees it."""
+
+    def __init__(self, part: _ShiftPart) -> None:
+        self._part = part
+
+    @property
+    def name(self) -> str:
+        return f"time shift, part {self._part.number}"
+
+    def size(self) -> int:
+        return self._part.size
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        return self._part.read_at(offset, size)
+
+    def again(self) -> Source:
+        return _ShiftSource(self._part)
+
+    def close(self) -> None:
+        """The store owns the part."""
+
+
+class ShiftStore:
+    """Keeps what a writer writes within two budgets; a `Store`.
+
+    Args:
+        memory_bytes: Most bytes in memory, always.
+        disk_bytes: Most bytes in temporary files; 0: none, so that the oldest is given up when memory is full.
+        folder: Where temporary files go; by default where the system keeps them.
+    """
+
+    def __init__(self, *, memory_bytes: int, disk_bytes: int, folder: str | None = None) -> None:
+        self._memory_budget, self._disk_budget, self._folder = memory_bytes, disk_bytes, folder
+        self._lock = threading.Lock()
+        self._parts: list[_ShiftPart] = []
+        self._peak = 0
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes in memory now."""
+        return sum(part.memory_bytes for part in self._parts)
+
+    @property
+    def peak_memory_bytes(self) -> int:
+        """Most bytes in memory at any time."""
+        return self._peak
+
+    @property
+    def disk_bytes(self) -> int:
+        """Bytes in temporary files now."""
+        return sum(part.size - part.memory_bytes for part in self._parts)
+
+    def begin(self, part: int) -> None:
+        """A new part begins."""
+        with self._lock:
+            self._parts.append(_ShiftPart(part, self._lock))
+
+    def append(self, data: bytes, *, time_nanos: int) -> None:
+        """Keep bytes of the latest part, after room was made for them.
+
+        Raises:
+            RecordingError: Temporary files cannot be written.
+        """
+        with self._lock:
+            try:
+                self._make_room(len(data))
+                self._parts[-1].append(data)
+            except OSError as error:
+                raise RecordingError(f"the time shift cannot be kept: {error.strerror or error}") from error
+            self._peak = max(self._peak, self.memory_bytes)
+
+    def _make_room(self, more: int) -> None:
+        for part in list(self._parts):
+            if self.memory_bytes + more <= self._memory_budget:
+                break
+            if part.memory_bytes or part is self._parts[-1]:
+                if self._disk_budget:
+                    part.spill(self._folder)
+                elif part is not self._parts[-1]:
+                    self._give_up(part)
+        while len(self._parts) > 1 and self._disk_budget and self.disk_bytes > self._disk_budget:
+            self._give_up(self._parts[0])
+
+    def _give_up(self, part: _ShiftPart) -> None:
+        part.give_up()
+        self._parts.remove(part)
+
+    def is_full(self, *, part_bytes: int, span_nanos: int) -> bool:
+        """When the part is a thirty-second of the memory budget."""
+        return part_bytes >= max(_LEAST_PART_BYTES, self._memory_budget // _PARTS)
+
+    def end(self) -> None:
+        """The part is finished; it stays."""
+
+    def close(self) -> None:
+        """Nothing more will be written; what is there can be read until `discard`."""
+
+    def discard(self) -> None:
+        """Give everything back."""
+        with self._lock:
+            for part in list(self._parts):
+                self._give_up(part)
+
+    def sources(self) -> list[Source]:
+        """The parts that are kept now."""
+        with self._lock:
+            return [_ShiftSource(part) for part in self._parts if part.size]
+
+    def recording(self) -> Recording:
+        """What is kept, to be read while it grows: call its `refresh` for what came since.
+
+        Raises:
+            RecordingError: Nothing was kept yet.
+        """
+        return Recording(self.sources(), catalogue=self.sources)

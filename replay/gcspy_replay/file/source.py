@@ -1,0 +1,141 @@
+"""Where bytes of a part of a recording are read from: a file, or memory.
+
+Each reader has sources of its own, so that several can read one recording at once. Plain
+`seek` and `read` and no memory map: a mapped file that somebody truncates ends the
+process, and positioned reads do not exist on every system that views recordings.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from gcspy_protocol.errors import RecordingError
+
+__all__ = ["FileSource", "MemorySource", "Source", "Window"]
+
+_AHEAD_BYTES = 64 << 10
+"""Read at once when frames are hopped over: a page-cache read of 64 KiB costs little more than one of 28 bytes."""
+
+
+class Source(Protocol):
+    """Bytes that can be read at any place; they may grow, and never change."""
+
+    @property
+    def name(self) -> str:
+        """What to call it in a message."""
+
+    def size(self) -> int:
+        """Bytes that are there now."""
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Up to `size` bytes; fewer where it ends."""
+
+    def again(self) -> Source:
+        """Another source of the same bytes, for another reader."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+class FileSource:
+    """A file.
+
+    Args:
+        path: Of the file.
+
+    Raises:
+        RecordingError: It cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._file = path.open("rb", buffering=0)
+        except OSError as error:
+            raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
+
+    @property
+    def name(self) -> str:
+        """The path."""
+        return str(self._path)
+
+    def size(self) -> int:
+        """Bytes that are there now."""
+        return self._file.seek(0, 2)
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Up to `size` bytes; fewer where the file ends."""
+        try:
+            self._file.seek(offset)
+            found = self._file.read(size) or b""
+            while len(found) < size and (more := self._file.read(size - len(found))):
+                found += more
+        except OSError as error:
+            raise RecordingError(f"cannot read {self._path} at byte {offset}: {error.strerror or error}") from error
+        return found
+
+    def again(self) -> FileSource:
+        """Open the file once more."""
+        return FileSource(self._path)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class MemorySource:
+    """Bytes in memory: tests, and recordings that came over another way.
+
+    Args:
+        data: The bytes; a bytearray may grow.
+        name: What to call it.
+    """
+
+    def __init__(self, data: bytes | bytearray, *, name: str = "memory") -> None:
+        self._data, self._name = data, name
+
+    @property
+    def name(self) -> str:
+        """What it was called."""
+        return self._name
+
+    def size(self) -> int:
+        """Bytes that are there now."""
+        return len(self._data)
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """A copy of up to `size` bytes."""
+        return bytes(self._data[offset : offset + size])
+
+    def again(self) -> MemorySource:
+        """Another source of the same bytes."""
+        return MemorySource(self._data, name=self._name)
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class Window:
+    """A source with the bytes that were read last, so that hopping from frame to frame is cheap.
+
+    Args:
+        source: Where the bytes are.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._start = 0
+        self._data = b""
+
+    def get(self, offset: int, size: int, *, ahead: int = _AHEAD_BYTES) -> bytes:
+        """Up to `size` bytes at `offset`; fewer where the source ends."""
+        at = offset - self._start
+        if at < 0 or at + size > len(self._data):
+            self._start, at = offset, 0
+            self._data = self.source.read_at(offset, max(size, ahead))
+        return self._data[at : at + size]
+
+    def forget(self) -> None:
+        """Drop what was read: the source may have grown."""
+        self._data = b""

@@ -1,0 +1,251 @@
+"""Where a recording is written: one file, several by size, or a ring that keeps the latest.
+
+A recording is made of parts. Each part is a whole recording by itself, so that a part
+can be sent, opened or deleted alone; the ring is a directory of parts for that
+reason: deleting its oldest file gives the space back at once, on every system,
+and needs no rewriting that a SIGKILL could catch half done.
+
+Knows files; does not know what is in the bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from io import FileIO
+from pathlib import Path
+from typing import Protocol
+
+from gcspy_protocol.errors import RecordingError
+
+__all__ = ["SUFFIX", "FileStore", "MemoryStore", "RingStore", "SplitStore", "Store"]
+
+SUFFIX = ".gcspy"
+
+_RING_PARTS = 8
+"""A ring gives back an eighth of what it keeps at a time."""
+
+
+class Store(Protocol):
+    """What a writer writes to. Everything in one call is one write of the system's."""
+
+    def begin(self, part: int) -> None:
+        """A new part begins."""
+
+    def append(self, data: bytes, *, time_nanos: int) -> None:
+        """Write bytes of the part; `time_nanos` is that of the latest event in them.
+
+        Raises:
+            RecordingError: They cannot be written; what was written before is safe.
+        """
+
+    def is_full(self, *, part_bytes: int, span_nanos: int) -> bool:
+        """Whether the next chunk should begin a new part."""
+
+    def end(self) -> None:
+        """The part is finished."""
+
+    def close(self) -> None:
+        """Nothing more will be written."""
+
+
+def _create(path: Path, *, replace: bool) -> FileIO:
+    try:
+        # Unbuffered: what was written is in the kernel, whatever becomes of this process.
+        return FileIO(path, "w" if replace else "x")
+    except FileExistsError as error:
+        raise RecordingError(f"{path} is there already: name another file, or remove it") from error
+    except OSError as error:
+        raise RecordingError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _write(file: FileIO, data: bytes) -> None:
+    left = memoryview(data)
+    try:
+        while left:  # one write, but for a disk that fills up
+            left = left[file.write(left) or 0 :]
+    except OSError as error:
+        raise RecordingError(
+            f"cannot go on writing {file.name!s}: {error.strerror or error}; what was written before can be read"
+        ) from error
+
+
+class FileStore:
+    """One file.
+
+    Args:
+        path: Of the file.
+        replace: Whether a file of that name may be replaced.
+
+    Raises:
+        RecordingError: It cannot be created, or is there already.
+    """
+
+    def __init__(self, path: Path, *, replace: bool = False) -> None:
+        self.path = path
+        self._file = _create(path, replace=replace)
+
+    def begin(self, part: int) -> None:
+        """The file was created with the store: there is one part."""
+
+    def append(self, data: bytes, *, time_nanos: int) -> None:
+        """Write to the file."""
+        _write(self._file, data)
+
+    def is_full(self, *, part_bytes: int, span_nanos: int) -> bool:
+        """Never."""
+        return False
+
+    def end(self) -> None:
+        """The file is finished with the store."""
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class SplitStore:
+    """Files of about so many bytes: ``x.gcspy``, ``x.0001.gcspy``, ``x.0002.gcspy`` and so on.
+
+    Args:
+        path: Of the first.
+        part_bytes: A file that reached so many gets no further chunk.
+        replace: Whether files of those names may be replaced.
+    """
+
+    def __init__(self, path: Path, *, part_bytes: int, replace: bool = False) -> None:
+        self.paths: list[Path] = []
+        self._path, self._part_bytes, self._replace = path, part_bytes, replace
+        self._file: FileIO | None = None
+
+    def begin(self, part: int) -> None:
+        """Create the next file."""
+        path = self._path
+        if part:
+            path = path.with_name(f"{path.stem}.{part:04d}{path.suffix}")
+        self._file = _create(path, replace=self._replace)
+        self.paths.append(path)
+
+    def append(self, data: bytes, *, time_nanos: int) -> None:
+        """Write to the latest file."""
+        assert self._file is not None, "begin comes first"
+        _write(self._file, data)
+
+    def is_full(self, *, part_bytes: int, span_nanos: int) -> bool:
+        """When the file has the size asked for."""
+        return part_bytes >= self._part_bytes
+
+    def end(self) -> None:
+        """Close the latest file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def close(self) -> None:
+        """Close the latest file."""
+        self.end()
+
+
+class RingStore:
+    """A directory that keeps the latest seconds or bytes, in parts of an eighth of that.
+
+    Args:
+        folder: Is created; must hold no recording yet.
+        keep_bytes: Keep at most so many, the part that is being written included; None: any.
+        keep_nanos: Keep at least so much time, at most an eighth more; None: any.
+
+    Raises:
+        RecordingError: The folder cannot be created, or holds a recording.
+    """
+
+    def __init__(self, folder: Path, *, keep_bytes: int | None = None, keep_nanos: int | None = None) -> None:
+        if (keep_bytes or keep_nanos or 0) <= 0:
+            raise RecordingError("a ring keeps a number of bytes or of seconds, more than none")
+        self.folder = folder
+        self._keep_bytes, self._keep_nanos = keep_bytes, keep_nanos
+        self._kept: deque[tuple[Path, int, int]] = deque()  # path, bytes, time of the last event
+        self._file: FileIO | None = None
+        self._path = folder
+        self._bytes = 0
+        self._time_nanos = 0
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            taken = any(folder.glob("*" + SUFFIX))
+        except OSError as error:
+            raise RecordingError(f"cannot write to the folder {folder}: {error.strerror or error}") from error
+        if taken:
+            raise RecordingError(f"the folder {folder} holds a recording already: name another, or remove it")
+
+    def begin(self, part: int) -> None:
+        """Create the next file."""
+        self._path = self.folder / f"{part:06d}{SUFFIX}"
+        self._file = _create(self._path, replace=False)
+        self._bytes = 0
+
+    def append(self, data: bytes, *, time_nanos: int) -> None:
+        """Write to the latest file, after room was made for it."""
+        assert self._file is not None, "begin comes first"
+        self._time_nanos = time_nanos
+        self._drop(len(data))
+        _write(self._file, data)
+        self._bytes += len(data)
+
+    def _drop(self, more: int) -> None:
+        """Remove the oldest parts that are not to be kept any longer."""
+        held = self._bytes + more + sum(size for _, size, _ in self._kept)
+        while self._kept:
+            path, size, last = self._kept[0]
+            too_many = self._keep_bytes is not None and held > self._keep_bytes
+            too_old = self._keep_nanos is not None and last < self._time_nanos - self._keep_nanos
+            if not (too_many or too_old):
+                return
+            try:
+                os.unlink(path)
+            except OSError:
+                return  # somebody reads it on a system that keeps it then: tried again with the next write
+            self._kept.popleft()
+            held -= size
+
+    def is_full(self, *, part_bytes: int, span_nanos: int) -> bool:
+        """When the part is an eighth of what is kept."""
+        by_size = self._keep_bytes is not None and part_bytes * _RING_PARTS >= self._keep_bytes
+        return by_size or (self._keep_nanos is not None and span_nanos * _RING_PARTS >= self._keep_nanos)
+
+    def end(self) -> None:
+        """Close the latest file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+            self._kept.append((self._path, self._bytes, self._time_nanos))
+
+    def close(self) -> None:
+        """Close the latest file."""
+        self.end()
+
+
+class MemoryStore:
+    """One part in memory, for tests and for small recordings that go elsewhere.
+
+    Attributes:
+        data: What was written.
+    """
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def begin(self, part: int) -> None:
+        """There is one part."""
+
+    def append(self, data: bytes, *, time_nanos: int) -> None:
+        """Keep the bytes."""
+        self.data += data
+
+    def is_full(self, *, part_bytes: int, span_nanos: int) -> bool:
+        """Never."""
+        return False
+
+    def end(self) -> None:
+        """The part is finished."""
+
+    def close(self) -> None:
+        """Nothing to give back."""

@@ -1,0 +1,400 @@
+"""The writer: what one client received, kept (FORMAT.md section 4).
+
+An event is written with one write of the system's when it has arrived whole, so that
+SIGKILL at any moment costs no event that was shown. When a chunk is full the next
+one begins with a keyframe, made from the client interpreter's arrays.
+
+Knows messages, the interpreter and a store; does not know sockets or clocks: a
+second is one of the target's.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from gcspy_protocol import messages as m
+from gcspy_protocol.codec import encode, encode_event
+from gcspy_protocol.errors import LocalProtocolError
+from gcspy_protocol.frame import HEADER, Frame
+from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.messages import Event, Message
+
+from gcspy_replay.file.keyframe import encode_keyframe, name_pages, schema_messages
+from gcspy_replay.file.layout import (
+    CHUNK_BYTES,
+    MOST_EVENTS,
+    ROWS,
+    SEAL_BYTES,
+    ChunkHead,
+    ChunkPlace,
+    PartFacts,
+    pack_chunk,
+    pack_chunk_end,
+    pack_facts,
+    pack_footer,
+    pack_index,
+    pack_preamble,
+    pack_seal,
+)
+from gcspy_replay.file.store import Store
+
+__all__ = ["ChunkRule", "RecordingWriter"]
+
+_OF_EVENTS = (m.Tiles, m.StreamKey, m.StreamDelta, m.Summary, m.SpaceInfo)
+
+_NOTICES = (m.SpaceDefined, m.SpaceRemoved, m.EpochEnd, m.Counters, m.State, m.Filters, m.Missed, m.TileNames)
+"""What is kept besides events. Who else was connected, errors and pings are this client's own affair."""
+
+_KEYFRAME, _CACHED = 1, 2
+_NANOS = 1_000_000_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChunkRule:
+    """When a chunk ends: at the first event after which any of these holds.
+
+    A keyframe costs bytes, a long chunk costs time to seek in, and damage costs the rest of its chunk. When
+    deltas weigh as much as the keyframe did, another keyframe at most doubles the file. Where they weigh
+    little (a clock of ten events a second), one each second would be most of the file: so after a second
+    they must weigh half of it, and only after ten need they weigh nothing.
+
+    Attributes:
+        secs: End after so long if the deltas weigh half of the keyframe.
+        most_secs: End after so long in any case.
+        events: End when deltas outweigh the keyframe, but not before so many events.
+        most_events: End after so many.
+    """
+
+    secs: float = 1.0
+    most_secs: float = 10.0
+    events: int = 8
+    most_events: int = 256
+
+    def ends(self, *, events: int, span_nanos: int, delta_bytes: int, key_bytes: int) -> bool:
+        """Whether a chunk of these sizes ends."""
+        if events >= min(self.most_events, MOST_EVENTS) or span_nanos >= self.most_secs * _NANOS:
+            return True
+        if span_nanos >= self.secs * _NANOS and 2 * delta_bytes >= key_bytes:
+            return True
+        return events >= self.events and delta_bytes > key_bytes
+
+
+class _Chunk:
+    """What the writer remembers of the chunk that it writes."""
+
+    def __init__(self, head: ChunkHead, *, size: int, key_bytes: int, crcs: bytes) -> None:
+        self.head = head
+        self.size = size
+        self.key_bytes = key_bytes
+        self.delta_bytes = 0
+        self.crcs = bytearray(crcs)
+        self.rows: list[tuple[int, ...]] = []
+
+    def span_nanos(self) -> int:
+        times = [row[3] for row in (self.rows[0], self.rows[-1])] if self.rows else [0, 0]
+        return abs(times[1] - times[0])
+
+    def table(self) -> np.ndarray[Any, Any]:
+        return np.array(self.rows, dtype=ROWS)
+
+
+def _event_crc(data: bytes) -> bytes:
+    """The CRC that an encoded event carries: the first bytes of its last frame's payload."""
+    at = 0
+    while True:
+        length = int.from_bytes(data[at : at + 4], "little")
+        after = at + HEADER.size + length
+        if after >= len(data):
+            return data[at + HEADER.size : at + HEADER.size + 4]
+        at = after
+
+
+class RecordingWriter:
+    """Writes what a client receives.
+
+    Apply each message to the interpreter first, then add it here::
+
+        for message in connection.messages():
+            interpreter.apply(message)
+            writer.add(message)
+
+    Nothing is written before the first event. A session that is joined late, or recorded from
+    a button, begins with `start`: what the interpreter knows then is the first event.
+
+    Args:
+        store: Where to.
+        session: The client's interpreter, of which keyframes are made.
+        rule: When chunks end.
+        facts: What the file says of itself; by default a new random id.
+        first: Number of the first event.
+
+    Attributes:
+        events: How many were written.
+        bytes_written: Bytes handed to the store.
+        number: Number of the latest event; `first` - 1 before it.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        session: ClientInterpreter,
+        *,
+        rule: ChunkRule | None = None,
+        facts: PartFacts | None = None,
+        first: int = 1,
+    ) -> None:
+        self._store, self._session = store, session
+        self._rule = rule or ChunkRule()
+        self._facts = facts or PartFacts(recording=secrets.token_bytes(16))
+        self.events = 0
+        self.bytes_written = 0
+        self.number = first - 1
+        self._frames: list[Frame] = []
+        self._notices: list[bytes] = []
+        self._chunk: _Chunk | None = None
+        self._pending = b""  # a chunk's head that waits for its first event, so that it is one write with it
+        self._chunks = 0
+        self._parts = 0
+        self._part_bytes = 0
+        self._part_first_nanos = 0
+        self._places: list[ChunkPlace] = []
+        self._closed = False
+
+    @property
+    def started(self) -> bool:
+        """Whether an event was written."""
+        return self._chunk is not None
+
+    def follow(self, session: ClientInterpreter) -> None:
+        """Make keyframes of another interpreter, which knows the same, or of which `start` is called next."""
+        self._session = session
+
+    # ---------------------------------------------------------------- what comes
+
+    def add(self, message: Message) -> None:
+        """Keep a message that the interpreter has followed already.
+
+        Raises:
+            RecordingError: It cannot be written.
+            LocalProtocolError: The interpreter has not followed it, or is ahead of it.
+        """
+        if isinstance(message, Event):
+            if self._session.last_event is not message:
+                raise LocalProtocolError("apply each message to the interpreter before it is recorded, one by one")
+            frames, self._frames = self._frames, []
+            if self._chunk is None:
+                self.start()
+            else:
+                self.add_event(encode_event(message, frames))
+        elif self._chunk is not None:
+            if isinstance(message, _OF_EVENTS):
+                self._frames.append(encode(message))
+            elif isinstance(message, _NOTICES):
+                self._notices.append(encode(message).data)
+
+    def start(self, number: int | None = None) -> None:
+        """Begin a chunk that needs nothing before it, with the interpreter's latest event as a keyframe.
+
+        Args:
+            number: The event's number, higher than any before; by default the next.
+
+        Raises:
+            LocalProtocolError: There was no event yet.
+        """
+        self._end_chunk()
+        keyframe = encode_keyframe(self._session, cached=False)
+        number = self.number + 1 if number is None else number
+        self._pending = self._begin(number, continues=False)
+        assert self._chunk is not None
+        self._chunk.key_bytes = len(keyframe)
+        self._take(number, keyframe, delta=False)
+        pages = b"".join(encode(page).data for page in name_pages(self._session))
+        if pages:
+            self._notices.append(pages)
+
+    def add_event(self, data: bytes) -> None:
+        """Keep an event that is encoded already, as `Cursor` hands it out.
+
+        Args:
+            data: Its frames, EVENT last; the interpreter has followed it.
+        """
+        self._take(self.number + 1, data, delta=True)
+        chunk = self._chunk
+        assert chunk is not None
+        full = self._rule.ends(
+            events=len(chunk.rows),
+            span_nanos=chunk.span_nanos(),
+            delta_bytes=chunk.delta_bytes,
+            key_bytes=chunk.key_bytes,
+        )
+        if full:
+            self._end_chunk()
+            self._pending = self._begin(self.number + 1, continues=True)
+
+    def add_notices(self, data: bytes) -> None:
+        """Keep frames between events that are encoded already."""
+        if data:
+            self._notices.append(data)
+
+    def flush(self) -> None:
+        """Write the notices that wait for the next event."""
+        if self._notices and self._chunk is not None:
+            self._append(self._sealed_notices())
+
+    def close(self) -> None:
+        """Write what is left, the index and the footer; further calls do nothing.
+
+        A session without any event is kept too, with its schema.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        if self._chunk is None and self._session.welcome is not None and not self._chunks:
+            self._pending = self._begin(self.number + 1, continues=False)
+        self.flush()
+        if self._pending and not self._parts:
+            self._append(b"")
+        self._end_chunk()
+        self._end_part()
+        self._store.close()
+
+    # ------------------------------------------------------------ what is written
+
+    def _take(self, number: int, data: bytes, *, delta: bool) -> None:
+        """Write an event with what was said before it."""
+        event, chunk = self._session.last_event, self._chunk
+        assert event is not None
+        assert chunk is not None
+        notices = self._sealed_notices()
+        start = chunk.size
+        chunk.size += len(data)
+        chunk.crcs += _event_crc(data)
+        if delta:
+            chunk.delta_bytes += len(data) + len(notices)
+        flags = (_KEYFRAME if event.keyframe or not delta else 0) | (_CACHED if event.cached else 0)
+        chunk.rows.append(
+            (
+                start,
+                chunk.size,
+                event.sequence,
+                event.time_nanos,
+                event.occurrence,
+                event.gather_nanos,
+                event.held_nanos,
+                self._session.missed_total,
+                event.event,
+                flags,
+            )
+        )
+        if not self._part_bytes:
+            self._part_first_nanos = event.time_nanos
+        self._append(notices + data)
+        self.number = number
+        self.events += 1
+
+    def _sealed_notices(self) -> bytes:
+        if not self._notices:
+            return b""
+        chunk = self._chunk
+        assert chunk is not None
+        data = b"".join(self._notices)
+        self._notices = []
+        seal = pack_seal(data)
+        chunk.size += len(data) + len(seal)
+        chunk.crcs += seal[-4:]
+        return data + seal
+
+    def _append(self, data: bytes) -> None:
+        """Hand bytes to the store, in one piece with the head that waits."""
+        out = self._pending + data
+        self._pending = b""
+        if not self._part_bytes:
+            self._store.begin(self._parts)
+            self._parts += 1
+            out = self._part_header() + out
+        chunk = self._chunk
+        assert chunk is not None
+        time_nanos = self._session.last_event.time_nanos if self._session.last_event else 0
+        self._store.append(out, time_nanos=time_nanos)
+        self._part_bytes += len(out)
+        self.bytes_written += len(out)
+
+    def _part_header(self) -> bytes:
+        assert self._session.welcome is not None
+        header = pack_preamble() + pack_facts(replace(self._facts, part=self._facts.part + self._parts - 1))
+        header += encode(self._session.welcome).data
+        return header + pack_seal(header)
+
+    def _begin(self, first: int, *, continues: bool) -> bytes:
+        """The head of a new chunk; nothing is written yet."""
+        schema = _frames_of(schema_messages(self._session))
+        after = b""
+        key_bytes = 0
+        crcs = b""
+        if continues:
+            after = encode_keyframe(self._session, cached=True)
+            key_bytes = len(after)
+            crcs = _event_crc(after)
+            pages = _frames_of(name_pages(self._session))
+            if pages:
+                seal = pack_seal(pages)
+                after += pages + seal
+                crcs += seal[-4:]
+        head_bytes = CHUNK_BYTES + len(schema) + SEAL_BYTES + len(after)
+        head = ChunkHead(self._facts.recording, self._chunks, first, head_bytes, continues)
+        sealed = pack_chunk(head) + schema
+        seal = pack_seal(sealed)
+        self._chunk = _Chunk(head, size=head_bytes, key_bytes=key_bytes, crcs=seal[-4:] + crcs)
+        self._chunks += 1
+        return sealed + seal + after
+
+    def _end_chunk(self) -> None:
+        """Write the end of the chunk, if one has begun in the store; and of the part, if that is full."""
+        chunk = self._chunk
+        if chunk is None:
+            return
+        self.flush()
+        self._chunk = None
+        if self._pending:
+            self._pending = b""  # nothing came after its head
+            return
+        end = pack_chunk_end(chunk.size, bytes(chunk.crcs), chunk.table())
+        offset = self._part_bytes - chunk.size
+        times = [row[3] for row in chunk.rows]
+        self._places.append(
+            ChunkPlace(
+                offset=offset,
+                size=chunk.size + len(end),
+                end_at=chunk.size,
+                number=chunk.head.number,
+                first=chunk.head.first,
+                first_time=times[0] if times else 0,
+                last_time=times[-1] if times else 0,
+                events=len(chunk.rows),
+            )
+        )
+        self._store.append(end, time_nanos=times[-1] if times else 0)
+        self._part_bytes += len(end)
+        self.bytes_written += len(end)
+        span = abs(self._places[-1].last_time - self._part_first_nanos)
+        if self._store.is_full(part_bytes=self._part_bytes, span_nanos=span):
+            self._end_part()
+
+    def _end_part(self) -> None:
+        if not self._part_bytes:
+            return
+        index = pack_index(self._places)
+        data = index + pack_footer(self._part_bytes, len(index))
+        self._store.append(data, time_nanos=self._places[-1].last_time if self._places else 0)
+        self.bytes_written += len(data)
+        self._store.end()
+        self._part_bytes = 0
+        self._places = []
+
+
+def _frames_of(messages: Iterable[Message]) -> bytes:
+    return b"".join(encode(message).data for message in messages)
