@@ -52,7 +52,7 @@ class Link:
         """The next message; pings are answered on the way.
 
         Args:
-            timeout_secs: How long to wait for bytes; None: without end.
+            timeout_secs: How long to wait in all; None: without end.
 
         Returns:
             A message, or None when the server said goodbye before, or nothing came in time
@@ -65,14 +65,14 @@ class Link:
         if self._first is not None:
             first, self._first = self._first, None
             return first
-        self._socket.settimeout(timeout_secs)
+        give_up = None if timeout_secs is None else time.monotonic() + timeout_secs
         while True:
             message = self._connection.next_message()
             if isinstance(message, Ping):
                 self.send(Pong(number=message.number))
             elif message is not None:
                 return message
-            elif self.closed or not self._fill():
+            elif self.closed or not self._fill(give_up):
                 return None
 
     @property
@@ -80,8 +80,12 @@ class Link:
         """Whether the server ended the connection on purpose."""
         return self._connection.their_state.value == "closed"
 
-    def _fill(self) -> bool:
+    def _fill(self, give_up: float | None) -> bool:
         """Take bytes from the socket; False when none came in time."""
+        left = None if give_up is None else give_up - time.monotonic()
+        if left is not None and left <= 0:
+            return False
+        self._socket.settimeout(left)
         try:
             data = self._socket.recv(_RECEIVE_BYTES)
         except TimeoutError:

@@ -71,6 +71,10 @@ class Viewer:
     def event(self) -> m.Event:
         return self.next(m.Event)
 
+    def until_events(self, events: int) -> None:
+        """Wait until so many events have come, in all."""
+        self.until(lambda: len(self.changes) >= events)
+
     def wait_state(self, state: ControlState) -> None:
         self.until(lambda: self.state.state is state)
 
