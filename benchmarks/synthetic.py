@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ def _changes(tiles: int, fraction: float, rng: np.random.Generator) -> list[tupl
     sets = []
     for _ in range(_SETS):
         where = np.arange(tiles) if fraction >= 1 else np.unique(rng.integers(0, tiles, count))
-        sets.append((where, rng.integers(0, _MAXIMUM, len(where), dtype=np.int32)))
+        sets.append((where, rng.integers(1, _MAXIMUM, len(where), dtype=np.int32)))
     return sets
 
 
@@ -47,6 +48,7 @@ def _run(
     rng = np.random.default_rng(options.seed)
     (stream,) = space.streams
     sets = _changes(options.tiles, options.changed, rng)
+    stream.data[:] = rng.integers(1, _MAXIMUM, options.tiles, dtype=np.int32)  # no zeros: those are drawn empty
     server.wait_for_client()
     stop.wait(options.wait)
     period = 1 / options.hz
@@ -68,6 +70,7 @@ def _run(
         stop.wait(max(0.0, began + events * period - time.monotonic()))
     elapsed = time.monotonic() - began
     return {
+        "crc": zlib.crc32(stream.data.astype("<i4").tobytes()),
         "events": events,
         "seconds": elapsed,
         "cpu_share": (sum(os.times()[:2]) - used_before) / elapsed,
