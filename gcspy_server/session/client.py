@@ -11,6 +11,7 @@ connection; knows of the others only through its session.
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -165,12 +166,22 @@ class Client:
         except trio.TooSlowError:
             self.end(f"stalled: took nothing for {self._options.stall_secs:g} s, {self._queue.waiting}")
         except trio.BrokenResourceError as error:
-            # A killed viewer, or a handshake that was none: nothing was wrong with what it had sent so far.
-            self.end(f"connection lost: {error.__cause__ or error}", normal=self._received_any)
+            self._lost(error)
         except Exception as error:
             log.exception("%s: internal error", self)
             self.end(f"internal error: {error!r}")
         return self._ending is None
+
+    def _lost(self, error: trio.BrokenResourceError) -> None:
+        """The transport broke: a viewer that was killed, as a rule, unless it was in the middle of something."""
+        cause = error.__cause__ or error
+        normal = not isinstance(cause, ssl.SSLError)
+        try:
+            self._connection.receive_eof()
+        except RemoteProtocolError as cut:
+            if self._received_any:
+                self.end(f"connection lost ({cause}): {cut}")
+        self.end(f"connection lost: {cause}", normal=normal)
 
     async def _last_words(self) -> None:
         ending = self._ending
@@ -192,13 +203,19 @@ class Client:
     async def _greet(self, admit: Callable[[Client, Hello], Error | None]) -> None:
         with trio.move_on_after(self._options.handshake_secs) as deadline:
             await self.transport.start()
-            await self.transport.send_all(self._connection.preamble())
+            await self._send_preamble()
             hello = await self._read_hello()
             refusal = admit(self, hello)
             if refusal is not None:
                 self.end(f"refused: {refusal.message}", last_words=refusal)
         if deadline.cancelled_caught:
             self.end(f"did not greet within {self._options.handshake_secs:g} s")
+
+    async def _send_preamble(self) -> None:
+        try:
+            await self.transport.send_all(self._connection.preamble())
+        except trio.BrokenResourceError:
+            return  # it is gone, but what it said before is still there to be read, and blamed
 
     async def _read_hello(self) -> Hello:
         while True:
@@ -239,6 +256,14 @@ class Client:
     # ------------------------------------------------------------------- sending
 
     async def _send_loop(self, on_drained: Callable[[Client], None]) -> None:
+        try:
+            await self._send_queued(on_drained)
+        except trio.BrokenResourceError:
+            # The receive loop finds out why, if there is more to find out than that it is gone.
+            await trio.sleep(_LAST_WORDS_SECS)
+            raise
+
+    async def _send_queued(self, on_drained: Callable[[Client], None]) -> None:
         while True:
             entry = self._queue.pop()
             if entry is not None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -65,12 +66,44 @@ def join() -> Iterator[Callable[..., Viewer]]:
         viewer.link.close()
 
 
+class EndLog(logging.Handler):
+    """What the server's log says of the ends of clients."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self._changed = threading.Condition()
+        self._lines: dict[bool, list[str]] = {True: [], False: []}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with self._changed:
+            if record.levelno >= logging.WARNING or " ended: " in record.getMessage():
+                self._lines[record.levelno >= logging.WARNING].append(record.getMessage())
+                self._changed.notify_all()
+
+    def _wait(self, abnormal: bool, count: int) -> list[str]:
+        with self._changed:
+            lines = self._lines[abnormal]
+            assert self._changed.wait_for(lambda: len(lines) >= count, 10), (
+                f"{len(lines)} of {count} lines: {lines}"
+            )
+            return list(lines)
+
+    def abnormal(self, count: int = 1) -> list[str]:
+        """All warnings, once there are so many."""
+        return self._wait(True, count)
+
+    def normal(self, count: int = 1) -> list[str]:
+        """All ends that were nobody's fault, once there are so many."""
+        return self._wait(False, count)
+
+
 @pytest.fixture
-def ended(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    """The lines that abnormal ends of clients left in the log."""
-    caplog.set_level(logging.INFO, logger="gcspy.server")
-    return lambda: [
-        record.getMessage()
-        for record in caplog.records
-        if record.name == "gcspy.server" and record.levelno >= logging.WARNING
-    ]
+def ended() -> Iterator[EndLog]:
+    """Listen to what the server's log says of the ends of clients."""
+    log = logging.getLogger("gcspy.server")
+    handler, level = EndLog(), log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    yield handler
+    log.removeHandler(handler)
+    log.setLevel(level)

@@ -11,6 +11,7 @@ from gcspy_protocol.messages import ErrorCode
 from gcspy_protocol.model import ControlState, EventFilter
 
 from gcspy_server.api import Listening, SessionOptions
+from tests.server.conftest import EndLog
 from tests.server.target import END, START, Target
 from tests.server.viewer import Viewer
 
@@ -227,9 +228,7 @@ def test_a_paused_target_goes_on_when_its_controller_leaves(serve: Serve, join: 
     assert viewer.state.clients.controller is None
 
 
-def test_a_controller_that_falls_silent_loses_the_target(
-    serve: Serve, join: Join, ended: Callable[[], list[str]]
-) -> None:
+def test_a_controller_that_falls_silent_loses_the_target(serve: Serve, join: Join, ended: EndLog) -> None:
     target = Target()
     address = serve(target, options=SessionOptions(silence_secs=0.5)).addresses[0]
     controller, viewer = join(address, control=True, pause=True), join(address)
@@ -237,14 +236,12 @@ def test_a_controller_that_falls_silent_loses_the_target(
         controller.wait_state(ControlState.PAUSED)
         # From here on the controller reads nothing and answers no ping.
         viewer.until_events(2)
-    (line,) = ended()
+    (line,) = ended.abnormal()
     assert "silent for" in line
     assert "client 1" in line
 
 
-def test_a_controller_that_answers_pings_keeps_the_target(
-    serve: Serve, join: Join, ended: Callable[[], list[str]]
-) -> None:
+def test_a_controller_that_answers_pings_keeps_the_target(serve: Serve, join: Join, ended: EndLog) -> None:
     target = Target()
     address = serve(target, options=SessionOptions(silence_secs=1.5)).addresses[0]
     controller = join(address, control=True, pause=True)
@@ -254,7 +251,7 @@ def test_a_controller_that_answers_pings_keeps_the_target(
             assert controller.link.receive(1.2) is None
         assert progress.events == 0
         controller.send(m.Resume())
-    assert ended() == []
+    assert ended.abnormal(0) == []
 
 
 def test_no_hold_is_longer_than_the_longest_allowed(serve: Serve, join: Join) -> None:
