@@ -5,6 +5,7 @@ from __future__ import annotations
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import Control, EventKind, Mode, PaintStyle, PauseActsOn, Presentation
 
+from gcspy_server.address import default_address
 from gcspy_server.binning import bytes_per_tile, tiles_of
 from gcspy_server.drivers import (
     ENTRY_POINT_GROUP,
@@ -45,6 +46,7 @@ __all__ = [
     "TileNames",
     "UniformNames",
     "bytes_per_tile",
+    "default_address",
     "find_drivers",
     "load_driver",
     "tiles_of",
