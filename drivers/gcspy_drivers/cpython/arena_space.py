@@ -122,9 +122,8 @@ class ArenaSpace:
         """Return the tiles of this reading; the space is resized when they are others than before."""
         before = self._tiling
         group = choose_group(len(reading.pools), self._tiles, before=1 if before is None else before.group, most=self._most)
-        same = before is not None and before.group == group and np.array_equal(self._addresses, reading.arenas.address)
-        if before is not None and same:
-            return before
+        if before is not None and np.array_equal(self._addresses, reading.arenas.address):
+            return before  # as many pools as before are cut into the same groups
         names = self._cut(reading, group)
         self.space.resize(names)
         if self._tiling is None:

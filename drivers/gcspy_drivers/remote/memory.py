@@ -25,8 +25,8 @@ from gcspy_drivers.remote.process import Process
 
 __all__ = ["MAX_READ_BYTES", "Gather", "Memory"]
 
-MAX_READ_BYTES: Final = 1 << 28
-"""The most that one request may ask for (256 MiB): sizes are often numbers found in the target."""
+MAX_READ_BYTES: Final = 1 << 30
+"""The most that one request may ask for (1 GiB, the headers of 370 GB of arenas): sizes are often numbers found in the target."""
 
 _PIECES_PER_CALL = 1024  # UIO_MAXIOV of the kernel
 _LIBC = ctypes.CDLL(None, use_errno=True)

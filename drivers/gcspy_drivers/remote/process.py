@@ -1,9 +1,9 @@
 """Who the target is: a process that stays the same one, or is said to be gone.
 
 A PID is only a number, and the kernel hands it out again. Everything under ``/proc`` is therefore read
-through a directory opened once, which belongs to this very process for ever (the kernel answers ESRCH once
-it has ended, also when the number has a new owner); and `Process.check` compares the start time, so that
-reads which can only be addressed by number (``process_vm_readv``) are confirmed afterwards.
+through a directory opened once, which belongs to this very process for ever: the kernel answers ESRCH once
+it has ended, also when the number has a new owner. So `Process.check` confirms afterwards those reads which
+can only be addressed by number (``process_vm_readv``).
 
 Knows nothing of the target's memory or runtime.
 
@@ -129,12 +129,10 @@ class Process:
         numbers do not return to their old owner, so all that was read came from it.
 
         Raises:
-            TargetGone: It has ended, its number was given to another process, or it executed another program.
+            TargetGone: It has ended, whoever has its number now, or it executed another program.
         """
         now = self.stat()
         self._refuse_ended(now)
-        if now.start_ticks != self.start_ticks:
-            raise TargetGone(f"process {self.pid} has ended and its number belongs to another one now")
         # 0 is "you may not know", which can begin when the target drops its rights.
         if now.start_stack and self._start_stack and now.start_stack != self._start_stack:
             raise TargetGone(f"process {self.pid} has executed another program ({now.name}): attach again")

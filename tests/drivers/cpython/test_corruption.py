@@ -12,7 +12,7 @@ from gcspy_drivers.cpython.obmalloc import HeapReading
 from gcspy_drivers.cpython.pools import PoolState
 from gcspy_drivers.cpython.target import Target
 
-from gcspy_server.api import AttachOptions, Control
+from gcspy_server.api import AttachOptions, Control, ExtentNames
 from tests.drivers.conftest import Start
 from tests.drivers.targets import write_memory
 
@@ -99,6 +99,57 @@ def test_a_damaged_pool_is_unknown_in_every_stream_of_its_tile_and_in_no_sum(pyt
         assert "1 pools are unknown" in classes.info
         in_use = classes.streams[1].data
         assert int(in_use.sum()) == int(before["Blocks in use"].sum()) - int(before["Blocks in use"][tile])
+    finally:
+        driver.close()
+
+
+def test_a_damaged_pool_makes_its_whole_group_unknown(python: str, start: Start) -> None:
+    child = start(python, HOLES)
+    child.wait_still()
+    driver = CPythonDriver.attach(child.pid, AttachOptions(tiles=64))
+    try:
+        server = driver.describe().server()
+        driver.open(server)
+        server.add_observer(lambda event: None)
+        driver.tick()
+        arenas = server.spaces[0]
+        names = arenas.names
+        assert isinstance(names, ExtentNames)
+        used = arenas.streams[0].data.copy()
+        total, of = arenas.streams[0]._summary or ((0, 0), 0)
+        tile = int(np.argmax(used))
+        pools = int(names.sizes[tile]) // 16384
+        assert pools > 1
+        damage_field(child.pid, int(names.bases[tile]) + 16384, "count", U32_MAX)
+        driver.tick()
+        for stream in arenas.streams:
+            assert stream.known is not None
+            assert np.flatnonzero(~stream.known).tolist() == [tile]
+            assert stream.data[tile] == 0
+        summary = arenas.streams[0]._summary
+        assert summary == ((total[0] - int(used[tile]), total[1] - pools * 16384), (of or 0) - 1)
+    finally:
+        driver.close()
+
+
+def test_without_the_table_everything_is_unknown_in_both_spaces(own_python: str, start: Start) -> None:
+    child = start(own_python, HOLES)
+    child.wait_still()
+    driver = CPythonDriver.attach(child.pid, AttachOptions())
+    try:
+        server = driver.describe().server()
+        driver.open(server)
+        server.add_observer(lambda event: None)
+        driver.tick()
+        (place,) = driver._target._places
+        write_memory(child.pid, place.arenas, struct.pack("<Q", 0xDEAD000))
+        driver.tick()
+        for space in server.spaces[:2]:
+            assert space.count > 0
+            for stream in space.streams:
+                assert stream.known is not None
+                assert not stream.known.any()
+                assert not stream.data.any()
     finally:
         driver.close()
 

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from gcspy_drivers.cpython.driver import CLOCK, COLLECTIONS, CPythonDriver
+from gcspy_drivers.cpython.pools import PoolState
+from gcspy_protocol.errors import TargetGone
 
 from gcspy_server.api import (
     AttachOptions,
@@ -87,7 +89,27 @@ def test_streams_are_what_the_target_says(python: str, start: Start, watched: li
     assert int(((control & Control.SEPARATOR) != 0).sum()) == truth.arenas
     not_in_use = int((classes == 0).sum())
     assert not_in_use == truth.unused_pools
-    assert (classes[(control & Control.UNUSED) != 0] == 0).all()
+    heaps = one.driver._target.heaps(one.driver._target.interpreters() or ())
+    uncarved = heaps[0].reading.pools.state == PoolState.UNCARVED
+    assert np.array_equal((control & Control.UNUSED) != 0, uncarved)
+    assert np.array_equal((control & Control.USED) != 0, ~uncarved)
+    assert one.space("pymalloc arenas").streams[0]._summary == (
+        (int(used_bytes.sum()), int((~uncarved).sum()) * 16384),
+        int((~uncarved).sum()),
+    )
+
+
+def test_pools_that_were_never_carved_are_unused_and_not_empty(python: str, start: Start, watched: list[Watched]) -> None:
+    child = start(python, "keep = []\nfor _ in range(100):\n    keep += [bytes(400) for _ in range(200)]\ntell()")
+    child.wait_still()
+    watched.append(one := Watched(child))
+    one.driver.tick()
+    (heap,) = one.driver._target.heaps(one.driver._target.interpreters() or ())
+    uncarved = heap.reading.pools.state == PoolState.UNCARVED
+    assert uncarved.any()
+    control = one.space("pymalloc arenas").control
+    assert ((control[uncarved] & (Control.USED | Control.UNUSED)) == Control.UNUSED).all()
+    assert ((control[~uncarved] & (Control.USED | Control.UNUSED)) == Control.USED).all()
 
 
 def test_the_session_says_what_it_is(python: str, start: Start, watched: list[Watched]) -> None:
@@ -163,6 +185,22 @@ def test_without_anybody_nothing_is_gathered_and_everything_is_counted(
     child.wait_still()
     one.driver.tick()
     assert one.server.counts() == (2, 1)
+
+
+def test_an_event_that_may_be_another_processs_is_not_sent(
+    own_python: str, start: Start, watched: list[Watched], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = start(own_python, "tell()")
+    child.wait_still()
+    watched.append(one := Watched(child))
+
+    def gone() -> None:
+        raise TargetGone("its number belongs to another one now")
+
+    monkeypatch.setattr(one.driver._target, "check", gone)
+    with pytest.raises(TargetGone):
+        one.driver.tick()
+    assert one.events == []
 
 
 ARENAS_COME_AND_GO = """

@@ -147,6 +147,15 @@ def test_a_page_of_zeros_is_a_pool_of_nobody() -> None:
     assert not judge(record, np.array([BASE], dtype=np.uint64), np.array([0], dtype=np.uint32), GEOMETRIES[0])[0]
 
 
+def test_a_pool_with_only_one_block_carved_does_not_exist() -> None:
+    """Giving a pool its class hands out the first block and puts the second on the list."""
+    geometry = GEOMETRIES[0]
+    record = ModelPool(geometry, 4).header()
+    assert believed(record, geometry)
+    record["count"], record["freeblock"], record["nextoffset"] = 0, BASE + geometry.header_bytes, geometry.header_bytes + 80
+    assert not believed(record, geometry)
+
+
 def test_capacities_are_those_of_pymalloc() -> None:
     geometry = PoolGeometry()
     assert block_bytes(geometry).tolist() == list(range(16, 513, 16))

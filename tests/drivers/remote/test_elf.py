@@ -126,7 +126,7 @@ def test_a_file_that_cannot_be_opened_is_read_from_memory(own_python: str, start
     def refuse(self: Process, name: str) -> int:
         raise NotPermitted("no", remedy="none")
 
-    monkeypatch.setattr(Process, "open_file", lambda self, path: real(self, path) if path in ("maps", "stat") else refuse(self, path))
+    monkeypatch.setattr(Process, "open_file", lambda self, path: real(self, path) if path in ("maps", "stat", "exe") else refuse(self, path))
     with image_of(child.pid, name) as (image, _, _):
         assert image.file is None
         assert image.exported("_PyRuntime") == expected
@@ -169,7 +169,9 @@ def test_a_file_that_is_only_read_is_not_taken_for_the_program(own_python: str, 
     child = start(
         own_python,
         "import mmap\nname = next(l.split()[-1] for l in open('/proc/self/maps') if 'libpython' in l or l.split()[-1] == os.path.realpath(sys.executable))\n"
-        "maps = [mmap.mmap(os.open(name, os.O_RDONLY), 0, prot=mmap.PROT_READ) for _ in range(20)]\n" + WAIT,
+        "code = [int(l.split()[2], 16) for l in open('/proc/self/maps') if l.rstrip().endswith(name) and ' r-xp ' in l]\n"
+        "keep = [mmap.mmap(os.open(name, os.O_RDONLY), 4096, prot=mmap.PROT_READ, offset=o) for o in [0, *code] for _ in range(20)]\n"
+        + WAIT,
     )
     child.read_line()
     with image_of(child.pid, library_or_program(child.pid)) as (image, memory, _):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -140,11 +141,11 @@ def test_sizes_that_cannot_be_true_are_refused_before_memory_is_taken(room: Room
 
 
 def test_a_process_that_has_ended_is_gone() -> None:
-    pid = os.posix_spawn("/bin/true", ["true"], {})
-    process = Process(pid)
-    os.waitpid(pid, 0)
-    with process, pytest.raises(TargetGone):
-        Memory(process).try_read(0x1000, 8)
+    child = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    with Process(child.pid) as process:
+        child.communicate()
+        with pytest.raises(TargetGone):
+            Memory(process).try_read(0x1000, 8)
 
 
 def test_a_refusal_is_not_taken_for_memory_that_is_not_mapped(room: Room) -> None:
