@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 
+import psutil
+
 from gcspy_protocol.errors import NotPermitted, TargetGone, Unsupported
 from gcspy_server.api import AttachOptions, Driver, Recognition, find_drivers, load_driver
 
@@ -60,10 +62,12 @@ def attach(pid: int, options: AttachOptions) -> Driver:
         executable = os.readlink(f"/proc/{pid}/exe")
     except PermissionError as error:
         raise NotPermitted(
-            f"process {pid} belongs to another user ({error.strerror})",
-            remedy="run gcspy as that user or as root: attaching needs the rights of a debugger",
+            f"process {pid} may not be looked at by this user ({error.strerror})",
+            remedy="run gcspy as the user of the process or as root: attaching needs the rights of a debugger",
         ) from error
-    except FileNotFoundError:
-        executable = "a kernel thread or a process that is ending"
+    except FileNotFoundError as error:
+        if not os.path.isdir(f"/proc/{pid}") or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+            raise TargetGone(f"process {pid} has ended: `gcspy ps` lists what can be watched") from error
+        executable = "a thread of the kernel"
     known = ", ".join(sorted(find_drivers())) or "no driver is installed"
     raise Unsupported(f"process {pid} is of no runtime that can be watched", found=executable, known=known)

@@ -73,7 +73,7 @@ def gcspy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run the `gcspy` command to its end, with a runtime folder of the test's own."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
 
-    def run(*arguments: str, **keywords: object) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "gcspy", *arguments],
             capture_output=True,

@@ -1,0 +1,162 @@
+"""The commands on real processes: what they print, and that the target never notices."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gcspy.exit_codes import ExitCode
+from tests.cli.conftest import BusyTarget, Run
+
+
+def test_ps_lists_a_python_process_with_its_driver(busy_target: BusyTarget, gcspy: Run) -> None:
+    done = gcspy("ps", "--json")
+    assert done.returncode == ExitCode.OK, done.stderr
+    (row,) = [row for row in json.loads(done.stdout) if row["pid"] == busy_target.pid]
+    assert (row["runtime"], row["driver"], row["watchable"]) == ("CPython", "cpython", True)
+    assert row["version"].startswith(f"{sys.version_info[0]}.{sys.version_info[1]}.")
+
+
+def test_ps_finds_by_pattern_and_prints_a_table(busy_target: BusyTarget, gcspy: Run) -> None:
+    done = gcspy("ps", "heap_target.py")
+    assert str(busy_target.pid) in done.stdout
+    assert "CPython" in done.stdout
+    assert gcspy("ps", "no such command line").stdout.startswith("no process here can be watched")
+
+
+def test_tail_prints_one_json_object_an_event(busy_target: BusyTarget, gcspy: Run) -> None:
+    done = gcspy("tail", str(busy_target.pid), "--events", "3", "--json", "--values", "--clock", "50")
+    assert done.returncode == ExitCode.OK, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(events) == 3
+    assert [event["sequence"] for event in events] == sorted(event["sequence"] for event in events)
+    for event in events:
+        assert event["event"] in ("Clock", "Collections")
+        assert event["acts_on"] == "sampling"
+        names = [space["name"] for space in event["spaces"]]
+        assert names == ["pymalloc arenas", "Size classes", "GC generations", "Process memory"]
+        for space in event["spaces"]:
+            for stream in space["streams"]:
+                assert len(stream["values"]) == space["tiles"]
+    arenas, classes = events[-1]["spaces"][:2]
+    in_arenas = next(s for s in arenas["streams"] if s["name"] == "Blocks in use")["summary"]
+    in_classes = next(s for s in classes["streams"] if s["name"] == "Blocks in use")["summary"]
+    assert in_arenas == in_classes, "both are sums over the same pools of the same reading"
+    busy_target.makes_progress()
+
+
+def test_tail_prints_text_for_people(busy_target: BusyTarget, gcspy: Run) -> None:
+    done = gcspy("tail", str(busy_target.pid), "--events", "1")
+    assert done.returncode == ExitCode.OK, done.stderr
+    first, *spaces = done.stdout.splitlines()
+    assert first.startswith(("Clock #", "Collections #"))
+    assert len(spaces) == 4
+
+
+def test_ctrl_c_ends_tail_and_leaves_the_target_running(
+    busy_target: BusyTarget, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    with subprocess.Popen(
+        [sys.executable, "-m", "gcspy", "tail", str(busy_target.pid), "--json"], stdout=subprocess.PIPE, text=True
+    ) as tail:
+        assert tail.stdout is not None
+        assert tail.stdout.readline().startswith("{")
+        tail.send_signal(signal.SIGINT)
+        assert tail.wait(20) == ExitCode.INTERRUPTED
+    busy_target.makes_progress()
+    assert not list(tmp_path.rglob("*.sock")), "the sidecar took its socket away"
+
+
+def test_a_server_alone_is_joined_by_pid_and_by_address_and_stops_cleanly(
+    busy_target: BusyTarget, gcspy: Run, tmp_path: Path
+) -> None:
+    pid = str(busy_target.pid)
+    with subprocess.Popen(
+        [sys.executable, "-m", "gcspy", "attach", pid, "--no-window", "--listen", "127.0.0.1:0"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stdout is not None
+        lines = [server.stdout.readline() for _ in range(4)]
+        joins = [line.split()[-1] for line in lines if "join with" in line]
+        assert [join.split(":")[0] for join in joins] == ["unix", "127.0.0.1"]
+        (token_file,) = tmp_path.rglob("*.token")
+        assert token_file.stat().st_mode & 0o077 == 0
+        for source in ([pid], [joins[0]], [joins[1], "--token-file", str(token_file)]):
+            done = gcspy("tail", *source, "--events", "2", "--json")
+            assert done.returncode == ExitCode.OK, done.stderr
+        refused = gcspy("tail", joins[1], "--events", "1")
+        assert refused.returncode == ExitCode.NO_CONNECTION
+        assert "token" in refused.stderr
+        taken = gcspy("attach", pid, "--no-window")
+        assert taken.returncode == ExitCode.NO_CONNECTION
+        assert len(taken.stderr.splitlines()) == 1
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(20) == ExitCode.OK
+        assert "the target runs on" in server.stdout.read()
+    busy_target.makes_progress()
+    assert not list(tmp_path.rglob("*.sock"))
+
+
+def test_the_server_says_when_the_target_ended(busy_target: BusyTarget, gcspy: Run) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "gcspy", "attach", str(busy_target.pid), "--no-window"], stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        while "join with" not in server.stdout.readline():
+            pass
+        with subprocess.Popen(
+            [sys.executable, "-m", "gcspy", "tail", str(busy_target.pid), "--json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as tail:
+            assert tail.stdout is not None and tail.stderr is not None
+            assert tail.stdout.readline()
+            busy_target.process.kill()
+            assert tail.wait(20) == ExitCode.OK
+            assert "ended" in tail.stderr.read()
+        assert server.wait(20) == ExitCode.OK
+        assert "has ended" in server.stdout.read()
+
+
+def test_a_screenshot_of_a_process_has_the_size_that_was_asked_for(
+    busy_target: BusyTarget, gcspy: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "heap.png"
+    done = gcspy("screenshot", str(busy_target.pid), "-o", str(path), "--size", "900x700", "--theme", "light", "--after", "0.5")
+    assert done.returncode == ExitCode.OK, done.stderr
+    data = path.read_bytes()
+    assert data.startswith(b"\x89PNG")
+    assert (int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")) == (900, 700)
+    assert done.stderr == "", "no noise of Qt's"
+
+
+def test_the_demonstration_takes_a_picture_where_there_is_no_display(
+    gcspy: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    path = tmp_path / "demo.png"
+    done = gcspy("demo", "--seconds", "1", "-o", str(path))
+    assert done.returncode == ExitCode.OK, done.stderr
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert str(path) in done.stdout
+
+
+def test_tail_loads_no_qt(busy_target: BusyTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    program = (
+        "import sys; from gcspy.cli import main\n"
+        f"code = main(['tail', '{busy_target.pid}', '--events', '1'])\n"
+        "print([name for name in sys.modules if name.startswith(('PySide6', 'pyqtgraph', 'trio'))])\n"
+        "sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "[]"
