@@ -21,7 +21,7 @@ from gcspy_protocol.limits import CLIENT_LIMITS, Limits
 from gcspy_protocol.messages import Event, Message, StreamDelta, StreamKey, Summary, Tiles, Welcome
 from gcspy_protocol.model import CONTROL_STREAM, ControlState, EventFilter, Naming, PauseActsOn, Space, Stream
 from gcspy_protocol.names import TileNameTable
-from gcspy_protocol.values import remapped, remapped_known
+from gcspy_protocol.remap import Remap
 
 __all__ = ["ClientInterpreter", "EventChange", "SpaceState", "StreamState"]
 
@@ -103,17 +103,10 @@ class StreamState:
                 self.known = None
         self._stamp(message)
 
-    def resize(self, tiles: Tiles) -> None:
+    def resize(self, remap: Remap) -> None:
         """Follow a resize: kept tiles keep their values, of new ones nothing is known."""
-        if len(tiles.lengths):
-            ends = tiles.old_starts.astype(np.int64) + tiles.lengths
-            if int(ends.max()) > len(self.values):
-                raise RemoteProtocolError(
-                    f"space {tiles.space}: kept tiles up to {int(ends.max())} of {len(self.values)}"
-                )
-        runs = (tiles.old_starts, tiles.new_starts, tiles.lengths)
-        self.values = remapped(self.values, *runs, tiles.count, self.schema.default)
-        self.known = remapped_known(self.known, *runs, tiles.count)
+        self.values = remap.values(self.values, self.schema.default)
+        self.known = remap.known(self.known)
 
 
 class SpaceState:
@@ -153,14 +146,23 @@ class SpaceState:
         return count * (streams + (16 if self.space.naming is Naming.EXTENTS else 0))
 
     def resize(self, tiles: Tiles) -> None:
-        """Follow a Tiles message."""
+        """Follow a Tiles message.
+
+        Raises:
+            RemoteProtocolError: It names tiles in another way, or keeps some that are not there.
+        """
         if tiles.naming is not self.space.naming:
             raise RemoteProtocolError(
                 f"space {self.space.id}: tiles named by {tiles.naming}, not {self.space.naming}"
             )
+        remap = Remap(tiles.old_starts, tiles.new_starts, tiles.lengths, tiles.count)
+        if remap.old_end > self.count:
+            raise RemoteProtocolError(
+                f"space {tiles.space}: kept tiles up to {remap.old_end} of {self.count}"
+            )
         for stream in (*self.streams.values(), self.control):
-            stream.resize(tiles)
-        self.names.resize(tiles)
+            stream.resize(remap)
+        self.names.resize(tiles, remap)
         self.count = tiles.count
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gcspy_protocol.messages import TileNames, Tiles
 from gcspy_protocol.model import Naming
-from gcspy_protocol.values import remapped
+from gcspy_protocol.remap import Remap
 
 __all__ = ["TileNameTable"]
 
@@ -39,18 +39,22 @@ class TileNameTable:
         self._texts: dict[int, str] = {}
         self._by_key: tuple[NDArray[np.intp], NDArray[np.uint64]] | None = None
 
-    def resize(self, tiles: Tiles) -> None:
-        """Follow a resize: kept tiles keep their names."""
+    def resize(self, tiles: Tiles, remap: Remap | None = None) -> None:
+        """Follow a resize: kept tiles keep their names.
+
+        Args:
+            remap: Of these tiles, if somebody made it already.
+        """
+        remap = remap or Remap(tiles.old_starts, tiles.new_starts, tiles.lengths, tiles.count)
         self._by_key = None
         self._count = tiles.count
         self._base, self._tile_bytes = tiles.base, tiles.tile_bytes
         self._texts.clear()  # fetched again when asked for: pages are of a snapshot
         if self._naming is not Naming.EXTENTS or tiles.bases is None or tiles.sizes is None:
             return
-        runs = (tiles.old_starts, tiles.new_starts, tiles.lengths)
-        new = remapped(np.zeros(len(self._bases), dtype=np.bool_), *runs, tiles.count, True)
-        self._bases = remapped(self._bases, *runs, tiles.count, 0)
-        self._sizes = remapped(self._sizes, *runs, tiles.count, 0)
+        new = remap.is_new()
+        self._bases = remap.values(self._bases, 0)
+        self._sizes = remap.values(self._sizes, 0)
         self._bases[new] = tiles.bases
         self._sizes[new] = tiles.sizes
 

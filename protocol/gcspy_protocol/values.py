@@ -21,6 +21,7 @@ from gcspy_protocol.frame import Frame, Header, pack_frame
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType, StreamDelta, StreamKey
 from gcspy_protocol.model import DTYPES
+from gcspy_protocol.remap import Remap
 
 __all__ = [
     "Stamp",
@@ -30,8 +31,6 @@ __all__ = [
     "key_is_cheaper",
     "pack_delta",
     "pack_key",
-    "remapped",
-    "remapped_known",
 ]
 
 _KEY = struct.Struct("<HBBIQ")
@@ -468,51 +467,6 @@ class StreamEncoder:
 
         The client does exactly the same with the same runs, so deltas go on across a resize.
         """
-        self._values = remapped(self._values, old_starts, new_starts, lengths, count, self._default)
-        self._known = remapped_known(self._known, old_starts, new_starts, lengths, count)
-
-
-def remapped(
-    values: NDArray[Any],
-    old_starts: NDArray[np.uint32],
-    new_starts: NDArray[np.uint32],
-    lengths: NDArray[np.uint32],
-    count: int,
-    default: int,
-) -> NDArray[Any]:
-    """A new array of `count` values: runs of the old ones moved, the rest `default`.
-
-    Both ends of the wire use this, so a resize means the same to both.
-    """
-    out = np.full(count, default, dtype=values.dtype)
-    if len(lengths) > 1024:
-        total = lengths.astype(np.int64)
-        within = np.arange(int(total.sum())) - np.repeat(np.cumsum(total) - total, total)
-        out[np.repeat(new_starts.astype(np.int64), total) + within] = values[
-            np.repeat(old_starts.astype(np.int64), total) + within
-        ]
-        return out
-    for old, new, length in zip(old_starts.tolist(), new_starts.tolist(), lengths.tolist(), strict=True):
-        out[new : new + length] = values[old : old + length]
-    return out
-
-
-def remapped_known(
-    known: NDArray[np.bool_] | None,
-    old_starts: NDArray[np.uint32],
-    new_starts: NDArray[np.uint32],
-    lengths: NDArray[np.uint32],
-    count: int,
-) -> NDArray[np.bool_] | None:
-    """Which values are known after a resize: of a new tile nothing is known yet.
-
-    Returns:
-        Shape (count,), or None when all are known.
-    """
-    kept = int(lengths.sum(dtype=np.int64))
-    if known is None:
-        if kept == count:
-            return None
-        end = int((old_starts.astype(np.int64) + lengths).max()) if len(lengths) else 0
-        known = np.ones(end, dtype=np.bool_)
-    return remapped(known, old_starts, new_starts, lengths, count, False)
+        remap = Remap(old_starts, new_starts, lengths, count)
+        self._values = remap.values(self._values, self._default)
+        self._known = remap.known(self._known)

@@ -13,7 +13,7 @@ from gcspy_protocol.frame import HEADER, Frame, Header, inflate
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType, StreamDelta, StreamKey
 from gcspy_protocol.model import DTYPES, Naming
-from gcspy_protocol.values import Stamp, StreamEncoder, key_is_cheaper, remapped, remapped_known
+from gcspy_protocol.values import Stamp, StreamEncoder, key_is_cheaper
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +22,6 @@ from tests.protocol.strategies import (
     DTYPE,
     known_masks,
     remaps,
-    runs_of,
     stream_deltas,
     tile_arrays,
     tiles_of,
@@ -355,28 +354,3 @@ def test_values_of_another_type_or_number_are_our_own_fault() -> None:
         encoder.encode(np.zeros(5, dtype="<i4"), None, stamp(1))
     with pytest.raises(LocalProtocolError, match="no values yet"):
         encoder.key()
-
-
-# ------------------------------------------------------------------ resizing
-
-
-@pytest.mark.parametrize("fragments", [False, True])
-@given(data=st.data())
-def test_a_resize_moves_kept_tiles_and_fills_the_rest(fragments: bool, data: st.DataObject) -> None:
-    count = 3000 if fragments else data.draw(st.integers(0, 12))
-    if fragments:  # over 1,024 runs, which takes another path
-        seed = data.draw(st.integers(0, 1000))
-        order = np.random.default_rng(seed).permutation(count)[:2500].tolist()
-        cells: list[int | None] = [None if i % 7 == 0 else c for i, c in enumerate(order)]
-    else:
-        cells = data.draw(remaps(count))
-    values = np.arange(count, dtype="<i4") + 100
-    known = None if data.draw(st.booleans()) else np.arange(count) % 3 > 0
-    runs = np.array(runs_of(cells), dtype="<u4").reshape(-1, 3).T
-    assert not fragments or runs.shape[1] > 1024
-    moved = remapped(values, runs[0], runs[1], runs[2], len(cells), -1)
-    assert moved.dtype == values.dtype
-    assert moved.tolist() == [-1 if c is None else c + 100 for c in cells]
-    mask = remapped_known(known, runs[0], runs[1], runs[2], len(cells))
-    expected = [c is not None and (known is None or bool(known[c])) for c in cells]
-    assert (mask.tolist() if mask is not None else [True] * len(cells)) == expected
