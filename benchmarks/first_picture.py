@@ -16,7 +16,7 @@ __all__ = ["main"]
 def main() -> None:
     """Attach, and close the window after the first paint of tiles."""
     with start_sidecar(ServingOptions(pid=int(sys.argv[1]))) as sidecar:
-        # As in the command itself: the sidecar has started before Qt is loaded.
+        # As in the command itself: Qt is loaded while the sidecar starts.
         from gcspy_client.app import run_window
         from gcspy_client.view.window import MainWindow
 

@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 from benchmarks.cost import target
 
@@ -41,7 +42,7 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=200)
     options = parser.parse_args()
     with target(sys.executable, options.megabytes) as found:
-        rows = {
+        rows: dict[str, Callable[[], float]] = {
             "attach: first tiles painted": lambda: _first_picture(found.pid),
             "tail --events 1": lambda: _command("tail", str(found.pid), "--events", "1"),
             "ps": lambda: _command("ps"),

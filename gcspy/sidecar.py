@@ -20,8 +20,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from functools import cached_property
 
 from gcspy.exit_codes import ExitCode, exit_code_of
 from gcspy.serving import ServingOptions, serve_target
@@ -34,26 +35,40 @@ _STOP_SECS = 5.0
 """A child that has not stopped by then is killed: it holds nothing that a kill could harm."""
 
 
-@dataclass(frozen=True, slots=True)
 class Sidecar:
-    """A running sidecar.
+    """A sidecar that was started; made by `start_sidecar`.
 
     Attributes:
-        addresses: Where it listens; the first one is the local one.
         pid: Its process.
     """
 
-    addresses: tuple[str, ...]
-    pid: int
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.pid = process.pid
+        self._process = process
+
+    @cached_property
+    def addresses(self) -> tuple[str, ...]:
+        """Where it listens, the local one first; waits until it does.
+
+        What else takes time, such as loading Qt, is best done before this is asked for.
+
+        Raises:
+            CommandError: What the child said was wrong, with its exit code.
+        """
+        assert self._process.stdout is not None
+        answer = self._process.stdout.readline()
+        if not answer:
+            code = self._process.wait(_STOP_SECS)
+            raise CommandError(f"the sidecar ended at once (exit code {code})", exit_code=ExitCode.FAILED)
+        ready = json.loads(answer)
+        if "error" in ready:
+            raise CommandError(ready["error"], exit_code=ready["exit_code"])
+        return tuple(ready["addresses"])
 
 
 @contextmanager
 def start_sidecar(options: ServingOptions) -> Iterator[Sidecar]:
-    """Run a sidecar for the body of the `with`; it stops with the body.
-
-    Raises:
-        CommandError: What the child said was wrong, with its exit code.
-    """
+    """Start a sidecar for the body of the `with`; it stops with the body."""
     # A session of its own, so that Ctrl-C in the terminal reaches us and not the child.
     with subprocess.Popen(
         [sys.executable, "-m", "gcspy.sidecar"],
@@ -62,22 +77,15 @@ def start_sidecar(options: ServingOptions) -> Iterator[Sidecar]:
         start_new_session=True,
         text=True,
     ) as child:
-        assert child.stdin is not None and child.stdout is not None
+        assert child.stdin is not None
         try:
-            child.stdin.write(json.dumps(asdict(options)) + "\n")
-            child.stdin.flush()
-            answer = child.stdout.readline()
-            if not answer:
-                raise CommandError(
-                    f"the sidecar ended at once (exit code {child.wait(_STOP_SECS)})",
-                    exit_code=ExitCode.FAILED,
-                )
-            ready = json.loads(answer)
-            if "error" in ready:
-                raise CommandError(ready["error"], exit_code=ready["exit_code"])
-            yield Sidecar(addresses=tuple(ready["addresses"]), pid=child.pid)
+            with suppress(BrokenPipeError):  # a child that ended at once is told of by `addresses`
+                child.stdin.write(json.dumps(asdict(options)) + "\n")
+                child.stdin.flush()
+            yield Sidecar(child)
         finally:
-            child.stdin.close()
+            with suppress(BrokenPipeError):
+                child.stdin.close()
             try:
                 child.wait(_STOP_SECS)
             except subprocess.TimeoutExpired:

@@ -62,9 +62,10 @@ def command(
     )
     if no_window:
         return _serve(options)
-    from gcspy_client.app import run_window
-
     with start_sidecar(options) as sidecar:
+        # Loaded while the sidecar starts: both take about half a second.
+        from gcspy_client.app import run_window
+
         _say_addresses(sidecar.addresses[1:])
         return run_window(sidecar.addresses[0], theme=theme)
 

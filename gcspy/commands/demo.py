@@ -83,11 +83,11 @@ def command(python: str, seconds: float, output: Path, seed: int, theme: str | N
     it does the same off screen and writes a picture.
     """
     require_gui()
-    from gcspy_client.app import run_window, take_screenshot
-
     with _workload(python, seed) as pid:
         click.echo(f"gcspy: the service runs as process {pid}")
         with start_sidecar(ServingOptions(pid=pid, clock_hz=clock_hz, linger=True)) as sidecar:
+            from gcspy_client.app import run_window, take_screenshot  # while the sidecar starts
+
             address = sidecar.addresses[0]
             click.echo(f"gcspy: attached, passively; serving {address}")
             if has_display():
