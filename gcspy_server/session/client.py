@@ -140,6 +140,11 @@ class Client:
             self._ending = _Ending(reason, normal, last_words)
             self._scope.cancel()
 
+    def _end_too_slow(self, error: TooSlow) -> None:
+        self.end(
+            f"too slow: {error}", last_words=Error(code=ErrorCode.TOO_SLOW, message=str(error), fatal=True)
+        )
+
     def close_when_sent(self) -> None:
         """End the connection after what is queued."""
         self._closing = True
@@ -159,10 +164,7 @@ class Client:
             else:
                 self.end("closed without a word", normal=True)
         except TooSlow as error:
-            self.end(
-                f"too slow: {error}",
-                last_words=Error(code=ErrorCode.TOO_SLOW, message=str(error), fatal=True),
-            )
+            self._end_too_slow(error)
         except trio.TooSlowError:
             self.end(f"stalled: took nothing for {self._options.stall_secs:g} s, {self._queue.waiting}")
         except trio.BrokenResourceError as error:
@@ -309,10 +311,7 @@ class Client:
         try:
             self._queue.add_message(data)
         except TooSlow as error:
-            self.end(
-                f"too slow: {error}",
-                last_words=Error(code=ErrorCode.TOO_SLOW, message=str(error), fatal=True),
-            )
+            self._end_too_slow(error)
         self._more.set()
 
     def push_if_room(self, data: bytes) -> None:
@@ -350,7 +349,11 @@ class Client:
         self._last_time_nanos = event.time_nanos
         if self._sends_now(data, Kind.MUST if must else Kind.EVENT, event.sequence):
             return
-        dropped = self._queue.add_event(data, event.sequence, must=must)
+        try:
+            dropped = self._queue.add_event(data, event.sequence, must=must)
+        except TooSlow as error:
+            self._end_too_slow(error)
+            return
         if dropped:
             self.miss(event.sequence, dropped, Behind.SLOW)
         self._more.set()
@@ -372,6 +375,7 @@ class Client:
 
     def place_keyframe(self, sequence: int, time_nanos: int) -> Entry:
         """Tell what was missed, keep the place of a keyframe, and let through what was held back for it."""
+        self._missed += self._queue.drop_events(keyframes=True)
         missed = self._missed - (1 if self._missed and self._missed_sequence == sequence else 0)
         self._missed_total += missed
         deferred, self._deferred = self._deferred or [], None

@@ -15,11 +15,16 @@ from enum import Enum
 __all__ = ["ClientQueue", "Entry", "Kind", "TooSlow"]
 
 
+_MUST_FACTOR = 4
+"""Events that must arrive may wait so many times longer than others: who steps on and on must read, too."""
+
+
 class Kind(Enum):
     """What an entry is."""
 
     MESSAGE = "message"
     EVENT = "event"
+    KEYFRAME = "keyframe, which only a later one replaces"
     MUST = "event that may not be dropped"
 
 
@@ -84,8 +89,13 @@ class ClientQueue:
 
         Returns:
             0 when it was added, else how many events were dropped: all that waited, and this one.
+
+        Raises:
+            TooSlow: Too many wait that must be there.
         """
         events, event_bytes, _ = self._limits
+        if must and self._events >= _MUST_FACTOR * events:
+            raise TooSlow(self.waiting)
         full = self._events >= events or (self._events and self._event_bytes + len(data) > event_bytes)
         if full and not must:
             return self.drop_events() + 1
@@ -93,8 +103,11 @@ class ClientQueue:
         return 0
 
     def add_place(self, sequence: int, *, must: bool = False) -> Entry:
-        """Keep a place for an event that is still being made."""
-        entry = Entry(Kind.MUST if must else Kind.EVENT, None, sequence)
+        """Keep a place for a keyframe that is still being made.
+
+        It stays when later events are dropped, or a client whose keyframes take long would never get one.
+        """
+        entry = Entry(Kind.MUST if must else Kind.KEYFRAME, None, sequence)
         self._append(entry)
         return entry
 
@@ -113,12 +126,16 @@ class ClientQueue:
             entry.data = data
             self._event_bytes += len(data)
 
-    def drop_events(self) -> int:
-        """Drop every waiting event that may be dropped; how many."""
+    def drop_events(self, *, keyframes: bool = False) -> int:
+        """Drop every waiting event that may be dropped; how many.
+
+        Args:
+            keyframes: Drop keyframes too, because a later one comes.
+        """
         kept: deque[Entry] = deque()
         dropped = 0
         for entry in self._entries:
-            if entry.kind is Kind.EVENT:
+            if entry.kind is Kind.EVENT or (keyframes and entry.kind is Kind.KEYFRAME):
                 self._forget(entry)
                 entry.dropped = True
                 dropped += 1

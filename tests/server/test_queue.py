@@ -62,13 +62,33 @@ def test_what_is_still_being_made_holds_up_what_is_behind_it() -> None:
     assert drain(q) == [b"key", b"a"]
 
 
-def test_a_place_that_was_dropped_stays_dropped_when_it_is_filled() -> None:
-    q = queue(events=1)
+def test_a_keyframe_stays_when_the_events_behind_it_are_dropped() -> None:
+    q = queue(events=2)
     place = q.add_place(1)
-    assert q.add_event(b"2", 2) == 2
+    assert q.add_event(b"2", 2) == 0
+    assert q.add_event(b"3", 3) == 2
     q.fill(place, b"key")
-    assert drain(q) == []
-    assert q.add_event(b"x" * 100, 3) == 0
+    assert drain(q) == [b"key"]
+
+
+def test_a_later_keyframe_replaces_an_earlier_one_and_what_builds_on_it() -> None:
+    q = queue()
+    earlier = q.add_place(1)
+    q.add_event(b"2", 2)
+    assert q.drop_events(keyframes=True) == 2
+    later = q.add_place(3)
+    q.fill(earlier, b"old")
+    q.fill(later, b"new")
+    assert drain(q) == [b"new"]
+    assert q.waiting.startswith("0 events of 0 bytes")
+
+
+def test_who_leaves_too_much_unread_that_must_arrive_has_to_go() -> None:
+    q = queue(events=1)
+    for number in range(4):
+        q.add_event(b"x", number, must=True)
+    with pytest.raises(TooSlow, match="4 events of 4 bytes"):
+        q.add_event(b"x", 5, must=True)
 
 
 def test_too_many_messages_end_the_client() -> None:
@@ -106,6 +126,10 @@ class QueueMachine(RuleBasedStateMachine):
     def add_event(self, size: int, must: bool) -> None:
         self.number += 1
         events = self.events()
+        if must and len(events) >= 12:
+            with pytest.raises(TooSlow):
+                self.queue.add_event(b"e" * size, self.number, must=True)
+            return
         full = bool(events) and (len(events) >= 3 or sum(len(d) for _, d in events) + size > 20)
         dropped = self.queue.add_event(b"e" * size, self.number, must=must)
         if full and not must:
