@@ -168,7 +168,9 @@ def test_a_file_that_is_only_read_is_not_taken_for_the_program(own_python: str, 
     """Somebody who reads a library's file through mmap has it mapped twice; the loader's mapping is the one."""
     child = start(
         own_python,
-        "import mmap\nname = next(l.split()[-1] for l in open('/proc/self/maps') if 'libpython' in l or l.split()[-1] == os.path.realpath(sys.executable))\n"
+        "import mmap\n"
+        "names = [l.split()[-1] for l in open('/proc/self/maps') if 'libpython' in l]\n"
+        "name = names[0] if names else os.path.realpath(sys.executable)\n"
         "code = [int(l.split()[2], 16) for l in open('/proc/self/maps') if l.rstrip().endswith(name) and ' r-xp ' in l]\n"
         "keep = [mmap.mmap(os.open(name, os.O_RDONLY), 4096, prot=mmap.PROT_READ, offset=o) for o in [0, *code] for _ in range(20)]\n"
         + WAIT,
