@@ -87,7 +87,8 @@ class Locator:
         if len(found) != 1:
             raise TargetError(
                 f"process {self._memory.process.pid}: pymalloc's state is not at offset {offset} of the interpreter at "
-                f"{interpreter:#x}, and {len(found)} places in its first {self._layout.interpreter_bytes} bytes look like it"
+                f"{interpreter:#x}, and {len(found)} places in its first {self._layout.interpreter_bytes} bytes look like it: "
+                "it is starting (try again), or it is a build that is not known here"
             )
         return found[0]
 

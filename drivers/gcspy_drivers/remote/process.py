@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import errno
 import os
-import time
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 
-__all__ = ["Process", "Stat", "monotonic_nanos", "permission_remedy"]
+__all__ = ["Process", "Stat", "permission_remedy"]
 
 _STAT_BYTES = 4096  # one line; comm is at most 64 bytes, the other 51 fields are numbers
 _CAP_SYS_PTRACE = 1 << 19  # linux/capability.h
@@ -44,11 +43,6 @@ class Stat:
     start_stack: int
 
 
-def monotonic_nanos() -> int:
-    """Return CLOCK_MONOTONIC of this host, in nanoseconds: the same clock for the target and for us."""
-    return time.monotonic_ns()
-
-
 class Process:
     """One process, by identity and not only by number.
 
@@ -59,6 +53,7 @@ class Process:
 
     Raises:
         TargetGone: There is no such process, it has ended, or the number belongs to another one now.
+        NotPermitted: The system does not let us look at it at all.
     """
 
     def __init__(self, pid: int, *, start_ticks: int | None = None) -> None:
@@ -71,6 +66,11 @@ class Process:
         except (FileNotFoundError, ProcessLookupError):
             self.close()
             raise TargetGone(f"there is no process {pid}: `gcspy ps` lists those that can be watched") from None
+        except PermissionError as error:  # /proc is mounted with hidepid
+            self.close()
+            raise NotPermitted(
+                f"not permitted to look at process {pid} ({error.strerror})", remedy=permission_remedy(pid)
+            ) from None
         try:
             found = self.stat()
             self._refuse_ended(found)

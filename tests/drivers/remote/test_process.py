@@ -92,6 +92,23 @@ def test_no_descriptor_is_left_open(other: subprocess.Popen[bytes]) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+def test_a_process_that_is_hidden_from_us_is_not_permitted(
+    other: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.open
+
+    def hide(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if path == "stat":
+            raise PermissionError(1, "Operation not permitted")
+        return real(path, flags, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", hide)
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(NotPermitted, match=f"not permitted to look at process {other.pid}"):
+        Process(other.pid)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 @pytest.mark.parametrize(
     ("scope", "expected"),
     [(1, "ptrace_scope is 1.*sudo sysctl kernel.yama.ptrace_scope=0"), (2, "ptrace_scope is 2.*sudo gcspy attach"), (3, "is 3, so nobody")],
