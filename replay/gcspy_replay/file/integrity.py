@@ -24,8 +24,8 @@ from gcspy_replay.file.layout import (
     read_footer,
     read_preamble,
 )
-from gcspy_replay.file.part import ChunkFile, read_part_header
-from gcspy_replay.file.scan import FoundChunk, PartScan, Progress, hop_chunk
+from gcspy_replay.file.part import ChunkFile, read_part_header, read_places
+from gcspy_replay.file.scan import FoundChunk, PartScan, Progress
 from gcspy_replay.file.source import Source, Window
 from gcspy_replay.file.store import Store
 from gcspy_replay.file.walk import read_header
@@ -175,7 +175,8 @@ class Saved:
 
     Attributes:
         events: Events written.
-        lost: Ranges of numbers of events that are lost, first and last.
+        lost: Ranges of numbers of events that are lost, first and last. Where the index is lost too, those
+            before the first and after the last that were saved are not known.
         findings: What was wrong, as `verify` tells it.
         states: Events of which only the picture could be saved, from the keyframe that repeats it.
     """
@@ -211,20 +212,42 @@ def repair(
     note = f"repaired from {source.name}"
     writer: RecordingWriter | None = None
     saved = Saved()
+    written: list[tuple[int, int]] = []
     for cursor, found in _cursors(window, scan, limits):
         if writer is None:
             facts = PartFacts(recording=found.head.recording, software="gcspy repair", note=note)
-            writer = RecordingWriter(store, cursor.session, facts=facts, first=found.head.first)
-        _save_chunk(writer, cursor, found, saved)
+            # Where bytes are damaged before the first chunk, the event that its head repeats is lost as well.
+            cut_off = found.head.continues and any(d.end == found.place.offset for d in scan.damages)
+            first = found.head.first - 1 if cut_off else found.head.first
+            writer = RecordingWriter(store, cursor.session, facts=facts, first=first)
+        _save_chunk(writer, cursor, found, saved, written)
     if writer is None:
         store.close()
         raise NotARecording(f"{source.name}: none of its {len(scan.chunks)} chunks can be read")
     writer.close()
-    last = hop_chunk(window, scan.chunks[-1].place.offset, source.size(), limits)
-    if last is not None and (end := last.head.first + len(last.rows) - 1) > writer.number:
-        saved.lost.append((writer.number + 1, end))
+    places = read_places(window, limits)
+    if places is None and written:
+        there = [(written[0][0], written[-1][1])]
+    else:
+        there = [(place.first, place.first + place.events - 1) for place in places or () if place.events]
+    saved.lost = _without(there, written)
     saved.findings = [Finding(source.name, d.start, d.end, d.what, True) for d in scan.damages]
     return saved
+
+
+def _without(there: list[tuple[int, int]], written: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The ranges of numbers in `there`, less those that were written; both in order."""
+    lost: list[tuple[int, int]] = []
+    for first, last in there:
+        at = first
+        for begin, end in [*written, (last + 1, last + 1)]:
+            if begin > at <= last:
+                gap = at, min(begin - 1, last)
+                if lost and lost[-1][1] + 1 == gap[0]:
+                    gap = lost.pop()[0], gap[1]
+                lost.append(gap)
+            at = max(at, end + 1)
+    return lost
 
 
 def _salvage_start(window: Window, limits: Limits) -> int:
@@ -246,22 +269,22 @@ def _cursors(window: Window, scan: PartScan, limits: Limits) -> Iterator[tuple[C
         yield cursor, found
 
 
-def _save_chunk(writer: RecordingWriter, cursor: Cursor, found: FoundChunk, saved: Saved) -> None:
+def _save_chunk(
+    writer: RecordingWriter, cursor: Cursor, found: FoundChunk, saved: Saved, written: list[tuple[int, int]]
+) -> None:
     """Write the events of a chunk behind what was written before."""
     first, before = found.head.first, writer.number
     if first <= before:
         return  # repeated: the file was put together from pieces
     joined = writer.started and found.head.continues and first == before + 1
     writer.follow(cursor.session)
+    begun = first
     if not joined and found.head.continues and first - 1 > before and cursor.session.last_event is not None:
-        # The event before was lost, or is in another part; but this chunk's head repeats it.
-        writer.start(first - 1)
-        saved.states.append(first - 1)
-        saved.events += 1
+        # The event before was lost; but this chunk's head repeats it.
+        begun = first - 1
+        writer.start(begun)
+        saved.states.append(begun)
         joined = True
-    begun = first - 1 if saved.states[-1:] == [first - 1] else first
-    if begun > before + 1 and saved.events > len(saved.states):
-        saved.lost.append((before + 1, begun - 1))
     try:
         while (step := cursor.step()) is not None:
             if joined:
@@ -270,6 +293,8 @@ def _save_chunk(writer: RecordingWriter, cursor: Cursor, found: FoundChunk, save
             else:
                 writer.start(step.number)
                 joined = True
-            saved.events += 1
     except CorruptChunk:
-        return  # what was lost shows when the next chunk begins
+        pass  # what was lost shows when the next chunk begins
+    if writer.started and writer.number >= begun:
+        written.append((begun, writer.number))
+        saved.events += writer.number - begun + 1

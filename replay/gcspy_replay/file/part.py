@@ -32,7 +32,7 @@ from gcspy_replay.file.scan import Damage, FoundChunk, PartScan, Progress, read_
 from gcspy_replay.file.source import Source, Window
 from gcspy_replay.file.walk import check_entry, read_entry
 
-__all__ = ["ChunkFile", "Part", "read_part_header"]
+__all__ = ["ChunkFile", "Part", "read_part_header", "read_places"]
 
 _TABLES = 64
 """Event tables of chunks that are kept at a time; one is some kilobytes."""
@@ -69,6 +69,40 @@ def read_part_header(window: Window, limits: Limits) -> tuple[PartFacts, Welcome
             assert isinstance(welcome, Welcome)
             return facts, welcome, entry.end
     raise CorruptChunk("the file does not say whom it recorded: gcspy repair looks for it elsewhere", offset=PREAMBLE_BYTES)
+
+
+def read_places(window: Window, limits: Limits, *, start: int | None = None) -> list[ChunkPlace] | None:
+    """The places of the chunks from the index of a part.
+
+    Args:
+        window: Of the part.
+        limits: Beyond which it is not believed.
+        start: Where the first chunk should begin; None where the header is not to be believed.
+
+    Returns:
+        The places; None when there is no index, or it leaves bytes of the file out.
+    """
+    size = window.source.size()
+    footer = read_footer(window.source.read_at(max(0, size - FOOTER_BYTES), FOOTER_BYTES))
+    if footer is None or sum(footer) + FOOTER_BYTES != size:
+        return None
+    offset, length = footer
+    try:
+        entry = read_entry(window, offset, size, limits)
+        if entry is None or len(entry.data) != length or entry.frames[0].header.type != FileFrame.INDEX:
+            return None
+        check_entry(entry)
+        first = entry.frames[0]
+        places = read_index(first.header, entry.payload(first), limits, offset)
+    except CorruptChunk:
+        return None
+    # An index that leaves bytes out is not of this file: a scan tells what is there.
+    at = start if start is not None else places[0].offset if places else offset
+    for place in places:
+        if place.offset != at:
+            return None
+        at += place.size
+    return places if at == offset else None
 
 
 class ChunkFile:
@@ -168,8 +202,11 @@ class Part(ChunkFile):
         self.damages: list[Damage] = []
         self.tail = 0
         self._scan: PartScan | None = None
-        self.indexed = self._read_index()
-        if not self.indexed:
+        places = read_places(self.window, limits, start=self._start)
+        self.indexed = places is not None
+        if places is not None:
+            self.places = places
+        else:
             self._scan = PartScan(self.window, self._start, limits)
             self.refresh(progress)
 
@@ -181,38 +218,13 @@ class Part(ChunkFile):
     def refresh(self, progress: Progress | None = None) -> bool:
         """Look for what was written since; whether there was anything."""
         scan = self._scan
-        if scan is None or not scan.advance(progress):
+        if scan is None:
+            return False
+        grown = scan.advance(progress)
+        self.damages, self.tail = scan.damages, scan.tail
+        if not grown:
             return False
         first = max(0, len(self.places) - 1)
         del self.places[first:]
         self.places += [self.take(found) for found in scan.chunks[first:]]
-        self.damages = scan.damages
-        self.tail = scan.tail
         return True
-
-    def _read_index(self) -> bool:
-        """Take the places from the index, if the file was closed and the index is right."""
-        size = self.window.source.size()
-        footer = read_footer(self.window.source.read_at(max(0, size - FOOTER_BYTES), FOOTER_BYTES))
-        if footer is None:
-            return False
-        offset, length = footer
-        if offset < self._start or offset + length + FOOTER_BYTES != size:
-            return False
-        try:
-            entry = read_entry(self.window, offset, size, self._limits)
-            if entry is None or len(entry.data) != length or entry.frames[0].header.type != FileFrame.INDEX:
-                return False
-            check_entry(entry)
-            first = entry.frames[0]
-            places = read_index(first.header, entry.payload(first), self._limits, offset)
-        except CorruptChunk:
-            return False
-        # An index that leaves bytes out is not of this file: a scan tells what is there.
-        at = self._start
-        for place in places:
-            if place.offset != at:
-                return False
-            at += place.size
-        self.places = places if at == offset else []
-        return at == offset

@@ -161,7 +161,8 @@ class Recording(Places):
     ) -> Recording:
         """Open a file, the files of a split recording, or the folder of a ring."""
         named = [Path(path) for path in paths]
-        return cls(sources_of(named), limits=limits, progress=progress, catalogue=lambda: sources_of(named))
+        catalogue = (lambda: sources_of(named)) if any(path.is_dir() for path in named) else None
+        return cls(sources_of(named), limits=limits, progress=progress, catalogue=catalogue)
 
     def again(self) -> Recording:
         """Open it once more, for another thread or viewer."""
@@ -216,7 +217,7 @@ class Recording(Places):
 
     def _follow_catalogue(self) -> bool:
         """Take new parts and let go of those that are gone; whether there were any."""
-        if self._catalogue is None or (all(part.finished for part in self._parts) and len(self._parts) == 1):
+        if self._catalogue is None:
             return False
         now = {source.name: source for source in self._catalogue()}
         known = {source.name for source in self._sources}

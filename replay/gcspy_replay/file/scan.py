@@ -44,8 +44,9 @@ Progress = Callable[[int, int], None]
 """Called with the bytes done and the bytes to do."""
 
 _SEARCH_BYTES = 1 << 20
-_WORK_FACTOR = 4
-"""A scan gives up after walking four times the file: a file made of beginnings of chunks cannot hold it up."""
+_WORK_FACTOR = 8
+"""A scan gives up after reading eight times the file: one made of beginnings of chunks cannot hold it up. An
+honest file is read once, and the rest of each damaged chunk twice more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +292,7 @@ class PartScan:
     def __init__(self, window: Window, start: int, limits: Limits, *, careful: bool = False) -> None:
         self._window, self._at, self._limits, self._careful = window, start, limits, careful
         self._open: _Walk | None = None
-        self._work = 0
+        self._work_before = window.handed_bytes
         self.chunks: list[FoundChunk] = []
         self.damages: list[Damage] = []
         self.closed = False
@@ -336,9 +337,7 @@ class PartScan:
         return True
 
     def _go_on(self, walk: _Walk, end: int) -> bool:
-        before = walk.at
         walk.advance(self._window, end)
-        self._work += walk.at - before
         self.chunks[-1] = walk.found()
         self._at = walk.at
         if walk.sealed:
@@ -374,11 +373,14 @@ class PartScan:
         chunk = self.chunks[-1].place.number if self.chunks and error.chunk is None else error.chunk
         found = self._search(max(start, self._at) + 1, end)
         stop = end if found is None else found
-        self.damages.append(Damage(start, stop, chunk, str(error)))
-        self._work += stop - start
+        if self._window.handed_bytes - self._work_before > _WORK_FACTOR * (end + _SEARCH_BYTES):
+            stop = end
+        if self.damages and self.damages[-1].end == start:
+            before = self.damages.pop()
+            self.damages.append(Damage(before.start, stop, before.chunk, before.what))
+        else:
+            self.damages.append(Damage(start, stop, chunk, str(error)))
         self._at = stop
-        if self._work > _WORK_FACTOR * end + _SEARCH_BYTES:
-            self._at = end
         return self._at < end
 
     def _search(self, start: int, end: int) -> int | None:

@@ -8,6 +8,7 @@ process, and positioned reads do not exist on every system that views recordings
 from __future__ import annotations
 
 from pathlib import Path
+from types import TracebackType
 from typing import Protocol
 
 from gcspy_protocol.errors import RecordingError
@@ -79,6 +80,14 @@ class FileSource:
         """Open the file once more."""
         return FileSource(self._path)
 
+    def __enter__(self) -> FileSource:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()
@@ -121,10 +130,14 @@ class Window:
 
     Args:
         source: Where the bytes are.
+
+    Attributes:
+        handed_bytes: Bytes handed out so far: the measure of the work that a file has caused.
     """
 
     def __init__(self, source: Source) -> None:
         self.source = source
+        self.handed_bytes = 0
         self._start = 0
         self._data = b""
 
@@ -134,7 +147,9 @@ class Window:
         if at < 0 or at + size > len(self._data):
             self._start, at = offset, 0
             self._data = self.source.read_at(offset, max(size, ahead))
-        return self._data[at : at + size]
+        found = self._data[at : at + size]
+        self.handed_bytes += len(found)
+        return found
 
     def forget(self) -> None:
         """Drop what was read: the source may have grown."""

@@ -1,0 +1,264 @@
+"""A recording that was cut or changed anywhere gives an error of ours, or what is undamaged; never wrong data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from gcspy_protocol.errors import CorruptChunk, GCspyError, NotARecording, RecordingError, TruncatedRecording
+from gcspy_protocol.frame import HEADER, pack_frame
+from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.limits import CLIENT_LIMITS, Limits
+from gcspy_replay.file import ChunkRule, MemorySource, MemoryStore, Recording, repair, verify
+from gcspy_replay.file.layout import CHUNK_BYTES, CHUNK_MAGIC, pack_seal
+from gcspy_replay.file.scan import PartScan
+from gcspy_replay.file.source import Window
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.protocol.strategies import damaged
+from tests.replay.recorded import WELCOME, Small, small
+
+EVENTS = 6
+RULE = ChunkRule(events=99, most_events=4)
+
+
+@cache
+def whole() -> bytes:
+    return small(EVENTS, rule=RULE)
+
+
+@cache
+def killed() -> bytes:
+    """Return the same file as a kill leaves it: in the middle of the last chunk."""
+    store = MemoryStore()
+    Small(store, rule=RULE).events(EVENTS)
+    return bytes(store.data)
+
+
+def told(session: ClientInterpreter) -> dict[str, Any]:
+    """Return everything that a viewer knows, as plain values."""
+    spaces = []
+    for state in session.spaces.values():
+        streams = [
+            (s.values.tolist(), None if s.known is None else s.known.tolist(), s.sequence, s.occurrence, s.summary)
+            for s in (*state.streams.values(), state.control)
+        ]
+        names = [state.names.name(i) for i in range(state.count)]
+        spaces.append((state.space, state.count, state.info, names, streams))
+    return {
+        "welcome": session.welcome,
+        "event": session.last_event and {**asdict(session.last_event), "keyframe": None, "cached": None},
+        "epoch": session.epoch,
+        "counters": session.counters,
+        "missed": session.missed_total,
+        "state": session.state,
+        "filters": session.filters,
+        "spaces": spaces,
+    }
+
+
+@cache
+def truth() -> dict[int, dict[str, Any]]:
+    recording = Recording([MemorySource(whole())])
+    found = {number: told(recording.seek(number)) for number in range(1, EVENTS + 1)}
+    for number in found:
+        assert found[number]["spaces"][0][4][0][0] == Small.values(number).tolist()
+    return found
+
+
+NAMES = ["number", "event", "occurrence", "sequence", "time_nanos", "gather_nanos", "held_nanos"]
+
+
+@cache
+def rows() -> dict[int, Any]:
+    return {int(row["number"]): row[NAMES] for row in Recording([MemorySource(whole())]).events}
+
+
+def read(data: bytes) -> set[int]:
+    """Read all that can be read, assert that it is true, and return which events that were.
+
+    Raises:
+        RecordingError: It cannot be opened at all.
+    """
+    recording = Recording([MemorySource(data)])
+    assert recording.welcome == WELCOME
+    try:
+        for row in recording.events:
+            assert row[NAMES] == rows()[int(row["number"])]
+    except CorruptChunk:
+        pass
+    good = set()
+    cursor = recording.cursor()
+    for number in range(1, EVENTS + 2):
+        try:
+            session = cursor.seek(number)
+        except RecordingError:
+            continue
+        assert told(session) == truth()[number], f"event {number} is shown wrong"
+        good.add(number)
+    return good
+
+
+def test_there_are_several_chunks() -> None:
+    assert whole().count(CHUNK_MAGIC) == killed().count(CHUNK_MAGIC) == 2
+    assert read(whole()) == read(killed()) == set(range(1, EVENTS + 1))
+
+
+def test_cut_anywhere_it_tells_what_is_before_the_cut() -> None:
+    ends = [int(row["offset"] + row["bytes"]) for row in Recording([MemorySource(whole())]).events]
+    header = Recording([MemorySource(whole())]).chunks[0].place.offset
+    for size in range(len(whole())):
+        data = whole()[:size]
+        if size < header:
+            with pytest.raises((NotARecording, TruncatedRecording)):
+                read(data)
+        else:
+            expected = {number for number, end in enumerate(ends, 1) if end <= size}
+            assert read(data) == expected, f"cut at byte {size}"
+            assert verify(MemorySource(data)).events == len(expected)
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_byte_changed_anywhere_shows_nothing_wrong(closed: bool) -> None:
+    original = whole() if closed else killed()
+    recording = Recording([MemorySource(original)])
+    chunks = [(at.place.offset, at.place.offset + at.place.size) for at in recording.chunks]
+    members = [range(at.place.first, at.place.first + at.place.events) for at in recording.chunks]
+    # Of the file that a kill left only the chunk without an end is another than in the closed one.
+    for at in range(0 if closed else chunks[-1][0], len(original)):
+        data = bytearray(original)
+        data[at] ^= 1 << (at % 8)
+        try:
+            good = read(bytes(data))
+        except RecordingError:
+            assert at < chunks[0][0], f"a byte changed at {at}, behind the header, and nothing can be read"
+            continue
+        lost = set(range(1, EVENTS + 1)) - good
+        of_chunk = [set(numbers) for (start, end), numbers in zip(chunks, members, strict=True) if start <= at < end]
+        assert lost <= (of_chunk[0] if of_chunk else set()), f"a byte changed at {at} cost the events {lost}"
+        # The file that a kill left may end with a torn event; one that was closed may not.
+        report = verify(MemorySource(bytes(data)))
+        assert report.findings, f"the byte changed at {at} was not noticed"
+        assert report.events == len(good)
+
+
+@given(st.data())
+def test_garbage_is_refused_or_tells_the_truth(data: st.DataObject) -> None:
+    changed = data.draw(damaged(data.draw(st.sampled_from((whole(), killed())))))
+    try:
+        read(changed)
+        verify(MemorySource(changed))
+    except RecordingError:
+        pass
+
+
+@given(st.binary(max_size=200), st.integers(0, 12))
+def test_what_is_no_recording_is_refused(garbage: bytes, kept: int) -> None:
+    data = whole()[:kept] + garbage
+    if whole().startswith(data):
+        return
+    with pytest.raises(RecordingError):
+        Recording([MemorySource(data)])
+    with pytest.raises(RecordingError):
+        repair(MemorySource(data), MemoryStore())
+
+
+def test_a_later_format_is_named() -> None:
+    data = bytearray(whole())
+    data[8] = 9
+    with pytest.raises(NotARecording, match=r"format version 9.*newer release"):
+        Recording([MemorySource(data)])
+
+
+def test_a_frame_that_claims_more_than_the_limit_is_not_read() -> None:
+    small_limits = Limits(payload_bytes=200)
+    with pytest.raises(RecordingError, match="over the limits"):
+        Recording([MemorySource(whole())], limits=small_limits)
+
+
+def test_a_file_of_beginnings_of_chunks_does_not_hold_a_scan_up() -> None:
+    """Each first entry ends with the one seal at the end of the file: without a bound each would be read to there."""
+    start = Recording([MemorySource(whole())]).chunks[0].place.offset
+    chunk = whole()[start : start + CHUNK_BYTES]
+    count = 5_000
+    body = bytearray()
+    for i in range(count):
+        rest = (count - 1 - i) * (CHUNK_BYTES + HEADER.size)
+        body += chunk + HEADER.pack(rest, 0x7A, 0, 0, 0, 0, 0, 0)
+    window = Window(MemorySource(bytes(body) + pack_seal(b"another's")))
+    scan = PartScan(window, 0, CLIENT_LIMITS)
+    scan.advance()
+    assert scan.chunks == []
+    assert [(damage.start, damage.end) for damage in scan.damages] == [(0, window.source.size())]
+    assert window.handed_bytes < 10 * (window.source.size() + (1 << 20))
+
+
+def test_a_frame_of_a_later_version_is_skipped() -> None:
+    """A type that this version does not know, sealed, between events and at the head of a chunk."""
+    store = MemoryStore()
+    session = Small(store, rule=RULE).events(2)
+    session.writer.add_notices(pack_frame(0x7A, b"of a later version").data)
+    session.events(EVENTS - 2)
+    session.writer.close()
+    assert read(bytes(store.data)) == set(range(1, EVENTS + 1))
+    assert verify(MemorySource(store.data)).findings == []
+
+
+# ------------------------------------------------------------------ repair
+
+
+def test_every_byte_changed_is_repaired_to_a_recording_without_findings() -> None:
+    """Step 7 meets every field of every kind of frame; the losses are told."""
+    for at in range(0, len(whole()), 7):
+        data = bytearray(whole())
+        data[at] ^= 0x40
+        store = MemoryStore()
+        saved = repair(MemorySource(bytes(data)), store)
+        good = read(bytes(store.data))
+        lost = {number for first, last in saved.lost for number in range(first, last + 1)}
+        index_lost = at >= Recording([MemorySource(whole())]).chunks[-1].place.offset
+        assert good | lost == set(range(1, EVENTS + 1)) or index_lost, f"byte {at}"
+        assert not good & lost
+        assert len(good) == saved.events
+        report = verify(MemorySource(store.data))
+        assert all("are missing before" in finding.what for finding in report.findings)
+
+
+def test_a_repair_saves_the_picture_of_the_last_event_of_a_damaged_chunk() -> None:
+    recording = Recording([MemorySource(whole())])
+    place = recording.chunks[0].place
+    data = bytearray(whole())
+    data[int(recording.events["offset"][place.first - 1]) + 40] ^= 1
+    store = MemoryStore()
+    saved = repair(MemorySource(bytes(data)), store)
+    last = place.first + place.events - 1
+    assert saved.states == [last]
+    assert saved.lost == [(place.first, last - 1)]
+    session = Recording([MemorySource(store.data)]).seek(last)
+    assert np.array_equal(session.spaces[1].streams[0].values, Small.values(last))
+
+
+def test_a_repair_does_without_the_header() -> None:
+    store = MemoryStore()
+    start = Recording([MemorySource(whole())]).chunks[0].place.offset
+    saved = repair(MemorySource(b"\0" * start + whole()[start:]), store)
+    assert saved.events == EVENTS
+    assert read(bytes(store.data)) == set(range(1, EVENTS + 1))
+
+
+def test_errors_say_where() -> None:
+    recording = Recording([MemorySource(whole())])
+    row = recording.events[5]
+    data = bytearray(whole())
+    data[int(row["offset"]) + 45] ^= 1
+    damaged_one = Recording([MemorySource(data)])
+    with pytest.raises(CorruptChunk) as caught:
+        damaged_one.seek(6)
+    assert caught.value.offset == row["offset"]
+    assert caught.value.chunk == row["chunk"]
+    assert damaged_one.damaged(caught.value)[0] == 6
+    assert isinstance(caught.value, GCspyError)

@@ -1,0 +1,193 @@
+"""What is read is what was seen: event for event, tile for tile, whatever the session and its chunks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gcspy_protocol.connection import Connection
+from gcspy_protocol.errors import RecordingError
+from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.limits import CLIENT_LIMITS
+from gcspy_protocol.messages import Event
+from gcspy_protocol.model import Role
+from gcspy_replay.file import (
+    ChunkRule,
+    MemorySource,
+    MemoryStore,
+    Recording,
+    cut,
+    encode_keyframe,
+    schema_messages,
+    verify,
+)
+from gcspy_replay.file.scan import PartScan
+from gcspy_replay.file.source import Window
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject
+
+from tests.protocol.sameness import all_same
+from tests.protocol.session import assert_equal
+from tests.replay.recorded import RULES, Recorder, Seen, Small, small
+
+
+def assert_same_event(found: Event, seen: Event, *, first: bool) -> None:
+    """Assert that it is the event, which the first of a recording is as a keyframe."""
+    for name in ("sequence", "time_nanos", "event", "occurrence", "gather_nanos", "held_nanos", "cached", "cause"):
+        assert getattr(found, name) == getattr(seen, name)
+    assert found.program_clock == seen.program_clock
+    assert found.keyframe == (seen.keyframe or first)
+
+
+def assert_recorded(recording: Recording, seen: Seen) -> None:
+    """Assert that the recording tells what was seen, by stepping and by seeking."""
+    assert len(recording) == len(seen.events) == len(recording.events)
+    for i, (step, session) in enumerate(recording.steps()):
+        assert step.number == i + 1
+        assert_same_event(step.change.event, seen.events[i], first=i == 0)
+        assert_equal(session, seen.truths[i])
+        if i:
+            assert all_same(list(step.notices), seen.notices[i])
+    for i in reversed(range(len(seen.events))):
+        assert_equal(recording.seek(i + 1), seen.truths[i])
+    rows = recording.events
+    assert rows["number"].tolist() == list(range(1, len(seen.events) + 1))
+    for name in ("sequence", "time_nanos", "occurrence", "event", "gather_nanos", "held_nanos", "cached"):
+        assert rows[name].tolist() == [getattr(event, name) for event in seen.events]
+
+
+@given(st.data(), RULES, st.integers(1, 25), st.booleans())
+def test_a_recording_tells_what_a_client_saw(data: DataObject, rule: ChunkRule, steps: int, late: bool) -> None:
+    store = MemoryStore()
+    seen = Recorder(data.draw, store, rule).run(steps, late=late)
+    recording = Recording([MemorySource(store.data)])
+    assert recording.indexed
+    assert_recorded(recording, seen)
+    assert verify(MemorySource(store.data)).findings == []
+
+
+@given(st.data(), RULES, st.integers(1, 20))
+@settings(max_examples=40)
+def test_a_recording_without_its_end_tells_the_same(data: DataObject, rule: ChunkRule, steps: int) -> None:
+    store = MemoryStore()
+    seen = Recorder(data.draw, store, rule).run(steps)
+    whole = Recording([MemorySource(store.data)])
+    cuts = [at.place.offset + at.place.size for at in whole.chunks]
+    recording = Recording([MemorySource(bytes(store.data[: cuts[-1]]))])
+    assert not recording.indexed
+    assert_recorded(recording, seen)
+    assert np.array_equal(recording.events, whole.events)
+
+
+@given(st.data(), RULES, st.integers(1, 20))
+@settings(max_examples=40)
+def test_a_scan_finds_the_chunks_that_the_index_has(data: DataObject, rule: ChunkRule, steps: int) -> None:
+    store = MemoryStore()
+    Recorder(data.draw, store, rule).run(steps)
+    recording = Recording([MemorySource(store.data)])
+    start = recording.chunks[0].place.offset
+    for careful in (False, True):
+        scan = PartScan(Window(MemorySource(store.data)), start, CLIENT_LIMITS, careful=careful)
+        scan.advance()
+        assert [found.place for found in scan.chunks] == [at.place for at in recording.chunks]
+        assert scan.closed
+        assert not scan.damages
+
+
+@given(st.data(), RULES, st.integers(2, 20))
+@settings(max_examples=40)
+def test_a_cut_tells_the_same_of_its_range(data: DataObject, rule: ChunkRule, steps: int) -> None:
+    store, part = MemoryStore(), MemoryStore()
+    seen = Recorder(data.draw, store, rule).run(steps)
+    if not seen.events:
+        return
+    first = data.draw(st.integers(1, len(seen.events)))
+    last = data.draw(st.integers(first, len(seen.events)))
+    written = cut(Recording([MemorySource(store.data)]), part, first, last, rule=data.draw(RULES))
+    recording = Recording([MemorySource(part.data)])
+    assert (recording.first, recording.last, written) == (first, last, last - first + 1)
+    for number in range(first, last + 1):
+        assert_equal(recording.seek(number), seen.truths[number - 1])
+    assert verify(MemorySource(part.data)).findings == []
+
+
+@given(st.data(), RULES, st.integers(1, 20))
+@settings(max_examples=40)
+def test_a_viewer_that_jumps_and_goes_on_sees_the_same(data: DataObject, rule: ChunkRule, steps: int) -> None:
+    """As a player serves it: schema and keyframe where it jumps to, then the recorded bytes."""
+    store = MemoryStore()
+    seen = Recorder(data.draw, store, rule).run(steps)
+    if not seen.events:
+        return
+    cursor = Recording([MemorySource(store.data)]).cursor()
+    number = data.draw(st.integers(1, len(seen.events)))
+    session = cursor.seek(number)
+    server, client, viewer = Connection(Role.SERVER), Connection(Role.CLIENT), ClientInterpreter()
+    client.receive_data(server.preamble())
+    for message in schema_messages(session):
+        client.receive_data(server.send(message))
+    client.receive_data(server.send_event(encode_keyframe(session, cached=True)))
+    while True:
+        for message in client.messages():
+            viewer.apply(message)
+        assert_equal(viewer, seen.truths[number - 1])
+        step = cursor.step()
+        if step is None:
+            return
+        number = step.number
+        client.receive_data(step.notice_data + step.data)
+
+
+def test_what_was_said_after_the_last_event_is_kept() -> None:
+    cursor = Recording([MemorySource(small(5))]).cursor()
+    assert cursor.seek(5).counters == (4, 1)
+    assert cursor.step() is None
+    assert cursor.session.counters == (5, 1)
+
+
+def test_events_are_found_by_time_and_by_name() -> None:
+    recording = Recording([MemorySource(small(100))])
+    nanos = 100_000_000
+    assert recording.nearest(0) == 1
+    assert recording.nearest(41 * nanos + 1) == 41
+    assert recording.nearest(41 * nanos + nanos // 2 + 1) == 42
+    assert recording.nearest(1 << 62) == 100
+    assert recording.find("collection") == 3
+    assert recording.find("collection", after=3) == 6
+    assert recording.find("collection", after=99) is None
+    assert recording.find("collection", after=99, backwards=True) == 96
+    assert recording.find("clock", backwards=True) == 100
+    assert recording.find("collection", after=3, backwards=True) is None
+
+
+def test_missed_events_stand_in_the_table() -> None:
+    rows = Recording([MemorySource(small(25))]).events
+    assert {int(row["number"]): int(row["missed"]) for row in rows if row["missed"]} == {10: 1, 20: 1}
+
+
+def test_several_cursors_do_not_disturb_each_other() -> None:
+    recording = Recording([MemorySource(small(60))])
+    cursors = [recording.cursor() for _ in range(3)]
+    for cursor, number in zip(cursors, (50, 3, 20), strict=True):
+        cursor.seek(number)
+    for _ in range(10):
+        for cursor in cursors:
+            step = cursor.step()
+            assert step is not None
+            values = cursor.session.spaces[1].streams[0].values
+            assert np.array_equal(values, Small.values(step.number))
+
+
+def test_a_recording_of_nothing_is_one_of_no_events() -> None:
+    store = MemoryStore()
+    session = Small(store)
+    session.writer.close()
+    recording = Recording([MemorySource(store.data)])
+    assert (len(recording), recording.first, recording.last) == (0, 0, 0)
+    assert list(recording.steps()) == []
+    assert len(recording.events) == 0
+    assert recording.welcome.server == "small"
+    with pytest.raises(RecordingError, match="holds no event"):
+        recording.seek(1)
+    with pytest.raises(RecordingError, match="holds no event"):
+        recording.nearest(5)

@@ -1,0 +1,271 @@
+"""Where recordings go: one file, split files, a ring, memory with a temporary file behind it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gcspy_protocol.errors import NotARecording, RecordingError
+from gcspy_replay.file import (
+    ChunkRule,
+    FileSource,
+    FileStore,
+    Recording,
+    RingStore,
+    ShiftStore,
+    SplitStore,
+    cut,
+    verify,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject
+
+from tests.protocol.session import assert_equal
+from tests.replay.recorded import RULES, Recorder, Small, small
+
+RULE = ChunkRule(events=99, most_events=5)
+
+
+def assert_true(recording: Recording, first: int, last: int, tiles: int = 9) -> None:
+    """Assert that these are its events, and each has the values it should."""
+    assert (recording.first, recording.last) == (first, last)
+    assert recording.events["number"].tolist() == list(range(first, last + 1))
+    for step, session in recording.steps():
+        assert np.array_equal(session.spaces[1].streams[0].values, Small.values(step.number, tiles))
+    for number in range(first, last + 1):
+        values = recording.seek(number).spaces[1].streams[0].values
+        assert np.array_equal(values, Small.values(number, tiles))
+
+
+def test_a_file_holds_what_memory_would(tmp_path: Path) -> None:
+    path = tmp_path / "a.gcspy"
+    Small(FileStore(path), rule=RULE).events(12).writer.close()
+    assert path.read_bytes() == small(12, rule=RULE)
+    with Recording.open(path) as recording:
+        assert_true(recording, 1, 12)
+
+
+def test_a_file_is_not_replaced_unless_that_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "a.gcspy"
+    path.write_bytes(b"precious")
+    with pytest.raises(RecordingError, match="is there already"):
+        FileStore(path)
+    assert path.read_bytes() == b"precious"
+    Small(FileStore(path, replace=True)).events(2).writer.close()
+    with Recording.open(path) as recording:
+        assert len(recording) == 2
+    with pytest.raises(RecordingError, match="cannot write"):
+        FileStore(tmp_path / "none" / "a.gcspy")
+
+
+def test_an_event_is_in_the_file_when_it_was_added(tmp_path: Path) -> None:
+    """Without any flush or close: that is what makes a kill harmless."""
+    session = Small(FileStore(tmp_path / "a.gcspy"), rule=RULE)
+    for number in range(1, 13):
+        session.event()
+        with Recording.open(tmp_path / "a.gcspy") as recording:
+            assert_true(recording, 1, number)
+            assert not recording.finished
+    session.writer.close()
+
+
+def test_a_reader_follows_a_recorder(tmp_path: Path) -> None:
+    session = Small(FileStore(tmp_path / "a.gcspy"), rule=RULE).events(3)
+    with Recording.open(tmp_path / "a.gcspy") as recording, Recording.open(tmp_path / "a.gcspy") as other:
+        cursor = recording.cursor()
+        cursor.seek(3)
+        assert not recording.refresh()
+        for number in range(4, 20):
+            assert cursor.step() is None
+            session.event()
+            assert recording.refresh()
+            step = cursor.step()
+            assert step is not None
+            assert step.number == number
+            assert np.array_equal(cursor.session.spaces[1].streams[0].values, Small.values(number))
+        session.writer.close()
+        assert recording.refresh()
+        assert recording.finished
+        assert cursor.step() is None
+        assert other.refresh()
+        assert_true(other, 1, 19)
+
+
+def test_parts_are_recordings_by_themselves_and_together(tmp_path: Path) -> None:
+    store = SplitStore(tmp_path / "a.gcspy", part_bytes=3000)
+    Small(store, rule=RULE).events(40).writer.close()
+    assert [path.name for path in store.paths[:2]] == ["a.gcspy", "a.0001.gcspy"]
+    assert len(store.paths) > 3
+    with Recording.open(*reversed(store.paths)) as recording:
+        assert recording.indexed
+        assert_true(recording, 1, 40)
+    following = 1
+    for path in store.paths:
+        with Recording.open(path) as part:
+            if not len(part):
+                continue  # the last one may hold no more than what was said after the last event
+            assert_true(part, following, part.last)
+            following = part.last + 1
+        with FileSource(path) as source:
+            assert verify(source).findings == []
+    assert following == 41
+
+
+def test_parts_of_different_recordings_do_not_mix(tmp_path: Path) -> None:
+    (tmp_path / "a.gcspy").write_bytes(small(3))
+    other = bytearray(small(3).replace(bytes(range(16)).hex().encode(), bytes(16).hex().encode()))
+    (tmp_path / "b.gcspy").write_bytes(other)
+    with pytest.raises(RecordingError):
+        Recording.open(tmp_path / "a.gcspy", tmp_path / "b.gcspy")
+
+
+def test_a_ring_keeps_the_latest_bytes(tmp_path: Path) -> None:
+    budget = 40_000
+    session = Small(RingStore(tmp_path / "ring", keep_bytes=budget), rule=RULE)
+    most = 0
+    for _ in range(400):
+        session.event()
+        most = max(most, sum(path.stat().st_size for path in (tmp_path / "ring").iterdir()))
+    session.writer.close()
+    assert most <= budget
+    with Recording.open(tmp_path / "ring") as recording:
+        assert recording.first > 1
+        assert_true(recording, recording.first, 400)
+        assert recording.size_bytes > budget // 2
+
+
+def test_a_ring_keeps_the_latest_seconds(tmp_path: Path) -> None:
+    second = 1_000_000_000
+    session = Small(RingStore(tmp_path / "ring", keep_nanos=8 * second), rule=RULE, nanos=second // 10)
+    session.events(400).writer.close()
+    with Recording.open(tmp_path / "ring") as recording:
+        times = recording.events["time_nanos"]
+        assert 8 * second <= int(times[-1] - times[0]) <= 10 * second
+        assert_true(recording, recording.first, 400)
+
+
+def test_a_reader_follows_a_ring(tmp_path: Path) -> None:
+    session = Small(RingStore(tmp_path / "ring", keep_bytes=30_000), rule=RULE).events(30)
+    with Recording.open(tmp_path / "ring") as recording:
+        for _ in range(20):
+            session.events(11)
+            assert recording.refresh()
+            assert recording.last == session.number
+            values = recording.seek(session.number).spaces[1].streams[0].values
+            assert np.array_equal(values, Small.values(session.number))
+        assert recording.first > 1
+        assert_true(recording, recording.first, session.number)
+    session.writer.close()
+
+
+def test_a_ring_needs_a_folder_without_a_recording(tmp_path: Path) -> None:
+    (tmp_path / "a.gcspy").write_bytes(small(3))
+    with pytest.raises(RecordingError, match="holds a recording already"):
+        RingStore(tmp_path, keep_bytes=1000)
+    with pytest.raises(RecordingError, match="more than none"):
+        RingStore(tmp_path / "ring")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(NotARecording, match="no recording in the folder"):
+        Recording.open(tmp_path / "empty")
+
+
+# ------------------------------------------------------------------ time shift
+
+
+def test_the_time_shift_stays_within_its_memory_and_loses_nothing() -> None:
+    budget = 200_000
+    store = ShiftStore(memory_bytes=budget, disk_bytes=1 << 30)
+    session = Small(store, rule=RULE, tiles=3000)
+    while session.writer.bytes_written < 10 * budget:
+        session.event()
+        assert store.memory_bytes <= budget
+    recording = store.recording()
+    assert store.peak_memory_bytes <= budget
+    assert store.disk_bytes > 8 * budget
+    assert_true(recording, 1, session.number, 3000)
+    session.event()
+    assert recording.refresh()
+    assert recording.last == session.number
+    recording.close()
+    store.discard()
+
+
+def test_the_time_shift_gives_up_the_oldest_beyond_its_disk() -> None:
+    store = ShiftStore(memory_bytes=200_000, disk_bytes=300_000)
+    session = Small(store, rule=RULE, tiles=3000).events(90)
+    recording = store.recording()
+    cursor = recording.cursor()
+    cursor.seek(2)
+    while session.writer.bytes_written < 2_000_000:
+        session.event()
+    assert store.disk_bytes <= 300_000
+    with pytest.raises(RecordingError, match="no longer kept"):
+        cursor.seek(60)
+    assert recording.refresh()
+    assert recording.first > 90
+    assert_true(recording, recording.first, session.number, 3000)
+    store.discard()
+
+
+def test_without_a_disk_the_time_shift_is_a_ring_in_memory() -> None:
+    store = ShiftStore(memory_bytes=300_000, disk_bytes=0)
+    session = Small(store, rule=RULE, tiles=3000)
+    while session.writer.bytes_written < 2_000_000:
+        session.event()
+    assert store.peak_memory_bytes <= 300_000
+    assert store.disk_bytes == 0
+    recording = store.recording()
+    assert_true(recording, recording.first, session.number, 3000)
+    store.discard()
+
+
+def test_a_session_is_saved_after_the_fact(tmp_path: Path) -> None:
+    store = ShiftStore(memory_bytes=100_000, disk_bytes=1 << 20)
+    session = Small(store, rule=RULE, tiles=3000).events(40)
+    session.writer.flush()
+    cut(store.recording(), FileStore(tmp_path / "all.gcspy"))
+    cut(store.recording(), FileStore(tmp_path / "some.gcspy"), 13, 31)
+    session.event()
+    store.discard()
+    with Recording.open(tmp_path / "all.gcspy") as recording:
+        assert_true(recording, 1, 40, 3000)
+        cursor = recording.cursor()
+        cursor.seek(40)
+        assert cursor.step() is None
+        assert cursor.session.counters == (40, 13)
+    with Recording.open(tmp_path / "some.gcspy") as recording:
+        assert_true(recording, 13, 31, 3000)
+
+
+def test_the_time_shift_is_read_in_one_thread_while_it_is_written_in_another() -> None:
+    store = ShiftStore(memory_bytes=150_000, disk_bytes=1 << 30)
+    session = Small(store, rule=RULE, tiles=3000).events(5)
+    writing = threading.Thread(target=session.events, args=(300,))
+    recording = store.recording()
+    writing.start()
+    numbers = np.random.default_rng(3)
+    while writing.is_alive():
+        recording.refresh()
+        number = int(numbers.integers(1, recording.last + 1))
+        values = recording.seek(number).spaces[1].streams[0].values
+        assert np.array_equal(values, Small.values(number, 3000))
+    writing.join()
+    recording.refresh()
+    assert recording.last == 305
+    store.discard()
+
+
+@given(st.data(), RULES, st.integers(1, 20))
+@settings(max_examples=40)
+def test_any_session_is_kept_by_a_time_shift_of_tiny_parts(data: DataObject, rule: ChunkRule, steps: int) -> None:
+    store = ShiftStore(memory_bytes=data.draw(st.sampled_from((0, 3000))), disk_bytes=1 << 30)
+    try:
+        seen = Recorder(data.draw, store, rule).run(steps)
+        if seen.events:
+            for i, (_, session) in enumerate(store.recording().steps()):
+                assert_equal(session, seen.truths[i])
+    finally:
+        store.discard()
