@@ -365,6 +365,9 @@ def _event(header: Header, payload: bytes, limits: Limits) -> Message:
     if len(payload) < _EVENT.size:
         raise RemoteProtocolError(f"event: {len(payload)} bytes, at least {_EVENT.size} needed")
     _, event, flags, epoch, occurrence, gather, held = _EVENT.unpack_from(payload)
+    if header.time_nanos > _I64:
+        # Times are subtracted from each other in signed 64 bits everywhere; no clock runs for 292 years.
+        raise RemoteProtocolError(f"event: time {header.time_nanos} is not below 2**63")
     rest = _map(payload[_EVENT.size :], "event", limits)
     clock = (rest.text("clock"), rest.integer("clock_value", 0, _U64)) if "clock" in rest else None
     return m.Event(

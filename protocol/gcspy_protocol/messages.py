@@ -1,8 +1,9 @@
 """The messages: what frames mean. SPEC.md section 4 is the table of them.
 
-Each class is one frame type. They are values: frozen, compared by content,
-and made of plain types, so that a test or a recorder can hold them. Arrays in
-messages that were received are read-only views of the received bytes.
+Each class is one frame type. They are values: frozen, made of plain types and
+compared by content, so that a test or a recorder can hold them; only those with
+arrays are compared by identity, because arrays have no one truth value. Arrays in
+messages that were received are views of the received bytes, or made from them: do not change them.
 """
 
 from __future__ import annotations

@@ -75,10 +75,10 @@ def key_is_cheaper(changed: int, count: int, itemsize: int) -> bool:
     """Whether whole values cost less than those that changed.
 
     A DELTA has a gap and a value for each change, a KEY a value for each tile, and zstd takes
-    its time by the byte before compression. So the KEY is faster from 1/3 of 8-bit tiles
-    changed, 1/2 of 16-bit, 2/3 of 32-bit and 4/5 of 64-bit ones; it becomes smaller only
-    later, or never. Source: `benchmarks/encoding.py`, and a sweep of 20 % to 85 % over
-    four types of values; 30 % for all of them, as had been extrapolated, sent up to 2.7 times the bytes.
+    its time by the byte before compression. So the KEY is faster from about 1/3 of 8-bit tiles
+    changed, 1/2 of 16-bit, 2/3 of 32-bit and 4/5 of 64-bit ones; it is smaller from 1/4 of the 8-bit
+    ones, and of the wider only when nearly all changed. Source: `benchmarks/encoding.py --sweep`. (30 % for all
+    of them, as had been extrapolated, cost twice the bytes and the time for wider values.)
     """
     return changed * (_GAP_BYTES + itemsize) > count * itemsize
 

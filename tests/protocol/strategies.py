@@ -208,7 +208,7 @@ _SUBSCRIPTION = st.builds(
 EVENTS: SearchStrategy[m.Event] = st.builds(
     m.Event,
     sequence=U64,
-    time_nanos=U64,
+    time_nanos=I63,
     event=U16,
     occurrence=U64,
     epoch=U32,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import msgpack
@@ -239,6 +240,13 @@ def test_golden_bytes_of_an_event_worked_out_by_hand() -> None:
     frame = Frame(b"any bytes", 0x04030201)
     crc = zlib.crc32(b"\x01\x02\x03\x04" + header + bytes.fromhex(rest))
     assert encode_event(event, [frame])[9 + 28 : 9 + 32] == struct.pack("<I", crc)
+
+
+def test_an_event_happened_below_two_to_the_63_nanoseconds() -> None:
+    event = m.Event(sequence=1, time_nanos=(1 << 63) - 1, event=0, occurrence=1, epoch=1)
+    assert decoded(encode_event(event, [])) == event
+    with pytest.raises(RemoteProtocolError, match="time 9223372036854775808 is not below"):
+        decoded(encode_event(replace(event, time_nanos=1 << 63), []))
 
 
 def test_golden_bytes_of_summary_and_counters_worked_out_by_hand() -> None:
