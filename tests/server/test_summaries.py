@@ -16,6 +16,27 @@ def test_sums_do_not_wrap(dtype: str, data: st.DataObject) -> None:
     assert exact_sum(np.array(values, dtype=dtype)) == max(-limit, min(limit, sum(values)))
 
 
+@given(
+    dtype=st.sampled_from(["i4", "u4"]),
+    count=st.integers(4096, 9001),
+    largest=st.sampled_from(
+        [0, 1, 255, 4096, (1 << 20) - 1, (1 << 23) - 1, (1 << 23), (1 << 31) - 1, (1 << 32) - 1]
+    ),
+    lowest=st.sampled_from([0, -1, -(1 << 31)]),
+    seed=st.integers(0, 99),
+)
+def test_long_sums_are_exact_however_they_are_made(
+    dtype: str, count: int, largest: int, lowest: int, seed: int
+) -> None:
+    info = np.iinfo(dtype)
+    low, high = max(lowest, int(info.min)), min(largest, int(info.max))
+    values = (
+        np.random.default_rng(seed).integers(low, high, count, dtype=np.int64, endpoint=True).astype(dtype)
+    )
+    values[: count // 2] = high  # the worst case for carries
+    assert exact_sum(values) == sum(values.tolist())
+
+
 def test_tiles_that_are_not_used_or_not_known_do_not_count() -> None:
     control = np.array(
         [Control.USED, Control.UNUSED, Control.USED | Control.LINK, Control.BACKGROUND], dtype=np.uint8
