@@ -39,6 +39,8 @@ def application(*, scale: float | None = None) -> QApplication:
         return there
     if scale is not None:
         os.environ["QT_SCALE_FACTOR"] = str(scale)
+    if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # Qt would abort the process for want of a display
     made = QApplication(sys.argv[:1])
     made.setApplicationName("GCspy")
     made.setStyle("Fusion")  # the one style that looks alike on every system, so one style sheet suits

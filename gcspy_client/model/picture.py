@@ -8,6 +8,8 @@ Knows the model's other parts; does not know Qt.
 
 from __future__ import annotations
 
+from math import ceil
+
 import numpy as np
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_protocol.model import CONTROL_STREAM, Presentation
@@ -153,19 +155,27 @@ class Picture:
         """The picture as it is now has been painted on the screen."""
         self._raster.shown()
 
+    def height_in(self, width: int, height: int) -> int:
+        """How much of a height (in logical pixels, as all here) the tiles would cover when they are fitted."""
+        fitted = self._fitted(round(width * self._scale), round(height * self._scale))
+        return ceil(fitted.height / self._scale)
+
+    def _fitted(self, width: int, height: int) -> Layout:
+        return fit(
+            self.space.count,
+            width,
+            height,
+            largest=round(LARGEST_CELL * self._scale),
+            row_width=self.space.space.row_width,
+            label_width=round(LABEL_WIDTH * self._scale),
+            label_height=round(LABEL_HEIGHT * self._scale),
+        )
+
     def _lay_out(self) -> None:
         width, height = self._size
         count, row_width = self.space.count, self.space.space.row_width
         if self.zoom is None:
-            layout = fit(
-                count,
-                width,
-                height,
-                largest=round(LARGEST_CELL * self._scale),
-                row_width=row_width,
-                label_width=round(LABEL_WIDTH * self._scale),
-                label_height=round(LABEL_HEIGHT * self._scale),
-            )
+            layout = self._fitted(width, height)
         else:
             layout = zoomed(
                 count, width, height, self.zoom, row_width=row_width, first_row=self.layout.first_row

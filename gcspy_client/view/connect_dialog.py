@@ -39,6 +39,8 @@ class ConnectDialog(QDialog):
         self._problem = QLabel()
         self._problem.setProperty("tone", "error")
         self._problem.setWordWrap(True)
+        for field in (self.place, self.token):
+            field.setMinimumHeight(field.fontMetrics().height() + 14)
         form = QFormLayout()
         form.setSpacing(9)
         form.addRow("Address", self.place)
@@ -77,3 +79,4 @@ class ConnectDialog(QDialog):
     def _say(self, problem: str) -> None:
         self._problem.setText(problem)
         self._problem.show()
+        self.adjustSize()

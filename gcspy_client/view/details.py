@@ -264,10 +264,8 @@ def _tile_cell(space: SpaceState, stream: Stream, tile: int | None) -> Cell:
     known = state.is_known(tile)
     value, top = int(state.values[tile]), top_of(space, stream, tile)
     full = long_value(stream, value, known=known, top=top)
-    if stream.presentation in (Presentation.PERCENT, Presentation.PERCENT_VAR):
-        return Cell(
-            short_value(stream, value, known=known, top=top), full, tone="text" if known else "warning"
-        )
+    if known and stream.presentation in (Presentation.PERCENT, Presentation.PERCENT_VAR):
+        return Cell(short_value(stream, value, top=top), full)
     return Cell(full, full, tone="text" if known else "warning")
 
 

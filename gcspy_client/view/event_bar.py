@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from gcspy_client.model.session import Session
-from gcspy_client.model.status import LinkPhase, LinkStatus, mode_words
+from gcspy_client.model.status import mode_words
 from gcspy_client.model.text import duration
 from gcspy_client.view.elided import ElidedLabel
 
@@ -48,7 +48,7 @@ class EventBar(QWidget):
         row.addWidget(self._facts, 1)
         row.addWidget(self._event)
 
-    def refresh(self, status: LinkStatus) -> None:
+    def refresh(self) -> None:
         """Say everything anew."""
         interpreter = self._session.interpreter
         welcome = interpreter.welcome
@@ -57,7 +57,7 @@ class EventBar(QWidget):
         self._missed.setVisible(interpreter.missed_total > 0)
         if welcome is None:
             self._server.setText("GCspy")
-            self._facts.setText(status.phase.value if status.phase is not LinkPhase.IDLE else "")
+            self._facts.setText("")
             return
         self._server.setText(welcome.server)
         facts = "\n".join(f"{key}: {value}" for key, value in welcome.target.items())

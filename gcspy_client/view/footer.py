@@ -68,11 +68,11 @@ class Footer(QWidget):
         """Say everything anew, and enable what can be done now."""
         interpreter = self._session.interpreter
         state = interpreter.state
-        what = pause_words(interpreter.pause_acts_on)
+        what = pause_words(interpreter.pause_acts_on) if interpreter.welcome is not None else ""
         live = status.phase is LinkPhase.LIVE
         may = live and interpreter.is_controller() and state is not ControlState.ENDED
         pausing = state in (ControlState.PAUSING, ControlState.PAUSED)
-        self.pause.setText(f"{'Resume' if pausing else 'Pause'} {what}")
+        self.pause.setText(f"{'Resume' if pausing else 'Pause'} {what}".strip())
         self.pause.setEnabled(may)
         self.step.setEnabled(may and state is ControlState.PAUSED)
         reason = self._why_not(status, may=may)

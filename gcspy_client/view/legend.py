@@ -165,6 +165,7 @@ class Legend(QWidget):
         while (item := self._grid.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
+                widget.setParent(None)  # out of sight now; Qt deletes it when it comes to it
                 widget.deleteLater()
         for number, (code, text) in enumerate(entries):
             swatch, label = Swatch(), ElidedLabel(text)

@@ -106,7 +106,8 @@ class SpacePanel(QFrame):
         plural = title if count == 1 else f"{title}s" if not title.endswith("s") else f"{title}es"
         shared = f" · {per_pixel:,} per pixel" if per_pixel > 1 else ""
         self._count.setText(f"{count:,} {plural}{shared}")
-        self._view.setText(f"{stream.schema.name}  {summary_text(stream.schema, stream.summary)}")
+        summary = "" if stream.summary is None else summary_text(stream.schema, stream.summary)
+        self._view.setText(f"{stream.schema.name}  {summary}".rstrip())
         self._stale.setVisible(event is not None and stream.sequence > 0 and not stream.is_fresh(event))
         if stream.sequence:
             self._stale.setToolTip(
@@ -125,6 +126,12 @@ class SpacePanel(QFrame):
         if tiles is None or self.canvas.picture.space.space.row_width:
             return None
         return tiles + self.minimumSizeHint().height() - self.canvas.minimumHeight()
+
+    def trimmed(self, width: int, height: int) -> int:
+        """How much of a height its tiles really cover: cells are whole pixels, so some may be left."""
+        chrome = self.minimumSizeHint().height() - self.canvas.minimumHeight()
+        covered = self.canvas.picture.height_in(width - 2 * _MARGIN - 4, height - chrome)
+        return min(height, covered + chrome + 1)
 
     def _sync_bar(self) -> None:
         layout = self.canvas.picture.layout

@@ -17,6 +17,7 @@ from gcspy_client.view.space_panel import SpacePanel
 __all__ = ["Spaces"]
 
 _GAP = 8
+_NO_LIMIT = 16777215  # QWIDGETSIZE_MAX
 
 
 class Spaces(QScrollArea):
@@ -57,7 +58,7 @@ class Spaces(QScrollArea):
         self._splitter.splitterMoved.connect(self._moved)
         self._rest = QWidget()
         self._column.addWidget(self._splitter)
-        self._column.addWidget(self._rest, 1)
+        self._column.addWidget(self._rest)
         self.setWidget(inside)
 
     # --------------------------------------------------------------- following a session
@@ -146,11 +147,28 @@ class Spaces(QScrollArea):
             list(self._heights.values()),
             [panel.canvas.picture.space.count for panel in panels],
         )
+        self._give_leftovers(heights, width)
         whole = sum(heights) + gaps
         all_fixed = all(height is not None for height in self._heights.values())
-        self._splitter.setMinimumHeight(whole)
-        self._splitter.setMaximumHeight(whole if all_fixed else 16777215)
+        scrolls = whole > self.viewport().height()
+        self._splitter.setMinimumHeight(whole if scrolls or all_fixed else 0)
+        self._splitter.setMaximumHeight(whole if all_fixed else _NO_LIMIT)
+        self._column.setStretch(0, 0 if all_fixed else 1)
+        self._column.setStretch(1, 1 if all_fixed else 0)
         self._splitter.setSizes(heights)
+
+    def _give_leftovers(self, heights: list[int], width: int) -> None:
+        """Take what tiles cannot cover from each large space and give it to the largest."""
+        panels = list(self.panels.values())
+        large = [i for i, height in enumerate(self._heights.values()) if height is None]
+        if len(large) < 2 or any(panels[i].canvas.picture.zoom is not None for i in large):
+            return
+        largest = max(large, key=lambda i: panels[i].canvas.picture.space.count)
+        for i in large:
+            if i != largest:
+                trimmed = panels[i].trimmed(width, heights[i])
+                heights[largest] += heights[i] - trimmed
+                heights[i] = trimmed
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Share the new height."""

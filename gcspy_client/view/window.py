@@ -1,7 +1,7 @@
 """The main window: puts the parts together and lets the link's news and the user's wishes through.
 
 Tiles are painted as events come, once however many came together; texts and
-tables follow some 15 times a second, as nobody reads faster.
+tables follow ten times a second, as nobody reads faster.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from gcspy_client.view.theme import apply_theme, system_theme
 
 __all__ = ["MainWindow"]
 
-_DETAILS_MILLIS = 66
+_DETAILS_MILLIS = 100
 _REFUSAL_MILLIS = 8_000
 
 _KEYS = """
@@ -242,7 +242,7 @@ class MainWindow(QMainWindow):
         self.page.refresh(status, self.session)
         text, kind = banner_words(status, self.session) if has_tiles else ("", "")
         self.banner.say(text or self._refusal, kind if text else "warning")
-        self.event_bar.refresh(status)
+        self.event_bar.refresh()
         self.footer.refresh(status)
         name = self.session.interpreter.welcome
         self.setWindowTitle(f"{name.server} – GCspy" if name is not None else "GCspy")

@@ -32,11 +32,17 @@ class Program:
         self._random = np.random.default_rng(5)
         self._wanted = threading.Semaphore(0)
         self._stopping = False
+        self._first_a_client = False
         self._thread = threading.Thread(target=self._run, name="program")
         self._thread.start()
 
     def let_happen(self, events: int = 1) -> None:
         """Let events happen, as soon as the program is not held."""
+        self._wanted.release(events)
+
+    def let_happen_when_watched(self, events: int = 1) -> None:
+        """Let events happen as soon as a client is connected."""
+        self._first_a_client = True
         self._wanted.release(events)
 
     def stop(self) -> None:
@@ -51,6 +57,8 @@ class Program:
             self._wanted.acquire()
             if self._stopping:
                 return
+            if self._first_a_client:
+                self.server.wait_for_client(20)
             if self.server.should_transmit(CLOCK):
                 self.heap.reset()
                 self.generations.reset()

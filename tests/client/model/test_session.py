@@ -1,0 +1,116 @@
+"""The session: choices outlive reconnects, histories hold only what is new."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gcspy_protocol import messages as m
+from gcspy_protocol.model import Naming, Space, Stream
+
+from gcspy_client.model.session import Session, tile_rows, tile_title
+from gcspy_client.model.status import retry_delay_secs
+from tests.client.feeding import PAGE, Feed, follow, kept
+
+HEAP = Space(
+    id=1, name="Heap", streams=(Stream(id=4, name="Later", order=9), Stream(id=2, name="First", order=1))
+)
+MAIN = Space(id=2, name="Main", main=True, streams=(Stream(id=1, name="Only"),))
+
+
+@pytest.fixture
+def feed() -> Feed:
+    return Feed(spaces=(HEAP, MAIN), counts={1: 100, 2: 10})
+
+
+@pytest.fixture
+def session(feed: Feed) -> Session:
+    made = Session()
+    follow(made, feed.bootstrap())
+    follow(made, feed.event({(1, 2): np.arange(100), (1, 4): np.arange(100), (2, 1): np.arange(10)}))
+    return made
+
+
+def active_id(session: Session) -> int:
+    space = session.active_space()
+    assert space is not None
+    return space.space.id
+
+
+def test_the_main_space_is_active_and_the_most_important_stream_is_chosen(session: Session) -> None:
+    assert active_id(session) == 2
+    assert session.chosen_stream(1) == 2
+
+
+def test_a_reconnect_to_the_same_session_keeps_every_choice(session: Session, feed: Feed) -> None:
+    session.activate(1)
+    session.choose_stream(1, 4)
+    session.select(1, 17)
+    feed.sequence = 0
+    session.restart()
+    follow(session, feed.bootstrap())
+    follow(session, feed.event({}))
+    assert active_id(session) == 1
+    assert session.chosen_stream(1) == 4
+    assert session.selected(1) == 17
+
+
+def test_another_session_begins_with_no_choice(session: Session, feed: Feed) -> None:
+    session.activate(1)
+    session.select(1, 17)
+    session.restart()
+    follow(session, Feed(spaces=(HEAP, MAIN), counts={1: 100, 2: 10}, session="session-2").bootstrap())
+    assert active_id(session) == 2
+    assert session.selected(1) is None
+    assert not session.selection_gone(1)
+
+
+def test_selection_follows_its_address_and_knows_when_it_is_gone(session: Session) -> None:
+    session.select(1, 50)
+    session.apply(kept(1, 80, [(20, 0, 80)], 0x10000 + 20 * PAGE))
+    assert session.selected(1) == 30
+    session.apply(kept(1, 10, [(0, 0, 10)], 0x10000 + 20 * PAGE))
+    assert session.selected(1) is None
+    assert session.selection_gone(1)
+
+
+def test_history_takes_each_summary_once_and_none_that_is_old(session: Session, feed: Feed) -> None:
+    follow(session, feed.event({(1, 2): np.arange(100)}))
+    seconds, values = session.history.points(1, 2)
+    assert values.tolist() == [4950.0, 4950.0]
+    assert seconds.tolist() == [-0.1, 0.0]
+    assert len(session.history.points(1, 4)[0]) == 1
+    assert session.interpreter.last_event is not None
+    session.history.follow(session.interpreter, session.interpreter.last_event)
+    assert len(session.history.points(1, 2)[0]) == 2
+
+
+def test_a_tile_is_told_in_every_stream_the_most_important_first(session: Session, feed: Feed) -> None:
+    follow(session, feed.event({(1, 2): np.arange(100)}))
+    space = session.interpreter.spaces[1]
+    rows = tile_rows(space, 7, session.interpreter.last_event)
+    assert [(row.name, row.text, row.fresh) for row in rows] == [("First", "7", True), ("Later", "7", False)]
+    assert tile_title(space, 7) == f"Tile [{0x10000 + 7 * PAGE:#x}, {0x10000 + 8 * PAGE:#x})"
+
+
+def test_names_are_asked_for_once_a_page_until_a_resize() -> None:
+    session = Session()
+    names = Space(id=1, name="Named", naming=Naming.STRINGS, streams=(Stream(id=1, name="s"),))
+    follow(session, Feed(spaces=(names,), counts={1: 600}).bootstrap())
+    none = np.empty(0, dtype=np.uint32)
+    tiles = m.Tiles(space=1, count=600, old_starts=none, new_starts=none, lengths=none, naming=Naming.STRINGS)
+    follow(session, [tiles, m.Event(sequence=1, time_nanos=1, event=0, occurrence=1, epoch=1)])
+    assert [(r.first, r.count) for r in session.missing_names(1, 250, 600)] == [
+        (0, 256),
+        (256, 256),
+        (512, 88),
+    ]
+    assert session.missing_names(1, 250, 600) == []
+    follow(session, [tiles, m.Event(sequence=2, time_nanos=2, event=0, occurrence=2, epoch=1)])
+    assert len(session.missing_names(1, 0, 5)) == 1
+
+
+def test_waiting_between_tries_grows_to_five_seconds() -> None:
+    delays = [retry_delay_secs(attempt) for attempt in range(10)]
+    assert delays[0] == 0.25
+    assert delays == sorted(delays)
+    assert max(delays) == 5.0
