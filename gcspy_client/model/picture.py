@@ -8,6 +8,7 @@ Knows the model's other parts; does not know Qt.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil
 
 import numpy as np
@@ -26,6 +27,8 @@ LABEL_WIDTH = 92
 LABEL_HEIGHT = 38
 LARGEST_CELL = 22
 """Sizes before the screen's scale: a cell with text, and the largest without."""
+
+_WELL_USED = 0.6
 
 
 def changed_tiles(change: EventChange, space: SpaceState, stream_id: int) -> Indices | None:
@@ -144,7 +147,11 @@ class Picture:
         else:
             changed = self._codes.update(tiles, changed)
         if resized:
-            self._lay_out()
+            kept = self._kept(*self._size) if self.zoom is None else None
+            if kept is not None:
+                self._use(kept)
+            else:
+                self._lay_out()
         elif changed is None:
             self._raster.paint_all(self.codes, tiles.control)
         else:
@@ -159,6 +166,20 @@ class Picture:
         """How much of a height (in logical pixels, as all here) the tiles would cover when they are fitted."""
         fitted = self._fitted(round(width * self._scale), round(height * self._scale))
         return ceil(fitted.height / self._scale)
+
+    def _kept(self, width: int, height: int) -> Layout | None:
+        """The cells as they are, with more or fewer tiles in them, as long as that uses the room well.
+
+        So a heap that grows a little at each event does not move every tile each time.
+        """
+        now, count = self.layout, self.space.count
+        if not count or not now.count or now.labelled or now.per_pixel > 1 or now.scrolls:
+            return None
+        rows = -(-count // now.columns)
+        full_rows = now.width + now.cell_width > width and count >= now.columns
+        if not full_rows or not height * _WELL_USED <= rows * now.cell_height <= height:
+            return None
+        return replace(now, count=count, rows=rows, seen_rows=rows)
 
     def _fitted(self, width: int, height: int) -> Layout:
         return fit(

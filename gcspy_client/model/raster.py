@@ -20,7 +20,7 @@ from gcspy_protocol.model import Control
 from numpy.typing import NDArray
 
 from gcspy_client.model.codes import Codes, Indices
-from gcspy_client.model.layout import Layout
+from gcspy_client.model.layout import GRID_FROM, Layout
 from gcspy_client.model.palette import BACKGROUND, CANVAS, OVERFLOW, UNKNOWN, ZERO, Palette
 
 __all__ = ["Pixels", "Raster", "atlas", "pool", "pool_some"]
@@ -209,10 +209,13 @@ class Raster:
         if not flags.any():
             return
         line = np.uint32(self.palette.line)
-        thick = 1 if layout.cell_width < 12 else 2
+        thick = 1 if layout.cell_width < 8 else 2
         before = tiles[(flags & Control.SEPARATOR) != 0] - layout.first
         row, column = np.divmod(before, layout.columns)
         self._cells[row, column, :, :thick] = line
+        if layout.cell_width > GRID_FROM:
+            # A pixel of canvas keeps the line apart from a tile of nearly its own colour.
+            self._cells[row, column, :, thick] = self.palette.lut[CANVAS]
         after = tiles[(flags & Control.LINK) != 0] - layout.first
         row, column = np.divmod(after, layout.columns)
         middle = (layout.cell_height - layout.gap) // 2

@@ -135,7 +135,7 @@ def summary_short(stream: Stream, summary: Summary | None) -> str:
         return (
             "none"
             if most is None or not values[most]
-            else f"{stream.enum_names[most]} {short_number(values[most])}"
+            else f"{stream.enum_names[most]}: {short_number(values[most])}"
         )
     if len(values) == 2:
         return _percent(values[0], values[1])

@@ -102,10 +102,8 @@ class SpacePanel(QFrame):
         stream = picture.space.stream(picture.stream_id)
         count = picture.space.count
         per_pixel = picture.layout.per_pixel
-        title = picture.space.space.tile_title.strip().lower() or "tile"
-        plural = title if count == 1 else f"{title}s" if not title.endswith("s") else f"{title}es"
         shared = f" · {per_pixel:,} per pixel" if per_pixel > 1 else ""
-        self._count.setText(f"{count:,} {plural}{shared}")
+        self._count.setText(f"{count:,} {'tile' if count == 1 else 'tiles'}{shared}")
         summary = "" if stream.summary is None else summary_text(stream.schema, stream.summary)
         self._view.setText(f"{stream.schema.name}  {summary}".rstrip())
         self._stale.setVisible(event is not None and stream.sequence > 0 and not stream.is_fresh(event))

@@ -44,6 +44,7 @@ class Spaces(QScrollArea):
         self._probe: PaintProbe | None = None
         self._arranged_by_user = False
         self._heights: dict[int, int | None] = {}
+        self._arranged_for: list[tuple[int, int | None, int]] = []
         self.panels: dict[int, SpacePanel] = {}
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -92,7 +93,7 @@ class Spaces(QScrollArea):
         for space in change.resized:
             if space in self.panels:
                 self.select(space)
-        if change.resized:
+        if change.resized and self._sizes() != self._arranged_for:
             self.arrange()
 
     def mark_active(self) -> None:
@@ -140,12 +141,13 @@ class Spaces(QScrollArea):
             return
         panels = list(self.panels.values())
         width = self.viewport().width()
+        self._arranged_for = self._sizes()
         self._heights = {i: panel.height_for(width) for i, panel in self.panels.items()}
         gaps = _GAP * (len(panels) - 1)
         heights = allot_heights(
             self.viewport().height() - gaps,
             list(self._heights.values()),
-            [panel.canvas.picture.space.count for panel in panels],
+            [1 << panel.canvas.picture.space.count.bit_length() for panel in panels],
         )
         self._give_leftovers(heights, width)
         whole = sum(heights) + gaps
@@ -156,6 +158,14 @@ class Spaces(QScrollArea):
         self._column.setStretch(0, 0 if all_fixed else 1)
         self._column.setStretch(1, 1 if all_fixed else 0)
         self._splitter.setSizes(heights)
+
+    def _sizes(self) -> list[tuple[int, int | None, int]]:
+        """What the arrangement depends on; a space must double or halve before its panel moves the others."""
+        width = self.viewport().width()
+        return [
+            (i, panel.height_for(width), panel.canvas.picture.space.count.bit_length())
+            for i, panel in self.panels.items()
+        ]
 
     def _give_leftovers(self, heights: list[int], width: int) -> None:
         """Take what tiles cannot cover from each large space and give it to the largest."""

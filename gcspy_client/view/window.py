@@ -175,7 +175,8 @@ class MainWindow(QMainWindow):
             action.setChecked(theme is None if self._follow_system else theme is self.theme)
             themes.addAction(action)
         help_menu = self.menuBar().addMenu("&Help")
-        self._action(help_menu, "&Keys", self._show_keys, "F1")
+        keys = self._action(help_menu, "&Keys", self._show_keys)
+        keys.setShortcuts([QKeySequence("F1"), QKeySequence("?")])
 
     def _action(self, menu: QMenu, text: str, slot: Callable[[], object], keys: str = "") -> QAction:
         action = QAction(text, self)
