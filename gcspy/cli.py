@@ -20,7 +20,7 @@ from gcspy_protocol.errors import GCspyError
 
 __all__ = ["gcspy", "main"]
 
-_COMMANDS = ("ps", "attach", "view", "tail", "screenshot", "demo")
+_COMMANDS = ("ps", "attach", "view", "tail", "screenshot", "demo", "info", "verify", "repair", "cut", "export")
 
 
 class _LazyCommands(click.Group):

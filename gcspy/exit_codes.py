@@ -10,6 +10,7 @@ from gcspy_protocol.errors import (
     LinkError,
     NotPermitted,
     ProtocolError,
+    RecordingError,
     TargetGone,
     Unsupported,
     VersionMismatch,
@@ -30,6 +31,7 @@ class ExitCode(IntEnum):
     NO_CONNECTION = 6
     PROTOCOL = 7
     MISSING_PART = 8
+    RECORDING = 9
     INTERRUPTED = 130
 
 
@@ -43,7 +45,8 @@ Exit codes:
   5    not a runtime, or a version, that can be watched
   6    no connection: nobody listens there, refused, or the address is taken
   7    the other end speaks another protocol version, or broke the protocol
-  8    a part is not installed: Qt, or a system library
+  8    a part is not installed: Qt, a system library, or a package that an export needs
+  9    not a recording, or it is damaged, or cannot be written
   130  interrupted with Ctrl-C; the target runs on
 """
 
@@ -54,6 +57,7 @@ _CODES: tuple[tuple[type[GCspyError], ExitCode], ...] = (
     (TargetGone, ExitCode.TARGET_GONE),
     (NotPermitted, ExitCode.NOT_PERMITTED),
     (Unsupported, ExitCode.UNSUPPORTED),
+    (RecordingError, ExitCode.RECORDING),
 )
 
 

@@ -9,11 +9,19 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-
 from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError
 
-__all__ = ["needs_token", "read_token", "sampling_options", "theme_option", "token_option"]
+__all__ = [
+    "file_argument",
+    "files_argument",
+    "needs_token",
+    "new_file_option",
+    "read_token",
+    "sampling_options",
+    "theme_option",
+    "token_option",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -81,3 +89,27 @@ def read_token(token_file: Path | None, *, ask: bool) -> str | None:
         answer: str = click.prompt("Token", hide_input=True, err=True)
         return answer
     return None
+
+
+file_argument = click.argument(
+    "file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+"""One file of a recording."""
+
+files_argument = click.argument(
+    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
+)
+"""A recording: a file, the files of a split one, or the folder of a ring."""
+
+
+def new_file_option(what: str) -> Callable[[F], F]:
+    """`-o FILE` and `--force`: where a new file goes, and whether it may replace one."""
+
+    def both(function: F) -> F:
+        output = click.option(
+            "-o", "--output", metavar="FILE", required=True, type=click.Path(dir_okay=False, path_type=Path), help=what
+        )
+        force = click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+        return output(force(function))
+
+    return both

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from gcspy_protocol import messages as m
@@ -192,8 +193,8 @@ class Small:
         """Transmit the next event; every third is a collection, one before it was missed each tenth time."""
         self.number += 1
         n, kind = self.number, 1 if self.number % 3 == 0 else 0
-        stamp = {"sequence": n, "time_nanos": n * self.nanos}
-        who = {"space": 1, **stamp, "event": kind, "occurrence": n}
+        stamp: dict[str, Any] = {"sequence": n, "time_nanos": n * self.nanos}
+        who: dict[str, Any] = {"space": 1, **stamp, "event": kind, "occurrence": n}
         if n == 1:
             bases = 0x1000 + 64 * np.arange(self.tiles, dtype="<u8")
             sizes = np.full(self.tiles, 64, dtype="<u8")

@@ -140,7 +140,11 @@ def verify(source: Source, *, limits: Limits = CLIENT_LIMITS, progress: Progress
 
 
 def _header_end(window: Window, limits: Limits, note: _Note) -> int:
-    read_preamble(window.get(0, PREAMBLE_BYTES)[:PREAMBLE_BYTES])
+    try:
+        read_preamble(window.get(0, PREAMBLE_BYTES))
+    except RecordingError as error:
+        error.args = (f"{window.source.name}: {error}",)
+        raise
     try:
         return read_part_header(window, limits)[2]
     except (CorruptChunk, TruncatedRecording) as error:

@@ -21,9 +21,11 @@ from gcspy_protocol.interpreter import ClientInterpreter, SpaceState, StreamStat
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import CONTROL_STREAM, Naming
+from gcspy_protocol.names import TileNameTable
 from gcspy_protocol.values import Stamp, pack_key
+from numpy.typing import NDArray
 
-__all__ = ["encode_keyframe", "keyframe_frames", "name_pages", "schema_messages", "tiles_of"]
+__all__ = ["encode_keyframe", "keyframe_frames", "name_pages", "schema_messages", "tile_bases", "tiles_of"]
 
 _NO_RUNS = np.empty(0, dtype="<u4")
 
@@ -50,6 +52,12 @@ def schema_messages(session: ClientInterpreter) -> list[Message]:
     return messages
 
 
+def tile_bases(table: TileNameTable) -> NDArray[np.uint64]:
+    """Addresses of all tiles of a space named by extents, shape (tiles,); not a copy."""
+    bases: NDArray[np.uint64] = table._bases
+    return bases
+
+
 def tiles_of(state: SpaceState) -> m.Tiles:
     """The tiles of a space as a keyframe says them: all new."""
     table, naming = state.names, state.space.naming
@@ -65,7 +73,7 @@ def tiles_of(state: SpaceState) -> m.Tiles:
         naming=naming,
         base=0 if extents else table._base,
         tile_bytes=0 if extents else table._tile_bytes,
-        bases=table._bases if extents else None,
+        bases=tile_bases(table) if extents else None,
         sizes=table._sizes if extents else None,
     )
 

@@ -47,7 +47,7 @@ def read_part_header(window: Window, limits: Limits) -> tuple[PartFacts, Welcome
         CorruptChunk: The header is damaged.
     """
     size = window.source.size()
-    read_preamble(window.get(0, PREAMBLE_BYTES)[:PREAMBLE_BYTES])
+    read_preamble(window.get(0, PREAMBLE_BYTES))
     entry = read_entry(window, PREAMBLE_BYTES, size, limits)
     if entry is None:
         raise TruncatedRecording(f"{window.source.name} ends after {size} bytes, in its header", offset=size)

@@ -103,6 +103,14 @@ def compensated_nanos(events: NDArray[Any]) -> NDArray[np.int64]:
     return result
 
 
+def _part_of(source: Source, limits: Limits, progress: Progress | None) -> Part:
+    try:
+        return Part(source, limits, progress=progress)
+    except RecordingError as error:
+        error.args = (f"{source.name}: {error}",)  # a recording may have many files
+        raise
+
+
 class Recording(Places):
     """A recording that is read. One thread uses one; open it again for another.
 
@@ -138,7 +146,7 @@ class Recording(Places):
         self._sources = list(sources)
         self._catalogue = catalogue
         try:
-            parts = [Part(source, limits, progress=progress) for source in sources]
+            parts = [_part_of(source, limits, progress) for source in sources]
             parts.sort(key=lambda part: part.facts.part)
             self._parts = parts
             if len({part.facts.recording for part in parts}) > 1:

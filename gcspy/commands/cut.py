@@ -1,0 +1,38 @@
+"""`gcspy cut`: a range of events as a file of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from gcspy_protocol.errors import CommandError
+from gcspy_replay.file import FileStore, Recording, cut
+
+from gcspy.options import files_argument, new_file_option
+from gcspy.progress import progress_bar
+
+__all__ = ["command"]
+
+
+@click.command()
+@files_argument
+@new_file_option("The new file.")
+@click.option("--first", type=click.IntRange(1), metavar="N", help="Number of the first event; default: the first.")
+@click.option("--last", type=click.IntRange(1), metavar="N", help="Number of the last event; default: the last.")
+def command(files: tuple[Path, ...], output: Path, force: bool, first: int | None, last: int | None) -> None:
+    """Write a range of events to a new file; a split recording or a ring becomes one file.
+
+    Events keep their numbers, so that event 120 is event 120 in the cut too.
+    """
+    if output.exists() and any(path.is_file() and output.samefile(path) for path in files):
+        raise CommandError(f"{output} is the recording itself: name another file")
+    with Recording.open(*files) as recording:
+        low = recording.first if first is None else first
+        high = recording.last if last is None else last
+        if not recording.first <= low <= high <= recording.last:
+            raise CommandError(
+                f"there are no events {low} to {high}: the recording has {recording.first} to {recording.last}"
+            )
+        with progress_bar(f"writing {output}") as progress:
+            events = cut(recording, FileStore(output, replace=force), low, high, progress=progress)
+    click.echo(f"{output}: {events:,} events, {output.stat().st_size:,} bytes")

@@ -1,0 +1,127 @@
+"""`gcspy info`: what is in a recording."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from gcspy_protocol.errors import RecordingError
+from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_replay.file import Recording, compensated_nanos
+
+from gcspy.options import files_argument
+from gcspy.progress import progress_bar
+
+__all__ = ["command"]
+
+
+@click.command()
+@files_argument
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def command(files: tuple[Path, ...], as_json: bool) -> None:
+    """Say what is in a recording: target, spaces, events by name, duration, size, gaps, integrity.
+
+    Reads the index, not every byte: `gcspy verify` does that.
+    """
+    with progress_bar("looking for chunks") as progress, Recording.open(*files, progress=progress) as recording:
+        facts = facts_of(recording)
+    click.echo(json.dumps(facts) if as_json else "\n".join(lines_of(facts)))
+
+
+def facts_of(recording: Recording) -> dict[str, Any]:
+    """What there is to say, as plain JSON values."""
+    welcome, events = recording.welcome, recording.events
+    session = _last_state(recording)
+    names = [kind.name for kind in welcome.events]
+    counts = np.bincount(events["event"], minlength=len(names)).tolist()
+    times = events["time_nanos"]
+    gaps = np.flatnonzero(np.diff(events["number"].astype(np.int64)) > 1)
+    return {
+        "server": welcome.server,
+        "session": welcome.session,
+        "mode": welcome.mode.value,
+        "target": welcome.target,
+        "software": recording.facts.software,
+        "note": recording.facts.note,
+        "bytes": recording.size_bytes,
+        "parts": len(recording.parts),
+        "chunks": len(recording.chunks),
+        "events": len(events),
+        "first": recording.first,
+        "last": recording.last,
+        "events_by_name": dict(zip(names, counts, strict=False)),
+        "start_wall_nanos": int(times[0]) + welcome.wall_offset_nanos if len(times) else None,
+        "duration_nanos": int(times[-1]) - int(times[0]) if len(times) else 0,
+        "program_nanos": int(compensated_nanos(events)[-1]) if len(times) else 0,
+        "spaces": [_space(state) for state in session.spaces.values()] if session else [],
+        "missed": int(events["missed"].sum()),
+        "lost": [[int(events["number"][i]) + 1, int(events["number"][i + 1]) - 1] for i in gaps],
+        "closed": recording.finished,
+        "indexed": recording.indexed,
+        "torn_bytes": recording.torn_bytes,
+        "damages": [
+            {"file": name, "start": d.start, "end": d.end, "what": d.what} for name, d in recording.damages
+        ],
+    }
+
+
+def _last_state(recording: Recording) -> ClientInterpreter | None:
+    try:
+        return recording.seek(recording.last) if len(recording) else None
+    except RecordingError:
+        return None  # the damage is told below; everything else can be told without it
+
+
+def _space(state: Any) -> dict[str, Any]:
+    return {
+        "name": state.space.name,
+        "driver": state.space.driver,
+        "tiles": state.count,
+        "streams": [stream.schema.name for stream in state.streams.values()],
+    }
+
+
+def lines_of(facts: dict[str, Any]) -> list[str]:
+    """The same for a human."""
+    secs = facts["duration_nanos"] / 1e9
+    tiles = sum(space["tiles"] for space in facts["spaces"])
+    lines = [
+        f"{facts['server']}  ({facts['mode']})",
+        *(f"  {name}: {value}" for name, value in sorted(facts["target"].items())),
+        f"events    {facts['events']:,} over {secs:,.1f} s, numbers {facts['first']} to {facts['last']}",
+        *(f"  {count:>9,}  {name}" for name, count in facts["events_by_name"].items() if count),
+        f"spaces    {len(facts['spaces'])}, {tiles:,} tiles at the last event",
+        *(f"  {s['tiles']:>9,}  {s['name']}: {', '.join(s['streams'])}" for s in facts["spaces"]),
+        f"size      {facts['bytes']:,} bytes in {facts['chunks']:,} chunks" + _parts(facts),
+        f"gaps      {_gaps(facts)}",
+        f"integrity {_integrity(facts)}",
+    ]
+    lines += [f"  {d['file']}: {d['what']}" for d in facts["damages"]]
+    if facts["note"]:
+        lines.append(f"note      {facts['note']}")
+    return lines
+
+
+def _parts(facts: dict[str, Any]) -> str:
+    return f" of {facts['parts']} files" if facts["parts"] > 1 else ""
+
+
+def _gaps(facts: dict[str, Any]) -> str:
+    missed = f"{facts['missed']:,} events were missed by the recorder" if facts["missed"] else "none while recording"
+    if not facts["lost"]:
+        return missed
+    return missed + "; lost since: " + ", ".join(f"{first} to {last}" for first, last in facts["lost"])
+
+
+def _integrity(facts: dict[str, Any]) -> str:
+    if facts["damages"]:
+        return f"damaged in {len(facts['damages'])} places; gcspy repair saves the rest"
+    if facts["indexed"]:
+        return "closed, with its index"
+    if facts["closed"]:
+        return "closed; the index is damaged and was rebuilt"
+    torn = f", the last {facts['torn_bytes']:,} bytes are no whole event" if facts["torn_bytes"] else ""
+    return f"not closed: the recorder was killed, or still writes; the index was rebuilt{torn}"

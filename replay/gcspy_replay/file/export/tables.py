@@ -1,0 +1,172 @@
+"""The rows that CSV and Parquet have in common.
+
+Summaries: one row a number of each summary. Tiles: one row a tile of each stream that an event gathered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gcspy_protocol.errors import RecordingError
+from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.model import Naming, Presentation, Stream
+from gcspy_protocol.names import TileNameTable
+from numpy.typing import NDArray
+
+from gcspy_replay.file.cursor import Step
+from gcspy_replay.file.keyframe import tile_bases
+from gcspy_replay.file.reader import Recording
+from gcspy_replay.file.series import summaries
+
+__all__ = ["SUMMARY_COLUMNS", "TILE_COLUMNS", "Batch", "Wanted", "part_names", "summary_batches", "tile_batches"]
+
+SUMMARY_COLUMNS = (
+    "number", "event", "occurrence", "sequence", "time_nanos", "wall_nanos", "gather_nanos", "held_nanos", "cause",
+    "space", "stream", "part", "value", "covered",
+)
+"""`part` says which number of the summary it is: nothing, `sum` and `total`, or a name of an enum."""
+
+TILE_COLUMNS = ("number", "event", "occurrence", "time_nanos", "wall_nanos", "space", "stream", "tile", "address", "value")
+"""`address` and `value` are empty where a tile has none, or it is unknown."""
+
+Progress = Callable[[int, int], None]
+
+_ROWS = 10_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wanted:
+    """What is exported.
+
+    Attributes:
+        first: Number of the first event; None: of the recording.
+        last: Number of the last event; None: of the recording.
+        space: Name of the space; None: all.
+        stream: Name of the stream; None: all.
+        tiles: The value of each tile, instead of summaries.
+    """
+
+    first: int | None = None
+    last: int | None = None
+    space: str | None = None
+    stream: str | None = None
+    tiles: bool = False
+
+    def range(self, recording: Recording) -> tuple[int, int]:
+        """Numbers of the first and last event.
+
+        Raises:
+            RecordingError: There is no such range, or no such space or stream.
+        """
+        first = recording.first if self.first is None else self.first
+        last = recording.last if self.last is None else self.last
+        if not 1 <= recording.first <= first <= last <= recording.last:
+            raise RecordingError(
+                f"there are no events {first} to {last}: the recording has {recording.first} to {recording.last}"
+            )
+        return first, last
+
+    def has(self, space: str, stream: str) -> bool:
+        """Whether this stream is exported."""
+        return self.space in (None, space) and self.stream in (None, stream)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some rows.
+
+    Attributes:
+        columns: By name, all of one length; constants are repeated.
+        unknown: Shape (rows,): rows whose `value` is not known; None when all are.
+        addresses: Whether the column `address` has any.
+    """
+
+    columns: dict[str, Any]
+    unknown: NDArray[np.bool_] | None = None
+    addresses: bool = True
+
+    def __len__(self) -> int:
+        return len(self.columns["value"])
+
+
+def part_names(stream: Stream) -> tuple[str, ...]:
+    """What the numbers of a stream's summary are."""
+    if stream.presentation is Presentation.ENUM:
+        return stream.enum_names
+    return ("sum", "total") if stream.summary_length == 2 else ("",)
+
+
+def summary_batches(recording: Recording, wanted: Wanted, progress: Progress | None = None) -> Iterator[Batch]:
+    """The summaries in a range, some thousand rows at a time."""
+    first, last = wanted.range(recording)
+    kinds = [kind.name for kind in recording.welcome.events]
+    offset = recording.welcome.wall_offset_nanos
+    rows: list[tuple[Any, ...]] = []
+    for row in summaries(recording, wanted.space, wanted.stream):
+        if not first <= row.number <= last or not row.summary.covered:
+            continue
+        event = row.event
+        told = (
+            row.number, kinds[event.event] if event.event < len(kinds) else str(event.event), event.occurrence,
+            event.sequence, event.time_nanos, event.time_nanos + offset, event.gather_nanos, event.held_nanos,
+            event.cause, row.space.name, row.stream.name,
+        )  # fmt: skip
+        for name, value in zip(part_names(row.stream), row.summary.values, strict=False):
+            rows.append((*told, name, value, row.summary.covered))
+        if len(rows) >= _ROWS:
+            yield _batch(rows)
+            rows = []
+        if progress is not None:
+            progress(row.number - first + 1, last - first + 1)
+    if rows:
+        yield _batch(rows)
+
+
+def _batch(rows: list[tuple[Any, ...]]) -> Batch:
+    return Batch(dict(zip(SUMMARY_COLUMNS, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def tile_batches(recording: Recording, wanted: Wanted, progress: Progress | None = None) -> Iterator[Batch]:
+    """The tiles of each stream that an event gathered: one batch a stream and event."""
+    first, last = wanted.range(recording)
+    for step, session in recording.steps(first, last):
+        yield from _tiles(step, session, wanted, recording.welcome.wall_offset_nanos)
+        if progress is not None:
+            progress(step.number - first + 1, last - first + 1)
+
+
+def _tiles(step: Step, session: ClientInterpreter, wanted: Wanted, offset: int) -> Iterator[Batch]:
+    event = step.change.event
+    for state in session.spaces.values():
+        addresses = _addresses(state.names, state.count, state.space.naming)
+        for stream in state.streams.values():
+            if not wanted.has(state.space.name, stream.schema.name) or not stream.is_fresh(event):
+                continue
+            count = len(stream.values)
+            columns = {
+                "number": step.number,
+                "event": session.event_name(event.event),
+                "occurrence": event.occurrence,
+                "time_nanos": event.time_nanos,
+                "wall_nanos": event.time_nanos + offset,
+                "space": state.space.name,
+                "stream": stream.schema.name,
+            }
+            arrays: dict[str, Any] = {name: [value] * count for name, value in columns.items()}
+            arrays["tile"] = np.arange(count)
+            arrays["address"] = np.zeros(count, dtype=np.uint64) if addresses is None else addresses
+            arrays["value"] = stream.values.copy()
+            unknown = None if stream.known is None else ~stream.known
+            yield Batch(arrays, unknown, addresses is not None)
+
+
+def _addresses(names: TileNameTable, count: int, naming: Naming) -> NDArray[np.uint64] | None:
+    first = names.extent(0) if count else None
+    if first is None:
+        return None
+    if naming is Naming.UNIFORM:
+        return np.uint64(first[0]) + np.arange(count, dtype=np.uint64) * np.uint64(first[1])
+    return tile_bases(names)
