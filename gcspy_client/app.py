@@ -15,7 +15,7 @@ from types import FrameType
 
 from gcspy_protocol.address import parse_address
 from gcspy_protocol.errors import CommandError, LinkError
-from PySide6.QtCore import QEventLoop, QTimer
+from PySide6.QtCore import QEventLoop, QMessageLogContext, QTimer, QtMsgType, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
 from gcspy_client.model.palette import Theme
@@ -41,6 +41,7 @@ def application(*, scale: float | None = None) -> QApplication:
         os.environ["QT_SCALE_FACTOR"] = str(scale)
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # Qt would abort the process for want of a display
+    qInstallMessageHandler(_qt_says)
     made = QApplication(sys.argv[:1])
     made.setApplicationName("GCspy")
     made.setStyle("Fusion")  # the one style that looks alike on every system, so one style sheet suits
@@ -49,6 +50,12 @@ def application(*, scale: float | None = None) -> QApplication:
         font.setPointSizeF(9.5)
         made.setFont(font)
     return made
+
+
+def _qt_says(kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
+    """Pass on what Qt complains of, but for what the offscreen platform says of every window it shows."""
+    if "propagateSizeHints" not in text and kind is not QtMsgType.QtDebugMsg:
+        sys.stderr.write(f"{text}\n")
 
 
 def _theme(name: str | None) -> Theme | None:

@@ -1,0 +1,44 @@
+"""Makes the pictures of the documents anew, from real sessions: `make screenshots`.
+
+A picture that the documents show and this does not make is an old one.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+WORKLOAD = HERE.parent / "gcspy" / "demo" / "workload.py"
+
+WARM_UP_SECS = 14
+"""By then the workload has been through one of its bursts: arenas were freed, and holes remain."""
+
+PICTURES = (
+    # file, size, theme
+    ("cpython-live-dark.png", "1600x1000", "dark"),
+    ("cpython-live-light.png", "1600x1000", "light"),
+    ("cpython-live-1280x720.png", "1280x720", "dark"),
+    ("cpython-live-3840x2160.png", "3840x2160", "dark"),
+)
+
+
+def main() -> int:
+    """Run the demonstration's workload and take its pictures."""
+    with subprocess.Popen(
+        [sys.executable, str(WORKLOAD), "--seed", "1"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    ) as workload:
+        try:
+            time.sleep(WARM_UP_SECS)
+            for name, size, theme in PICTURES:
+                arguments = ["screenshot", str(workload.pid), "-o", str(HERE / name), "--size", size, "--theme", theme]
+                subprocess.run([sys.executable, "-m", "gcspy", *arguments, "--after", "6"], check=True)
+        finally:
+            workload.terminate()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
