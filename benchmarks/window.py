@@ -28,8 +28,9 @@ _SAMPLES = 500
 class _Meter:
     """Collects, for each event, when its data were gathered and when its paint was finished."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: MainWindow, *, skip: int) -> None:
         self.window = window
+        self._skip = skip
         self.gathered: dict[int, int] = {}
         self.painted: dict[int, int] = {}
         self.last_paint = time.monotonic_ns()
@@ -42,7 +43,7 @@ class _Meter:
         self._timer.start(100)
 
     def _event(self, event: Event) -> None:
-        if event.program_clock is not None and not event.cached:
+        if event.program_clock is not None and not event.cached and event.sequence > self._skip:
             self.gathered[event.sequence] = event.program_clock[1]
             self.last_paint = time.monotonic_ns()
             if self.cpu_began is None:
@@ -115,11 +116,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address")
     parser.add_argument("--size", default="1600x1000")
+    parser.add_argument("--skip", type=int, default=0, help="events at the beginning that are not measured")
     options = parser.parse_args()
     width, height = map(int, options.size.split("x"))
     meters: list[_Meter] = []  # kept: signals hold no reference
     run_window(
-        options.address, theme="dark", size=(width, height), on_ready=lambda window: meters.append(_Meter(window))
+        options.address, theme="dark", size=(width, height), on_ready=lambda window: meters.append(_Meter(window, skip=options.skip))
     )
 
 

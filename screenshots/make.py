@@ -13,8 +13,15 @@ from pathlib import Path
 HERE = Path(__file__).parent
 WORKLOAD = HERE.parent / "gcspy" / "demo" / "workload.py"
 
-WARM_UP_SECS = 14
-"""By then the workload has been through one of its bursts: arenas were freed, and holes remain."""
+BURST_SECS = 12
+"""The workload has a burst of imports so often; after each, arenas are freed and holes remain."""
+
+BEST_SECS = 3
+"""So long after the beginning of a cycle the holes are seen best."""
+
+WATCH_SECS = 6
+START_SECS = 1.6
+"""From starting the command to its first event."""
 
 PICTURES = (
     # file, size, theme
@@ -31,10 +38,12 @@ def main() -> int:
         [sys.executable, str(WORKLOAD), "--seed", "1"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
     ) as workload:
         try:
-            time.sleep(WARM_UP_SECS)
+            began = time.monotonic()
             for name, size, theme in PICTURES:
+                picture_at = time.monotonic() - began + START_SECS + WATCH_SECS
+                time.sleep((BEST_SECS - picture_at) % BURST_SECS)
                 arguments = ["screenshot", str(workload.pid), "-o", str(HERE / name), "--size", size, "--theme", theme]
-                subprocess.run([sys.executable, "-m", "gcspy", *arguments, "--after", "6"], check=True)
+                subprocess.run([sys.executable, "-m", "gcspy", *arguments, "--after", str(WATCH_SECS)], check=True)
         finally:
             workload.terminate()
     return 0
