@@ -5,23 +5,18 @@ A picture that the documents show and this does not make is an old one.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
 WORKLOAD = HERE.parent / "gcspy" / "demo" / "workload.py"
 
-BURST_SECS = 12
-"""The workload has a burst of imports so often; after each, arenas are freed and holes remain."""
+WATCH_SECS = 3.5
+"""So long the window watches before the picture, for its small history graph."""
 
-BEST_SECS = 3
-"""So long after the beginning of a cycle the holes are seen best."""
-
-WATCH_SECS = 6
-START_SECS = 1.6
-"""From starting the command to its first event."""
+MANY_RECORDS = 60_000
 
 PICTURES = (
     # file, size, theme
@@ -32,20 +27,31 @@ PICTURES = (
 )
 
 
+def wait_for_holes(workload: subprocess.Popen[str]) -> None:
+    """Wait until a burst of records is nearly over: when they go, the arenas that they filled are full of holes."""
+    assert workload.stdout is not None
+    before = 0
+    for line in workload.stdout:
+        found = re.search(r"records=(\d+)", line)
+        records = int(found[1]) if found else 0
+        if records < before and before >= MANY_RECORDS:
+            return
+        before = records
+    raise RuntimeError(f"the workload ended early, exit code {workload.wait()}")
+
+
 def main() -> int:
     """Run the demonstration's workload and take its pictures."""
-    with subprocess.Popen(
-        [sys.executable, str(WORKLOAD), "--seed", "1"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
-    ) as workload:
+    arguments = [sys.executable, str(WORKLOAD), "--seed", "1"]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as workload:
         try:
-            began = time.monotonic()
             for name, size, theme in PICTURES:
-                picture_at = time.monotonic() - began + START_SECS + WATCH_SECS
-                time.sleep((BEST_SECS - picture_at) % BURST_SECS)
-                arguments = ["screenshot", str(workload.pid), "-o", str(HERE / name), "--size", size, "--theme", theme]
-                subprocess.run([sys.executable, "-m", "gcspy", *arguments, "--after", str(WATCH_SECS)], check=True)
+                wait_for_holes(workload)
+                picture = ["-o", str(HERE / name), "--size", size, "--theme", theme, "--after", str(WATCH_SECS)]
+                subprocess.run([sys.executable, "-m", "gcspy", "screenshot", str(workload.pid), *picture], check=True)
         finally:
             workload.terminate()
+            workload.communicate()
     return 0
 
 
