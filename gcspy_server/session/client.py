@@ -124,15 +124,16 @@ class Client:
             handle: Called with every message after that.
             on_drained: Called when everything is sent.
         """
-        with self._scope:
-            if await self._guard(lambda: self._greet(admit)):
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(self._guard, lambda: self._send_loop(on_drained))
-                    await self._guard(lambda: self._receive_loop(handle))
-        with trio.CancelScope(shield=True):
-            await self._last_words()
-            await self.transport.close()
-        self._log_end()
+        try:
+            with self._scope:
+                if await self._guard(lambda: self._greet(admit)):
+                    async with trio.open_nursery() as nursery:
+                        nursery.start_soon(self._guard, lambda: self._send_loop(on_drained))
+                        await self._guard(lambda: self._receive_loop(handle))
+        finally:
+            with trio.CancelScope(shield=True):
+                await self._last_words()
+                await self.transport.close()
 
     def end(self, reason: str, *, normal: bool = False, last_words: Message | None = None) -> None:
         """End the connection; only the first reason counts."""
@@ -195,7 +196,8 @@ class Client:
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 return  # it does not listen any more
 
-    def _log_end(self) -> None:
+    def log_end(self) -> None:
+        """Say in one line how it ended; called when nothing counts it among the clients any more."""
         ending = self._ending or _Ending("the session ended", True, None)
         level = logging.INFO if ending.normal else logging.WARNING
         log.log(level, "%s ended: %s", self, ending.reason)

@@ -76,7 +76,6 @@ class Session:
         self._token = token
         self._id = secrets.token_hex(8)
         self._clients: dict[int, Client] = {}
-        self._connections = 0
         self._next_number = 1
         self._wakeup = trio.Event()
         self._keyframe_wanted = trio.Event()
@@ -236,12 +235,11 @@ class Session:
         """Serve one connection to its end."""
         client = Client(self._next_number, transport, self.options)
         self._next_number += 1
-        self._connections += 1
         try:
             await client.run(self._admit, self._handle, self._drained)
         finally:
-            self._connections -= 1
             self._remove(client)
+        client.log_end()
 
     def _admit(self, client: Client, hello: m.Hello) -> Error | None:
         """Let a client in: answer its greeting and queue the bootstrap; or say why not."""

@@ -243,6 +243,7 @@ def test_a_controller_that_falls_silent_loses_the_target(serve: Serve, join: Joi
 
 def test_a_controller_that_answers_pings_keeps_the_target(serve: Serve, join: Join, ended: EndLog) -> None:
     target = Target()
+    target.server._core.flow._silence = 1_500_000_000  # the session's own signs of life must be more frequent
     address = serve(target, options=SessionOptions(silence_secs=1.5)).addresses[0]
     controller = join(address, control=True, pause=True)
     with target.running(START) as progress:

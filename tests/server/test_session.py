@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +15,7 @@ from gcspy_protocol.model import EventFilter
 
 from gcspy.link import connect
 from gcspy_server.api import ExtentNames, Listening, Server, SessionOptions, StringNames, UniformNames
+from tests.server.conftest import EndLog
 from tests.server.target import END, START, Target
 from tests.server.viewer import Viewer
 
@@ -107,6 +109,42 @@ def test_a_server_that_served_before_gives_its_latest_snapshot_again(serve: Serv
     target.event(END)
     again.event()
     again.assert_has(target.heap)
+
+
+def test_a_keyframe_is_of_the_schema_that_the_client_was_told(serve: Serve, join: Join) -> None:
+    target = Target()
+    with serve(target) as first:
+        viewer = join(first.addresses[0])
+        target.event(START)
+        viewer.event()
+    target.server.remove_space(target.lists)
+    extra = target.server.add_space("nursery", names=UniformNames(0x9000, 0x10, 4))
+    again = join(serve(target).addresses[0])
+    # The snapshot is older than the schema: it is repeated without the space that is gone.
+    assert again.event().epoch == viewer.state.epoch + 1
+    assert set(again.state.spaces) == {target.heap.id, extra.id}
+    again.assert_has(target.heap)
+
+
+def test_when_the_last_client_leaves_nothing_is_gathered_any_more(
+    serve: Serve, join: Join, ended: EndLog
+) -> None:
+    target = Target()
+    address = serve(target).addresses[0]
+    one, other = join(address), join(address)
+    one.send(m.Subscribe(spaces=(m.Subscription(space=target.heap.id),)))
+    one.sync()
+    other.send(m.Subscribe(spaces=(m.Subscription(space=target.lists.id),)))
+    other.sync()
+    other.link.close()
+    one.until(lambda: len(one.state.clients.clients) == 1)
+    request = target.server.should_transmit(START)
+    assert request is not None
+    assert not request.wants(target.lists)
+    target.server.finish(START)
+    one.link.close()
+    ended.normal(2)
+    assert not target.event(START)
 
 
 def test_a_client_that_does_not_keep_up_gets_back_in_step(serve: Serve, join: Join) -> None:
@@ -287,6 +325,16 @@ def test_closing_the_server_says_goodbye_after_what_was_queued(serve: Serve, joi
     assert goodbye.reason
     assert [change.event.occurrence for change in viewer.changes] == [1]
     assert viewer.state.state.value == "ended"
+
+
+def test_closing_the_server_does_not_wait_for_a_client_that_reads_nothing(serve: Serve, join: Join) -> None:
+    target = Target(tiles=300_000)
+    listening = serve(target)
+    join(listening.addresses[0])
+    for _ in range(5):
+        target.event(START)
+    listening.close()  # within its two seconds; a socket left open would be a warning, which is an error here
+    gc.collect()
 
 
 def test_no_socket_is_left_behind(serve: Serve, socket_directory: Path) -> None:
