@@ -45,6 +45,13 @@ class Flow:
         self._state = State(state=ControlState.RUNNING)
         self._controlled = False
         self._pulse_nanos = 0
+        self._resumes = 0
+        self._held = False
+
+    @property
+    def held(self) -> bool:
+        """Whether the driver's thread is held now, by a delay or a pause."""
+        return self._held
 
     @property
     def state(self) -> State:
@@ -79,8 +86,10 @@ class Flow:
             self._move((ControlState.RUNNING,), ControlState.PAUSING, "")
 
     def resume(self, reason: str = "") -> None:
-        """Go on."""
+        """Go on; a delay ends, too."""
         with self._changed:
+            self._resumes += 1
+            self._changed.notify_all()
             self._move((ControlState.PAUSING, ControlState.PAUSED), ControlState.RUNNING, reason)
 
     def step(self) -> None:
@@ -113,18 +122,26 @@ class Flow:
             return 0
         start = time.monotonic_ns()
         with self._changed:
-            self._delay(start, event_filter.delay_millis * 1_000_000)
-            # Resumed during the delay: then only the event's own filter still wants the pause.
-            if pause and self._controlled and (self.pausing or event_filter.pause):
-                reason = self._state.reason if self.pausing else "event filter"
-                if self._move((ControlState.RUNNING, ControlState.PAUSING), ControlState.PAUSED, reason):
-                    self._wait_while_paused(start)
+            self._held = True
+            try:
+                self._hold(start, event_filter, pause=pause)
+            finally:  # also when a Ctrl-C ends the waiting
+                self._held = False
         return time.monotonic_ns() - start
+
+    def _hold(self, start: int, event_filter: EventFilter, *, pause: bool) -> None:
+        self._delay(start, event_filter.delay_millis * 1_000_000)
+        # Resumed during the delay: then only the event's own filter still wants the pause.
+        if pause and self._controlled and (self.pausing or event_filter.pause):
+            reason = self._state.reason if self.pausing else "event filter"
+            if self._move((ControlState.RUNNING, ControlState.PAUSING), ControlState.PAUSED, reason):
+                self._wait_while_paused(start)
 
     def _delay(self, start: int, delay_nanos: int) -> None:
         if self._longest_hold is not None:
             delay_nanos = min(delay_nanos, self._longest_hold)
-        while self._controlled and not self.ended:
+        resumes = self._resumes
+        while self._controlled and not self.ended and self._resumes == resumes:
             left = start + delay_nanos - time.monotonic_ns()
             if left <= 0:
                 return

@@ -18,7 +18,7 @@ import trio
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode
 from gcspy_protocol.messages import Error, ErrorCode, Message, State
-from gcspy_protocol.model import ControlState, EventKind, Mode, PauseActsOn
+from gcspy_protocol.model import EventKind, Mode, PauseActsOn
 
 from gcspy_server.interpreter.core import Audience, Core, SchemaChange
 from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
@@ -131,10 +131,14 @@ class Session:
             self._check_controller(number)
 
     def _check_controller(self, number: int) -> None:
+        now = trio.current_time()
         controller = self._clients.get(self.roles.controller or 0)
-        if self._held_since is None or controller is None:
+        if not self.core.flow.held or controller is None:
+            self._held_since = None
             return
-        silence = trio.current_time() - max(self._held_since, controller.last_heard)
+        if self._held_since is None:
+            self._held_since = now
+        silence = now - max(self._held_since, controller.last_heard)
         if silence > self.options.silence_secs:
             controller.end(f"silent for {silence:.1f} s while it held the target")
         else:
@@ -161,7 +165,6 @@ class Session:
                 self._share_snapshot(item)
             case State():
                 self._state = item
-                self._held_since = trio.current_time() if item.state is ControlState.PAUSED else None
                 self.tell_all(item)
             case SchemaChange():
                 self.schema = item

@@ -126,6 +126,18 @@ def test_a_delay_holds_and_is_told_with_the_next_event(serve: Serve, join: Join)
     assert times[1] - times[0] >= 30_000_000
 
 
+def test_resume_ends_a_delay(serve: Serve, join: Join) -> None:
+    target = Target()
+    controller = join(serve(target).addresses[0], control=True)
+    controller.send(m.SetFilters(filters=(EventFilter(event=START, delay_millis=3_600_000),)))
+    controller.next(m.Filters)
+    with target.running(START) as progress:
+        controller.event()
+        while progress.events == 0:
+            controller.send(m.Resume())  # it may come before the delay has begun
+            controller.sync()
+
+
 def test_without_a_controller_nothing_is_held(serve: Serve, join: Join) -> None:
     target = Target()
     target.server._core.set_filters((EventFilter(event=START, pause=True, delay_millis=60_000),))

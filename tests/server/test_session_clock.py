@@ -88,6 +88,19 @@ async def test_a_controller_that_is_silent_for_five_seconds_loses_a_held_target(
     assert "silent for" in ended.abnormal()[0]
 
 
+async def test_a_silent_controller_loses_a_target_that_is_held_by_a_delay(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery, ended: EndLog
+) -> None:
+    target = Target()
+    session = await started(nursery, target)
+    controller = Peer(session, nursery)
+    await controller.greet(control=True)
+    target.server._core.set_filters((EventFilter(event=START, delay_millis=3_600_000),))
+    await trio.to_thread.run_sync(target.event, START)
+    await controller.gone.wait()
+    assert "silent for" in ended.abnormal()[0]
+
+
 async def test_a_viewer_may_be_silent_for_as_long_as_it_likes(
     autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
 ) -> None:
