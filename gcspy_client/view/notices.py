@@ -51,11 +51,13 @@ def page_words(status: LinkStatus, session: Session) -> tuple[str, str, bool, bo
 
 def banner_words(status: LinkStatus, session: Session) -> tuple[str, str]:
     """What is said above tiles that are no longer live: a text, and ``warning``, ``error`` or nothing."""
+    if session.interpreter.state is ControlState.ENDED and status.phase in (LinkPhase.LIVE, LinkPhase.ENDED):
+        reason = session.interpreter.state_reason
+        return (
+            f"The target has ended{f': {reason}' if reason else ''}. What was received last stays here.",
+            "warning",
+        )
     if status.phase is LinkPhase.LIVE:
-        if session.interpreter.state is ControlState.ENDED:
-            reason = session.interpreter.state_reason
-            why = f" ({reason})" if reason and "ended" not in reason else f": {reason}" if reason else ""
-            return f"The target has ended{why}. What was received last stays here.", "warning"
         return "", ""
     again = f"trying again, attempt {status.attempt + 1}" if status.attempt else "trying again"
     texts = {

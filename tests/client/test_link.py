@@ -189,6 +189,8 @@ def test_disconnect_and_reconnect_keep_what_the_user_chose(
     assert window.session.active == 2
     assert window.session.selected(2) == 1
     assert not window.banner.isVisible()
+    picture = window.spaces.panels[1].canvas.picture
+    assert picture.space is window.session.interpreter.spaces[1]  # not that of the connection before
 
 
 @contextmanager

@@ -131,3 +131,16 @@ def test_separators_stand_before_and_links_after_their_tile(flag: Control) -> No
     assert left_half.all() if flag is Control.SEPARATOR else not left_half.any()
     drawn.paint(np.array([2]), codes, control)
     assert (drawn.pixels[:, 20] == painted(layout, codes, control).pixels[:, 20]).all()
+
+
+@given(codes_of, st.integers(1, 12), st.integers(0, 60), st.data())
+def test_changes_out_of_sight_touch_nothing_that_is_seen(
+    codes: NDArray[np.uint8], size: int, first_row: int, data: st.DataObject
+) -> None:
+    layout = zoomed(len(codes), 60, 40, size, first_row=first_row)
+    raster = painted(layout, codes)
+    changed = np.flatnonzero(data.draw(hnp.arrays(np.bool_, len(codes)))).astype(np.int64)
+    now = codes.copy()
+    now[changed] = data.draw(hnp.arrays(np.uint8, len(changed), elements=st.integers(1, 255)))
+    raster.paint(changed, now, control_of(now))
+    assert (raster.pixels == painted(layout, now).pixels).all()

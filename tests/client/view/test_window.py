@@ -374,3 +374,10 @@ def test_the_probe_tells_of_each_finished_paint(window: MainWindow, feed: Feed, 
 def test_every_button_says_what_it_does(window: MainWindow) -> None:
     for button in window.findChildren(QPushButton):
         assert button.text()
+
+
+def test_the_end_of_the_target_is_still_told_when_the_server_has_gone_too(window: MainWindow) -> None:
+    window.take([m.State(state=ControlState.ENDED, reason="process 4711 exited")])
+    window.link.status = LinkStatus(phase=LinkPhase.ENDED, address="unix:/test.sock", message="goodbye")
+    window.settle()
+    assert "The target has ended: process 4711 exited" in window.banner.text.text()
