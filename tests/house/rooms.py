@@ -37,6 +37,11 @@ def needs_qt(module: str) -> bool:
     return any(module == room or module.startswith(f"{room}.") for room in NEEDS_QT)
 
 
+def exports(module: str) -> bool:
+    """Tell whether this module is one that may import what the extra "export" brings."""
+    return module.startswith("gcspy_replay.file.export.")
+
+
 def imports(path: Path) -> Iterator[tuple[int, str]]:
     """Yield line and full name of everything a file imports, inside functions too; not its relative imports."""
     for node in ast.walk(ast.parse(path.read_text())):

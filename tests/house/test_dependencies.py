@@ -14,7 +14,7 @@ from packaging.markers import Marker
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.house.rooms import PACKAGES, ROOT, imports, modules, needs_qt
+from tests.house.rooms import PACKAGES, ROOT, exports, imports, modules, needs_qt
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
@@ -38,7 +38,7 @@ def applies(marker: Marker | None) -> bool:
 
 
 def test_every_declared_dependency_is_pinned_to_a_version_it_allows() -> None:
-    declared = requirements([*PROJECT["dependencies"], *EXTRAS["gui"], *EXTRAS["test"], *EXTRAS["dev"]])
+    declared = requirements([*PROJECT["dependencies"], *EXTRAS["gui"], *EXTRAS["export"], *EXTRAS["test"], *EXTRAS["dev"]])
     pinned = pins()
     for requirement in declared:
         if applies(requirement.marker):
@@ -76,7 +76,8 @@ def test_the_base_install_has_no_qt() -> None:
 
 @pytest.mark.parametrize("module", modules())
 def test_a_room_imports_only_what_is_declared(module: str) -> None:
-    declared = requirements(PROJECT["dependencies"] + (EXTRAS["gui"] if needs_qt(module) else []))
+    extras = (EXTRAS["gui"] if needs_qt(module) else []) + (EXTRAS["export"] if exports(module) else [])
+    declared = requirements(PROJECT["dependencies"] + extras)
     names = {canonicalize_name(requirement.name) for requirement in declared}
     brought_by = packages_distributions()
     known = set(sys.stdlib_module_names) | set(PACKAGES)

@@ -25,7 +25,7 @@ RULES = st.builds(
     ChunkRule,
     events=st.integers(1, 4),
     most_events=st.integers(1, 4),
-    secs=st.sampled_from((0.0, 1.0)),
+    weight=st.sampled_from((0.0, 0.6, 99.0)),
     most_secs=st.sampled_from((0.0, 1e-9 * 2500, 10.0)),
 )
 """Rules under which small sessions have several chunks; a session's events are a microsecond apart."""

@@ -23,7 +23,7 @@ from tests.protocol.strategies import damaged
 from tests.replay.recorded import WELCOME, Small, small
 
 EVENTS = 6
-RULE = ChunkRule(events=99, most_events=4)
+RULE = ChunkRule(weight=99, most_events=4)
 
 
 @cache

@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 from gcspy_replay.file import ChunkRule, FileStore
 from tests.replay.recorded import Small
-session = Small(FileStore(Path(sys.argv[1])), rule=ChunkRule(events=99, most_events=7), tiles=5000)
+session = Small(FileStore(Path(sys.argv[1])), rule=ChunkRule(weight=99, most_events=7), tiles=5000)
 while True:
     session.event()
     print(session.number, flush=True)

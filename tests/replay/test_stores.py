@@ -26,7 +26,7 @@ from hypothesis.strategies import DataObject
 from tests.protocol.session import assert_equal
 from tests.replay.recorded import RULES, Recorder, Small, small
 
-RULE = ChunkRule(events=99, most_events=5)
+RULE = ChunkRule(weight=99, most_events=5)
 
 
 def assert_true(recording: Recording, first: int, last: int, tiles: int = 9) -> None:

@@ -208,6 +208,13 @@ def repair(
     Raises:
         NotARecording: There is nothing of a recording in it.
     """
+    try:
+        return _repair(source, store, limits, progress)
+    finally:
+        store.close()
+
+
+def _repair(source: Source, store: Store, limits: Limits, progress: Progress | None) -> Saved:
     window = Window(source)
     scan = PartScan(window, _salvage_start(window, limits), limits, careful=True)
     scan.advance(progress)
@@ -226,7 +233,6 @@ def repair(
             writer = RecordingWriter(store, cursor.session, facts=facts, first=first)
         _save_chunk(writer, cursor, found, saved, written)
     if writer is None:
-        store.close()
         raise NotARecording(f"{source.name}: none of its {len(scan.chunks)} chunks can be read")
     writer.close()
     places = read_places(window, limits)

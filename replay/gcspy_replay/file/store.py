@@ -83,13 +83,19 @@ class FileStore:
 
     def __init__(self, path: Path, *, replace: bool = False) -> None:
         self.path = path
-        self._file = _create(path, replace=replace)
+        # A file that is to be replaced stays as it is until there is something to replace it with.
+        self._file = None if replace else _create(path, replace=False)
+        self._empty = True
 
     def begin(self, part: int) -> None:
-        """The file was created with the store: there is one part."""
+        """There is one part."""
+        if self._file is None:
+            self._file = _create(self.path, replace=True)
 
     def append(self, data: bytes, *, time_nanos: int) -> None:
         """Write to the file."""
+        assert self._file is not None, "begin comes first"
+        self._empty = False
         _write(self._file, data)
 
     def is_full(self, *, part_bytes: int, span_nanos: int) -> bool:
@@ -100,8 +106,12 @@ class FileStore:
         """The file is finished with the store."""
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file; one that was created for nothing goes."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+            if self._empty:
+                self.path.unlink(missing_ok=True)
 
 
 class SplitStore:

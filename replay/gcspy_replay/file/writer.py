@@ -55,32 +55,30 @@ _NANOS = 1_000_000_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChunkRule:
-    """When a chunk ends: at the first event after which any of these holds.
+    """When a chunk ends: at the first event after which one of these holds.
 
-    A keyframe costs bytes, a long chunk costs time to seek in, and damage costs the rest of its chunk. When
-    deltas weigh as much as the keyframe did, another keyframe at most doubles the file. Where they weigh
-    little (a clock of ten events a second), one each second would be most of the file: so after a second
-    they must weigh half of it, and only after ten need they weigh nothing.
+    A keyframe costs bytes, a long chunk costs time to seek in, and damage costs the rest of its chunk. With a
+    weight of 0.6 keyframes are at most five eighths of a file, and a seek follows deltas that weigh 0.6
+    keyframes at most. A chunk a second whatever it weighs, as first designed, made a clock of ten events a second
+    mostly keyframes; nothing is gained by it, since each event is safe in the file once it was written.
 
     Attributes:
-        secs: End after so long if the deltas weigh half of the keyframe.
-        most_secs: End after so long in any case.
-        events: End when deltas outweigh the keyframe, but not before so many events.
+        weight: End when the deltas weigh so many keyframes,
+        events: but not before so many events: where everything changes, a delta weighs as much as a keyframe.
         most_events: End after so many.
+        most_secs: End after so long, by the target's clock.
     """
 
-    secs: float = 1.0
-    most_secs: float = 10.0
+    weight: float = 0.6
     events: int = 8
     most_events: int = 256
+    most_secs: float = 10.0
 
     def ends(self, *, events: int, span_nanos: int, delta_bytes: int, key_bytes: int) -> bool:
         """Whether a chunk of these sizes ends."""
         if events >= min(self.most_events, MOST_EVENTS) or span_nanos >= self.most_secs * _NANOS:
             return True
-        if span_nanos >= self.secs * _NANOS and 2 * delta_bytes >= key_bytes:
-            return True
-        return events >= self.events and delta_bytes > key_bytes
+        return events >= self.events and delta_bytes >= self.weight * key_bytes
 
 
 class _Chunk:
@@ -156,7 +154,8 @@ class RecordingWriter:
         self._frames: list[Frame] = []
         self._notices: list[bytes] = []
         self._chunk: _Chunk | None = None
-        self._pending = b""  # a chunk's head that waits for its first event, so that it is one write with it
+        self._next: tuple[_Chunk, bytes] | None = None  # the chunk that the next event begins, and its head
+        self._pending = b""  # a head that is written with the first event, in one write
         self._chunks = 0
         self._parts = 0
         self._part_bytes = 0
@@ -205,11 +204,11 @@ class RecordingWriter:
         Raises:
             LocalProtocolError: There was no event yet.
         """
+        self._next = None
         self._end_chunk()
         keyframe = encode_keyframe(self._session, cached=False)
         number = self.number + 1 if number is None else number
-        self._pending = self._begin(number, continues=False)
-        assert self._chunk is not None
+        self._chunk, self._pending = self._begin(number, continues=False)
         self._chunk.key_bytes = len(keyframe)
         self._take(number, keyframe, delta=False)
         pages = b"".join(encode(page).data for page in name_pages(self._session))
@@ -222,6 +221,7 @@ class RecordingWriter:
         Args:
             data: Its frames, EVENT last; the interpreter has followed it.
         """
+        self._turn()
         self._take(self.number + 1, data, delta=True)
         chunk = self._chunk
         assert chunk is not None
@@ -232,8 +232,8 @@ class RecordingWriter:
             key_bytes=chunk.key_bytes,
         )
         if full:
-            self._end_chunk()
-            self._pending = self._begin(self.number + 1, continues=True)
+            # Of the state of now; whether there is a next event to begin the chunk is not known yet.
+            self._next = self._begin(self.number + 1, continues=True)
 
     def add_notices(self, data: bytes) -> None:
         """Keep frames between events that are encoded already."""
@@ -243,6 +243,7 @@ class RecordingWriter:
     def flush(self) -> None:
         """Write the notices that wait for the next event."""
         if self._notices and self._chunk is not None:
+            self._turn()
             self._append(self._sealed_notices())
 
     def close(self) -> None:
@@ -254,7 +255,8 @@ class RecordingWriter:
             return
         self._closed = True
         if self._chunk is None and self._session.welcome is not None and not self._chunks:
-            self._pending = self._begin(self.number + 1, continues=False)
+            self._chunk, self._pending = self._begin(self.number + 1, continues=False)
+        self._next = None  # what was said last needs no keyframe of its own
         self.flush()
         if self._pending and not self._parts:
             self._append(b"")
@@ -263,6 +265,15 @@ class RecordingWriter:
         self._store.close()
 
     # ------------------------------------------------------------ what is written
+
+    def _turn(self) -> None:
+        """Begin the next chunk, if the one before is full."""
+        if self._next is not None:
+            notices, self._notices = self._notices, []  # they came after the state that the head repeats
+            following, self._next = self._next, None
+            self._end_chunk()
+            self._chunk, self._pending = following
+            self._notices = notices
 
     def _take(self, number: int, data: bytes, *, delta: bool) -> None:
         """Write an event with what was said before it."""
@@ -329,8 +340,8 @@ class RecordingWriter:
         header += encode(self._session.welcome).data
         return header + pack_seal(header)
 
-    def _begin(self, first: int, *, continues: bool) -> bytes:
-        """The head of a new chunk; nothing is written yet."""
+    def _begin(self, first: int, *, continues: bool) -> tuple[_Chunk, bytes]:
+        """A new chunk and its head; nothing is written yet."""
         schema = _frames_of(schema_messages(self._session))
         after = b""
         key_bytes = 0
@@ -348,9 +359,8 @@ class RecordingWriter:
         head = ChunkHead(self._facts.recording, self._chunks, first, head_bytes, continues)
         sealed = pack_chunk(head) + schema
         seal = pack_seal(sealed)
-        self._chunk = _Chunk(head, size=head_bytes, key_bytes=key_bytes, crcs=seal[-4:] + crcs)
         self._chunks += 1
-        return sealed + seal + after
+        return _Chunk(head, size=head_bytes, key_bytes=key_bytes, crcs=seal[-4:] + crcs), sealed + seal + after
 
     def _end_chunk(self) -> None:
         """Write the end of the chunk, if one has begun in the store; and of the part, if that is full."""

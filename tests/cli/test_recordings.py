@@ -1,0 +1,120 @@
+"""The commands about files: info, verify, repair, cut, export; what they say and how they exit."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from gcspy_replay.file import ChunkRule, Recording
+
+from gcspy.cli import main
+from gcspy.exit_codes import ExitCode
+from tests.replay.recorded import small
+
+EVENTS = 12
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "a.gcspy"
+    path.write_bytes(small(EVENTS, rule=ChunkRule(weight=99, most_events=4)))
+    return path
+
+
+@pytest.fixture
+def damaged(path: Path) -> Path:
+    with Recording.open(path) as recording:
+        offset = int(recording.events["offset"][5]) + 40
+    data = bytearray(path.read_bytes())
+    data[offset] ^= 1
+    bad = path.with_name("bad.gcspy")
+    bad.write_bytes(data)
+    return bad
+
+
+def test_info_tells_what_is_in_it(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(path)]) == ExitCode.OK
+    told = capsys.readouterr().out
+    for part in ("small  (passive)", "12 over 1.1 s", "8  clock", "4  collection", "heap: Used, Kind", "with its index", "1 events were missed"):
+        assert part in told
+    assert main(["info", "--json", str(path)]) == ExitCode.OK
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["events_by_name"] == {"clock": 8, "collection": 4}
+    assert (facts["events"], facts["missed"], facts["lost"], facts["closed"]) == (12, 1, [], True)
+    assert facts["program_nanos"] == 11 * (100_000_000 - 1010)
+
+
+def test_info_tells_of_a_file_that_was_not_closed(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path.write_bytes(path.read_bytes()[:-300])
+    assert main(["info", str(path)]) == ExitCode.OK
+    assert "not closed: the recorder was killed, or still writes" in capsys.readouterr().out
+
+
+def test_verify_exits_by_what_it_finds(path: Path, damaged: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(path)]) == ExitCode.OK
+    assert "intact, 12 events in 3 chunks" in capsys.readouterr().out
+    assert main(["verify", "--json", str(damaged)]) == ExitCode.RECORDING
+    report = json.loads(capsys.readouterr().out)
+    assert not report["intact"]
+    assert report["events"] == 9
+    assert report["findings"][0]["loses"]
+
+
+def test_repair_saves_the_rest_and_says_what_was_lost(
+    damaged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = tmp_path / "new.gcspy"
+    assert main(["repair", str(damaged), "-o", str(new)]) == ExitCode.OK
+    told = capsys.readouterr().out
+    assert "10 events saved" in told
+    assert "event 8: its picture" in told
+    assert "lost: events 6 to 7" in told
+    assert main(["info", str(new)]) == ExitCode.OK
+    assert "lost since: 6 to 7" in capsys.readouterr().out
+    assert main(["repair", str(damaged), "-o", str(damaged), "--force"]) == ExitCode.USAGE
+    assert main(["repair", str(damaged), "-o", str(new)]) == ExitCode.RECORDING, "it is there already"
+
+
+def test_cut_keeps_the_numbers(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new = tmp_path / "new.gcspy"
+    assert main(["cut", str(path), "-o", str(new), "--first", "3", "--last", "9"]) == ExitCode.OK
+    assert "7 events" in capsys.readouterr().out
+    with Recording.open(new) as recording:
+        assert (recording.first, recording.last) == (3, 9)
+    assert main(["cut", str(path), "-o", str(new), "--last", "99"]) == ExitCode.USAGE
+    assert "has 1 to 12" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "mcap"])
+def test_export_takes_the_format_from_the_suffix(
+    suffix: str, path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = tmp_path / f"a.{suffix}"
+    assert main(["export", str(path), "-o", str(new), "--tiles"]) == ExitCode.OK
+    assert new.stat().st_size > 100
+    assert main(["export", str(path), "-o", str(new)]) == ExitCode.USAGE
+    assert "--force" in capsys.readouterr().err
+
+
+def test_export_names_the_remedy_where_a_package_is_missing(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "mcap", None)
+    monkeypatch.setitem(sys.modules, "mcap.writer", None)
+    monkeypatch.delitem(sys.modules, "gcspy_replay.file.export.mcap_file", raising=False)
+    assert main(["export", str(path), "-o", str(tmp_path / "a.mcap")]) == ExitCode.MISSING_PART
+    assert "pip install 'gcspy[export]'" in capsys.readouterr().err
+    assert main(["export", str(path), "-o", str(tmp_path / "a.xls")]) == ExitCode.USAGE
+
+
+@pytest.mark.parametrize("command", ["info", "verify", "repair", "cut", "export"])
+def test_what_is_no_recording_has_its_own_exit_code(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("not one")
+    more = [] if command in ("info", "verify") else ["-o", str(tmp_path / "new.csv")]
+    assert main([command, str(other), *more]) == ExitCode.RECORDING
+    assert "other.txt" in capsys.readouterr().err
