@@ -74,6 +74,8 @@ class FileSource:
                 found += more
         except OSError as error:
             raise RecordingError(f"cannot read {self._path} at byte {offset}: {error.strerror or error}") from error
+        except ValueError as error:  # closed: a ring has dropped the part, or the recording was closed
+            raise RecordingError(f"{self._path} is no longer open: the ring has dropped it, or it was closed") from error
         return found
 
     def again(self) -> FileSource:
