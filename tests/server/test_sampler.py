@@ -1,0 +1,70 @@
+"""Whatever keeps a driver from reading its target ends the session, with the reason for those who watch."""
+
+from __future__ import annotations
+
+import threading
+from typing import ClassVar
+
+import pytest
+from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
+
+from gcspy_server.api import AttachOptions, Recognition, Server, ServerDescription, StringNames
+from gcspy_server.sampler import run_driver
+
+
+class Failing:
+    """A driver whose third tick fails."""
+
+    name: ClassVar[str] = "failing"
+
+    def __init__(self, error: Exception) -> None:
+        self.ticks, self.error = 0, error
+
+    @classmethod
+    def recognise(cls, pid: int) -> Recognition:
+        return Recognition(why_not=f"{pid} is a test")
+
+    @classmethod
+    def attach(cls, pid: int, options: AttachOptions) -> Failing:
+        return cls(TargetGone(f"process {pid} has ended"))
+
+    def describe(self) -> ServerDescription:
+        return ServerDescription(name="test", events=("tick",))
+
+    def open(self, server: Server) -> None:
+        server.add_space("hands", names=StringNames(["hour", "minute"]))
+
+    def tick(self) -> None:
+        self.ticks += 1
+        if self.ticks == 3:
+            raise self.error
+
+    def close(self) -> None:
+        return
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        TargetGone("process 7 has ended"),
+        NotPermitted("process 7 belongs to root now", remedy="run as root"),
+        Unsupported("it became something else", found="a shell", known="CPython"),
+        TargetError("process 7 makes no sense"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_target_that_cannot_be_read_any_more_ends_the_session_with_the_reason(error: TargetError) -> None:
+    driver = Failing(error)
+    server = driver.describe().server()
+    run_driver(driver, server, 1000, threading.Event())
+    assert driver.ticks == 3
+    assert server._core.flow.ended
+    assert server._core.flow.state.reason == str(error)
+
+
+def test_a_mistake_of_the_driver_is_not_taken_for_the_targets_end() -> None:
+    driver = Failing(ZeroDivisionError("one by nothing"))
+    server = driver.describe().server()
+    with pytest.raises(ZeroDivisionError):
+        run_driver(driver, server, 1000, threading.Event())
+    assert not server._core.flow.ended
