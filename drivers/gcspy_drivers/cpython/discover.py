@@ -106,9 +106,8 @@ class RuntimeFound:
             raise Unsupported("free-threaded CPython has neither pymalloc nor generations to show", found=found, known="builds with a GIL")
         if not is_known(self.version):
             raise Unsupported("this version of Python cannot be read", found=found, known=known_text())
-        machine = None if self.image is None or self.image.file is None else self.image.file.machine
-        if machine not in (None, MACHINE_X86_64):
-            raise Unsupported("the offsets known here are for x86-64", found=f"ELF machine number {machine}", known=f"{MACHINE_X86_64}")
+        if self.image is not None and self.image.file.machine != MACHINE_X86_64:
+            raise Unsupported("the offsets known here are for x86-64", found=f"ELF machine {self.image.file.machine}", known=MACHINE_X86_64)
 
     def close(self) -> None:
         """Let the file go."""
@@ -260,10 +259,6 @@ def _may_export(process: Process, maps: Maps, row: int) -> bool:
 
 def _exact_version(image: Image, named: tuple[int, ...]) -> tuple[int, ...]:
     """Return the version that the file itself has as a constant (from 3.11), else what its name says."""
-    if image.file is not None:
-        symbol = image.file.exported("Py_Version")
-        found = None if symbol is None else image.file.bytes_at(symbol.vaddr, 4)
-    else:
-        where = image.exported("Py_Version")
-        found = None if where is None else image.bytes_at(where, 4)
+    symbol = image.file.exported("Py_Version")
+    found = None if symbol is None else image.file.bytes_at(symbol.vaddr, 4)
     return named if found is None else version_from_hex(int.from_bytes(found, "little"))

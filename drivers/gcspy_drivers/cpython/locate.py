@@ -35,6 +35,7 @@ __all__ = ["Locator"]
 _TABLE_HEAD: Final = 16  # entries that every table has
 _NEAR_BYTES: Final = 64  # how far apart two static variables of one file may be for the search
 _USED_LISTS: Final = 64  # pointers in usedpools
+_TRIES: Final = 3  # of a target that makes and frees arenas all the time, every third table was torn when it was read
 _MOST_SEARCHED: Final = 64 << 20  # bytes of static variables that are searched; CPython's own are 2 MB
 
 U64 = npt.NDArray[np.uint64]
@@ -181,19 +182,22 @@ class Locator:
 
     def _find_static(self) -> ObmallocPlace | None:
         arenas, length = self._image.static("arenas"), self._image.static("maxarenas")
-        if arenas is not None and length is not None:
-            head, count = self._memory.read(arenas, 8), self._memory.read(length, 4)
-            place = ObmallocPlace(arenas=arenas, maxarenas=length, counters=self._static_counters())
-            if not any(head) and not any(count):
-                return None
-            if self._is_table(int.from_bytes(head, "little"), int.from_bytes(count, "little"), arenas_now=None):
-                return place
-        found = self._search_image()
-        if len(found) > 1:
-            raise TargetError(
-                f"process {self._memory.process.pid}: {len(found)} places in {self._image.path} look like pymalloc's table of arenas"
-            )
-        return found[0] if found else None
+        counters = self._static_counters()
+        for _ in range(_TRIES):
+            if arenas is not None and length is not None:
+                head, count = self._memory.read(arenas, 8), self._memory.read(length, 4)
+                if not any(head) and not any(count):
+                    return None
+                if self._is_table(int.from_bytes(head, "little"), int.from_bytes(count, "little"), arenas_now=None):
+                    return ObmallocPlace(arenas=arenas, maxarenas=length, counters=counters)
+            found = self._search_image()
+            if len(found) > 1:
+                raise TargetError(
+                    f"process {self._memory.process.pid}: {len(found)} places in {self._image.path} look like pymalloc's table of arenas"
+                )
+            if found:
+                return found[0]
+        return None
 
     def _static_counters(self) -> Addr | None:
         """Return where the three counters are, if they are where the source has them: behind each other."""
@@ -203,6 +207,7 @@ class Locator:
 
     def _search_image(self) -> list[ObmallocPlace]:
         """Look through the image's variables for a pointer to a table of arenas, with the table's length nearby."""
+        self._maps.refresh()  # what was mapped since would look like a pointer to nowhere
         places = []
         for first, end in self._image.writable:
             size_bytes = min(end - first, _MOST_SEARCHED, MAX_READ_BYTES) & ~7

@@ -1,69 +1,63 @@
-"""Where the target keeps a named variable: symbols of its executable or of a shared library.
+"""Where the target keeps a named variable: exported symbols of its executable or of a shared library.
 
-An `Image` is an ELF file as one process has mapped it. Exported symbols come from its file, and when the
-file cannot be opened (replaced by an upgrade, in a container we cannot enter), from the copy of the dynamic
-section that the loader keeps in the target's memory. Static symbols are in the file only, and only
-when it was not stripped.
+An `Image` is an ELF file as one process has it mapped. pyelftools reads it; here is what it reads from, the file itself or, when
+the file cannot be opened (replaced by an upgrade, in a container we cannot enter), the target's mappings of it; and how much it
+may read. A symbol is looked up as the dynamic linker does it, by hash, so that stripped files have what is asked for here.
 
-Knows x86-64 and AArch64 ELF as numpy tables, and nothing of what a symbol means. Why not pyelftools: a symbol table
-of 30,000 entries is one numpy comparison here, and the same few structures are needed for bytes that come
-from memory and have no sections.
+Knows nothing of what a symbol means. Why the section headers are set aside: nothing of a program needs them to run, so they are
+not in memory, and a file may have any. Why no symbols of static variables: they are in sections only, pyelftools made of the
+30,000 in a libpython an object each, and took 1.7 s for it.
 
-Source: System V ABI, chapters "Object Files" and "Program Loading"; the GNU hash section as glibc's
-elf/dl-lookup.c reads it; proc(5) for map_files and root.
+Source: System V ABI, chapters "Object Files" and "Program Loading"; proc(5) for map_files and root.
 """
 
 from __future__ import annotations
 
-import mmap
+import io
 import os
+import re
 import struct
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
+from elftools.common.exceptions import ELFError
+from elftools.elf.constants import P_FLAGS
+from elftools.elf.dynamic import DynamicSegment
+from elftools.elf.elffile import ELFFile
+from elftools.elf.hash import ELFHashTable, GNUHashTable
+from elftools.elf.sections import Section, SymbolTableSection
+from elftools.elf.sections import Symbol as ELFSymbol
 from gcspy_protocol.errors import NotPermitted, TargetError
 
 from gcspy_drivers.remote.address import PAGE_BYTES, Addr
-from gcspy_drivers.remote.maps import EXECUTE, Maps
+from gcspy_drivers.remote.maps import EXECUTE, READ, Maps
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 
-__all__ = ["MACHINE_AARCH64", "MACHINE_X86_64", "ElfFile", "Image", "Symbol", "open_file", "open_image"]
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
-MACHINE_X86_64: Final = 62
-MACHINE_AARCH64: Final = 183
+__all__ = ["MACHINE_X86_64", "ElfFile", "Image", "Symbol", "open_file", "open_image"]
 
-_TYPE_EXEC, _TYPE_DYN = 2, 3
-_LOAD, _DYNAMIC = 1, 2
-_FLAG_EXECUTE, _FLAG_WRITE = 1, 2
-_SECTION_SYMTAB, _SECTION_DYNSYM = 2, 11
-_DT_STRTAB, _DT_SYMTAB, _DT_GNU_HASH = 5, 6, 0x6FFFFEF5
+MACHINE_X86_64: Final = "EM_X86_64"
 
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SEGMENT = np.dtype(
-    [
-        ("type", "<u4"), ("flags", "<u4"), ("offset", "<u8"), ("vaddr", "<u8"), ("paddr", "<u8"),
-        ("filesz", "<u8"), ("memsz", "<u8"), ("align", "<u8"),
-    ]
-)
-_SECTION = np.dtype(
-    [
-        ("name", "<u4"), ("type", "<u4"), ("flags", "<u8"), ("addr", "<u8"), ("offset", "<u8"), ("size", "<u8"),
-        ("link", "<u4"), ("info", "<u4"), ("addralign", "<u8"), ("entsize", "<u8"),
-    ]
-)
-_SYMBOL = np.dtype([("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")])
-_DYNAMIC_ENTRY = np.dtype([("tag", "<i8"), ("value", "<u8")])
-
-# Bounds of numbers that are found in files and memory which others wrote. CPython's have 10 to 14 and about 40.
+# Bounds of numbers that are found in files and memory which others wrote. CPython's have 10 to 14 segments.
 _MAX_SEGMENTS = 64
 _MAX_SECTIONS = 4096
-_MAX_CHAIN = 4096
+_MAX_TABLE_BYTES = 256 << 20
+_SYMBOL_BYTES = 24
+# Pieces that answering one question may take. A libpython takes 2,000 and node, with its 110,000 symbols, 41,000 (0.1 s); a
+# file that leads round in a circle is given up well within a second.
+_MAX_PIECES = 250_000
+_MAX_PIECE_BYTES = 4096
+_BUFFER_BYTES = 16 << 10
 
-Table = npt.NDArray[np.void]
+# What pyelftools runs into where a number leads nowhere: it checks some, and computes with the others.
+_DAMAGE = (ELFError, struct.error, ArithmeticError, AssertionError, LookupError, OSError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -80,43 +74,45 @@ class Symbol:
 
 
 @dataclass(frozen=True)
-class _Header:
-    kind: int
-    machine: int
-    segment_offset: int
-    segment_count: int
-    section_offset: int
-    section_count: int
+class _Load:
+    """A part of the file that is mapped: addresses as linked, sizes in bytes."""
+
+    vaddr: int
+    offset: int
+    file_bytes: int
+    memory_bytes: int
+    flags: int
 
 
 class ElfFile:
-    """An ELF file on disk, mapped into our memory.
+    """An ELF file, on disk or as a process has it mapped.
 
     Args:
-        fd: Descriptor of the file; closed here.
+        source: Its bytes, seekable; closed here, also when this fails.
         name: Its path, for messages.
+        mapped: Whether the bytes are those of a process's mappings, without what is not mapped.
+
+    Attributes:
+        machine: What it was compiled for, as pyelftools names it; a number where it has no name.
+        relocatable: Whether it is loaded anywhere.
+        loads: Its parts that are mapped.
 
     Raises:
-        TargetError: It is not a 64-bit little-endian ELF file, or is damaged.
+        TargetError: It is not a 64-bit little-endian ELF program or library, or is damaged.
     """
 
-    def __init__(self, fd: int, name: str) -> None:
+    def __init__(self, source: io.RawIOBase | io.BufferedIOBase, name: str, *, mapped: bool = False) -> None:
         self.name = name
+        self._mapped = mapped
+        self._stream = _Limited(source)
+        self._tables: list[GNUHashTable | ELFHashTable] | None = None
+        self._names: list[_Names] | None = None
+        self._loaded_at = 0
         try:
-            self.inode = os.fstat(fd).st_ino
-            self._map = mmap.mmap(fd, 0, access=mmap.ACCESS_READ)
-        except (ValueError, OSError) as error:
-            raise TargetError(f"cannot map {name}: {error}") from None
-        finally:
-            os.close(fd)
-        try:
-            header = _parse_header(self._map[: _HEADER.size], name)
-            self.machine = header.machine
-            self.relocatable = header.kind == _TYPE_DYN
-            self.segments = self._table(header.segment_offset, header.segment_count, _SEGMENT)
-            self._sections = self._table(header.section_offset, header.section_count, _SECTION)
+            with self._question():
+                self._open()
         except TargetError:
-            self._map.close()
+            self.close()
             raise
 
     def __enter__(self) -> ElfFile:
@@ -126,46 +122,104 @@ class ElfFile:
         self.close()
 
     def close(self) -> None:
-        """Unmap the file. May be called twice."""
-        self._map.close()
+        """Let the file go. May be called twice."""
+        self._stream.close()
+
+    def loaded_at(self, bias: int) -> None:
+        """Say that these bytes come from a process: there the loader may have added its bias to addresses in them."""
+        self._loaded_at = bias
 
     def exported(self, name: str) -> Symbol | None:
-        """Find a symbol that the dynamic linker can see, in stripped files too; None when there is none."""
-        return next(self._named(name, _SECTION_DYNSYM), None)
+        """Find a symbol that the dynamic linker can see, in stripped files too; None when there is none.
+
+        Raises:
+            TargetError: The file is damaged.
+        """
+        with self._question():
+            if self._tables is None:
+                self._tables = list(self._hash_tables())
+            for table in self._tables:
+                found = table.get_symbol(name)
+                if found is not None and found["st_shndx"] != "SHN_UNDEF":
+                    return Symbol(found["st_value"], found["st_size"])
+        return None
 
     def static(self, name: str) -> Symbol | None:
-        """Find a symbol in the full symbol table; None when the file was stripped or has two of that name."""
-        found = set(self._named(name, _SECTION_SYMTAB))
+        """Find a symbol in the full symbol table; None when the file was stripped, is mapped only, or has two of that name.
+
+        Raises:
+            TargetError: The file is damaged.
+        """
+        with self._question():
+            if self._names is None:
+                self._names = list(self._symbol_tables())
+            found = {Symbol(symbol["st_value"], symbol["st_size"]) for names in self._names for symbol in names.called(name)}
         return found.pop() if len(found) == 1 else None
 
     def bytes_at(self, vaddr: int, size_bytes: int) -> bytes | None:
-        """Read initialised data as the file has it; None when it is not in the file (zeroed at start)."""
-        for segment in self.segments[self.segments["type"] == _LOAD]:
-            inside = vaddr - int(segment["vaddr"])
-            if inside >= 0 and inside + size_bytes <= int(segment["filesz"]):
-                begin = int(segment["offset"]) + inside
-                return self._map[begin : begin + size_bytes]
+        """Read initialised data as the file has it; None when it is not in the file (zeroed at start).
+
+        Raises:
+            TargetError: The file is damaged.
+        """
+        for load in self.loads:
+            inside = vaddr - load.vaddr
+            if inside >= 0 and inside + size_bytes <= load.file_bytes:
+                with self._question():
+                    self._stream.seek(load.offset + inside)
+                    found = self._stream.read(size_bytes)
+                return found if len(found) == size_bytes else None
         return None
 
-    def _named(self, name: str, section_type: int) -> Iterator[Symbol]:
-        wanted = name.encode("ascii") + b"\0"
-        for section in self._sections[self._sections["type"] == section_type]:
-            symbols = self._table(int(section["offset"]), int(section["size"]) // _SYMBOL.itemsize, _SYMBOL)
-            if int(section["link"]) >= len(self._sections):
-                continue
-            texts = self._sections[int(section["link"])]
-            # The linker lets names share their tails ("arenas" may be the end of "maxarenas"), so every place counts.
-            places = list(_places(self._map, wanted, int(texts["offset"]), int(texts["offset"]) + int(texts["size"])))
-            match = np.isin(symbols["name"], np.array(places, dtype=np.uint32)) & (symbols["section"] != 0)
-            for symbol in symbols[match]:
-                yield Symbol(int(symbol["value"]), int(symbol["size"]))
+    def _open(self) -> None:
+        elf = self._elf = ELFFile(self._stream)
+        kind, segments = elf["e_type"], elf["e_phnum"]
+        if elf.elfclass != 64 or not elf.little_endian:
+            raise TargetError(f"{self.name} is not a 64-bit little-endian ELF file ({elf.elfclass} bits)")
+        if kind not in ("ET_EXEC", "ET_DYN") or segments > _MAX_SEGMENTS:
+            raise TargetError(f"{self.name} is no program or library: ELF type {kind}, {segments} segments")
+        elf.header["e_shoff"] = 0  # all but `static` does without sections, so that file and memory are read in one way
+        headers = [segment.header for segment in elf.iter_segments()]
+        self.machine = str(elf["e_machine"])
+        self.relocatable = kind == "ET_DYN"
+        self.loads = tuple(
+            _Load(header["p_vaddr"], header["p_offset"], header["p_filesz"], header["p_memsz"], header["p_flags"])
+            for header in headers
+            if header["p_type"] == "PT_LOAD"
+        )
+        self._dynamic = next((header for header in headers if header["p_type"] == "PT_DYNAMIC"), None)
 
-    def _table(self, offset: int, count: int, dtype: np.dtype[np.void]) -> Table:
-        end = offset + count * dtype.itemsize
-        if end > len(self._map):
-            raise TargetError(f"{self.name} is damaged: a table ends at byte {end}, the file at {len(self._map)}")
-        # A copy, so that closing the file leaves nobody pointing into it.
-        return np.frombuffer(self._map[offset:end], dtype=dtype)
+    def _hash_tables(self) -> Iterator[GNUHashTable | ELFHashTable]:
+        if self._dynamic is None:
+            return
+        dynamic = _Dynamic(self._dynamic, self._stream, self._elf)
+        dynamic.loaded_at = self._loaded_at
+        _, gnu = dynamic.get_table_offset("DT_GNU_HASH")
+        _, old = dynamic.get_table_offset("DT_HASH")
+        if gnu is not None:
+            yield GNUHashTable(self._elf, gnu, dynamic)
+        elif old is not None:  # musl's linker, and what was linked with --hash-style=sysv
+            yield ELFHashTable(self._elf, old, None, dynamic)
+
+    def _symbol_tables(self) -> Iterator[_Names]:
+        elf = ELFFile(self._stream)  # this one with sections
+        if self._mapped or elf.num_sections() > _MAX_SECTIONS:
+            return
+        for table in elf.iter_sections("SHT_SYMTAB"):
+            if isinstance(table, SymbolTableSection) and table["sh_entsize"] == _SYMBOL_BYTES:
+                columns = np.frombuffer(self._stream.table(table), dtype="<u4").reshape(-1, _SYMBOL_BYTES // 4)
+                yield _Names(table, columns[:, 0].copy(), self._stream.table(table.stringtable))
+
+    @contextmanager
+    def _question(self) -> Iterator[None]:
+        """Give pyelftools a new allowance of pieces, and turn what it stumbles over into words."""
+        self._stream.pieces_left = _MAX_PIECES
+        try:
+            yield
+        except _DAMAGE as error:
+            raise TargetError(
+                f"{self.name} is damaged, or not a 64-bit little-endian ELF file: {type(error).__name__}: {error}"
+            ) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,77 +230,37 @@ class Image:
         path: The file, as the target names it.
         bias: What the loader added to every address of the file; 0 for a file with fixed addresses.
         writable: Address ranges (first, end) of its variables, initialised or zeroed at start.
-        file: The file itself; None when it could not be opened, and symbols come from memory.
+        file: The file.
+        from_memory: Whether the file could not be opened, and its bytes come from the target's mappings.
     """
 
     path: str
     bias: int
     writable: tuple[tuple[Addr, Addr], ...]
-    file: ElfFile | None
-    _memory: Memory
-    _dynamic: Addr | None
+    file: ElfFile
+    from_memory: bool
 
     def exported(self, name: str) -> Addr | None:
-        """Return where an exported symbol is in the target; None when the image does not export it."""
-        if self.file is None:
-            return self._exported_from_memory(name)
+        """Return where an exported symbol is in the target; None when the image does not export it.
+
+        Raises:
+            TargetError: The file is damaged.
+        """
         found = self.file.exported(name)
         return None if found is None else Addr(self.bias + found.vaddr)
 
     def static(self, name: str) -> Addr | None:
-        """Return where a static variable is in the target; None when the file is stripped, ambiguous or not at hand."""
-        found = None if self.file is None else self.file.static(name)
-        return None if found is None else Addr(self.bias + found.vaddr)
+        """Return where a static variable is in the target; None when the file is stripped, ambiguous or not at hand.
 
-    def bytes_at(self, addr: Addr, size_bytes: int) -> bytes | None:
-        """Read what the target has at an address; None when it is not readable."""
-        return self._memory.try_read(addr, size_bytes)
+        Raises:
+            TargetError: The file is damaged.
+        """
+        found = self.file.static(name)
+        return None if found is None else Addr(self.bias + found.vaddr)
 
     def close(self) -> None:
         """Let the file go. Symbols cannot be asked for afterwards."""
-        if self.file is not None:
-            self.file.close()
-
-    def _exported_from_memory(self, name: str) -> Addr | None:
-        """Look a name up as the dynamic linker does, by the GNU hash table in the target's memory."""
-        tables = self._dynamic_tables()
-        if tables is None:
-            return None
-        texts, symbols, hashes = tables
-        memory = self._memory
-        buckets, first_symbol, bloom_words = struct.unpack("<III", memory.read(hashes, 12))
-        if not buckets:
-            return None
-        hashed = _gnu_hash(name)
-        bucket_table = hashes + 16 + 8 * bloom_words
-        chain_table = bucket_table + 4 * buckets
-        index = _u32(memory.read(bucket_table + 4 * (hashed % buckets), 4))
-        for _ in range(_MAX_CHAIN):
-            if index < first_symbol:
-                return None
-            chained = _u32(memory.read(chain_table + 4 * (index - first_symbol), 4))
-            if (chained | 1) == (hashed | 1):
-                symbol = np.frombuffer(memory.read(symbols + index * _SYMBOL.itemsize, _SYMBOL.itemsize), dtype=_SYMBOL)[0]
-                wanted = name.encode("ascii") + b"\0"
-                if symbol["section"] and memory.read(texts + int(symbol["name"]), len(wanted)) == wanted:
-                    return Addr(self.bias + int(symbol["value"]))
-            if chained & 1:  # the lowest bit ends the chain
-                return None
-            index += 1
-        return None
-
-    def _dynamic_tables(self) -> tuple[int, int, int] | None:
-        """Return where names, symbols and GNU hashes are, in the target."""
-        if self._dynamic is None:
-            return None
-        found = self._memory.try_read(self._dynamic, 64 * _DYNAMIC_ENTRY.itemsize) or self._memory.read(
-            self._dynamic, 24 * _DYNAMIC_ENTRY.itemsize
-        )
-        entries = {int(entry["tag"]): int(entry["value"]) for entry in np.frombuffer(found, dtype=_DYNAMIC_ENTRY)[::-1]}
-        places = [entries.get(tag) for tag in (_DT_STRTAB, _DT_SYMTAB, _DT_GNU_HASH)]
-        # glibc writes the final addresses into the table while it loads; musl leaves them as linked.
-        texts, symbols, hashes = (place if place is None or place >= self.bias else place + self.bias for place in places)
-        return None if texts is None or symbols is None or hashes is None else (texts, symbols, hashes)
+        self.file.close()
 
 
 def open_file(process: Process, maps: Maps, path: str) -> ElfFile | None:
@@ -281,7 +295,7 @@ def open_file(process: Process, maps: Maps, path: str) -> ElfFile | None:
         if os.fstat(fd).st_ino != int(maps.inode[row]):
             os.close(fd)
             continue
-        return ElfFile(fd, maps.file_of(row))
+        return ElfFile(io.FileIO(fd), maps.file_of(row))
     return None
 
 
@@ -301,76 +315,147 @@ def open_image(process: Process, memory: Memory, maps: Maps, path: str) -> Image
         TargetError: The file is not mapped, not an ELF file, or mapped as no loader does it.
         TargetGone: The process has ended.
     """
+    rows = maps.rows_of_file(path)
+    if not rows:
+        raise TargetError(f"process {process.pid} has not mapped {path}")
     file = open_file(process, maps, path)
-    if file is not None:
-        segments, relocatable = file.segments, file.relocatable
-    else:
-        segments, relocatable = _segments_from_memory(memory, maps, path)
+    from_memory = file is None
+    if file is None:
+        file = ElfFile(_MappedFile(memory, maps, rows), path, mapped=True)
     try:
-        bias = _bias(segments, maps, path) if relocatable else 0
+        bias = _bias(file.loads, maps, path) if file.relocatable else 0
     except TargetError:
-        if file is not None:
-            file.close()
+        file.close()
         raise
-    loads = segments[segments["type"] == _LOAD]
-    dynamic = segments[segments["type"] == _DYNAMIC]
+    if from_memory:
+        file.loaded_at(bias)
     return Image(
         path=path.removesuffix(" (deleted)"),
         bias=bias,
         writable=tuple(
-            (Addr(bias + int(load["vaddr"])), Addr(bias + int(load["vaddr"]) + int(load["memsz"])))
-            for load in loads[(loads["flags"] & _FLAG_WRITE) != 0]
+            (Addr(bias + load.vaddr), Addr(bias + load.vaddr + load.memory_bytes))
+            for load in file.loads
+            if load.flags & P_FLAGS.PF_W
         ),
         file=file,
-        _memory=memory,
-        _dynamic=Addr(bias + int(dynamic["vaddr"][0])) if len(dynamic) else None,
+        from_memory=from_memory,
     )
 
 
-def _parse_header(found: bytes, name: str) -> _Header:
-    if len(found) < _HEADER.size or found[:6] != b"\x7fELF\x02\x01":
-        raise TargetError(f"{name} is not a 64-bit little-endian ELF file (it begins with {found[:6]!r})")
-    _, kind, machine, _, _, segments, sections, _, _, _, segment_count, _, section_count, _ = _HEADER.unpack(found[: _HEADER.size])
-    if kind not in (_TYPE_EXEC, _TYPE_DYN) or segment_count > _MAX_SEGMENTS or section_count > _MAX_SECTIONS:
-        raise TargetError(f"{name} is no program or library: ELF type {kind}, {segment_count} segments, {section_count} sections")
-    return _Header(kind, machine, segments, segment_count, sections, section_count)
+@dataclass(frozen=True, eq=False)
+class _Names:
+    """The names of a symbol table: (n,) where each begins among the texts, which end with zeros."""
+
+    table: SymbolTableSection
+    begins: npt.NDArray[np.uint32]
+    texts: bytes
+
+    def called(self, name: str) -> list[ELFSymbol]:
+        """Return the symbols of that name that are defined."""
+        wanted = name.encode() + b"\0"
+        # The linker lets names share their tails ("arenas" may be the end of "maxarenas"), so every place counts.
+        places = [match.start() for match in re.finditer(re.escape(wanted), self.texts)]
+        rows = np.flatnonzero(np.isin(self.begins, np.array(places, dtype=np.uint32)))
+        symbols = [self.table.get_symbol(int(row)) for row in rows]
+        return [symbol for symbol in symbols if symbol["st_shndx"] != "SHN_UNDEF"]
 
 
-def _segments_from_memory(memory: Memory, maps: Maps, path: str) -> tuple[Table, bool]:
-    start = maps.first_addr(path)
-    if start is None:
-        raise TargetError(f"process {memory.process.pid} has not mapped {path}")
-    header = _parse_header(memory.read(start, _HEADER.size), path)
-    found = memory.read(start + header.segment_offset, header.segment_count * _SEGMENT.itemsize)
-    return np.frombuffer(found, dtype=_SEGMENT), header.kind == _TYPE_DYN
+class _Dynamic(DynamicSegment):
+    """The dynamic segment of a file whose bytes may come from a process."""
+
+    loaded_at = 0
+
+    def get_table_offset(self, tag_name: str) -> tuple[int | None, int | None]:
+        """Return address and file offset of a table, taking back what the loader added: glibc does, musl leaves it as linked."""
+        place, offset = super().get_table_offset(tag_name)
+        if place is None or place < self.loaded_at:
+            return place, offset
+        return place - self.loaded_at, next(self.elffile.address_offsets(place - self.loaded_at), None)
 
 
-def _bias(segments: Table, maps: Maps, path: str) -> int:
+class _Limited(io.BufferedReader):
+    """A buffered file that gives a limited number of pieces of limited size: numbers in a damaged file ask for any."""
+
+    def __init__(self, source: io.RawIOBase | io.BufferedIOBase) -> None:
+        super().__init__(source, _BUFFER_BYTES)
+        self.pieces_left = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read one piece; `ELFError` when the limit was reached."""
+        self.pieces_left -= 1
+        if size is None or not 0 <= size <= _MAX_PIECE_BYTES or self.pieces_left < 0:
+            raise ELFError(f"its numbers ask for more than {_MAX_PIECES} pieces of {_MAX_PIECE_BYTES} bytes")
+        return super().read(size)
+
+    def table(self, section: Section) -> bytes:
+        """Read a section whole, in one go; `ELFError` when it is longer than any can be."""
+        size_bytes = section["sh_size"]
+        if size_bytes > _MAX_TABLE_BYTES:
+            raise ELFError(f"a section of {size_bytes} bytes (at most {_MAX_TABLE_BYTES})")
+        self.seek(section["sh_offset"])
+        found = super().read(size_bytes)
+        if len(found) != size_bytes:
+            raise ELFError(f"a section of {size_bytes} bytes, of which {len(found)} are there")
+        return found
+
+
+class _MappedFile(io.RawIOBase):
+    """What a process has mapped of a file, at the file's own offsets; between the mappings it reads as ended.
+
+    Args:
+        memory: The process's memory.
+        maps: Its mappings.
+        rows: Those of the file.
+    """
+
+    def __init__(self, memory: Memory, maps: Maps, rows: list[int]) -> None:
+        super().__init__()
+        self._memory = memory
+        # (offset in the file, offset of its end, address) of each
+        self._pieces = [
+            (int(maps.offset[row]), int(maps.offset[row]) + int(maps.end[row]) - int(maps.start[row]), int(maps.start[row]))
+            for row in rows
+            if maps.permissions[row] & READ and maps.inode[row] == maps.inode[rows[0]]
+        ]
+        self._position = 0
+
+    def readable(self) -> bool:
+        """Say yes."""
+        return True
+
+    def seekable(self) -> bool:
+        """Say yes."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Go to an offset of the file; its end is where the last mapping ends."""
+        end = max((end for _, end, _ in self._pieces), default=0)
+        self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: end}[whence]
+        if self._position < 0:
+            raise ValueError(f"offset {self._position} in a file")
+        return self._position
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Fill a buffer from the mapping that holds the position, as far as it goes."""
+        out = np.frombuffer(memoryview(buffer), dtype=np.uint8)
+        for first, end, addr in self._pieces:
+            if first <= self._position < end:
+                size_bytes = min(len(out), end - self._position)
+                if self._memory.read_into(addr + self._position - first, out[:size_bytes]):
+                    self._position += size_bytes
+                    return size_bytes
+        return 0
+
+
+def _bias(loads: tuple[_Load, ...], maps: Maps, path: str) -> int:
     """Return what the loader added, from where the code is: a file may also be mapped by somebody who only reads it."""
     page = PAGE_BYTES - 1
-    code = segments[(segments["type"] == _LOAD) & ((segments["flags"] & _FLAG_EXECUTE) != 0)]
+    code = [load for load in loads if load.flags & P_FLAGS.PF_X]
     for row in maps.rows_of_file(path):
         if not maps.permissions[row] & EXECUTE:
             continue
-        for segment in code:
-            if int(segment["offset"]) & ~page == int(maps.offset[row]):
-                return int(maps.start[row]) - (int(segment["vaddr"]) & ~page)
+        for load in code:
+            bias = int(maps.start[row]) - (load.vaddr & ~page)
+            if load.offset & ~page == int(maps.offset[row]) and bias >= 0:
+                return bias
     raise TargetError(f"the code of {path} is not mapped where its {len(code)} code segments say")
-
-
-def _places(texts: mmap.mmap, wanted: bytes, begin: int, end: int) -> Iterator[int]:
-    place = texts.find(wanted, begin, end)
-    while place >= 0:
-        yield place - begin
-        place = texts.find(wanted, place + 1, end)
-
-
-def _gnu_hash(name: str) -> int:
-    hashed = 5381
-    for byte in name.encode("ascii"):
-        hashed = (hashed * 33 + byte) & 0xFFFFFFFF
-    return hashed
-
-
-def _u32(found: bytes) -> int:
-    return int.from_bytes(found, "little")

@@ -172,9 +172,18 @@ class LiveMaps:
         """
         covered = self.maps.covers(addrs, size_bytes)
         if not covered.all():
-            self.maps = read_maps(self._process)
+            self.refresh()
             covered = self.maps.covers(addrs, size_bytes)
         return covered
+
+    def refresh(self) -> None:
+        """Read the maps again, for who asks of so many numbers that some are never covered.
+
+        Raises:
+            TargetGone: The process has ended.
+            NotPermitted: The system does not show us its maps any more.
+        """
+        self.maps = read_maps(self._process)
 
 
 def parse_maps(text: bytes) -> Maps:

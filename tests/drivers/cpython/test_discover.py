@@ -120,13 +120,14 @@ def test_a_library_that_was_replaced_is_found_in_memory(own_python: str, start: 
         without = find_runtime(process, memory, maps)
         assert with_file is not None
         assert with_file.image is not None
-        assert with_file.image.file is not None
+        assert not with_file.image.from_memory
         assert without is not None
         assert without.image is not None
-        assert without.image.file is None
+        assert without.image.from_memory
         assert without.version == with_file.version
         assert without.exported("_PyRuntime") == with_file.exported("_PyRuntime")
         with_file.close()
+        without.close()
     with Target(child.pid) as target:
         assert target.interpreters()
 

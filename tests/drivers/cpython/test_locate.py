@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.layouts import KNOWN, ObmallocHome, layout_for
 from gcspy_drivers.cpython.locate import Locator
@@ -31,21 +33,30 @@ def test_a_stripped_build_is_searched_and_read_exactly(stripped_python: str, sta
         assert_heap_is(truth, heap.reading)
 
 
-def test_without_symbols_the_same_variables_are_found(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_finds_the_very_variables_that_the_symbol_table_names(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     python = find_python("3.11")
     if python is None:
         pytest.skip("no Python 3.11 on PATH or in ~/.pyenv/versions")
     child = start(python, BUSY)
     truth = child.wait_still()
     with Target(child.pid) as target:
+        assert target._found is not None
+        assert target._found.image is not None
+        image = target._found.image
+        with open(image.path, "rb") as file:
+            symbols = ELFFile(file).get_section_by_name(".symtab")
+            if not isinstance(symbols, SymbolTableSection):
+                pytest.skip("this Python 3.11 is stripped")
+            named = [symbols.get_symbol_by_name(name) or [] for name in ("arenas", "maxarenas")]
         main = (target.interpreters() or ())[0]
-        named = target._locator.find(main.address)
+        found = target._locator.find(main.address)
         monkeypatch.setattr(Image, "static", lambda self, name: None)
         searched = target._locator.find(main.address)
-        assert named is not None
+        assert found is not None
         assert searched is not None
-        assert searched.guessed
-        assert (searched.arenas, searched.maxarenas) == (named.arenas, named.maxarenas)
+        assert (found.guessed, searched.guessed) == (False, True)
+        for place in (found, searched):
+            assert [[symbol["st_value"] + image.bias for symbol in each] for each in named] == [[place.arenas], [place.maxarenas]]
     with Target(child.pid) as target:  # attaches without symbols
         (heap,) = target.heaps(target.interpreters() or ())
         assert_heap_is(truth, heap.reading)

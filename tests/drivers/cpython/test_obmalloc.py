@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +16,7 @@ from gcspy_drivers.cpython.locate import Locator
 from gcspy_drivers.cpython.obmalloc import HeapReading, judge_arenas, plausible_table_length
 from gcspy_drivers.cpython.pools import PoolState
 from gcspy_drivers.remote.address import Addr
-from gcspy_drivers.remote.elf import Image
+from gcspy_drivers.remote.elf import ElfFile, Image
 from gcspy_drivers.remote.memory import Memory
 
 from tests.drivers.cpython.fake_heap import GEOMETRY, FakeHeap, address_of
@@ -190,9 +192,8 @@ def test_lengths_of_tables_are_sixteen_doubled() -> None:
 
 
 def locator(heap: FakeHeap, layout_version: tuple[int, int], writable: tuple[int, int] = (0, 0)) -> Locator:
-    image = Image(
-        path="fake", bias=0, writable=((Addr(writable[0]), Addr(writable[1])),), file=None, _memory=heap.memory, _dynamic=None
-    )
+    stripped = ElfFile(io.BytesIO(Path("/bin/cat").read_bytes()), "cat")
+    image = Image(path="fake", bias=0, writable=((Addr(writable[0]), Addr(writable[1])),), file=stripped, from_memory=False)
     return Locator(heap.memory, heap.live_maps(), layout_for(layout_version), image)
 
 
