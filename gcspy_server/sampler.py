@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from gcspy_protocol.errors import CommandError, TargetGone
+from gcspy_protocol.errors import CommandError, TargetError
 
 from gcspy_server.drivers import Driver
 from gcspy_server.server import Server
@@ -41,8 +41,8 @@ def run_driver(
 ) -> None:
     """Tick a driver in the caller's thread until it is stopped or its target ends.
 
-    The first tick is at once, so that who connects sees something. At the target's end
-    every client is told so, and the function returns.
+    The first tick is at once, so that who connects sees something. When the target has ended, or
+    cannot be read any more (it changed its user, say), every client is told why, and the function returns.
 
     Args:
         driver: An opened driver; not closed here.
@@ -65,5 +65,5 @@ def run_driver(
             if stop.wait(max(0.0, start + tick / clock_hz - time_secs())):
                 return
             driver.tick()
-    except TargetGone as gone:
-        server.end(str(gone))
+    except TargetError as error:
+        server.end(str(error))
