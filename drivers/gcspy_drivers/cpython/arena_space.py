@@ -47,14 +47,14 @@ class ArenaSpace:
             title,
             names=ExtentNames([], []) if first is None else self._cut(first, group),
             driver="cpython",
-            tile_title="Pool " if group == 1 else "Pools ",
+            tile_title="Pool " if group == 1 else "Pool group ",
             unused_text="not carved into pools yet",
             main=main,
             description="Arenas of pymalloc in order of address; a tile is a pool, or a power of two of neighbouring pools",
         )
         most_blocks = int(capacities(geometry)[0]) * self._most
         self.used_bytes = self.space.add_stream(
-            "Used bytes",
+            "Used",
             dtype="u4",
             maximum=geometry.pool_bytes * group,
             suffix=" bytes",
@@ -150,7 +150,7 @@ class SizeClassSpace:
             title,
             names=StringNames([f"{size} bytes" for size in block_bytes(geometry)]),
             driver="cpython",
-            tile_title="Blocks of ",
+            tile_title="Size class ",
             description="What the pools of each size of block hold together",
         )
 
@@ -169,7 +169,7 @@ class SizeClassSpace:
         stream("Pools", 0, "Pools with at least one block in use")
         stream("Blocks in use", 1, "Blocks that were handed out and not given back")
         stream("Free blocks", 2, "Other blocks of these pools: only this size class can have them")
-        stream("Wasted bytes", 3, "Bytes of these pools that cannot be a block: headers and what remains at the end", " bytes")
+        stream("Wasted", 3, "Bytes of these pools that cannot be a block: headers and what remains at the end", " bytes")
 
     def fill(self, reading: HeapReading) -> None:
         """Give the space what a reading says."""

@@ -42,7 +42,7 @@ class MemorySpace:
             "Process memory",
             names=StringNames([_NAMES[kind] for kind in MemoryKind]),
             driver="cpython",
-            tile_title="Memory of ",
+            tile_title="Kind ",
             main=main,
             description="All memory of the process by kind: pymalloc has only blocks of up to 512 bytes",
         )
@@ -69,6 +69,6 @@ class MemorySpace:
         columns = (found.rss_bytes, found.virtual_bytes, found.swapped_bytes, found.mappings)
         for stream, column in zip(self.space.streams, columns, strict=True):
             stream.data[:] = column
-        self.space.info = f"RSS {found.total_rss_bytes} bytes"
+        self.space.info = f"RSS {found.total_rss_bytes:,} bytes"
         if not found.arenas_exact:
             self.space.info += "; the arenas' share is an estimate, because the kernel does not show the pages (pagemap)"

@@ -40,13 +40,13 @@ def assert_possible(server: Server) -> None:
     spaces = {space.name: space for space in server.spaces}
     arenas = spaces["pymalloc arenas"]
     streams = {stream.name: stream for stream in arenas.streams}
-    known = streams["Used bytes"].known
+    known = streams["Used"].known
     known = np.ones(arenas.count, dtype=np.bool_) if known is None else known
     control = arenas.control
     for stream in arenas.streams:
         assert len(stream.data) == len(control) == arenas.count
         assert not stream.data[~known].any(), "an unknown tile looks like a value"
-    used, blocks, free = (streams[name].data[known].astype(np.int64) for name in ("Used bytes", "Blocks in use", "Free blocks"))
+    used, blocks, free = (streams[name].data[known].astype(np.int64) for name in ("Used", "Blocks in use", "Free blocks"))
     classes = streams["Size class"].data[known].astype(np.int64)
     assert (classes <= 32).all()
     size = np.maximum(classes, 1) * 16
@@ -63,7 +63,7 @@ def assert_possible(server: Server) -> None:
         assert stream.known is not None or (stream.data >= 0).all()
     memory = spaces["Process memory"]
     assert all((stream.data >= 0).all() for stream in memory.streams)
-    assert memory.info == f"RSS {int(memory.streams[0].data.sum())} bytes"
+    assert memory.info == f"RSS {int(memory.streams[0].data.sum()):,} bytes"
     for space in server.spaces:
         for stream in space.streams:
             if stream.schema.presentation is Presentation.ENUM:

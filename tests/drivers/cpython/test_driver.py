@@ -71,7 +71,7 @@ def test_streams_are_what_the_target_says(python: str, start: Start, watched: li
     for position, name in enumerate(("Pools", "Blocks in use", "Free blocks")):
         found = one.column("Size classes", name)
         assert found.tolist() == [truth.classes.get(number, (0, 0, 0))[position] for number in range(32)]
-    wasted = one.column("Size classes", "Wasted bytes")
+    wasted = one.column("Size classes", "Wasted")
     for number, (pools, _, _) in truth.classes.items():
         size = 16 * (number + 1)
         assert wasted[number] == pools * (16384 - (16384 - 48) // size * size)
@@ -82,7 +82,7 @@ def test_streams_are_what_the_target_says(python: str, start: Start, watched: li
 
     classes = one.column("pymalloc arenas", "Size class")
     blocks = one.column("pymalloc arenas", "Blocks in use")
-    used_bytes = one.column("pymalloc arenas", "Used bytes")
+    used_bytes = one.column("pymalloc arenas", "Used")
     assert np.bincount(classes, weights=blocks, minlength=34)[1:33].tolist() == [truth.classes.get(n, (0, 0, 0))[1] for n in range(32)]
     assert (used_bytes == blocks * classes * 16).all()
     control = one.space("pymalloc arenas").control
@@ -125,7 +125,7 @@ def test_the_session_says_what_it_is(python: str, start: Start, watched: list[Wa
     assert [space.schema.main for space in one.server.spaces] == [True, False, False, False]
     arenas = one.space("pymalloc arenas")
     assert arenas.count > 0, "the tiles are there before the first event"
-    assert [stream.name for stream in arenas.streams] == ["Used bytes", "Blocks in use", "Free blocks", "Size class"]
+    assert [stream.name for stream in arenas.streams] == ["Used", "Blocks in use", "Free blocks", "Size class"]
     assert arenas.streams[0].schema.presentation is Presentation.PERCENT
 
 
@@ -243,7 +243,7 @@ def test_too_many_pools_become_groups_that_hold_the_same_blocks(python: str, sta
     coarse.driver.tick()
     space = coarse.space("pymalloc arenas")
     assert 16 < space.count <= 64
-    for name in ("Blocks in use", "Free blocks", "Used bytes"):
+    for name in ("Blocks in use", "Free blocks", "Used"):
         assert coarse.column("pymalloc arenas", name).sum() == fine.column("pymalloc arenas", name).sum()
     names = space.names
     assert isinstance(names, ExtentNames)
@@ -253,4 +253,4 @@ def test_too_many_pools_become_groups_that_hold_the_same_blocks(python: str, sta
     maximum = space.streams[0].schema.maximum
     assert maximum % 16384 == 0
     assert maximum > 16384
-    assert (coarse.column("pymalloc arenas", "Used bytes") <= maximum).all()
+    assert (coarse.column("pymalloc arenas", "Used") <= maximum).all()
