@@ -48,7 +48,7 @@ def run_driver(
         driver: An opened driver; not closed here.
         server: Its server.
         clock_hz: Ticks a second.
-        stop: Set by another thread, between ticks seen at once; `Server.close` ends a pause within one.
+        stop: Set by another thread or a signal handler; seen at once between ticks, within half a second in a pause.
         time_secs: Monotonic clock.
 
     Raises:
@@ -56,6 +56,7 @@ def run_driver(
     """
     if not 0 < clock_hz <= 1000:
         raise CommandError(f"a clock of {clock_hz:g} Hz: give more than 0 and at most 1000 ticks a second")
+    server.let_go_when(stop.is_set)
     start = time_secs()
     tick = 0
     try:

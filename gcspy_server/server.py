@@ -198,6 +198,10 @@ class Server:
         """
         self._core.add_observer(observer)
 
+    def let_go_when(self, stopped: Callable[[], bool]) -> None:
+        """Hold the target no more once this is true: it is asked every half second of a delay or pause."""
+        self._core.flow.let_go_when(stopped)
+
     def end(self, reason: str) -> None:
         """Say that the target is gone; clients keep what they have."""
         self._core.end(reason)

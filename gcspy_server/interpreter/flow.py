@@ -47,6 +47,11 @@ class Flow:
         self._pulse_nanos = 0
         self._resumes = 0
         self._held = False
+        self._let_go: Callable[[], bool] = lambda: False
+
+    def let_go_when(self, stopped: Callable[[], bool]) -> None:
+        """Look at this, too, while the driver's thread is held: once it is true, nothing is held any more."""
+        self._let_go = stopped
 
     @property
     def held(self) -> bool:
@@ -146,7 +151,7 @@ class Flow:
             if left <= 0:
                 return
             self._changed.wait(min(left / _NANOS, _LOOK_SECS))
-            if self._silent():
+            if self._silent() or self._let_go():
                 return
 
     def _wait_while_paused(self, start: int) -> None:
@@ -159,7 +164,9 @@ class Flow:
                     self._move((ControlState.PAUSED,), ControlState.RUNNING, reason)
                     return
             self._changed.wait(min(left / _NANOS, _LOOK_SECS))
-            if self._silent():
+            if self._let_go():
+                self._move((ControlState.PAUSED,), ControlState.RUNNING, "the server is stopping")
+            elif self._silent():
                 self._move((ControlState.PAUSED,), ControlState.RUNNING, "the server's loop fell silent")
 
     def _silent(self) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable
+from typing import ClassVar
 
 import pytest
 from gcspy_protocol import messages as m
@@ -11,6 +13,7 @@ from gcspy_protocol.messages import ErrorCode
 from gcspy_protocol.model import ControlState, EventFilter
 
 from gcspy_server.api import Listening, SessionOptions
+from gcspy_server.sampler import run_driver
 from tests.server.conftest import EndLog
 from tests.server.target import END, START, Target
 from tests.server.viewer import Viewer
@@ -284,6 +287,30 @@ def test_closing_the_server_lets_a_held_target_go(serve: Serve, join: Join) -> N
     with target.running(START):
         controller.wait_state(ControlState.PAUSED)
         listening.close()
+
+
+def test_a_sampler_that_is_stopped_while_it_is_paused_stops(serve: Serve, join: Join) -> None:
+    target = Target()
+    stop = threading.Event()
+
+    class Sampling:
+        name: ClassVar[str] = "sampling"
+        recognise = attach = describe = open = close = None
+
+        @staticmethod
+        def tick() -> None:
+            target.event(START)
+
+    address = serve(target).addresses[0]
+    controller = join(address, control=True, pause=True)
+    sampler = threading.Thread(target=run_driver, args=(Sampling(), target.server, 100, stop))
+    sampler.start()
+    controller.wait_state(ControlState.PAUSED)
+    stop.set()
+    sampler.join(10)
+    assert not sampler.is_alive()
+    controller.wait_state(ControlState.RUNNING)
+    assert controller.state.state_reason == "the server is stopping"
 
 
 def test_the_event_before_a_pause_reaches_a_controller_that_did_not_keep_up(serve: Serve, join: Join) -> None:
