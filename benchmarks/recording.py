@@ -23,7 +23,7 @@ from gcspy_protocol.frame import Frame
 from gcspy_protocol.model import EventKind, Mode, Naming, PauseActsOn, Role, Space, Stream
 from gcspy_protocol.tiles import pack_tiles
 from gcspy_protocol.values import Stamp, StreamEncoder
-from gcspy_replay.file import FileStore, Recording, RecordingWriter
+from gcspy_replay.file import FileStore, Recording, RecordingWriter, WireTap
 from mcap.writer import CompressionType, Writer
 from numpy.typing import NDArray
 
@@ -113,13 +113,15 @@ def _record(path: Path, greeting: bytes, events: Iterator[bytes]) -> dict[str, f
     """
     connection, session = Connection(Role.CLIENT), ClientInterpreter()
     connection.send(m.Hello(client="bench"))
-    writer = RecordingWriter(FileStore(path, replace=True), session)
+    tap = WireTap()
+    writer = RecordingWriter(FileStore(path, replace=True), session, tap=tap)
     seconds = writing = 0.0
     count = 0
 
     def take(data: bytes) -> None:
         nonlocal writing
         connection.receive_data(data)
+        tap.receive_data(data)
         for message in connection.messages():
             session.apply(message)
             before = time.perf_counter()

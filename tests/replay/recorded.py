@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from gcspy_protocol import messages as m
 from gcspy_protocol.connection import Connection
+from gcspy_protocol.frame import pack_frame
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Event, Message
 from gcspy_protocol.model import EventKind, Mode, Naming, PauseActsOn, Presentation, Role, Space, Stream
 from gcspy_replay.file.layout import PartFacts
 from gcspy_replay.file.store import MemoryStore, Store
+from gcspy_replay.file.tap import WireTap
 from gcspy_replay.file.writer import ChunkRule, RecordingWriter
 from hypothesis import strategies as st
 
@@ -64,22 +66,28 @@ class Recorder:
         draw: Where every choice comes from.
         store: Where to.
         rule: When chunks end.
+        tapped: Keep the server's own bytes.
     """
 
-    def __init__(self, draw: Draw, store: Store, rule: ChunkRule) -> None:
+    def __init__(self, draw: Draw, store: Store, rule: ChunkRule, *, tapped: bool = False) -> None:
         self._draw = draw
+        self._tap = WireTap() if tapped else None
         self.session = Session(draw)
         self.server, self.client = Connection(Role.SERVER), Connection(Role.CLIENT)
         self.interpreter = ClientInterpreter()
-        self.writer = RecordingWriter(store, self.interpreter, rule=rule, facts=FACTS)
+        self.writer = RecordingWriter(store, self.interpreter, rule=rule, facts=FACTS, tap=self._tap)
         self.seen = Seen()
         self._recording = True
 
     def _hear(self, data: bytes) -> None:
         self.client.receive_data(data)
+        if self._tap is not None:
+            self._tap.receive_data(data)
         for message in self.client.messages():
             change = self.interpreter.apply(message)
             if not self._recording:
+                if self._tap is not None:
+                    self._follow_tap(message)
                 continue
             self.writer.add(message)
             if change is not None:
@@ -91,6 +99,12 @@ class Recorder:
                 message, (m.SpaceDefined, m.SpaceRemoved, m.EpochEnd, m.Counters, m.State, m.Filters, m.Missed)
             ):
                 self.seen.left.append(message)
+
+    def _follow_tap(self, message: Message) -> None:
+        """Let the tap go on while nothing is recorded."""
+        assert self._tap is not None
+        if not isinstance(message, (m.Tiles, m.StreamKey, m.StreamDelta, m.Summary, m.SpaceInfo)):
+            self._tap.take(message)
 
     def run(self, steps: int, *, late: bool = False) -> Seen:
         """Let so many things happen, then close the recording.
@@ -117,7 +131,10 @@ class Recorder:
         return self.seen
 
     def _something(self) -> bytes:
-        match self._draw(st.sampled_from(("event", "event", "event", "say", "add", "remove", "drop"))):
+        match self._draw(st.sampled_from(("event", "event", "event", "say", "add", "remove", "drop", "else"))):
+            case "else":
+                kind = self._draw(st.sampled_from((0x50, 0x60, 0x71, 0x72, 0x75, 0xFF)))
+                return self.server.send(m.Ping(number=1)) + pack_frame(kind, b"of a later version").data
             case "event":
                 return self.session.event()
             case "say":

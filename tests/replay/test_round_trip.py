@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from gcspy_protocol import messages as m
+from gcspy_protocol.codec import encode_event
 from gcspy_protocol.connection import Connection
-from gcspy_protocol.errors import RecordingError
+from gcspy_protocol.errors import LocalProtocolError, RecordingError
+from gcspy_protocol.frame import pack_frame
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Event
@@ -15,11 +18,14 @@ from gcspy_replay.file import (
     MemorySource,
     MemoryStore,
     Recording,
+    RecordingWriter,
+    WireTap,
     cut,
     encode_keyframe,
     schema_messages,
     verify,
 )
+from gcspy_replay.file.layout import CHUNK_MAGIC, FileFrame
 from gcspy_replay.file.scan import PartScan
 from gcspy_replay.file.source import Window
 from hypothesis import given, settings
@@ -28,7 +34,7 @@ from hypothesis.strategies import DataObject
 
 from tests.protocol.sameness import all_same
 from tests.protocol.session import assert_equal
-from tests.replay.recorded import RULES, Recorder, Seen, Small, small
+from tests.replay.recorded import RULES, WELCOME, Recorder, Seen, Small, small
 
 
 def assert_same_event(found: Event, seen: Event, *, first: bool) -> None:
@@ -56,10 +62,12 @@ def assert_recorded(recording: Recording, seen: Seen) -> None:
         assert rows[name].tolist() == [getattr(event, name) for event in seen.events]
 
 
-@given(st.data(), RULES, st.integers(1, 25), st.booleans())
-def test_a_recording_tells_what_a_client_saw(data: DataObject, rule: ChunkRule, steps: int, late: bool) -> None:
+@given(st.data(), RULES, st.integers(1, 25), st.booleans(), st.booleans())
+def test_a_recording_tells_what_a_client_saw(
+    data: DataObject, rule: ChunkRule, steps: int, late: bool, tapped: bool
+) -> None:
     store = MemoryStore()
-    seen = Recorder(data.draw, store, rule).run(steps, late=late)
+    seen = Recorder(data.draw, store, rule, tapped=tapped).run(steps, late=late)
     recording = Recording([MemorySource(store.data)])
     assert recording.indexed
     assert_recorded(recording, seen)
@@ -191,3 +199,54 @@ def test_a_recording_of_nothing_is_one_of_no_events() -> None:
         recording.seek(1)
     with pytest.raises(RecordingError, match="holds no event"):
         recording.nearest(5)
+
+
+def test_with_a_tap_an_event_is_kept_byte_for_byte() -> None:
+    """Frames of a later version too, inside an event and between events; but no frames that are the file's own."""
+    session, tap, store = ClientInterpreter(), WireTap(), MemoryStore()
+    server, client = Connection(Role.SERVER), Connection(Role.CLIENT)
+    writer = RecordingWriter(store, session, tap=tap)
+    later = pack_frame(0x2A, b"inside an event")
+    between = pack_frame(0x60, b"between events").data
+    events = [
+        encode_event(m.Event(sequence=n, time_nanos=n, event=0, occurrence=n, epoch=1), [later]) for n in (1, 2, 3)
+    ]
+    data = server.preamble() + server.send(WELCOME) + server.send(m.EpochEnd(epoch=1)) + events[0]
+    data += between + pack_frame(FileFrame.CHUNK, bytes(64)).data + server.send(m.Ping(number=3))
+    data += server.send(m.Counters(counts=(7,))) + events[1] + events[2] + server.send(m.Counters(counts=(8,)))
+    for start in range(0, len(data), 50):
+        client.receive_data(data[start : start + 50])
+        tap.receive_data(data[start : start + 50])
+        for message in client.messages():
+            session.apply(message)
+            writer.add(message)
+    writer.close()
+    assert [step.data for step, _ in Recording([MemorySource(store.data)]).steps()][1:] == events[1:]
+    assert store.data.count(between) == 1
+    assert store.data.count(CHUNK_MAGIC) == 1
+    assert verify(MemorySource(store.data)).findings == []
+
+
+def test_a_tap_that_did_not_get_everything_says_so() -> None:
+    with pytest.raises(LocalProtocolError, match="give it all that the connection gets"):
+        WireTap().take(m.Ping(number=1))
+
+
+def test_a_chunk_that_is_not_there_leaves_a_gap_and_nothing_wrong() -> None:
+    data = small(30, rule=ChunkRule(weight=99, most_events=5))
+    chunks = [at.place for at in Recording([MemorySource(data)]).chunks]
+    gone = chunks[2]
+    left = data[: gone.offset] + data[gone.offset + gone.size : chunks[4].offset + chunks[4].size]
+    recording = Recording([MemorySource(left)])
+    numbers = []
+    for step, session in recording.steps():
+        assert np.array_equal(session.spaces[1].streams[0].values, Small.values(step.number))
+        numbers.append(step.number)
+    assert numbers == [*range(1, 11), *range(16, 26)] == recording.events["number"].tolist()
+    with pytest.raises(RecordingError, match=r"no event 12 \(lost"):
+        recording.seek(12)
+    part = MemoryStore()
+    assert cut(recording, part, 3, 20) == 13
+    assert Recording([MemorySource(part.data)]).events["number"].tolist() == [*range(3, 11), *range(16, 21)]
+    for step, session in Recording([MemorySource(part.data)]).steps():
+        assert np.array_equal(session.spaces[1].streams[0].values, Small.values(step.number))

@@ -2,7 +2,8 @@
 
 The door for the player, the recorder and the window. No loop, no window, no server.
 
-* Write: `RecordingWriter` with a `FileStore`, `SplitStore`, `RingStore`, `ShiftStore` or `MemoryStore`.
+* Write: `RecordingWriter`, with a `WireTap` beside the connection, to a `FileStore`, `SplitStore`, `RingStore`, `ShiftStore` or
+  `MemoryStore`.
 * Read: `Recording.open(FILE)`: `events`, `cursor()`, `seek`, `steps`, `nearest`, `find`, `refresh`.
 * Serve: `schema_messages` and `encode_keyframe` make what a viewer that jumps is sent; `Step.data` what one
   is sent that goes on.
@@ -20,6 +21,7 @@ from gcspy_replay.file.reader import EVENTS, Recording, compensated_nanos, sourc
 from gcspy_replay.file.shift import ShiftStore
 from gcspy_replay.file.source import FileSource, MemorySource, Source
 from gcspy_replay.file.store import SUFFIX, FileStore, MemoryStore, RingStore, SplitStore, Store
+from gcspy_replay.file.tap import WireTap
 from gcspy_replay.file.writer import ChunkRule, RecordingWriter
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "SplitStore",
     "Step",
     "Store",
+    "WireTap",
     "compensated_nanos",
     "cut",
     "encode_keyframe",

@@ -6,7 +6,7 @@ it. Knows one recording; many cursors may read one, each with sources of its own
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from gcspy_protocol.connection import Connection
 from gcspy_protocol.errors import CorruptChunk, ProtocolError, RecordingError, TruncatedRecording
@@ -50,7 +50,7 @@ class ChunkAt(NamedTuple):
     place: ChunkPlace
 
 
-class Places:
+class Places(Protocol):
     """Where chunks are: what a cursor needs of a recording."""
 
     limits: Limits
@@ -61,15 +61,12 @@ class Places:
         Raises:
             RecordingError: The recording does not have that event.
         """
-        raise NotImplementedError
 
     def chunk_now(self, at: ChunkAt) -> ChunkAt:
         """The same chunk as it is known now: that of a live recorder grows."""
-        raise NotImplementedError
 
     def chunk_after(self, at: ChunkAt) -> ChunkAt | None:
         """The next chunk that has events, or notices; None after the last."""
-        raise NotImplementedError
 
 
 class OneChunk(Places):

@@ -41,13 +41,14 @@ from gcspy_replay.file.layout import (
     pack_seal,
 )
 from gcspy_replay.file.store import Store
+from gcspy_replay.file.tap import WireTap
 
 __all__ = ["ChunkRule", "RecordingWriter"]
 
 _OF_EVENTS = (m.Tiles, m.StreamKey, m.StreamDelta, m.Summary, m.SpaceInfo)
 
 _NOTICES = (m.SpaceDefined, m.SpaceRemoved, m.EpochEnd, m.Counters, m.State, m.Filters, m.Missed, m.TileNames)
-"""What is kept besides events. Who else was connected, errors and pings are this client's own affair."""
+"""What is kept besides events, as in `tap`."""
 
 _KEYFRAME, _CACHED = 1, 2
 _NANOS = 1_000_000_000
@@ -129,6 +130,8 @@ class RecordingWriter:
         rule: When chunks end.
         facts: What the file says of itself; by default a new random id.
         first: Number of the first event.
+        tap: Where the server's own bytes are; without it messages are encoded anew, which costs more, and frames of
+            a later version are lost. With it every message must be added, pings too.
 
     Attributes:
         events: How many were written.
@@ -144,8 +147,9 @@ class RecordingWriter:
         rule: ChunkRule | None = None,
         facts: PartFacts | None = None,
         first: int = 1,
+        tap: WireTap | None = None,
     ) -> None:
-        self._store, self._session = store, session
+        self._store, self._session, self._tap = store, session, tap
         self._rule = rule or ChunkRule()
         self._facts = facts or PartFacts(recording=secrets.token_bytes(16))
         self.events = 0
@@ -181,9 +185,11 @@ class RecordingWriter:
             RecordingError: It cannot be written.
             LocalProtocolError: The interpreter has not followed it, or is ahead of it.
         """
-        if isinstance(message, Event):
-            if self._session.last_event is not message:
-                raise LocalProtocolError("apply each message to the interpreter before it is recorded, one by one")
+        if isinstance(message, Event) and self._session.last_event is not message:
+            raise LocalProtocolError("apply each message to the interpreter before it is recorded, one by one")
+        if self._tap is not None:
+            self._add_tapped(self._tap, message)
+        elif isinstance(message, Event):
             frames, self._frames = self._frames, []
             if self._chunk is None:
                 self.start()
@@ -194,6 +200,18 @@ class RecordingWriter:
                 self._frames.append(encode(message))
             elif isinstance(message, _NOTICES):
                 self._notices.append(encode(message).data)
+
+    def _add_tapped(self, tap: WireTap, message: Message) -> None:
+        if isinstance(message, _OF_EVENTS):
+            return  # comes with its event
+        notices, data = tap.take(message)
+        if self._chunk is None:
+            if isinstance(message, Event):
+                self.start()
+            return
+        self.add_notices(notices)
+        if isinstance(message, Event):
+            self.add_event(data)
 
     def start(self, number: int | None = None) -> None:
         """Begin a chunk that needs nothing before it, with the interpreter's latest event as a keyframe.
