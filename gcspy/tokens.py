@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
 
@@ -12,17 +14,22 @@ from gcspy_server.address import default_address, runtime_directory
 __all__ = ["own_token"]
 
 
-def own_token(pid: int) -> str:
-    """Make a token, write it to a file of mode 0600, and tell the user which.
+@contextmanager
+def own_token(pid: int) -> Iterator[str]:
+    """Make a token, keep it in a file of mode 0600 for the body of the `with`, and tell the user where.
 
     Args:
-        pid: The target, for the file's name.
+        pid: The target, for the file's name. Our own number is in it too: who tries in vain to serve
+            the same target must not take away the token of the one who does.
     """
     default_address(pid)  # makes the directory, for this user alone
-    path = runtime_directory() / f"{pid}.token"
+    path = runtime_directory() / f"{pid}-{os.getpid()}.token"
+    path.unlink(missing_ok=True)  # of a process that was killed and had our number
     token = secrets.token_urlsafe(24)
-    path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(token + "\n")
-    click.echo(f"gcspy: viewers over TCP need the token in {path}:  gcspy view --token-file FILE ADDRESS")
-    return token
+    try:
+        click.echo(f"gcspy: viewers over TCP need the token in {path}:  gcspy view --token-file FILE ADDRESS")
+        yield token
+    finally:
+        path.unlink(missing_ok=True)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import signal
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
+from gcspy_protocol.address import TcpAddress, parse_address
 
 from gcspy.gui import require_window
 from gcspy.options import read_token, sampling_options, theme_option, token_option
 from gcspy.serving import ServingOptions, serve_target
 from gcspy.sidecar import start_sidecar
 from gcspy.tokens import own_token
-from gcspy_protocol.address import TcpAddress, parse_address
-from gcspy_server.api import Listening, Server
 from gcspy_server.address import default_address
+from gcspy_server.api import Listening, Server
 
 __all__ = ["command"]
 
@@ -49,20 +50,21 @@ def command(
     if not no_window:
         require_window()
     addresses = tuple(parse_address(address) for address in listen)
-    token = None
-    if any(isinstance(address, TcpAddress) for address in addresses):
-        token = read_token(token_file, ask=False) or own_token(pid)
-    options = ServingOptions(
-        pid=pid,
-        listen=(str(default_address(pid)), *(str(address) for address in addresses)),
-        token=token,
-        tiles=tiles,
-        clock_hz=clock_hz,
-        linger=not no_window,
-    )
-    if no_window:
-        return _serve(options)
-    with start_sidecar(options) as sidecar:
+    with ExitStack() as stack:
+        token = None
+        if any(isinstance(address, TcpAddress) for address in addresses):
+            token = read_token(token_file, ask=False) or stack.enter_context(own_token(pid))
+        options = ServingOptions(
+            pid=pid,
+            listen=(str(default_address(pid)), *(str(address) for address in addresses)),
+            token=token,
+            tiles=tiles,
+            clock_hz=clock_hz,
+            linger=not no_window,
+        )
+        if no_window:
+            return _serve(options)
+        sidecar = stack.enter_context(start_sidecar(options))
         # Loaded while the sidecar starts: both take about half a second.
         from gcspy_client.app import run_window
 

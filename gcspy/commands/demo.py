@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import IO
 
 import click
+from gcspy_protocol.errors import TargetGone
 
 from gcspy.gui import has_display, require_gui
 from gcspy.serving import ServingOptions
 from gcspy.sidecar import start_sidecar
-from gcspy_protocol.errors import TargetGone
 
 __all__ = ["command"]
 

@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 import click
+from gcspy_protocol.errors import CommandError
 
 from gcspy.gui import has_display, require_gui
 from gcspy.options import needs_token, read_token, sampling_options, theme_option, token_option
 from gcspy.session import joinable
-from gcspy_protocol.errors import CommandError
 
 __all__ = ["command", "parse_size"]
 

@@ -7,15 +7,15 @@ import os
 from pathlib import Path
 
 import click
+from gcspy_protocol.errors import LinkError
+from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.messages import State
+from gcspy_protocol.model import ControlState
 
 from gcspy.link import Link, connect
 from gcspy.options import needs_token, read_token, sampling_options, token_option
 from gcspy.session import joinable
 from gcspy.text import event_as_dict, event_as_lines
-from gcspy_protocol.errors import LinkError
-from gcspy_protocol.interpreter import ClientInterpreter
-from gcspy_protocol.messages import State
-from gcspy_protocol.model import ControlState
 
 __all__ = ["command"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from gcspy_protocol.address import TcpAddress, parse_address
 
 from gcspy.gui import require_window
 from gcspy.options import read_token, theme_option, token_option
-from gcspy_protocol.address import TcpAddress, parse_address
 
 __all__ = ["command"]
 

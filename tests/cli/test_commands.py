@@ -101,7 +101,7 @@ def test_a_server_alone_is_joined_by_pid_and_by_address_and_stops_cleanly(
         assert server.wait(20) == ExitCode.OK
         assert "the target runs on" in server.stdout.read()
     busy_target.makes_progress()
-    assert not list(tmp_path.rglob("*.sock"))
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() or path.is_socket()]
 
 
 def test_the_server_says_when_the_target_ended(busy_target: BusyTarget, gcspy: Run) -> None:
