@@ -22,7 +22,7 @@ from gcspy_drivers.remote.maps import EXECUTE, Maps, read_maps
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 
-__all__ = ["Found", "RuntimeFound", "find_runtime", "look", "pymalloc_setting", "version_from_hex"]
+__all__ = ["Found", "RuntimeFound", "find_runtime", "look", "pymalloc_setting", "version_from_hex", "without_pymalloc"]
 
 _LIBRARY = re.compile(r"/libpython(\d)\.(\d+)([a-z]*)\.so[^/]*$")
 _PROGRAM = re.compile(r"/python(\d)\.(\d+)([a-z]*)$")
@@ -182,6 +182,11 @@ def pymalloc_setting(process: Process) -> str:
     return "" if found is None else found[1].decode("utf-8", "replace")
 
 
+def without_pymalloc(setting: str) -> bool:
+    """Tell whether a ``PYTHONMALLOC`` asks for another allocator."""
+    return setting in _WITHOUT_PYMALLOC
+
+
 def _look_at(process: Process) -> Found:
     maps = read_maps(process)
     memory = Memory(process)
@@ -208,7 +213,7 @@ def _judge(process: Process, memory: Memory, runtime: RuntimeFound) -> Found:
     except TargetError as error:
         return _found(process, runtime=runtime, why_not=str(error))
     setting = pymalloc_setting(process)
-    note = f"pymalloc is off (PYTHONMALLOC={setting})" if setting in _WITHOUT_PYMALLOC else ""
+    note = f"pymalloc is off (PYTHONMALLOC={setting})" if without_pymalloc(setting) else ""
     return _found(process, runtime=runtime, note=note)
 
 

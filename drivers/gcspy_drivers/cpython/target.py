@@ -6,14 +6,15 @@ Knows nothing of tiles, streams and events.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from gcspy_protocol.errors import TargetError, TargetGone, Unsupported
+from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
 
-from gcspy_drivers.cpython.discover import RuntimeFound, find_runtime, pymalloc_setting
+from gcspy_drivers.cpython.discover import RuntimeFound, find_runtime, pymalloc_setting, without_pymalloc
 from gcspy_drivers.cpython.generations import Generations, read_generations
 from gcspy_drivers.cpython.interpreters import Interpreter, read_interpreters
 from gcspy_drivers.cpython.layouts import Layout, PoolGeometry, debug_offsets, known_text, layout_for
@@ -29,6 +30,12 @@ __all__ = ["Heap", "InterpreterReading", "Target"]
 
 _SEARCH_AGAIN_AFTER: Final = 50
 """Readings after which an interpreter without pymalloc is looked at again: it may only have started when we attached."""
+
+
+_STARTING_SECS: Final = 1.0
+"""How long to wait for a runtime to be there whole: Python needs some 20 ms from its first instruction to its first line."""
+
+_STARTING_POLL_SECS: Final = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,13 +95,33 @@ class Target:
     def __init__(self, pid: int, *, start_ticks: int | None = None) -> None:
         self.process = Process(pid, start_ticks=start_ticks)
         self._found: RuntimeFound | None = None
+        deadline = time.monotonic() + _STARTING_SECS
+        while not self._try_attach(last=time.monotonic() >= deadline):
+            time.sleep(_STARTING_POLL_SECS)
+
+    def _try_attach(self, *, last: bool) -> bool:
+        """Attach; False when it is to be tried again, because the target looks as if it had only just started."""
         try:
             self._attach()
-        except TargetError:
+            if last or not self._may_yet_have_pymalloc():
+                return True
+        except TargetError as error:
             self.close()
             # What went wrong may have come of the target's end, which then is the better message.
-            Process(pid, start_ticks=self.process.start_ticks).close()
-            raise
+            again = Process(self.process.pid, start_ticks=self.process.start_ticks)
+            if last or not _may_pass(error, again):
+                again.close()
+                raise
+        else:
+            self.close()
+            again = Process(self.process.pid, start_ticks=self.process.start_ticks)
+        self.process = again
+        return False
+
+    def _may_yet_have_pymalloc(self) -> bool:
+        """Tell whether pymalloc is not in use, though nothing says that it should not, in a process that has just started."""
+        unused = all(known.reader is None for known in self._known.values())
+        return unused and not without_pymalloc(self.malloc_setting) and self.process.age_secs() < _STARTING_SECS
 
     def _attach(self) -> None:
         process = self.process
@@ -273,3 +300,13 @@ class Target:
             self._known = {interpreter: known for interpreter, known in self._known.items() if interpreter in interpreters}
             kept = {id(known.reader) for known in self._known.values()}
             self._places = {place: reader for place, reader in self._places.items() if id(reader) in kept}
+
+
+def _may_pass(error: TargetError, process: Process) -> bool:
+    """Tell whether what stood in the way of attaching may have been the target's start.
+
+    A young process may be about to execute Python, or to load its library. Later than that, what is no Python stays none.
+    """
+    if isinstance(error, NotPermitted):
+        return False
+    return not isinstance(error, (TargetGone, Unsupported)) or process.age_secs() < _STARTING_SECS

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
@@ -136,6 +137,10 @@ class Process:
         # 0 is "you may not know", which can begin when the target drops its rights.
         if now.start_stack and self._start_stack and now.start_stack != self._start_stack:
             raise TargetGone(f"process {self.pid} has executed another program ({now.name}): attach again")
+
+    def age_secs(self) -> float:
+        """Return how long ago it was started, to a hundredth of a second; executing another program does not make it younger."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - self.start_ticks / os.sysconf("SC_CLK_TCK")
 
     def read_file(self, name: str) -> bytes:
         """Read one of its files under ``/proc/PID``, whole.
