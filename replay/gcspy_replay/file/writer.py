@@ -131,7 +131,7 @@ class RecordingWriter:
         facts: What the file says of itself; by default a new random id.
         first: Number of the first event.
         tap: Where the server's own bytes are; without it messages are encoded anew, which costs more, and frames of
-            a later version are lost. With it every message must be added, pings too.
+            a later version are lost.
 
     Attributes:
         events: How many were written.
@@ -202,8 +202,8 @@ class RecordingWriter:
                 self._notices.append(encode(message).data)
 
     def _add_tapped(self, tap: WireTap, message: Message) -> None:
-        if isinstance(message, _OF_EVENTS):
-            return  # comes with its event
+        if not isinstance(message, (Event, *_NOTICES)):
+            return  # comes with its event, or is passed over
         notices, data = tap.take(message)
         if self._chunk is None:
             if isinstance(message, Event):
