@@ -41,7 +41,8 @@ def run_driver(
 ) -> None:
     """Tick a driver in the caller's thread until it is stopped or its target ends.
 
-    The first tick is at once, so that who connects sees something. When the target has ended, or
+    The first tick is at once, and so is one when somebody connects to a session that nobody watched: with a
+    slow clock they would look at nothing until the next one is due. When the target has ended, or
     cannot be read any more (it changed its user, say), every client is told why, and the function returns.
 
     Args:
@@ -63,8 +64,31 @@ def run_driver(
         driver.tick()
         while True:
             tick = next_tick(tick, time_secs() - start, clock_hz)
-            if stop.wait(max(0.0, start + tick / clock_hz - time_secs())):
+            if _somebody_came(server, stop, max(0.0, start + tick / clock_hz - time_secs())):
+                start, tick = time_secs(), 0
+            if stop.is_set():
                 return
             driver.tick()
     except TargetError as error:
         server.end(str(error))
+
+
+_STOP_LOOK_SECS = 0.1
+"""How often a wait for a first client looks whether it should stop."""
+
+
+def _somebody_came(server: Server, stop: threading.Event, secs: float) -> bool:
+    """Wait until the next tick is due, or the sampler is stopped.
+
+    Returns:
+        Whether it ended early because somebody connected to a session that nobody watched.
+    """
+    if server.wait_for_client(0):
+        stop.wait(secs)
+        return False
+    while secs > 0 and not stop.is_set():
+        step = min(secs, _STOP_LOOK_SECS)
+        if server.wait_for_client(step):
+            return True
+        secs -= step
+    return False

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
+from gcspy_protocol.messages import Event
 
+from gcspy.link import connect
 from gcspy_server.api import AttachOptions, Recognition, Server, ServerDescription, StringNames
 from gcspy_server.sampler import run_driver
 
@@ -68,3 +71,37 @@ def test_a_mistake_of_the_driver_is_not_taken_for_the_targets_end() -> None:
     with pytest.raises(ZeroDivisionError):
         run_driver(driver, server, 1000, threading.Event())
     assert not server._core.flow.ended
+
+
+class Counting(Failing):
+    """A driver that transmits at each tick."""
+
+    def __init__(self) -> None:
+        super().__init__(TargetGone("never"))
+        self.ticked = threading.Semaphore(0)
+
+    def open(self, server: Server) -> None:
+        self.server = server
+        super().open(server)
+
+    def tick(self) -> None:
+        if self.server.should_transmit(0):
+            self.server.spaces[0].reset()
+        self.server.finish(0)
+        self.ticked.release()
+
+
+def test_who_connects_to_a_session_that_nobody_watched_need_not_wait_for_a_slow_clock(tmp_path: Path) -> None:
+    driver, stop = Counting(), threading.Event()
+    server = driver.describe().server()
+    driver.open(server)
+    with server.serve(f"unix:{tmp_path}/s") as listening:
+        sampling = threading.Thread(target=run_driver, args=(driver, server, 0.001, stop))
+        sampling.start()
+        try:
+            driver.ticked.acquire()
+            with connect(listening.addresses[0]) as link:
+                assert any(isinstance(message, Event) for message in iter(lambda: link.receive(20), None))
+        finally:
+            stop.set()
+            sampling.join()
