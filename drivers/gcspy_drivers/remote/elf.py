@@ -20,7 +20,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -37,9 +37,6 @@ from gcspy_drivers.remote.address import PAGE_BYTES, Addr
 from gcspy_drivers.remote.maps import EXECUTE, READ, Maps
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 __all__ = ["MACHINE_X86_64", "ElfFile", "Image", "Symbol", "open_file", "open_image"]
 
@@ -153,7 +150,11 @@ class ElfFile:
         with self._question():
             if self._names is None:
                 self._names = list(self._symbol_tables())
-            found = {Symbol(symbol["st_value"], symbol["st_size"]) for names in self._names for symbol in names.called(name)}
+            found = {
+                Symbol(symbol["st_value"], symbol["st_size"])
+                for names in self._names
+                for symbol in names.called(name)
+            }
         return found.pop() if len(found) == 1 else None
 
     def bytes_at(self, vaddr: int, size_bytes: int) -> bytes | None:
@@ -178,12 +179,20 @@ class ElfFile:
             raise TargetError(f"{self.name} is not a 64-bit little-endian ELF file ({elf.elfclass} bits)")
         if kind not in ("ET_EXEC", "ET_DYN") or segments > _MAX_SEGMENTS:
             raise TargetError(f"{self.name} is no program or library: ELF type {kind}, {segments} segments")
-        elf.header["e_shoff"] = 0  # all but `static` does without sections, so that file and memory are read in one way
+        elf.header["e_shoff"] = (
+            0  # all but `static` does without sections, so that file and memory are read in one way
+        )
         headers = [segment.header for segment in elf.iter_segments()]
         self.machine = str(elf["e_machine"])
         self.relocatable = kind == "ET_DYN"
         self.loads = tuple(
-            _Load(header["p_vaddr"], header["p_offset"], header["p_filesz"], header["p_memsz"], header["p_flags"])
+            _Load(
+                header["p_vaddr"],
+                header["p_offset"],
+                header["p_filesz"],
+                header["p_memsz"],
+                header["p_flags"],
+            )
             for header in headers
             if header["p_type"] == "PT_LOAD"
         )
@@ -207,7 +216,9 @@ class ElfFile:
             return
         for table in elf.iter_sections("SHT_SYMTAB"):
             if isinstance(table, SymbolTableSection) and table["sh_entsize"] == _SYMBOL_BYTES:
-                columns = np.frombuffer(self._stream.table(table), dtype="<u4").reshape(-1, _SYMBOL_BYTES // 4)
+                columns = np.frombuffer(self._stream.table(table), dtype="<u4").reshape(
+                    -1, _SYMBOL_BYTES // 4
+                )
                 yield _Names(table, columns[:, 0].copy(), self._stream.table(table.stringtable))
 
     @contextmanager
@@ -413,7 +424,11 @@ class _MappedFile(io.RawIOBase):
         self._memory = memory
         # (offset in the file, offset of its end, address) of each
         self._pieces = [
-            (int(maps.offset[row]), int(maps.offset[row]) + int(maps.end[row]) - int(maps.start[row]), int(maps.start[row]))
+            (
+                int(maps.offset[row]),
+                int(maps.offset[row]) + int(maps.end[row]) - int(maps.start[row]),
+                int(maps.start[row]),
+            )
             for row in rows
             if maps.permissions[row] & READ and maps.inode[row] == maps.inode[rows[0]]
         ]
@@ -435,7 +450,7 @@ class _MappedFile(io.RawIOBase):
             raise ValueError(f"offset {self._position} in a file")
         return self._position
 
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
+    def readinto(self, buffer: Any, /) -> int:  # a writable buffer, which has no name before Python 3.12
         """Fill a buffer from the mapping that holds the position, as far as it goes."""
         out = np.frombuffer(memoryview(buffer), dtype=np.uint8)
         for first, end, addr in self._pieces:
