@@ -16,7 +16,9 @@ def python(request: pytest.FixtureRequest) -> str:
     """Return an interpreter of each version that the driver reads."""
     found = find_python(request.param)
     if found is None:
-        pytest.skip(f"no Python {request.param} on PATH or in ~/.pyenv/versions: its layout is not tested here")
+        pytest.skip(
+            f"no Python {request.param} on PATH or in ~/.pyenv/versions: its layout is not tested here"
+        )
     return found
 
 

@@ -95,7 +95,9 @@ class StillTarget:
         _, status = os.waitpid(self.pid, os.WUNTRACED)
         if not os.WIFSTOPPED(status):
             self.process.returncode = os.waitstatus_to_exitcode(status)
-            raise AssertionError(f"the target ended instead of holding still: {self._pending(2).decode()[-2000:]}")
+            raise AssertionError(
+                f"the target ended instead of holding still: {self._pending(2).decode()[-2000:]}"
+            )
         return parse_truth(self._pending(1), self._pending(2).decode())
 
     def go_on(self) -> None:
@@ -146,7 +148,9 @@ def parse_truth(numbers: bytes, text: str) -> Truth:
         count=found[0:3],
         threshold=found[3:6],
         stats=(found[6:9], found[9:12], found[12:15]),
-        classes={int(line[1]): (int(line[3]), int(line[4]), int(line[5])) for line in _CLASS_LINE.finditer(text)},
+        classes={
+            int(line[1]): (int(line[3]), int(line[4]), int(line[5])) for line in _CLASS_LINE.finditer(text)
+        },
         arenas=None if arenas is None else int(arenas[1].replace(",", "")),
         unused_pools=None if unused is None else int(unused[1].replace(",", "")),
     )

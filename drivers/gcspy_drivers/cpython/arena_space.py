@@ -33,7 +33,14 @@ class ArenaSpace:
     """
 
     def __init__(
-        self, server: Server, title: str, geometry: PoolGeometry, *, tiles: int, main: bool, first: HeapReading | None = None
+        self,
+        server: Server,
+        title: str,
+        geometry: PoolGeometry,
+        *,
+        tiles: int,
+        main: bool,
+        first: HeapReading | None = None,
     ) -> None:
         self._geometry = geometry
         self._tiles = tiles
@@ -98,7 +105,9 @@ class ArenaSpace:
         pools, space = reading.pools, self.space
         unknown = tiling.sums(pools.state == PoolState.UNKNOWN) != 0
         carved = tiling.sums(pools.state != PoolState.UNCARVED)
-        used_bytes = tiling.sums(pools.blocks_used * ((pools.size_class.astype(np.int32) + 1) * self._geometry.alignment_bytes))
+        used_bytes = tiling.sums(
+            pools.blocks_used * ((pools.size_class.astype(np.int32) + 1) * self._geometry.alignment_bytes)
+        )
         space.reset()
         self.used_bytes.data[:] = used_bytes
         self.blocks_used.data[:] = tiling.sums(pools.blocks_used)
@@ -106,7 +115,9 @@ class ArenaSpace:
         self.size_class.data[:] = dominant_classes(reading, tiling)
         if unknown.any():
             for stream in space.streams:
-                stream.data[unknown] = stream.schema.default  # what was not read must not look as if it had been
+                stream.data[unknown] = (
+                    stream.schema.default
+                )  # what was not read must not look as if it had been
                 stream.set_unknown(unknown)
         control = space.control
         control[:] = np.where(carved != 0, Control.USED, Control.UNUSED)
@@ -114,14 +125,18 @@ class ArenaSpace:
         counted = (carved != 0) & ~unknown
         # Of a tile that is carved in part, only the part that is can be used.
         self.used_bytes.set_summary(
-            int(used_bytes[counted].sum()), int(carved[counted].sum()) * self._geometry.pool_bytes, covered=int(counted.sum())
+            int(used_bytes[counted].sum()),
+            int(carved[counted].sum()) * self._geometry.pool_bytes,
+            covered=int(counted.sum()),
         )
         space.info = _info(reading, tiling)
 
     def _tile(self, reading: HeapReading) -> Tiling:
         """Return the tiles of this reading; the space is resized when they are others than before."""
         before = self._tiling
-        group = choose_group(len(reading.pools), self._tiles, before=1 if before is None else before.group, most=self._most)
+        group = choose_group(
+            len(reading.pools), self._tiles, before=1 if before is None else before.group, most=self._most
+        )
         if before is not None and np.array_equal(self._addresses, reading.arenas.address):
             return before  # as many pools as before are cut into the same groups
         names = self._cut(reading, group)
@@ -169,7 +184,12 @@ class SizeClassSpace:
         stream("Pools", 0, "Pools with at least one block in use")
         stream("Blocks in use", 1, "Blocks that were handed out and not given back")
         stream("Free blocks", 2, "Other blocks of these pools: only this size class can have them")
-        stream("Wasted", 3, "Bytes of these pools that cannot be a block: headers and what remains at the end", " bytes")
+        stream(
+            "Wasted",
+            3,
+            "Bytes of these pools that cannot be a block: headers and what remains at the end",
+            " bytes",
+        )
 
     def fill(self, reading: HeapReading) -> None:
         """Give the space what a reading says."""
@@ -200,7 +220,9 @@ def dominant_classes(reading: HeapReading, tiling: Tiling) -> npt.NDArray[np.uin
         return (pools.size_class + 1).astype(np.uint8)
     used = np.flatnonzero(pools.state == PoolState.USED)
     tile = tiling.tile_of_pools()[used]
-    votes = np.bincount(tile * classes + pools.size_class[used], minlength=len(tiling) * classes).reshape(len(tiling), classes)
+    votes = np.bincount(tile * classes + pools.size_class[used], minlength=len(tiling) * classes).reshape(
+        len(tiling), classes
+    )
     best = votes.argmax(axis=1)
     most = votes[np.arange(len(tiling)), best]
     everything = votes.sum(axis=1)

@@ -22,7 +22,15 @@ from gcspy_drivers.remote.maps import EXECUTE, Maps, read_maps
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 
-__all__ = ["Found", "RuntimeFound", "find_runtime", "look", "pymalloc_setting", "version_from_hex", "without_pymalloc"]
+__all__ = [
+    "Found",
+    "RuntimeFound",
+    "find_runtime",
+    "look",
+    "pymalloc_setting",
+    "version_from_hex",
+    "without_pymalloc",
+]
 
 _LIBRARY = re.compile(r"/libpython(\d)\.(\d+)([a-z]*)\.so[^/]*$")
 _PROGRAM = re.compile(r"/python(\d)\.(\d+)([a-z]*)$")
@@ -103,11 +111,19 @@ class RuntimeFound:
         """
         found = f"{self.name} {'.'.join(map(str, self.version))}"
         if self.free_threaded:
-            raise Unsupported("free-threaded CPython has neither pymalloc nor generations to show", found=found, known="builds with a GIL")
+            raise Unsupported(
+                "free-threaded CPython has neither pymalloc nor generations to show",
+                found=found,
+                known="builds with a GIL",
+            )
         if not is_known(self.version):
             raise Unsupported("this version of Python cannot be read", found=found, known=known_text())
         if self.image is not None and self.image.file.machine != MACHINE_X86_64:
-            raise Unsupported("the offsets known here are for x86-64", found=f"ELF machine {self.image.file.machine}", known=MACHINE_X86_64)
+            raise Unsupported(
+                "the offsets known here are for x86-64",
+                found=f"ELF machine {self.image.file.machine}",
+                known=MACHINE_X86_64,
+            )
 
     def close(self) -> None:
         """Let the file go."""
@@ -217,7 +233,9 @@ def _judge(process: Process, memory: Memory, runtime: RuntimeFound) -> Found:
     return _found(process, runtime=runtime, note=note)
 
 
-def _found(process: Process, *, runtime: RuntimeFound | None = None, why_not: str = "", note: str = "") -> Found:
+def _found(
+    process: Process, *, runtime: RuntimeFound | None = None, why_not: str = "", note: str = ""
+) -> Found:
     return Found(
         pid=process.pid,
         start_ticks=process.start_ticks,

@@ -106,7 +106,9 @@ class CPythonDriver:
         """How the session introduces itself."""
         target = self._target
         version = ".".join(map(str, target.version))
-        info = "Read from outside while it runs; what changed while it was read is read again, and then unknown."
+        info = (
+            "Read from outside while it runs; what changed while it was read is read again, and then unknown."
+        )
         if not self._has_pymalloc():
             setting = f" (PYTHONMALLOC={target.malloc_setting})" if target.malloc_setting else ""
             info += f" pymalloc is not in use{setting}: small objects are in malloc's heaps."
@@ -193,7 +195,9 @@ class CPythonDriver:
         target, memory = self._target, self._memory_space
         if any(request.wants(space.space) for space in self._generation_spaces.values()):
             self._fill_generations(request)
-        of_heaps = [space.space for spaces in self._heap_spaces.values() for space in (spaces.arenas, spaces.classes)]
+        of_heaps = [
+            space.space for spaces in self._heap_spaces.values() for space in (spaces.arenas, spaces.classes)
+        ]
         heaps: tuple[Heap, ...] = ()
         if any(request.wants(space) for space in of_heaps):
             heaps = target.heaps(self._interpreters)
@@ -259,7 +263,9 @@ class CPythonDriver:
                 main=ident == 0,
                 first=readings.get(ident),
             )
-            self._heap_spaces[ident] = _HeapSpaces(arenas, SizeClassSpace(server, _title("Size classes", ident), geometry))
+            self._heap_spaces[ident] = _HeapSpaces(
+                arenas, SizeClassSpace(server, _title("Size classes", ident), geometry)
+            )
 
     def _add_generation_spaces(self, server: Server) -> None:
         for interpreter in self._interpreters:

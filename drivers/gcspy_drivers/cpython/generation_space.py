@@ -32,7 +32,9 @@ class GenerationSpace:
             tile_title="Generation ",
             description="The collector's generations, as gc.get_count(), gc.get_threshold() and gc.get_stats() tell of them",
         )
-        self.threshold = self._stream("Threshold", 1, "The count above which the generation is collected", dtype="i4")
+        self.threshold = self._stream(
+            "Threshold", 1, "The count above which the generation is collected", dtype="i4"
+        )
         self.count = self.space.add_stream(
             "Count",
             dtype="i4",
@@ -45,7 +47,9 @@ class GenerationSpace:
         )
         self.collections = self._stream("Collections", 2, "How often it was collected", dtype="i8")
         self.collected = self._stream("Collected", 3, "Objects that its collections freed", dtype="i8")
-        self.uncollectable = self._stream("Uncollectable", 4, "Objects that its collections found and could not free", dtype="i8")
+        self.uncollectable = self._stream(
+            "Uncollectable", 4, "Objects that its collections found and could not free", dtype="i8"
+        )
 
     def _stream(self, name: str, order: int, description: str, *, dtype: str) -> ServerStream:
         return self.space.add_stream(
@@ -71,7 +75,9 @@ class GenerationSpace:
         self.collections.data[:] = found.collections
         self.collected.data[:] = found.collected
         self.uncollectable.data[:] = found.uncollectable
-        automatic = "automatic collection is on" if found.enabled else "automatic collection is off (gc.disable)"
+        automatic = (
+            "automatic collection is on" if found.enabled else "automatic collection is off (gc.disable)"
+        )
         self.space.info = f"{automatic}; it was collecting just then" if found.collecting else automatic
 
 

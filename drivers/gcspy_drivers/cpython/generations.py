@@ -83,10 +83,13 @@ def _parse(found: bytes, gc: Addr, layout: GcLayout) -> Generations | None:
     generations = np.frombuffer(found, dtype=_GENERATION, count=GENERATIONS, offset=begin)
     stats = np.frombuffer(found, dtype=_STATS, count=GENERATIONS, offset=layout.stats)
     enabled, collecting = (
-        int.from_bytes(found[offset : offset + 4], "little", signed=True) for offset in (layout.enabled, layout.collecting)
+        int.from_bytes(found[offset : offset + 4], "little", signed=True)
+        for offset in (layout.enabled, layout.collecting)
     )
     sane = enabled in (0, 1) and collecting in (0, 1) and bool((generations["count"] >= 0).all())
-    if not sane or any(bool((stats[name] < 0).any()) for name in ("collections", "collected", "uncollectable")):
+    if not sane or any(
+        bool((stats[name] < 0).any()) for name in ("collections", "collected", "uncollectable")
+    ):
         return None
     return Generations(
         enabled=bool(enabled),

@@ -70,7 +70,13 @@ def _walk(memory: Memory, layout: Layout, runtime: Addr) -> list[Interpreter] | 
         # A pointer into nowhere fails to be read, one into other memory has no plausible id there.
         record = memory.try_read(address + first, extent) if address % 8 == 0 else None
         ident = _word(record, layout.interpreter_id - first)
-        if record is None or ident is None or ident > _MOST_ID or ident in seen or len(found) >= MOST_INTERPRETERS:
+        if (
+            record is None
+            or ident is None
+            or ident > _MOST_ID
+            or ident in seen
+            or len(found) >= MOST_INTERPRETERS
+        ):
             return None
         seen.add(ident)
         found.append(Interpreter(ident, Addr(address)))

@@ -35,7 +35,9 @@ __all__ = ["Locator"]
 _TABLE_HEAD: Final = 16  # entries that every table has
 _NEAR_BYTES: Final = 64  # how far apart two static variables of one file may be for the search
 _USED_LISTS: Final = 64  # pointers in usedpools
-_TRIES: Final = 3  # of a target that makes and frees arenas all the time, every third table was torn when it was read
+_TRIES: Final = (
+    3  # of a target that makes and frees arenas all the time, every third table was torn when it was read
+)
 _MOST_SEARCHED: Final = 64 << 20  # bytes of static variables that are searched; CPython's own are 2 MB
 
 U64 = npt.NDArray[np.uint64]
@@ -106,7 +108,9 @@ class Locator:
     def _place_of_state(self, state: Addr) -> ObmallocPlace:
         layout = self._layout.obmalloc
         return ObmallocPlace(
-            arenas=Addr(state + layout.arenas), maxarenas=Addr(state + layout.maxarenas), counters=Addr(state + layout.arenas_now)
+            arenas=Addr(state + layout.arenas),
+            maxarenas=Addr(state + layout.maxarenas),
+            counters=Addr(state + layout.arenas_now),
         )
 
     def _verify_state(self, state: Addr) -> bool:
@@ -116,7 +120,9 @@ class Locator:
             return False
         where = int.from_bytes(found[0:8], "little")
         length = int.from_bytes(found[8:12], "little")
-        now, _, most = (int(number) for number in np.frombuffer(found[layout.arenas_now - layout.arenas :], dtype="<u8"))
+        now, _, most = (
+            int(number) for number in np.frombuffer(found[layout.arenas_now - layout.arenas :], dtype="<u8")
+        )
         return 0 < now <= most <= length and self._is_table(where, length, arenas_now=now)
 
     def _is_unused_state(self, state: Addr) -> bool:
@@ -168,17 +174,25 @@ class Locator:
             return []
         words = np.frombuffer(found, dtype="<u8")
         if embedded:
-            states = np.uint64(interpreter) + np.arange(self._layout.interpreter_bytes // 8, dtype=np.uint64) * np.uint64(8)
+            states = np.uint64(interpreter) + np.arange(
+                self._layout.interpreter_bytes // 8, dtype=np.uint64
+            ) * np.uint64(8)
         else:
             states = np.unique(words[(words % 8 == 0) & self._maps.maps.covers(words, layout.size_bytes)])
         if not len(states):
             return []
-        data, ok = self._memory.read_many(states + np.uint64(layout.arenas), layout.arenas_most + 8 - layout.arenas)
+        data, ok = self._memory.read_many(
+            states + np.uint64(layout.arenas), layout.arenas_most + 8 - layout.arenas
+        )
         length = data[:, 8:12].copy().view("<u4")[:, 0]
         counters = data[:, layout.arenas_now - layout.arenas :].copy().view("<u8")
         now, most = counters[:, 0], counters[:, 2]
         looks = ok & _plausible_lengths(length) & (now > 0) & (now <= most) & (most <= length)
-        return [self._place_of_state(Addr(int(state))) for state in states[looks] if self._verify_state(Addr(int(state)))]
+        return [
+            self._place_of_state(Addr(int(state)))
+            for state in states[looks]
+            if self._verify_state(Addr(int(state)))
+        ]
 
     def _find_static(self) -> ObmallocPlace | None:
         arenas, length = self._image.static("arenas"), self._image.static("maxarenas")
@@ -188,7 +202,9 @@ class Locator:
                 head, count = self._memory.read(arenas, 8), self._memory.read(length, 4)
                 if not any(head) and not any(count):
                     return None
-                if self._is_table(int.from_bytes(head, "little"), int.from_bytes(count, "little"), arenas_now=None):
+                if self._is_table(
+                    int.from_bytes(head, "little"), int.from_bytes(count, "little"), arenas_now=None
+                ):
                     return ObmallocPlace(arenas=arenas, maxarenas=length, counters=counters)
             found = self._search_image()
             if len(found) > 1:
@@ -222,7 +238,9 @@ class Locator:
         numbers: U32 = np.frombuffer(found, dtype="<u4")
         lengths = np.flatnonzero(_plausible_lengths(numbers))
         head_bytes = _TABLE_HEAD * ARENA_OBJECT.itemsize
-        candidates = np.flatnonzero((words % 8 == 0) & (words != 0) & self._maps.maps.covers(words, head_bytes))
+        candidates = np.flatnonzero(
+            (words % 8 == 0) & (words != 0) & self._maps.maps.covers(words, head_bytes)
+        )
         candidates = candidates[_have_near(candidates * 2, lengths)]
         data, ok = self._memory.read_many(words[candidates], head_bytes)
         looks = ok & _heads_of_tables(data.view(ARENA_OBJECT), self._maps, self._layout.geometry)
@@ -234,19 +252,26 @@ class Locator:
                 places.append(place)
         return places
 
-    def _with_length(self, begin: Addr, row: int, where: int, near: npt.NDArray[np.intp], numbers: U32) -> ObmallocPlace | None:
+    def _with_length(
+        self, begin: Addr, row: int, where: int, near: npt.NDArray[np.intp], numbers: U32
+    ) -> ObmallocPlace | None:
         """Choose the variable that has the length of a table: the longest that holds, and of several the nearest."""
         order = sorted(near, key=lambda index: (-int(numbers[index]), abs(int(index) - 2 * row)))
         for index in order:
             if self._is_table(where, int(numbers[index]), arenas_now=None):
                 return ObmallocPlace(
-                    arenas=Addr(begin + 8 * row), maxarenas=Addr(begin + 4 * int(index)), counters=None, guessed=True
+                    arenas=Addr(begin + 8 * row),
+                    maxarenas=Addr(begin + 4 * int(index)),
+                    counters=None,
+                    guessed=True,
                 )
         return None
 
 
 def _plausible_lengths(numbers: U32) -> npt.NDArray[np.bool_]:
-    return np.asarray((numbers >= _TABLE_HEAD) & (numbers <= MAX_ARENAS) & (numbers & (numbers - np.uint32(1)) == 0))
+    return np.asarray(
+        (numbers >= _TABLE_HEAD) & (numbers <= MAX_ARENAS) & (numbers & (numbers - np.uint32(1)) == 0)
+    )
 
 
 def _have_near(places: npt.NDArray[np.intp], lengths: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
@@ -256,7 +281,9 @@ def _have_near(places: npt.NDArray[np.intp], lengths: npt.NDArray[np.intp]) -> n
     return np.asarray(first < np.searchsorted(lengths, places + reach, side="right"))
 
 
-def _heads_of_tables(tables: npt.NDArray[np.void], maps: LiveMaps, geometry: PoolGeometry) -> npt.NDArray[np.bool_]:
+def _heads_of_tables(
+    tables: npt.NDArray[np.void], maps: LiveMaps, geometry: PoolGeometry
+) -> npt.NDArray[np.bool_]:
     """Tell which (n, 16) records can be the beginning of a table of arena_objects, before looking closer."""
     filled = tables["address"] != 0
     total = tables["ntotalpools"]

@@ -150,7 +150,9 @@ def classify(maps: Maps, on_stacks: Iterable[int]) -> npt.NDArray[np.uint8]:
     size = maps.end - maps.start
     private = (maps.permissions & PRIVATE) != 0
     of_file = maps.inode != 0
-    named = np.array([path.startswith("[") and not path.startswith("[anon") for path in maps.path], dtype=np.bool_)
+    named = np.array(
+        [path.startswith("[") and not path.startswith("[anon") for path in maps.path], dtype=np.bool_
+    )
     writable = (maps.permissions & (READ | WRITE)) == (READ | WRITE)
     anonymous = private & ~of_file & ~named
     closed = anonymous & ((maps.permissions & (READ | WRITE)) == 0)
@@ -159,13 +161,18 @@ def classify(maps: Maps, on_stacks: Iterable[int]) -> npt.NDArray[np.uint8]:
     kind[of_file] = MemoryKind.FILES
     kind[named] = MemoryKind.KERNEL  # [vdso], [vvar], …
     # Shared memory without a file of its own is a file to the kernel: memfd, System V, mmap(MAP_SHARED | MAP_ANONYMOUS).
-    shared = [not private[row] and path.startswith(("/memfd:", "/SYSV", "/dev/zero", "/dev/shm/")) for row, path in enumerate(maps.path)]
+    shared = [
+        not private[row] and path.startswith(("/memfd:", "/SYSV", "/dev/zero", "/dev/shm/"))
+        for row, path in enumerate(maps.path)
+    ]
     kind[np.array(shared, dtype=np.bool_)] = MemoryKind.SHARED
 
     touches_next = np.zeros(len(maps), dtype=np.bool_)
     touches_next[:-1] = maps.end[:-1] == maps.start[1:]
     after = np.roll(np.arange(len(maps)), -1)
-    of_thread = anonymous & writable & (maps.start % np.uint64(_HEAP_BYTES) == 0) & touches_next & closed[after]
+    of_thread = (
+        anonymous & writable & (maps.start % np.uint64(_HEAP_BYTES) == 0) & touches_next & closed[after]
+    )
     of_thread &= maps.end[after] - maps.start >= np.uint64(_HEAP_BYTES)
     kind[of_thread] = MemoryKind.MALLOC
     kind[np.array([path == "[heap]" for path in maps.path], dtype=np.bool_)] = MemoryKind.MALLOC
@@ -202,7 +209,9 @@ def resident_of(process: Process, resident: ResidentMaps, arenas: U64, arena_byt
     if flags is None:
         mapped = np.maximum((maps.end - maps.start).astype(np.float64), 1.0)
         share = np.minimum(count * PAGE_BYTES / mapped, 1.0)
-        rss, swapped = (np.floor(share * figure).astype(np.int64) for figure in (resident.rss_bytes, resident.swap_bytes))
+        rss, swapped = (
+            np.floor(share * figure).astype(np.int64) for figure in (resident.rss_bytes, resident.swap_bytes)
+        )
     else:
         rss, swapped = (
             np.bincount(row[(flags[inside] & bit) != 0], minlength=len(maps)).astype(np.int64) * PAGE_BYTES

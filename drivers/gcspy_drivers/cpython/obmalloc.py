@@ -230,7 +230,12 @@ def judge_arenas(table: Records, maps: LiveMaps, geometry: PoolGeometry) -> tupl
     with np.errstate(over="ignore"):
         carved = (end - first) // pool
     free, list_head = entries["nfreepools"], entries["freepools"]
-    valid = (entries["ntotalpools"] == total) & (free <= total) & (carved <= total) & (first + carved * pool == end)
+    valid = (
+        (entries["ntotalpools"] == total)
+        & (free <= total)
+        & (carved <= total)
+        & (first + carved * pool == end)
+    )
     valid &= free + carved >= total  # those never carved are free
     valid &= (list_head == 0) | ((list_head >= first) & (list_head < end) & (list_head % pool == 0))
 
@@ -271,12 +276,16 @@ class _Plan:
         self.arena = np.repeat(np.arange(len(arenas), dtype=np.int32), total)
         begins = np.cumsum(total) - total
         within = np.arange(len(self.arena), dtype=np.int64) - begins[self.arena]
-        self.address = arenas.first_pool[self.arena] + within.astype(np.uint64) * np.uint64(geometry.pool_bytes)
+        self.address = arenas.first_pool[self.arena] + within.astype(np.uint64) * np.uint64(
+            geometry.pool_bytes
+        )
         carved = self.address < arenas.carved_end[self.arena]
         self.carved = np.flatnonzero(carved)
         self.carved_address = self.address[self.carved]
         self.carved_slot = arenas.slot[self.arena[self.carved]]
-        self.state = np.where(arenas.valid[self.arena], PoolState.UNCARVED, PoolState.UNKNOWN).astype(np.uint8)
+        self.state = np.where(arenas.valid[self.arena], PoolState.UNCARVED, PoolState.UNKNOWN).astype(
+            np.uint8
+        )
         self.gather = Gather(memory.process, self.carved_address, POOL_HEADER.itemsize)
 
     def holds_for(self, arenas: Arenas) -> bool:
@@ -349,7 +358,9 @@ class PoolReader:
             NotPermitted: The system does not let us read it.
         """
         table = self._read_table()
-        return self._unreadable().arenas if table is None else judge_arenas(table, self._maps, self._geometry)[0]
+        return (
+            self._unreadable().arenas if table is None else judge_arenas(table, self._maps, self._geometry)[0]
+        )
 
     def _read_pools(self, plan: _Plan, arenas: Arenas) -> HeapReading:
         plan.gather.read()
@@ -360,14 +371,21 @@ class PoolReader:
         if len(doubtful):
             again, ok = self._memory.read_many(plan.carved_address[doubtful], POOL_HEADER.itemsize)
             records = again.view(POOL_HEADER)[:, 0]
-            passed = ok & judge(records, plan.carved_address[doubtful], plan.carved_slot[doubtful], self._geometry)
+            passed = ok & judge(
+                records, plan.carved_address[doubtful], plan.carved_slot[doubtful], self._geometry
+            )
             headers[doubtful[passed]] = records[passed]
             good[doubtful[passed]] = True
             if not passed.all():
                 still_there = self._still_there(arenas) & ~_unmapped(plan, doubtful[~ok])
         pools = self._pools(plan, headers, good)
         reading = HeapReading(
-            geometry=self._geometry, arenas=arenas, pools=pools, table_length=0, complete=True, pools_reread=len(doubtful)
+            geometry=self._geometry,
+            arenas=arenas,
+            pools=pools,
+            table_length=0,
+            complete=True,
+            pools_reread=len(doubtful),
         )
         return reading if still_there.all() else _without_arenas(reading, still_there)
 
@@ -385,7 +403,12 @@ class PoolReader:
         blocks_used[rows] = headers["count"][used]
         capacity[rows] = self._block_capacity[classes]
         return Pools(
-            address=plan.address, arena=plan.arena, state=state, size_class=size_class, blocks_used=blocks_used, capacity=capacity
+            address=plan.address,
+            arena=plan.arena,
+            state=state,
+            size_class=size_class,
+            blocks_used=blocks_used,
+            capacity=capacity,
         )
 
     def _still_there(self, arenas: Arenas) -> Mask:
@@ -424,7 +447,11 @@ class PoolReader:
     def _head(self) -> tuple[int, int] | None:
         where = self._memory.try_read(self._place.arenas, 8)
         length = self._memory.try_read(self._place.maxarenas, 4)
-        return None if where is None or length is None else (int.from_bytes(where, "little"), int.from_bytes(length, "little"))
+        return (
+            None
+            if where is None or length is None
+            else (int.from_bytes(where, "little"), int.from_bytes(length, "little"))
+        )
 
     def _counters(self) -> npt.NDArray[np.uint64] | None:
         found = None if self._place.counters is None else self._memory.try_read(self._place.counters, 24)
@@ -433,11 +460,19 @@ class PoolReader:
     def _unreadable(self) -> HeapReading:
         """Return what was known, with everything unknown."""
         if self._plan is None:
-            self._plan = _Plan(self._memory, judge_arenas(np.zeros(0, dtype=ARENA_OBJECT), self._maps, self._geometry)[0], self._geometry)
+            self._plan = _Plan(
+                self._memory,
+                judge_arenas(np.zeros(0, dtype=ARENA_OBJECT), self._maps, self._geometry)[0],
+                self._geometry,
+            )
         plan = self._plan
-        pools = self._pools(plan, plan.gather.data.view(POOL_HEADER)[:, 0], np.zeros(len(plan.carved), dtype=np.bool_))
+        pools = self._pools(
+            plan, plan.gather.data.view(POOL_HEADER)[:, 0], np.zeros(len(plan.carved), dtype=np.bool_)
+        )
         pools = replace(pools, state=np.full(len(pools), PoolState.UNKNOWN, dtype=np.uint8))
-        return HeapReading(geometry=self._geometry, arenas=plan.arenas, pools=pools, table_length=0, complete=False)
+        return HeapReading(
+            geometry=self._geometry, arenas=plan.arenas, pools=pools, table_length=0, complete=False
+        )
 
 
 def unused_entries_are_linked(table: Records, where: int) -> bool:
@@ -469,7 +504,9 @@ def _unmapped(plan: _Plan, unreadable: npt.NDArray[np.intp]) -> Mask:
     """
     arenas = len(plan.arenas)
     carved = np.bincount(plan.arena[plan.carved], minlength=arenas)
-    return np.asarray((carved > 0) & (np.bincount(plan.arena[plan.carved[unreadable]], minlength=arenas) == carved))
+    return np.asarray(
+        (carved > 0) & (np.bincount(plan.arena[plan.carved[unreadable]], minlength=arenas) == carved)
+    )
 
 
 def _without_arenas(reading: HeapReading, keep: Mask) -> HeapReading:

@@ -48,7 +48,9 @@ class PoolState(IntEnum):
 
 def block_bytes(geometry: PoolGeometry) -> npt.NDArray[np.uint32]:
     """Return the size of a block of each size class, (size_classes,) bytes."""
-    return (np.arange(geometry.size_classes, dtype=np.uint32) + np.uint32(1)) * np.uint32(geometry.alignment_bytes)
+    return (np.arange(geometry.size_classes, dtype=np.uint32) + np.uint32(1)) * np.uint32(
+        geometry.alignment_bytes
+    )
 
 
 def capacities(geometry: PoolGeometry) -> npt.NDArray[np.uint32]:
@@ -57,7 +59,10 @@ def capacities(geometry: PoolGeometry) -> npt.NDArray[np.uint32]:
 
 
 def judge(
-    headers: npt.NDArray[np.void], addrs: npt.NDArray[np.uint64], slots: npt.NDArray[np.uint32], geometry: PoolGeometry
+    headers: npt.NDArray[np.void],
+    addrs: npt.NDArray[np.uint64],
+    slots: npt.NDArray[np.uint32],
+    geometry: PoolGeometry,
 ) -> npt.NDArray[np.bool_]:
     """Tell which headers can be believed.
 
@@ -82,7 +87,9 @@ def judge(
     carved_bytes = following - header_bytes  # wraps below the header, and is refused as not >= 2 blocks then
     carved = carved_bytes // size
     believable = has_class & (last == np.uint32(geometry.pool_bytes) - size)
-    believable &= (following >= header_bytes + 2 * size) & (carved * size == carved_bytes) & (carved <= capacity)
+    believable &= (
+        (following >= header_bytes + 2 * size) & (carved * size == carved_bytes) & (carved <= capacity)
+    )
     believable &= count <= carved
 
     free_block = headers["freeblock"]

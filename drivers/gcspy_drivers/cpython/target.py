@@ -121,7 +121,9 @@ class Target:
     def _may_yet_have_pymalloc(self) -> bool:
         """Tell whether pymalloc is not in use, though nothing says that it should not, in a process that has just started."""
         unused = all(known.reader is None for known in self._known.values())
-        return unused and not without_pymalloc(self.malloc_setting) and self.process.age_secs() < _STARTING_SECS
+        return (
+            unused and not without_pymalloc(self.malloc_setting) and self.process.age_secs() < _STARTING_SECS
+        )
 
     def _attach(self) -> None:
         process = self.process
@@ -138,7 +140,9 @@ class Target:
         image = found.image
         runtime = found.exported("_PyRuntime")
         if image is None or not self._maps.maps.cover(runtime, debug_offsets.TABLE_BYTES):
-            raise TargetError(f"process {process.pid}: _PyRuntime of {found.path} is at {runtime:#x}, where nothing is mapped")
+            raise TargetError(
+                f"process {process.pid}: _PyRuntime of {found.path} is at {runtime:#x}, where nothing is mapped"
+            )
         self.version = found.version
         self.image_path = found.path
         layout = layout_for(self.version)
@@ -202,7 +206,8 @@ class Target:
         offset, layout = self._layout.interpreter_gc, self._layout.gc
         return tuple(
             InterpreterReading(
-                ident=interpreter.ident, generations=read_generations(self._memory, Addr(interpreter.address + offset), layout)
+                ident=interpreter.ident,
+                generations=read_generations(self._memory, Addr(interpreter.address + offset), layout),
             )
             for interpreter in interpreters
         )
@@ -293,11 +298,17 @@ class Target:
 
     def _forget(self, reader: PoolReader) -> None:
         self._places = {place: kept for place, kept in self._places.items() if kept is not reader}
-        self._known = {interpreter: known for interpreter, known in self._known.items() if known.reader is not reader}
+        self._known = {
+            interpreter: known for interpreter, known in self._known.items() if known.reader is not reader
+        }
 
     def _forget_all_but(self, interpreters: tuple[Interpreter, ...]) -> None:
         if len(self._known) > len(interpreters):
-            self._known = {interpreter: known for interpreter, known in self._known.items() if interpreter in interpreters}
+            self._known = {
+                interpreter: known
+                for interpreter, known in self._known.items()
+                if interpreter in interpreters
+            }
             kept = {id(known.reader) for known in self._known.values()}
             self._places = {place: reader for place, reader in self._places.items() if id(reader) in kept}
 

@@ -39,7 +39,9 @@ READ, WRITE, EXECUTE, PRIVATE = 1, 2, 4, 8
 
 U64 = npt.NDArray[np.uint64]
 
-_HEADER = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) ([-r])([-w])([-x])([ps]) ([0-9a-f]+) ([0-9a-f]+:[0-9a-f]+) (\d+) *(.*)$", re.M)
+_HEADER = re.compile(
+    rb"^([0-9a-f]+)-([0-9a-f]+) ([-r])([-w])([-x])([ps]) ([0-9a-f]+) ([0-9a-f]+:[0-9a-f]+) (\d+) *(.*)$", re.M
+)
 _DELETED = " (deleted)"
 
 
@@ -197,11 +199,18 @@ def parse_maps(text: bytes) -> Maps:
     """
     rows = _HEADER.findall(text)
     if not rows and text.strip():
-        raise TargetError(f"cannot understand the memory map of the target ({len(text)} bytes, none is a mapping): {text[:80]!r}")
+        raise TargetError(
+            f"cannot understand the memory map of the target ({len(text)} bytes, none is a mapping): {text[:80]!r}"
+        )
     columns = list(zip(*rows, strict=True)) if rows else [()] * 10
     start, end, read, write, execute, private, offset, device, inode, path = columns
     permissions = np.zeros(len(rows), dtype=np.uint8)
-    for letters, sign, bit in ((read, b"r", READ), (write, b"w", WRITE), (execute, b"x", EXECUTE), (private, b"p", PRIVATE)):
+    for letters, sign, bit in (
+        (read, b"r", READ),
+        (write, b"w", WRITE),
+        (execute, b"x", EXECUTE),
+        (private, b"p", PRIVATE),
+    ):
         permissions |= np.where(np.array(letters, dtype="S1") == sign, bit, 0).astype(np.uint8)
     return Maps(
         start=_numbers(start, 16),
@@ -262,7 +271,9 @@ def _figures(text: bytes, name: bytes, maps: Maps) -> U64:
     # The kernel prints the same lines for each mapping, in one order: so the nth figure is the nth mapping's.
     found = re.findall(rb"^" + name + rb": +(\d+) kB$", text, re.M)
     if len(found) != len(maps):
-        raise TargetError(f"smaps of the target has {len(maps)} mappings and {len(found)} figures {name.decode()}: no sums can be made")
+        raise TargetError(
+            f"smaps of the target has {len(maps)} mappings and {len(found)} figures {name.decode()}: no sums can be made"
+        )
     return np.array(found, dtype=np.uint64) * np.uint64(1024)
 
 

@@ -32,7 +32,14 @@ _PIECES_PER_CALL = 1024  # UIO_MAXIOV of the kernel
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _READV = _LIBC.process_vm_readv
 _READV.restype = ctypes.c_ssize_t
-_READV.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_ulong]
+_READV.argtypes = [
+    ctypes.c_int,
+    ctypes.c_void_p,
+    ctypes.c_ulong,
+    ctypes.c_void_p,
+    ctypes.c_ulong,
+    ctypes.c_ulong,
+]
 
 U64 = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]
@@ -90,7 +97,9 @@ class Memory:
             NotPermitted: The system does not let us read it.
             TargetError: ``out`` is longer than `MAX_READ_BYTES`.
         """
-        gather = Gather(self.process, np.array([addr & (2**64 - 1)], dtype=np.uint64), len(out), out=out.reshape(1, -1))
+        gather = Gather(
+            self.process, np.array([addr & (2**64 - 1)], dtype=np.uint64), len(out), out=out.reshape(1, -1)
+        )
         gather.read()
         return bool(gather.ok[0])
 
@@ -141,7 +150,9 @@ class Gather:
         self._size_bytes = size_bytes
         self.data: Bytes = np.zeros((count, size_bytes), dtype=np.uint8) if out is None else out
         if not self.data.flags.c_contiguous or self.data.shape != (count, size_bytes):
-            raise TargetError(f"the buffer for {count} pieces of {size_bytes} bytes has shape {self.data.shape} and must be contiguous")
+            raise TargetError(
+                f"the buffer for {count} pieces of {size_bytes} bytes has shape {self.data.shape} and must be contiguous"
+            )
         self.ok = np.ones(count, dtype=np.bool_)
         self._remote = np.empty((count, 2), dtype=np.uint64)
         self._remote[:, 0] = addrs
@@ -184,4 +195,3 @@ def _check_bound(pid: int, size_bytes: int) -> None:
             f"refused to read {size_bytes} bytes of process {pid} at once (at most {MAX_READ_BYTES}): "
             "a size that was found in the target is not plausible"
         )
-

@@ -66,7 +66,9 @@ class Process:
             self._stat_fd = os.open("stat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._directory_fd)
         except (FileNotFoundError, ProcessLookupError):
             self.close()
-            raise TargetGone(f"there is no process {pid}: `gcspy ps` lists those that can be watched") from None
+            raise TargetGone(
+                f"there is no process {pid}: `gcspy ps` lists those that can be watched"
+            ) from None
         except PermissionError as error:  # /proc is mounted with hidepid
             self.close()
             raise NotPermitted(
@@ -215,17 +217,22 @@ class Process:
         if error.errno in (errno.EPERM, errno.EACCES):
             self.stat()  # a process that ended meanwhile is gone, not forbidden
             raise NotPermitted(
-                f"not permitted to read process {self.pid} ({what}: {error.strerror})", remedy=permission_remedy(self.pid)
+                f"not permitted to read process {self.pid} ({what}: {error.strerror})",
+                remedy=permission_remedy(self.pid),
             ) from None
         if error.errno in (errno.ESRCH, errno.ENOENT):
             self._refuse_ended(self.stat())
             if error.errno == errno.ESRCH:
                 raise TargetGone(f"process {self.pid} has ended ({what}: {error.strerror})") from None
-        raise TargetError(f"could not read {what} of process {self.pid}: {error.strerror} (errno {error.errno})") from None
+        raise TargetError(
+            f"could not read {what} of process {self.pid}: {error.strerror} (errno {error.errno})"
+        ) from None
 
     def _refuse_ended(self, stat: Stat) -> None:
         if stat.state in "ZX":
-            raise TargetGone(f"process {self.pid} ({stat.name}) has ended and only waits for its parent to notice")
+            raise TargetGone(
+                f"process {self.pid} ({stat.name}) has ended and only waits for its parent to notice"
+            )
 
 
 def permission_remedy(pid: int) -> str:

@@ -122,7 +122,9 @@ class FakeHeap:
 
     def make_unreadable(self, arena: FakeArena, number: int, pools: int) -> None:
         """Take the right to read from pages of an arena; reading them fails then as if they were not mapped."""
-        done = _LIBC.mprotect(ctypes.c_void_p(arena.pool(number)), ctypes.c_size_t(pools * GEOMETRY.pool_bytes), 0)
+        done = _LIBC.mprotect(
+            ctypes.c_void_p(arena.pool(number)), ctypes.c_size_t(pools * GEOMETRY.pool_bytes), 0
+        )
         assert done == 0
 
     def close(self) -> None:

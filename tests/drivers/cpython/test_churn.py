@@ -46,7 +46,9 @@ def assert_possible(server: Server) -> None:
     for stream in arenas.streams:
         assert len(stream.data) == len(control) == arenas.count
         assert not stream.data[~known].any(), "an unknown tile looks like a value"
-    used, blocks, free = (streams[name].data[known].astype(np.int64) for name in ("Used", "Blocks in use", "Free blocks"))
+    used, blocks, free = (
+        streams[name].data[known].astype(np.int64) for name in ("Used", "Blocks in use", "Free blocks")
+    )
     classes = streams["Size class"].data[known].astype(np.int64)
     assert (classes <= 32).all()
     size = np.maximum(classes, 1) * 16

@@ -71,7 +71,9 @@ def test_each_damaged_pool_is_unknown_and_no_other_changes(python: str, start: S
     assert (after.pools.size_class[unknown] == -1).all()
 
 
-def test_a_damaged_pool_is_unknown_in_every_stream_of_its_tile_and_in_no_sum(python: str, start: Start) -> None:
+def test_a_damaged_pool_is_unknown_in_every_stream_of_its_tile_and_in_no_sum(
+    python: str, start: Start
+) -> None:
     child = start(python, HOLES)
     child.wait_still()
     driver = CPythonDriver.attach(child.pid, AttachOptions())
@@ -156,9 +158,17 @@ def test_without_the_table_everything_is_unknown_in_both_spaces(own_python: str,
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("pool_address", 0x1234), ("pool_address", U32_MAX << 16), ("nfreepools", 65), ("ntotalpools", 12), ("freepools", 0x10)],
+    [
+        ("pool_address", 0x1234),
+        ("pool_address", U32_MAX << 16),
+        ("nfreepools", 65),
+        ("ntotalpools", 12),
+        ("freepools", 0x10),
+    ],
 )
-def test_a_damaged_arena_object_makes_all_its_pools_unknown(python: str, start: Start, field: str, value: int) -> None:
+def test_a_damaged_arena_object_makes_all_its_pools_unknown(
+    python: str, start: Start, field: str, value: int
+) -> None:
     child = start(python, HOLES)
     child.wait_still()
     with Target(child.pid) as target:
@@ -182,7 +192,9 @@ def test_an_arena_that_cannot_exist_is_counted_and_not_shown(python: str, start:
         after = read_heap(target)
     assert after.arenas_implausible == 1
     assert after.complete
-    assert set(after.arenas.address.tolist()) == set(before.arenas.address.tolist()) - {int(before.arenas.address[1])}
+    assert set(after.arenas.address.tolist()) == set(before.arenas.address.tolist()) - {
+        int(before.arenas.address[1])
+    }
     assert after.pools.valid.all()
 
 
@@ -191,14 +203,18 @@ def test_two_arenas_at_one_place_are_not_both_shown(python: str, start: Start) -
     child.wait_still()
     with Target(child.pid) as target:
         before = read_heap(target)
-        damage_arena(target, child.pid, int(before.arenas.slot[0]), "address", int(before.arenas.address[1]) + 4096)
+        damage_arena(
+            target, child.pid, int(before.arenas.slot[0]), "address", int(before.arenas.address[1]) + 4096
+        )
         after = read_heap(target)
     # The damaged record contradicts itself, so the true arena stays and the false one goes.
     assert after.arenas.address.tolist() == before.arenas.address.tolist()[1:]
     assert after.arenas_implausible == 1
 
 
-def test_a_table_that_cannot_be_read_leaves_the_arenas_and_makes_them_unknown(python: str, start: Start) -> None:
+def test_a_table_that_cannot_be_read_leaves_the_arenas_and_makes_them_unknown(
+    python: str, start: Start
+) -> None:
     child = start(python, HOLES)
     child.wait_still()
     with Target(child.pid) as target:

@@ -41,12 +41,19 @@ def test_each_version_is_recognised_with_its_exact_number(python: str, start: St
 def test_an_executable_of_any_name_is_looked_into(stripped_python: str, tmp_path: Path) -> None:
     copy = tmp_path / "my-application"
     shutil.copy(stripped_python, copy)
-    child = subprocess.Popen([copy, "-S", "-c", "print(1, flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child = subprocess.Popen(
+        [copy, "-S", "-c", "print(1, flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     try:
         assert child.stdout is not None
         child.stdout.readline()
         found = look(child.pid)
-        assert (found.command, found.runtime, found.version[:2], found.image) == ("my-application", "CPython", (3, 11), str(copy))
+        assert (found.command, found.runtime, found.version[:2], found.image) == (
+            "my-application",
+            "CPython",
+            (3, 11),
+            str(copy),
+        )
     finally:
         child.kill()
         child.communicate()
@@ -92,24 +99,36 @@ def test_the_processs_own_offsets_are_preferred_and_checked(start: Start) -> Non
     child.read_line()
     with Target(child.pid) as target:
         table = target._memory.read(target._runtime, debug_offsets.TABLE_BYTES)
-    wrong = replace(layout_for((3, 13)), interpreters_head=0, interpreter_next=8, interpreter_id=16, interpreter_gc=24)
+    wrong = replace(
+        layout_for((3, 13)), interpreters_head=0, interpreter_next=8, interpreter_id=16, interpreter_gc=24
+    )
     assert debug_offsets.apply(wrong, table) == layout_for((3, 13))
-    for damaged in (b"notdebug" + table[8:], table[:8] + b"\0\0\x0c\x03" + table[12:], table[:80] + b"\xff" * 8 + table[88:]):
+    for damaged in (
+        b"notdebug" + table[8:],
+        table[:8] + b"\0\0\x0c\x03" + table[12:],
+        table[:80] + b"\xff" * 8 + table[88:],
+    ):
         with pytest.raises(TargetError):
             debug_offsets.apply(layout_for((3, 13)), damaged)
 
 
-def test_a_build_without_a_gil_is_known_by_what_it_exports(own_python: str, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_without_a_gil_is_known_by_what_it_exports(
+    own_python: str, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     child = start(own_python, WAIT)
     child.read_line()
     real = Image.exported
-    monkeypatch.setattr(Image, "exported", lambda self, name: real(self, "_PyRuntime" if name == "_Py_DecRefShared" else name))
+    monkeypatch.setattr(
+        Image, "exported", lambda self, name: real(self, "_PyRuntime" if name == "_Py_DecRefShared" else name)
+    )
     found = look(child.pid)
     assert found.runtime == "CPython (free-threaded)"
     assert "free-threaded" in found.why_not
 
 
-def test_a_library_that_was_replaced_is_found_in_memory(own_python: str, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_was_replaced_is_found_in_memory(
+    own_python: str, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An upgrade removed the file, and we may not use the kernel's handle on it: symbols come from the target."""
     child = start(own_python, WAIT)
     child.read_line()

@@ -83,7 +83,9 @@ def test_streams_are_what_the_target_says(python: str, start: Start, watched: li
     classes = one.column("pymalloc arenas", "Size class")
     blocks = one.column("pymalloc arenas", "Blocks in use")
     used_bytes = one.column("pymalloc arenas", "Used")
-    assert np.bincount(classes, weights=blocks, minlength=34)[1:33].tolist() == [truth.classes.get(n, (0, 0, 0))[1] for n in range(32)]
+    assert np.bincount(classes, weights=blocks, minlength=34)[1:33].tolist() == [
+        truth.classes.get(n, (0, 0, 0))[1] for n in range(32)
+    ]
     assert (used_bytes == blocks * classes * 16).all()
     control = one.space("pymalloc arenas").control
     assert int(((control & Control.SEPARATOR) != 0).sum()) == truth.arenas
@@ -99,8 +101,12 @@ def test_streams_are_what_the_target_says(python: str, start: Start, watched: li
     )
 
 
-def test_pools_that_were_never_carved_are_unused_and_not_empty(python: str, start: Start, watched: list[Watched]) -> None:
-    child = start(python, "keep = []\nfor _ in range(100):\n    keep += [bytes(400) for _ in range(200)]\ntell()")
+def test_pools_that_were_never_carved_are_unused_and_not_empty(
+    python: str, start: Start, watched: list[Watched]
+) -> None:
+    child = start(
+        python, "keep = []\nfor _ in range(100):\n    keep += [bytes(400) for _ in range(200)]\ntell()"
+    )
     child.wait_still()
     watched.append(one := Watched(child))
     one.driver.tick()
@@ -117,15 +123,29 @@ def test_the_session_says_what_it_is(python: str, start: Start, watched: list[Wa
     child.wait_still()
     watched.append(one := Watched(child))
     found = one.driver.describe()
-    assert (found.mode, found.pause_acts_on, found.events) == (Mode.PASSIVE, PauseActsOn.SAMPLING, ("Clock", "Collections"))
+    assert (found.mode, found.pause_acts_on, found.events) == (
+        Mode.PASSIVE,
+        PauseActsOn.SAMPLING,
+        ("Clock", "Collections"),
+    )
     assert found.target["pid"] == str(child.pid)
     assert found.target["runtime"] == "CPython"
     assert f"process {child.pid}" in found.name
-    assert [space.name for space in one.server.spaces] == ["pymalloc arenas", "Size classes", "GC generations", "Process memory"]
+    assert [space.name for space in one.server.spaces] == [
+        "pymalloc arenas",
+        "Size classes",
+        "GC generations",
+        "Process memory",
+    ]
     assert [space.schema.main for space in one.server.spaces] == [True, False, False, False]
     arenas = one.space("pymalloc arenas")
     assert arenas.count > 0, "the tiles are there before the first event"
-    assert [stream.name for stream in arenas.streams] == ["Used", "Blocks in use", "Free blocks", "Size class"]
+    assert [stream.name for stream in arenas.streams] == [
+        "Used",
+        "Blocks in use",
+        "Free blocks",
+        "Size class",
+    ]
     assert arenas.streams[0].schema.presentation is Presentation.PERCENT
 
 
@@ -140,7 +160,9 @@ tell()
 """
 
 
-def test_collections_since_the_last_tick_are_one_event_with_its_cause(python: str, start: Start, watched: list[Watched]) -> None:
+def test_collections_since_the_last_tick_are_one_event_with_its_cause(
+    python: str, start: Start, watched: list[Watched]
+) -> None:
     child = start(python, COLLECTING)
     child.wait_still()
     watched.append(one := Watched(child))
@@ -158,7 +180,9 @@ def test_collections_since_the_last_tick_are_one_event_with_its_cause(python: st
     assert one.server.counts() == (4, 2), "the clock is counted when the collections are sent in its place"
 
 
-def test_filtered_collections_are_counted_and_the_clock_is_sent(own_python: str, start: Start, watched: list[Watched]) -> None:
+def test_filtered_collections_are_counted_and_the_clock_is_sent(
+    own_python: str, start: Start, watched: list[Watched]
+) -> None:
     child = start(own_python, COLLECTING)
     child.wait_still()
     watched.append(one := Watched(child))
@@ -215,7 +239,9 @@ tell()
 
 
 @pytest.mark.parametrize("tiles", [65536, 100])
-def test_an_arena_that_is_given_back_moves_nobody(python: str, start: Start, watched: list[Watched], tiles: int) -> None:
+def test_an_arena_that_is_given_back_moves_nobody(
+    python: str, start: Start, watched: list[Watched], tiles: int
+) -> None:
     child = start(python, ARENAS_COME_AND_GO)
     child.wait_still()
     watched.append(one := Watched(child, tiles=tiles))
@@ -234,7 +260,9 @@ def test_an_arena_that_is_given_back_moves_nobody(python: str, start: Start, wat
     assert one.bases() == sorted(one.bases())
 
 
-def test_too_many_pools_become_groups_that_hold_the_same_blocks(python: str, start: Start, watched: list[Watched]) -> None:
+def test_too_many_pools_become_groups_that_hold_the_same_blocks(
+    python: str, start: Start, watched: list[Watched]
+) -> None:
     child = start(python, BUSY)
     truth = child.wait_still()
     watched.append(fine := Watched(child))

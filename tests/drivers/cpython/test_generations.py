@@ -18,15 +18,26 @@ from gcspy_drivers.remote.process import Process
 LAYOUT = GcLayout()
 
 
-def made(*, generations_at: int = 24, pointer: int | None = None, **changes: int) -> tuple[ctypes.Array[ctypes.c_char], Addr]:
+def made(
+    *, generations_at: int = 24, pointer: int | None = None, **changes: int
+) -> tuple[ctypes.Array[ctypes.c_char], Addr]:
     """Make a collector's state in our own memory, with the array of generations where a build may have it."""
     state = ctypes.create_string_buffer(LAYOUT.size_bytes)
     where = ctypes.addressof(state)
     struct.pack_into("<i", state, LAYOUT.enabled, changes.get("enabled", 1))
     struct.pack_into("<i", state, LAYOUT.collecting, changes.get("collecting", 0))
     for number in range(3):
-        struct.pack_into("<ii", state, generations_at + 24 * number + 16, 700 + number, changes.get("count", 10 + number))
-        struct.pack_into("<3q", state, LAYOUT.stats + 24 * number, 5 + number, changes.get("collected", 100 + number), number)
+        struct.pack_into(
+            "<ii", state, generations_at + 24 * number + 16, 700 + number, changes.get("count", 10 + number)
+        )
+        struct.pack_into(
+            "<3q",
+            state,
+            LAYOUT.stats + 24 * number,
+            5 + number,
+            changes.get("collected", 100 + number),
+            number,
+        )
     struct.pack_into("<Q", state, LAYOUT.generation0, where + generations_at if pointer is None else pointer)
     return state, Addr(where)
 
@@ -50,7 +61,14 @@ def test_the_array_is_found_by_the_states_own_pointer(generations_at: int) -> No
 
 @pytest.mark.parametrize(
     "state",
-    [made(pointer=0), made(pointer=1 << 40), made(enabled=7), made(collecting=-1), made(count=-3), made(collected=-1)],
+    [
+        made(pointer=0),
+        made(pointer=1 << 40),
+        made(enabled=7),
+        made(collecting=-1),
+        made(count=-3),
+        made(collected=-1),
+    ],
     ids=["no pointer", "pointer elsewhere", "enabled 7", "collecting -1", "count -3", "collected -1"],
 )
 def test_what_no_collector_says_is_unknown(state: tuple[ctypes.Array[ctypes.c_char], Addr]) -> None:

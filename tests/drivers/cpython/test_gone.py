@@ -54,7 +54,10 @@ def test_a_target_that_ended_and_was_not_waited_for_is_gone(own_python: str, sta
 
 
 def test_a_target_that_executes_another_program_is_another_one(own_python: str, start: Start) -> None:
-    child = start(own_python, WAIT + "\nos.execv(sys.executable, [sys.executable, '-c', 'print(1, flush=True); input()'])")
+    child = start(
+        own_python,
+        WAIT + "\nos.execv(sys.executable, [sys.executable, '-c', 'print(1, flush=True); input()'])",
+    )
     child.read_line()
     with Target(child.pid) as target:
         target.check()
@@ -77,7 +80,11 @@ def test_a_number_that_was_given_to_another_process_is_noticed(own_python: str, 
         child.end()
         for _ in range(50):
             knob.write_text(str(child.pid - 1))
-            heir = subprocess.Popen([own_python, "-c", "print(1, flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            heir = subprocess.Popen(
+                [own_python, "-c", "print(1, flush=True); input()"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
             try:
                 if heir.pid != child.pid:
                     continue  # another process of this system came first
@@ -141,10 +148,16 @@ def test_another_users_process_is_refused_with_the_remedy(own_python: str, start
     child.read_line()
     root = Path(__file__).parents[3]
     # Loads everything while it still may, then becomes nobody.
-    program = ATTACH_AS_NOBODY.replace("import os, sys\n", "import os, sys\nimport gcspy_drivers.cpython.driver, gcspy_server.api\n")
+    program = ATTACH_AS_NOBODY.replace(
+        "import os, sys\n", "import os, sys\nimport gcspy_drivers.cpython.driver, gcspy_server.api\n"
+    )
     path = os.pathsep.join(str(root / part) for part in ("", "protocol", "drivers"))
     done = subprocess.run(
-        [sys.executable, "-c", program, str(child.pid)], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False
+        [sys.executable, "-c", program, str(child.pid)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+        check=False,
     )
     refused, recognised = done.stdout.splitlines()
     assert f"not permitted to read process {child.pid}" in refused

@@ -33,7 +33,9 @@ def test_a_stripped_build_is_searched_and_read_exactly(stripped_python: str, sta
         assert_heap_is(truth, heap.reading)
 
 
-def test_the_search_finds_the_very_variables_that_the_symbol_table_names(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_finds_the_very_variables_that_the_symbol_table_names(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     python = find_python("3.11")
     if python is None:
         pytest.skip("no Python 3.11 on PATH or in ~/.pyenv/versions")
@@ -56,7 +58,10 @@ def test_the_search_finds_the_very_variables_that_the_symbol_table_names(start: 
         assert searched is not None
         assert (found.guessed, searched.guessed) == (False, True)
         for place in (found, searched):
-            assert [[symbol["st_value"] + image.bias for symbol in each] for each in named] == [[place.arenas], [place.maxarenas]]
+            assert [[symbol["st_value"] + image.bias for symbol in each] for each in named] == [
+                [place.arenas],
+                [place.maxarenas],
+            ]
     with Target(child.pid) as target:  # attaches without symbols
         (heap,) = target.heaps(target.interpreters() or ())
         assert_heap_is(truth, heap.reading)
@@ -64,7 +69,9 @@ def test_the_search_finds_the_very_variables_that_the_symbol_table_names(start: 
 
 @pytest.mark.parametrize("version", ["3.12", "3.13"])
 @pytest.mark.parametrize("wrong_by", [-8, 8, 64, -3000])
-def test_an_offset_that_does_not_hold_is_replaced_by_a_search(version: str, wrong_by: int, start: Start) -> None:
+def test_an_offset_that_does_not_hold_is_replaced_by_a_search(
+    version: str, wrong_by: int, start: Start
+) -> None:
     python = find_python(version)
     if python is None:
         pytest.skip(f"no Python {version} on PATH or in ~/.pyenv/versions")

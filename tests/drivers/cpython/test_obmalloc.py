@@ -46,7 +46,9 @@ def test_a_made_heap_is_read_as_it_was_made(heap: FakeHeap) -> None:
         assert found == [PoolState.USED] * arena.carved + [PoolState.UNCARVED] * (len(found) - arena.carved)
     used = reading.pools.state == PoolState.USED
     assert (reading.pools.blocks_used[used] == 2).all()
-    assert sorted(reading.pools.size_class[used].tolist()) == sorted([*[n % 32 for n in range(40)], *range(5)])
+    assert sorted(reading.pools.size_class[used].tolist()) == sorted(
+        [*[n % 32 for n in range(40)], *range(5)]
+    )
 
 
 def test_a_heap_without_arenas_is_empty_and_not_unknown(heap: FakeHeap) -> None:
@@ -72,7 +74,9 @@ def test_an_arena_that_changes_its_slot_is_judged_by_the_new_one(heap: FakeHeap)
     reader.read()
     heap.table[5], heap.table[0] = heap.table[0].copy(), np.zeros(1, dtype=heap.table.dtype)[0]
     heap.publish()
-    assert states(reader.read(), arena.address)[:7] == [PoolState.UNKNOWN] * 7, "its pools still name the old slot"
+    assert states(reader.read(), arena.address)[:7] == [PoolState.UNKNOWN] * 7, (
+        "its pools still name the old slot"
+    )
     arena.slot = 5
     for number in range(7):
         heap.write_header(arena, number, heap.header(arena, number))
@@ -118,7 +122,9 @@ class MeddlingMemory(Memory):
         super().__init__(heap.process)
         self.before_rereading: Callable[[], None] = lambda: None
 
-    def read_many(self, addrs: npt.NDArray[np.uint64], size_bytes: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
+    def read_many(
+        self, addrs: npt.NDArray[np.uint64], size_bytes: int
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
         self.before_rereading()
         return super().read_many(addrs, size_bytes)
 
@@ -193,7 +199,13 @@ def test_lengths_of_tables_are_sixteen_doubled() -> None:
 
 def locator(heap: FakeHeap, layout_version: tuple[int, int], writable: tuple[int, int] = (0, 0)) -> Locator:
     stripped = ElfFile(io.BytesIO(Path("/bin/cat").read_bytes()), "cat")
-    image = Image(path="fake", bias=0, writable=((Addr(writable[0]), Addr(writable[1])),), file=stripped, from_memory=False)
+    image = Image(
+        path="fake",
+        bias=0,
+        writable=((Addr(writable[0]), Addr(writable[1])),),
+        file=stripped,
+        from_memory=False,
+    )
     return Locator(heap.memory, heap.live_maps(), layout_for(layout_version), image)
 
 
@@ -204,7 +216,10 @@ def test_the_search_finds_the_variables_among_decoys(heap: FakeHeap, length_at: 
     for slot in range(3):
         heap.add_arena(slot, carved=4)
     zeros = np.zeros(200, dtype=heap.table.dtype)
-    heap.variables[2], heap.variables[3] = address_of(zeros), 64  # a pointer to something else, with a plausible length
+    heap.variables[2], heap.variables[3] = (
+        address_of(zeros),
+        64,
+    )  # a pointer to something else, with a plausible length
     heap.variables[30] = address_of(heap.table) + 48  # into the table
     heap.variables[31] = 32
     begin = address_of(heap.variables)
@@ -256,7 +271,9 @@ def test_a_state_whose_numbers_do_not_agree_is_not_taken(heap: FakeHeap) -> None
 
 
 @pytest.mark.parametrize("version", sorted(KNOWN))
-def test_a_list_of_interpreters_that_cannot_be_is_not_believed(heap: FakeHeap, version: tuple[int, int]) -> None:
+def test_a_list_of_interpreters_that_cannot_be_is_not_believed(
+    heap: FakeHeap, version: tuple[int, int]
+) -> None:
     layout = layout_for(version)
     assert layout.obmalloc_home in ObmallocHome
     runtime = np.zeros(layout.interpreters_head // 8 + 1, dtype=np.uint64)

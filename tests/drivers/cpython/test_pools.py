@@ -59,7 +59,12 @@ def believed(record: npt.NDArray[np.void], geometry: PoolGeometry) -> bool:
 steps = st.lists(st.tuples(st.booleans(), st.integers(0, 5000)), max_size=80)
 
 
-@given(geometry=st.sampled_from(GEOMETRIES), size_class=st.integers(0, 31), fill=st.integers(0, 1100), steps=steps)
+@given(
+    geometry=st.sampled_from(GEOMETRIES),
+    size_class=st.integers(0, 31),
+    fill=st.integers(0, 1100),
+    steps=steps,
+)
 def test_whatever_the_allocator_leaves_is_believed(
     geometry: PoolGeometry, size_class: int, fill: int, steps: list[tuple[bool, int]]
 ) -> None:
@@ -113,7 +118,9 @@ def corruptions(record: npt.NDArray[np.void], geometry: PoolGeometry) -> list[np
 
 
 @given(geometry=st.sampled_from(GEOMETRIES), size_class=st.integers(0, 31), seed=st.integers(0, 1 << 32))
-def test_no_header_with_one_impossible_field_is_believed(geometry: PoolGeometry, size_class: int, seed: int) -> None:
+def test_no_header_with_one_impossible_field_is_believed(
+    geometry: PoolGeometry, size_class: int, seed: int
+) -> None:
     rng = random.Random(seed)
     pool = ModelPool(geometry, size_class)
     for _ in range(rng.randrange(1200)):
@@ -144,7 +151,9 @@ def test_a_pool_that_never_had_a_class_is_believed_only_while_it_is_empty() -> N
 def test_a_page_of_zeros_is_a_pool_of_nobody() -> None:
     record = np.zeros(1, dtype=POOL_HEADER)
     assert not believed(record, GEOMETRIES[0])
-    assert not judge(record, np.array([BASE], dtype=np.uint64), np.array([0], dtype=np.uint32), GEOMETRIES[0])[0]
+    assert not judge(
+        record, np.array([BASE], dtype=np.uint64), np.array([0], dtype=np.uint32), GEOMETRIES[0]
+    )[0]
 
 
 def test_a_pool_with_only_one_block_carved_does_not_exist() -> None:
@@ -152,7 +161,11 @@ def test_a_pool_with_only_one_block_carved_does_not_exist() -> None:
     geometry = GEOMETRIES[0]
     record = ModelPool(geometry, 4).header()
     assert believed(record, geometry)
-    record["count"], record["freeblock"], record["nextoffset"] = 0, BASE + geometry.header_bytes, geometry.header_bytes + 80
+    record["count"], record["freeblock"], record["nextoffset"] = (
+        0,
+        BASE + geometry.header_bytes,
+        geometry.header_bytes + 80,
+    )
     assert not believed(record, geometry)
 
 

@@ -58,7 +58,9 @@ def test_attaching_at_once_finds_the_whole_heap(python: str, monkeypatch: pytest
             assert target.owners(target.interpreters() or ()) == (0,)
 
 
-def test_a_process_that_is_about_to_execute_python_is_waited_for(python: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_is_about_to_execute_python_is_waited_for(
+    python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(target_module, "_STARTING_SECS", LONG_SECS)
     with running("sh", "-c", 'echo; read line; exec "$0" -c "input()"', python) as child:
         pipe_of(child.stdout).readline()
@@ -87,7 +89,9 @@ def test_one_that_ends_before_it_has_started_is_gone(monkeypatch: pytest.MonkeyP
             Target(child.pid)
 
 
-def test_one_that_never_is_there_whole_is_given_up(own_python: str, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_never_is_there_whole_is_given_up(
+    own_python: str, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     child = start(own_python, WAIT)
     child.read_line()
     tries: list[Addr] = []

@@ -59,7 +59,9 @@ tell()
 
 
 def test_interpreters_that_share_pymalloc_have_one_heap(python: str, start: Start) -> None:
-    child = start(python, MAKE + 'other = make(False)\nrun(other, "x = [bytes(100) for _ in range(20000)]")\ntell()')
+    child = start(
+        python, MAKE + 'other = make(False)\nrun(other, "x = [bytes(100) for _ in range(20000)]")\ntell()'
+    )
     truth = child.wait_still()
     with Target(child.pid) as target:
         interpreters = target.interpreters() or ()
@@ -76,7 +78,8 @@ def test_an_isolated_interpreter_has_arenas_of_its_own_and_tells_the_truth_about
             continue
         child = start(
             python,
-            MAKE + 'other = make(True)\ntell()\nrun(other, source + "keep = [bytes(100) for _ in range(30000)]\\ntell()")',
+            MAKE
+            + 'other = make(True)\ntell()\nrun(other, source + "keep = [bytes(100) for _ in range(30000)]\\ntell()")',
         )
         truth = child.wait_still()
         with Target(child.pid) as target:

@@ -22,7 +22,11 @@ def reading_of(totals: list[int], classes: list[int] | None = None) -> HeapReadi
     total = np.array(totals, dtype=np.uint32)
     pools = int(total.sum())
     arena = np.repeat(np.arange(count, dtype=np.int32), totals)
-    within = np.concatenate([np.arange(number, dtype=np.uint64) for number in totals]) if totals else np.zeros(0, dtype=np.uint64)
+    within = (
+        np.concatenate([np.arange(number, dtype=np.uint64) for number in totals])
+        if totals
+        else np.zeros(0, dtype=np.uint64)
+    )
     kinds = np.resize(np.array(classes or [0], dtype=np.int16), pools)
     return HeapReading(
         geometry=GEOMETRY,
@@ -79,9 +83,18 @@ def test_a_heap_that_grows_and_shrinks_a_little_keeps_its_tiles() -> None:
 
 @pytest.mark.parametrize(
     ("classes", "expected"),
-    [([3, 3, 3, 5], 4), ([3, 5, 3, 5], 33), ([-1, -1, -1, -1], 0), ([-1, 7, -1, -1], 8), ([1, 2, 3, 4], 33), ([31, 31, 31, 31], 32)],
+    [
+        ([3, 3, 3, 5], 4),
+        ([3, 5, 3, 5], 33),
+        ([-1, -1, -1, -1], 0),
+        ([-1, 7, -1, -1], 8),
+        ([1, 2, 3, 4], 33),
+        ([31, 31, 31, 31], 32),
+    ],
 )
-def test_the_class_of_a_group_is_that_of_more_than_half_of_its_used_pools(classes: list[int], expected: int) -> None:
+def test_the_class_of_a_group_is_that_of_more_than_half_of_its_used_pools(
+    classes: list[int], expected: int
+) -> None:
     reading = reading_of([64], classes)
     found = dominant_classes(reading, tile_pools(reading, 4))
     assert found.tolist() == [expected] * 16

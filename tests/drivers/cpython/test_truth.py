@@ -71,7 +71,17 @@ def test_blocks_and_generations_equal_what_the_target_says(python: str, start: S
             assert found is not None
             assert tuple(found.count.tolist()) == truth.count
             assert tuple(found.threshold.tolist()) == truth.threshold
-            assert tuple(zip(found.collections.tolist(), found.collected.tolist(), found.uncollectable.tolist(), strict=True)) == truth.stats
+            assert (
+                tuple(
+                    zip(
+                        found.collections.tolist(),
+                        found.collected.tolist(),
+                        found.uncollectable.tolist(),
+                        strict=True,
+                    )
+                )
+                == truth.stats
+            )
             assert found.enabled
             assert not found.collecting
             if step == 0:

@@ -50,7 +50,11 @@ def mapped_image_of(pid: int, ending: str, patch: pytest.MonkeyPatch) -> Iterato
         raise NotPermitted("no", remedy="none")
 
     with patch.context() as patched:
-        patched.setattr(Process, "open_file", lambda self, path: real(self, path) if path in ("maps", "stat") else refuse(self, path))
+        patched.setattr(
+            Process,
+            "open_file",
+            lambda self, path: real(self, path) if path in ("maps", "stat") else refuse(self, path),
+        )
         with image_of(pid, ending) as (image, _, _):
             yield image
 
@@ -61,11 +65,16 @@ def library_or_program(pid: int) -> str:
         return os.path.basename(names[0] if names else process.read_link("exe") or "")
 
 
-def test_exported_symbols_are_the_same_in_file_and_memory(python: str, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exported_symbols_are_the_same_in_file_and_memory(
+    python: str, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     child = start(python, WAIT)
     child.read_line()
     name = library_or_program(child.pid)
-    with image_of(child.pid, name) as (image, memory, maps), mapped_image_of(child.pid, name, monkeypatch) as mapped:
+    with (
+        image_of(child.pid, name) as (image, memory, maps),
+        mapped_image_of(child.pid, name, monkeypatch) as mapped,
+    ):
         assert (image.from_memory, mapped.from_memory) == (False, True)
         assert mapped.file.machine == image.file.machine == MACHINE_X86_64
         assert (mapped.bias, mapped.writable) == (image.bias, image.writable)
@@ -92,11 +101,16 @@ def test_exported_symbols_are_the_same_in_file_and_memory(python: str, start: St
         assert image.file.bytes_at(last - image.bias - 1, 2) is None, "beyond the end of the file's data"
 
 
-def test_a_program_with_fixed_addresses_has_no_bias(stripped_python: str, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_with_fixed_addresses_has_no_bias(
+    stripped_python: str, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     child = start(stripped_python, WAIT)
     child.read_line()
     name = os.path.basename(stripped_python)
-    with image_of(child.pid, name) as (image, memory, _), mapped_image_of(child.pid, name, monkeypatch) as mapped:
+    with (
+        image_of(child.pid, name) as (image, memory, _),
+        mapped_image_of(child.pid, name, monkeypatch) as mapped,
+    ):
         version = image.exported("Py_Version")
         assert version is not None
         assert memory.read(version, 4)[2:] == b"\x0b\x03"
@@ -137,7 +151,10 @@ def test_static_variables_are_found_whole_and_not_by_their_tails(start: Start) -
         with open(image.path, "rb") as file:
             symbols = ELFFile(file).get_section_by_name(".symtab")
             assert isinstance(symbols, SymbolTableSection)
-            count = {name: len(symbols.get_symbol_by_name(name) or ()) for name in ("_parser.0", "kwlist.0", "module_methods")}
+            count = {
+                name: len(symbols.get_symbol_by_name(name) or ())
+                for name in ("_parser.0", "kwlist.0", "module_methods")
+            }
         assert max(count.values()) > 1
         assert [image.static(name) is None for name in count] == [number != 1 for number in count.values()]
 
@@ -161,7 +178,19 @@ def test_a_program_that_was_deleted_is_still_read(own_python: str, tmp_path: Pat
         child.communicate()
 
 
-@pytest.mark.parametrize("damage", ["empty", "short", "not elf", "32 bits", "big end first", "a core", "too many segments", "segments beyond the end"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "empty",
+        "short",
+        "not elf",
+        "32 bits",
+        "big end first",
+        "a core",
+        "too many segments",
+        "segments beyond the end",
+    ],
+)
 def test_a_damaged_file_is_refused_in_words(tmp_path: Path, damage: str) -> None:
     data = bytearray(Path("/bin/cat").read_bytes())
     if damage in ("empty", "short"):
@@ -190,7 +219,9 @@ def tables_of(data: bytes) -> tuple[int, dict[str, int]]:
     """Return where the dynamic segment of a file is, and its GNU hash table and symbols."""
     elf = ELFFile(io.BytesIO(data))
     dynamic = next(segment for segment in elf.iter_segments() if isinstance(segment, DynamicSegment))
-    return dynamic["p_offset"], {name: dynamic.get_table_offset(name)[1] or 0 for name in ("DT_GNU_HASH", "DT_SYMTAB", "DT_STRTAB")}
+    return dynamic["p_offset"], {
+        name: dynamic.get_table_offset(name)[1] or 0 for name in ("DT_GNU_HASH", "DT_SYMTAB", "DT_STRTAB")
+    }
 
 
 def ask(data: bytes) -> None:
@@ -221,7 +252,13 @@ def test_any_damage_ends_in_an_answer_or_in_our_error(library: bytes, seed: int)
     rng = np.random.default_rng(seed)
     dynamic, tables = tables_of(library)
     sections = ELFFile(io.BytesIO(library))["e_shoff"]
-    places = [(0, 64), (64, 14 * 56), (dynamic, 40 * 16), (sections, 30 * 64), *((offset, 4096) for offset in tables.values())]
+    places = [
+        (0, 64),
+        (64, 14 * 56),
+        (dynamic, 40 * 16),
+        (sections, 30 * 64),
+        *((offset, 4096) for offset in tables.values()),
+    ]
     for _ in range(12):
         data = bytearray(library)
         for _ in range(rng.integers(1, 6)):
@@ -238,7 +275,10 @@ def test_sizes_that_are_not_true_are_given_up(library: bytes, field: str) -> Non
     _, tables = tables_of(library)
     at = tables["DT_GNU_HASH"] + (0 if field.endswith(" buckets") or field == "buckets" else 8)
     data[at : at + 4] = bytes(4) if field.startswith("no") else (0x7FFFFFFF).to_bytes(4, "little")
-    with ElfFile(io.BytesIO(bytes(data)), "damaged") as file, pytest.raises(TargetError, match="damaged") as refused:
+    with (
+        ElfFile(io.BytesIO(bytes(data)), "damaged") as file,
+        pytest.raises(TargetError, match="damaged") as refused,
+    ):
         file.exported("_PyRuntime")
     assert ("250000 pieces" in str(refused.value)) == (not field.startswith("no"))
 

@@ -106,7 +106,9 @@ def maps_of(pieces: list[tuple[int, bool]]) -> tuple[Maps, list[bool]]:
     wanted=st.lists(st.integers(0, 3000), min_size=1, max_size=20),
     size_bytes=st.integers(1, 100),
 )
-def test_covered_is_what_can_be_read_byte_by_byte(pieces: list[tuple[int, bool]], wanted: list[int], size_bytes: int) -> None:
+def test_covered_is_what_can_be_read_byte_by_byte(
+    pieces: list[tuple[int, bool]], wanted: list[int], size_bytes: int
+) -> None:
     maps, readable = maps_of(pieces)
     expected = [all(readable[byte >> 4] for byte in range(addr, addr + size_bytes)) for addr in wanted]
     assert maps.covers(np.array(wanted, dtype=np.uint64), size_bytes).tolist() == expected

@@ -33,7 +33,9 @@ class Room:
 
     def protect(self, page: int, *, readable: bool) -> None:
         wanted = mmap.PROT_READ | mmap.PROT_WRITE if readable else 0
-        done = _LIBC.mprotect(ctypes.c_void_p(self.base + page * PAGE), ctypes.c_size_t(PAGE), ctypes.c_int(wanted))
+        done = _LIBC.mprotect(
+            ctypes.c_void_p(self.base + page * PAGE), ctypes.c_size_t(PAGE), ctypes.c_int(wanted)
+        )
         assert done == 0
 
 
@@ -104,7 +106,9 @@ def test_only_the_pieces_that_fail_are_not_ok(room: Room, holes: set[int], first
 
 
 def test_a_piece_across_two_pages_fails_alone(room: Room) -> None:
-    addrs = np.array([room.base, room.base + PAGE - 8, room.base + 2 * PAGE, room.base + 3 * PAGE - 8], dtype=np.uint64)
+    addrs = np.array(
+        [room.base, room.base + PAGE - 8, room.base + 2 * PAGE, room.base + 3 * PAGE - 8], dtype=np.uint64
+    )
     room.protect(1, readable=False)
     try:
         data, ok = room.memory.read_many(addrs, 16)
@@ -137,7 +141,9 @@ def test_sizes_that_cannot_be_true_are_refused_before_memory_is_taken(room: Room
     with pytest.raises(TargetError, match="refused to read"):
         room.memory.read_many(np.zeros(10, dtype=np.uint64), MAX_READ_BYTES // 9)
     with pytest.raises(TargetError, match="must be contiguous"):
-        Gather(room.memory.process, np.zeros(4, dtype=np.uint64), 8, out=np.zeros((8, 8), dtype=np.uint8)[::2])
+        Gather(
+            room.memory.process, np.zeros(4, dtype=np.uint64), 8, out=np.zeros((8, 8), dtype=np.uint8)[::2]
+        )
 
 
 def test_a_process_that_has_ended_is_gone() -> None:

@@ -111,7 +111,11 @@ def test_a_process_that_is_hidden_from_us_is_not_permitted(
 
 @pytest.mark.parametrize(
     ("scope", "expected"),
-    [(1, "ptrace_scope is 1.*sudo sysctl kernel.yama.ptrace_scope=0"), (2, "ptrace_scope is 2.*sudo gcspy attach"), (3, "is 3, so nobody")],
+    [
+        (1, "ptrace_scope is 1.*sudo sysctl kernel.yama.ptrace_scope=0"),
+        (2, "ptrace_scope is 2.*sudo gcspy attach"),
+        (3, "is 3, so nobody"),
+    ],
 )
 def test_yama_is_named_with_its_value(monkeypatch: pytest.MonkeyPatch, scope: int, expected: str) -> None:
     monkeypatch.setattr(module, "_has_capability", lambda who, bit: False)
@@ -131,7 +135,9 @@ def test_with_every_capability_a_container_is_suspected(monkeypatch: pytest.Monk
     assert "--cap-add=SYS_PTRACE" in permission_remedy(os.getpid())
 
 
-def test_without_a_known_reason_the_rights_of_a_debugger_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_known_reason_the_rights_of_a_debugger_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(module, "_has_capability", lambda who, bit: False)
     monkeypatch.setattr(module, "_yama_scope", lambda: None)
     assert "same rights as a debugger" in permission_remedy(os.getpid())

@@ -33,7 +33,9 @@ __all__ = [
     "layout_for",
 ]
 
-KNOWN: dict[tuple[int, int], Layout] = {module.LAYOUT.version: module.LAYOUT for module in (v3_11, v3_12, v3_13)}
+KNOWN: dict[tuple[int, int], Layout] = {
+    module.LAYOUT.version: module.LAYOUT for module in (v3_11, v3_12, v3_13)
+}
 """Layouts by major and minor version."""
 
 
@@ -58,6 +60,8 @@ def layout_for(version: tuple[int, ...]) -> Layout:
     """
     if not is_known(version):
         raise Unsupported(
-            "this version of Python cannot be read", found="CPython " + ".".join(map(str, version)), known=known_text()
+            "this version of Python cannot be read",
+            found="CPython " + ".".join(map(str, version)),
+            known=known_text(),
         )
     return KNOWN[(version[0], version[1])]

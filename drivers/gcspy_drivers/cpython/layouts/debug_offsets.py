@@ -37,10 +37,14 @@ def apply(layout: Layout, table: bytes) -> Layout:
         Unsupported: The target runs without a GIL: it has neither pymalloc nor lists of tracked objects.
         TargetError: There is no table, or it contradicts itself.
     """
-    cookie, version, free_threaded, runtime_bytes, _, head, interp_bytes, ident, following, _, gc = _HEAD.unpack_from(table)
+    cookie, version, free_threaded, runtime_bytes, _, head, interp_bytes, ident, following, _, gc = (
+        _HEAD.unpack_from(table)
+    )
     gc_bytes, collecting = _GC.unpack_from(table, _GC_AT)
     if cookie != _COOKIE:
-        raise TargetError(f"the target's _PyRuntime begins with {cookie!r}, not {_COOKIE!r}: it has not started yet, or is no CPython")
+        raise TargetError(
+            f"the target's _PyRuntime begins with {cookie!r}, not {_COOKIE!r}: it has not started yet, or is no CPython"
+        )
     found = (version >> 24 & 0xFF, version >> 16 & 0xFF)
     if free_threaded:
         raise Unsupported(
@@ -48,7 +52,11 @@ def apply(layout: Layout, table: bytes) -> Layout:
             found=f"CPython {found[0]}.{found[1]}t",
             known="builds with a GIL",
         )
-    inside = max(ident, following) + 8 <= interp_bytes and gc + gc_bytes <= interp_bytes and head + 8 <= runtime_bytes
+    inside = (
+        max(ident, following) + 8 <= interp_bytes
+        and gc + gc_bytes <= interp_bytes
+        and head + 8 <= runtime_bytes
+    )
     if found != layout.version or not inside or interp_bytes > _MOST_BYTES or collecting + 4 > gc_bytes:
         raise TargetError(
             f"the target's table of offsets is not one of CPython {layout.version[0]}.{layout.version[1]}: "
@@ -56,7 +64,9 @@ def apply(layout: Layout, table: bytes) -> Layout:
         )
     if gc_bytes != layout.gc.size_bytes:
         raise Unsupported(
-            "this build has another collector than its version's", found=f"a state of {gc_bytes} bytes", known=f"{layout.gc.size_bytes} bytes"
+            "this build has another collector than its version's",
+            found=f"a state of {gc_bytes} bytes",
+            known=f"{layout.gc.size_bytes} bytes",
         )
     return replace(
         layout,

@@ -11,7 +11,15 @@ from enum import Enum
 
 import numpy as np
 
-__all__ = ["ARENA_OBJECT", "POOL_HEADER", "GcLayout", "Layout", "ObmallocHome", "ObmallocLayout", "PoolGeometry"]
+__all__ = [
+    "ARENA_OBJECT",
+    "POOL_HEADER",
+    "GcLayout",
+    "Layout",
+    "ObmallocHome",
+    "ObmallocLayout",
+    "PoolGeometry",
+]
 
 POOL_HEADER = np.dtype(
     [
