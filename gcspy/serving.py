@@ -59,11 +59,11 @@ def serve_target(
         addresses = options.listen or (str(default_address(options.pid)),)
         with server.serve(*addresses, token=options.token) as listening:
             on_ready(server, listening)
-            run_driver(driver, server, options.clock_hz, stop)
-            if stop.is_set():
+            ended = run_driver(driver, server, options.clock_hz, stop)
+            if ended is None:
                 return "stopped; the target runs on"
             if options.linger:
                 stop.wait()
-            return f"process {options.pid} has ended"
+            return ended
     finally:
         driver.close()

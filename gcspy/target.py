@@ -50,14 +50,9 @@ def attach(pid: int, options: AttachOptions) -> Driver:
         if recognition.supported:
             return load_driver(name).attach(pid, options)
     if recognised:
-        name, recognition = recognised[0]
-        # The driver tells more exactly than a cheap look what is wrong, with a remedy.
-        load_driver(name).attach(pid, options).close()
-        raise Unsupported(
-            f"process {pid} cannot be watched",
-            found=f"{recognition.runtime} {recognition.version} ({recognition.why_not})",
-            known="see `gcspy ps`",
-        )
+        # The driver tells more exactly than a cheap look what is wrong, with a remedy; and what was
+        # only starting at that look may be there by now.
+        return load_driver(recognised[0][0]).attach(pid, options)
     try:
         executable = os.readlink(f"/proc/{pid}/exe")
     except PermissionError as error:

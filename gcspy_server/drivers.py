@@ -126,7 +126,7 @@ class Driver(Protocol):
         """Gather and finish the events that are due now.
 
         Raises:
-            TargetGone: The target ended.
+            TargetError: The target ended (TargetGone) or cannot be read any more; it ends the session.
         """
         ...
 

@@ -38,7 +38,7 @@ def run_driver(
     stop: threading.Event,
     *,
     time_secs: Callable[[], float] = time.monotonic,
-) -> None:
+) -> str | None:
     """Tick a driver in the caller's thread until it is stopped or its target ends.
 
     The first tick is at once, and so is one when somebody connects to a session that nobody watched: with a
@@ -51,6 +51,9 @@ def run_driver(
         clock_hz: Ticks a second.
         stop: Set by another thread or a signal handler; seen at once between ticks, within half a second in a pause.
         time_secs: Monotonic clock.
+
+    Returns:
+        Why the session ended, as clients were told; None when it was stopped.
 
     Raises:
         CommandError: The clock is not above zero.
@@ -67,10 +70,11 @@ def run_driver(
             if _somebody_came(server, stop, max(0.0, start + tick / clock_hz - time_secs())):
                 start, tick = time_secs(), 0
             if stop.is_set():
-                return
+                return None
             driver.tick()
     except TargetError as error:
         server.end(str(error))
+        return str(error)
 
 
 _STOP_LOOK_SECS = 0.1
