@@ -19,10 +19,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gcspy_protocol import ClientInterpreter
+
 from gcspy.link import connect
 from gcspy.serving import ServingOptions
 from gcspy.sidecar import start_sidecar
-from gcspy_protocol import ClientInterpreter
 
 __all__ = ["main"]
 
@@ -65,7 +66,8 @@ def target(python: str, megabytes: int) -> Iterator[Target]:
                 text=True,
             ) as process,
         ):
-            assert process.stdin is not None and process.stdout is not None
+            assert process.stdin is not None
+            assert process.stdout is not None
             try:
                 if process.stdout.readline() != "ready\n":
                     raise RuntimeError(f"the target ended early, exit code {process.wait()}")

@@ -11,11 +11,11 @@ import socket
 import time
 
 import numpy as np
-
-from benchmarks.processes import child
 from gcspy_protocol import Connection
 from gcspy_protocol import messages as m
 from gcspy_protocol.model import Role
+
+from benchmarks.processes import child
 
 __all__ = ["measure"]
 

@@ -12,12 +12,12 @@ import time
 import zlib
 
 import numpy as np
+from gcspy_protocol.messages import Event
+from PySide6.QtCore import QTimer
 
 from gcspy_client.app import run_window
 from gcspy_client.model.codes import TileCodes, tiles_of
 from gcspy_client.view.window import MainWindow
-from gcspy_protocol.messages import Event
-from PySide6.QtCore import QTimer
 
 __all__ = ["main"]
 

@@ -14,9 +14,9 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 
 import click
+from gcspy_protocol.errors import GCspyError
 
 from gcspy.exit_codes import EXIT_CODE_HELP, ExitCode, exit_code_of
-from gcspy_protocol.errors import GCspyError
 
 __all__ = ["gcspy", "main"]
 

@@ -9,9 +9,10 @@ import os
 import sys
 from importlib.util import find_spec
 
+from gcspy_protocol.errors import CommandError
+
 from gcspy.exit_codes import ExitCode
 from gcspy_client.system_check import missing, remedy
-from gcspy_protocol.errors import CommandError
 
 __all__ = ["has_display", "require_gui", "require_window"]
 

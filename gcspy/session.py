@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gcspy_protocol.errors import GCspyError
+
 from gcspy.link import connect
 from gcspy.serving import ServingOptions
 from gcspy.sidecar import start_sidecar
-from gcspy_protocol.errors import GCspyError
 from gcspy_server.address import default_address
 
 __all__ = ["joinable"]

@@ -6,8 +6,8 @@ import logging
 import os
 
 import psutil
-
 from gcspy_protocol.errors import NotPermitted, TargetGone, Unsupported
+
 from gcspy_server.api import AttachOptions, Driver, Recognition, find_drivers, load_driver
 
 __all__ = ["attach", "recognise"]

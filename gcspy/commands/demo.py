@@ -28,7 +28,8 @@ def _workload(python: str, seed: int) -> Iterator[int]:
     """Run the workload for the body of the `with`; yields its PID once it works."""
     arguments = [python, str(_WORKLOAD), "--seed", str(seed)]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as workload:
-        assert workload.stdin is not None and workload.stdout is not None
+        assert workload.stdin is not None
+        assert workload.stdout is not None
         try:
             if not workload.stdout.readline():
                 raise TargetGone(f"the demonstration program ended at once, exit code {workload.wait()}")

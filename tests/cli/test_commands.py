@@ -117,7 +117,8 @@ def test_the_server_says_when_the_target_ended(busy_target: BusyTarget, gcspy: R
             stderr=subprocess.PIPE,
             text=True,
         ) as tail:
-            assert tail.stdout is not None and tail.stderr is not None
+            assert tail.stdout is not None
+            assert tail.stderr is not None
             assert tail.stdout.readline()
             busy_target.process.kill()
             assert tail.wait(20) == ExitCode.OK

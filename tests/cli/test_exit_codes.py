@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from gcspy_protocol import errors
 
 from gcspy.exit_codes import EXIT_CODE_HELP, ExitCode, exit_code_of
-from gcspy_protocol import errors
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import numpy as np
-
-from gcspy.text import event_as_dict, event_as_lines, unit_of
 from gcspy_protocol import messages as m
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.model import EventKind, Mode, Naming, PauseActsOn, Presentation, Space, Stream
+
+from gcspy.text import event_as_dict, event_as_lines, unit_of
 
 _NONE = np.empty(0, dtype=np.uint32)
 
