@@ -1,7 +1,8 @@
-"""The latest summaries of each stream, for the small plot over events.
+"""The latest summaries of each stream, for the small graph over events.
 
-Only summaries gathered at the event itself are kept: an old one again is not a
-new measurement, so it is a gap, never a repeated point.
+Only summaries gathered at the event itself are points: an old one again is not a
+new measurement, so it is never a repeated point. A stream that was gathered without anything
+that could be summed up has a gap there, and no zero.
 
 Knows summaries; does not know plots.
 """
@@ -9,15 +10,37 @@ Knows summaries; does not know plots.
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
+from math import nan
 
 import numpy as np
-from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.interpreter import ClientInterpreter, SpaceState, StreamState
 from gcspy_protocol.messages import Event
 from numpy.typing import NDArray
 
 from gcspy_client.model.text import summary_share
 
-__all__ = ["SummaryHistory"]
+__all__ = ["Series", "SummaryHistory"]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Summaries of one stream, the oldest first.
+
+    Attributes:
+        time_nanos: Shape (points,), i64: the target's clock, increasing.
+        values: Shape (points,), f64: see `summary_share`; NaN where unknown.
+        events: Shape (points,), i64: kinds of the events.
+        occurrences: Shape (points,), u64: their occurrence numbers.
+    """
+
+    time_nanos: NDArray[np.int64]
+    values: NDArray[np.float64]
+    events: NDArray[np.int64]
+    occurrences: NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        return len(self.values)
 
 
 class SummaryHistory:
@@ -29,23 +52,36 @@ class SummaryHistory:
 
     def __init__(self, capacity: int = 600) -> None:
         self._capacity = capacity
-        self._points: dict[tuple[int, int], deque[tuple[int, float]]] = {}
+        self._points: dict[tuple[int, int], deque[tuple[int, float, int, int]]] = {}
 
     def follow(self, interpreter: ClientInterpreter, event: Event) -> None:
         """Take the summaries of an event; a repeated (cached) event changes nothing."""
         for space_id, space in interpreter.spaces.items():
             for stream_id, stream in space.streams.items():
                 summary = stream.summary
-                if summary is None or summary.sequence != event.sequence:
+                told = summary is not None and summary.sequence == event.sequence
+                if not told and not stream.is_fresh(event):
                     continue
                 points = self._points.setdefault((space_id, stream_id), deque(maxlen=self._capacity))
                 if not points or points[-1][0] < event.time_nanos:
-                    points.append((event.time_nanos, summary_share(stream.schema, summary)))
+                    value = _value(space, stream) if told else nan
+                    points.append((event.time_nanos, value, event.event, event.occurrence))
 
-    def points(self, space_id: int, stream_id: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Seconds before the latest point (0 and less) and values, both of shape (events,), copies."""
+    def series(self, space_id: int, stream_id: int) -> Series:
+        """The summaries of one stream; copies."""
         points = self._points.get((space_id, stream_id), ())
-        if not points:
-            return np.empty(0), np.empty(0)
-        times = np.array([time for time, _ in points], dtype=np.int64)
-        return (times - times[-1]) / 1e9, np.array([value for _, value in points])
+        columns = tuple(zip(*points, strict=True)) or ((), (), (), ())
+        return Series(
+            np.array(columns[0], dtype=np.int64),
+            np.array(columns[1], dtype=np.float64),
+            np.array(columns[2], dtype=np.int64),
+            np.array(columns[3], dtype=np.uint64),
+        )
+
+
+def _value(space: SpaceState, stream: StreamState) -> float:
+    """The summary as a number; NaN where nothing was summed up, though there are tiles."""
+    summary = stream.summary
+    if summary is None or (space.count and not summary.covered and not any(summary.values)):
+        return nan
+    return summary_share(stream.schema, summary)

@@ -8,12 +8,15 @@ Knows presentations and units; does not know fonts or colours.
 
 from __future__ import annotations
 
+from math import nan
+
 from gcspy_protocol.messages import Summary
 from gcspy_protocol.model import Control, Presentation, Stream
 
 __all__ = [
     "control_words",
     "duration",
+    "is_bytes",
     "long_value",
     "short_amount",
     "short_number",
@@ -73,9 +76,14 @@ def short_value(stream: Stream, value: int, *, known: bool = True, top: int | No
 
 def short_amount(stream: Stream, value: int) -> str:
     """A number with its unit, rounded: ``1.2 MiB``, ``340 k objects``."""
-    if stream.suffix.strip().lower() in _BYTE_SUFFIXES:
+    if is_bytes(stream):
         return f"{stream.prefix}{short_number(value, 1024)}B"
     return f"{stream.prefix}{short_number(value)}{stream.suffix}"
+
+
+def is_bytes(stream: Stream) -> bool:
+    """Whether values are bytes, which are counted by 1024."""
+    return stream.suffix.strip().lower() in _BYTE_SUFFIXES
 
 
 def short_number(value: int, base: int = 1000) -> str:
@@ -143,10 +151,13 @@ def summary_short(stream: Stream, summary: Summary | None) -> str:
 
 
 def summary_share(stream: Stream, summary: Summary) -> float:
-    """A summary as one number for a plot: a sum, percent of a total, or for names how many there are."""
+    """A summary as one number for a plot: a sum, percent of a total, or for names how many there are.
+
+    Of no total nobody knows the share: that is NaN.
+    """
     values = summary.values
     if stream.presentation in (Presentation.PERCENT, Presentation.PERCENT_VAR):
-        return 100.0 * values[0] / values[1] if values[1] > 0 else 0.0
+        return 100.0 * values[0] / values[1] if values[1] > 0 else nan
     return float(sum(values)) if stream.presentation is Presentation.ENUM else float(values[0])
 
 

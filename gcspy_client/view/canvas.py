@@ -63,6 +63,7 @@ class TileCanvas(QWidget):
         self.selected: int | None = None
         self.under_mouse: int | None = None
         self.probe: PaintProbe | None = None
+        self.painted = False
         self._sequence = 0
         self._image = QImage()
         self._wrapped: object = None
@@ -149,6 +150,7 @@ class TileCanvas(QWidget):
                 painter.setPen(QColor(tokens(picture.theme).dim))
                 painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "no tiles yet")
         picture.shown()
+        self.painted = True
         if self.probe is not None:
             self.probe(picture.space.space.id, self._sequence, time.monotonic_ns())
 

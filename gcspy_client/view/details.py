@@ -79,9 +79,7 @@ class Details(QScrollArea):
             self._stream_table.horizontalHeader().setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
             self._stream_table.setColumnWidth(column, width)
         self._stream_table.clicked.connect(self._row_clicked)
-        self._graph = Sparkline(colours)
-        self._graph_title = ElidedLabel()
-        self._graph_title.setProperty("caption", "true")
+        self.graph = Sparkline(colours, self._event_name)
         self._counters = RowsModel(("Event", "Happened", "Filter"), (1,), colours)
         self._counter_table = RowTable(self._counters, most_rows=8)
         header = self._counter_table.horizontalHeader()
@@ -112,7 +110,7 @@ class Details(QScrollArea):
             row.addWidget(label, 1)
             names.addLayout(row)
         column.addWidget(_card(names, self._stream_table))
-        graph = _card(self._graph_title, self._graph)
+        graph = _card(self.graph)
         graph.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
         graph.setMaximumHeight(_HIGHEST_GRAPH)
         column.addWidget(graph, 4)
@@ -128,7 +126,7 @@ class Details(QScrollArea):
         colours = tokens(theme)
         self._streams.set_colours(colours)
         self._counters.set_colours(colours)
-        self._graph.set_colours(colours)
+        self.graph.set_colours(colours)
 
     def refresh(self, picture: Picture | None, under_mouse: int | None) -> None:
         """Say anew what all parts say.
@@ -158,10 +156,10 @@ class Details(QScrollArea):
         else:
             self._selected_name.setText("click a tile" if selected is None else tile_title(space, selected))
         self._streams.set_rows(self._stream_rows(space, picture.stream_id, under_mouse, selected))
-        percent = stream.presentation in (Presentation.PERCENT, Presentation.PERCENT_VAR)
-        seconds, values = self._session.history.points(space.space.id, stream.id)
-        self._graph.show_points(seconds, values, percent=percent)
-        self._graph_title.setText(f"{stream.name}, whole space")
+        owner = space.space.id, stream.id
+        event = self._session.interpreter.last_event
+        now_nanos = 0 if event is None else event.time_nanos
+        self.graph.show_series(stream, self._session.history.series(*owner), now_nanos, owner)
 
     def _list_streams(self, space: SpaceState, chosen: int) -> None:
         streams = ordered_streams(space)
@@ -226,6 +224,9 @@ class Details(QScrollArea):
                 )
             )
         self._counters.set_rows(rows)
+
+    def _event_name(self, kind: int) -> str:
+        return self._session.interpreter.event_name(kind)  # a reconnect brings another interpreter
 
     # -------------------------------------------------------------------------- events
 

@@ -121,6 +121,10 @@ class Spaces(QScrollArea):
             panel.canvas.picture.set_theme(theme)
             panel.canvas.update()
 
+    def painted(self) -> bool:
+        """Whether tiles of any space were painted yet."""
+        return any(panel.canvas.painted for panel in self.panels.values())
+
     def set_probe(self, probe: PaintProbe | None) -> None:
         """Have a function called at the end of every paint."""
         self._probe = probe

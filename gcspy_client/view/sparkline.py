@@ -1,21 +1,34 @@
-"""A small graph of one stream's summary over the latest events.
+"""The small graph of one stream's summary over the latest events: title, live value, plot.
 
-Drawn by hand: it is one polyline, and a plotting library would cost a third of
-a second of start-up before the first tiles. Plots that can be zoomed and
-scrubbed are another matter.
+The plot is made once the first tiles were painted: the library behind it takes a third of
+a second to load, which the start cannot spare.
+
+Knows series and words; the drawing is the plot's.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QWidget
+import sys
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from gcspy_client.model.text import duration, short_number
-from gcspy_client.view.theme import Tokens, small_font
+from gcspy_protocol.model import Stream
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from gcspy_client.model.graph import amount_text
+from gcspy_client.model.history import Series
+from gcspy_client.model.text import duration
+from gcspy_client.view.elided import ElidedLabel
+from gcspy_client.view.theme import Tokens
+
+if TYPE_CHECKING:
+    from gcspy_client.view.plot import Plot
 
 __all__ = ["Sparkline"]
+
+_NO_STREAM = Stream(id=0, name="")
 
 
 class Sparkline(QWidget):
@@ -23,91 +36,119 @@ class Sparkline(QWidget):
 
     Args:
         colours: The theme's colours.
+        event_name: Name of a kind of event, by its id.
         parent: Its parent.
     """
 
-    def __init__(self, colours: Tokens, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, colours: Tokens, event_name: Callable[[int], str], parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._colours = colours
-        self._seconds = np.empty(0)
-        self._values = np.empty(0)
-        self._percent = False
-        self.setMinimumHeight(64)
+        self._event_name = event_name
+        self._stream = _NO_STREAM
+        self._series: Series | None = None
+        self._now_nanos = 0
+        self._shown: tuple[object, ...] = ()
+        self._pointed = -1
+        self.plot: Plot | None = None
+        self.title = ElidedLabel()
+        self.title.setProperty("caption", "true")
+        self.reading = QLabel()
+        self.reading.setTextFormat(Qt.TextFormat.PlainText)
+        self._waiting = QLabel()
+        self._waiting.setProperty("dim", "true")
+        self._waiting.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._waiting.setMinimumHeight(72)
+        self._waiting.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
+        head = QHBoxLayout()
+        head.addWidget(self.title, 1)
+        head.addWidget(self.reading)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(4)
+        self._column.addLayout(head)
+        self._column.addWidget(self._waiting, 1)
+
+    def load(self) -> None:
+        """Make the plot, if there is none yet; takes about half a second the first time in a process."""
+        if self.plot is None:
+            self.plot = _plot_class()(self._colours)
+            self.plot.pointed.connect(self._point_at)
+            self.plot.hide()
+            self._column.addWidget(self.plot, 1)
+            self._draw()
 
     def set_colours(self, colours: Tokens) -> None:
         """Use the colours of another theme."""
         self._colours = colours
-        self.update()
+        if self.plot is not None:
+            self.plot.set_colours(colours)
 
-    def show_points(self, seconds: np.ndarray, values: np.ndarray, *, percent: bool) -> None:
-        """Show points.
+    def show_series(self, stream: Stream, series: Series, now_nanos: int, owner: tuple[int, int]) -> None:
+        """Show summaries.
 
         Args:
-            seconds: Shape (points,), 0 for the latest and negative before.
-            values: Shape (points,).
-            percent: Whether values are percents: the scale is then 0 to 100.
+            stream: Whose they are.
+            series: The summaries.
+            now_nanos: When the latest event was; summaries may be older.
+            owner: Space and stream, as ids.
         """
-        self._seconds, self._values, self._percent = seconds, values, percent
-        self.update()
+        shown = (owner, now_nanos, len(series))
+        if shown != self._shown or stream is not self._stream:
+            self._shown = shown
+            self._stream, self._series, self._now_nanos = stream, series, now_nanos
+            self.title.setText(f"{stream.name}, whole space")
+            self._draw()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw axis, labels and the line."""
-        with QPainter(self) as painter:
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.setFont(small_font(self.font()))
-            dim = QColor(self._colours.dim)
-            if len(self._values) < 2:
-                painter.setPen(dim)
-                painter.drawText(
-                    self.rect(), Qt.AlignmentFlag.AlignCenter, "the graph begins with the second event"
-                )
-                return
-            low, high = self._range()
-            metrics = painter.fontMetrics()
-            top_text, low_text = self._label(high), self._label(low)
-            left = max(metrics.horizontalAdvance(top_text), metrics.horizontalAdvance(low_text)) + 7
-            foot = metrics.height() + 1
-            area = QRectF(left, 3, self.width() - left - 4, self.height() - foot - 5)
-            painter.setPen(QPen(QColor(self._colours.border), 1))
-            painter.drawLine(area.topLeft(), area.topRight())
-            painter.drawLine(area.bottomLeft(), area.bottomRight())
-            painter.setPen(dim)
-            painter.drawText(QRectF(0, area.top() - 3, left - 6, foot), Qt.AlignmentFlag.AlignRight, top_text)
-            painter.drawText(
-                QRectF(0, area.bottom() - foot + 4, left - 6, foot), Qt.AlignmentFlag.AlignRight, low_text
-            )
-            ago = duration(int(-self._seconds[0] * 1e9))
-            below = QRectF(area.left(), area.bottom() + 2, area.width(), foot)
-            painter.drawText(below, Qt.AlignmentFlag.AlignLeft, f"{ago} ago")
-            painter.drawText(below, Qt.AlignmentFlag.AlignRight, "latest")
-            self._draw_line(painter, area, low, high)
+    def _draw(self) -> None:
+        series = self._series
+        if series is None:
+            return
+        enough = len(series) >= 2 and self.plot is not None
+        self._waiting.setVisible(not enough)
+        self._waiting.setText("" if len(series) >= 2 else "the graph begins with the second event")
+        if self.plot is not None:
+            if enough:
+                seconds = (series.time_nanos - self._now_nanos) / 1e9
+                self.plot.show_points(self._stream, seconds, series.values)
+            self.plot.setVisible(enough)
+        self._say()
 
-    def _draw_line(self, painter: QPainter, area: QRectF, low: float, high: float) -> None:
-        span = max(-float(self._seconds[0]), 1e-9)
-        xs = area.right() + self._seconds / span * area.width()
-        ys = area.bottom() - (self._values - low) / (high - low) * area.height()
-        line = QPolygonF([QPointF(float(x), float(y)) for x, y in zip(xs, ys, strict=True)])
-        fill = QPolygonF(line)
-        fill.append(QPointF(float(xs[-1]), area.bottom()))
-        fill.append(QPointF(float(xs[0]), area.bottom()))
-        tint = QColor(self._colours.accent)
-        tint.setAlpha(46)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(tint)
-        painter.drawPolygon(fill)
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(QColor(self._colours.accent), 1.6))
-        painter.drawPolyline(line)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(self._colours.accent))
-        painter.drawEllipse(line.at(line.size() - 1), 2.6, 2.6)
+    def _point_at(self, point: int) -> None:
+        self._pointed = point
+        self._say()
 
-    def _range(self) -> tuple[float, float]:
-        if self._percent:
-            return 0.0, 100.0
-        low, high = float(self._values.min()), float(self._values.max())
-        room = (high - low) * 0.08 or max(1.0, abs(high) * 0.05)
-        return (low - room if low < 0 or low - room > 0 else 0.0), high + room
+    def _say(self) -> None:
+        """The point under the mouse in words; without a mouse the live value, or how old the latest one is."""
+        series = self._series
+        if series is None or not len(series):
+            self.reading.setText("–")
+            self._dress("dim")
+            return
+        at = self._pointed if 0 <= self._pointed < len(series) else len(series) - 1
+        value = amount_text(self._stream, float(series.values[at]))
+        age = self._now_nanos - int(series.time_nanos[at])
+        ago = f"{duration(age)} ago" if age > 0 else "latest"
+        if at == self._pointed:
+            name = self._event_name(int(series.events[at]))
+            self.reading.setText(f"{name} #{int(series.occurrences[at]):,}  ·  {ago}  ·  {value}")
+            self._dress("text")
+        else:
+            self.reading.setText(value if age <= 0 else f"{value}, {ago}")
+            self._dress("live" if age <= 0 else "warning")
 
-    def _label(self, value: float) -> str:
-        return f"{value:.0f} %" if self._percent else short_number(round(value))
+    def _dress(self, tone: str) -> None:
+        if self.reading.property("tone") != tone:
+            self.reading.setProperty("tone", tone)
+            self.reading.style().unpolish(self.reading)
+            self.reading.style().polish(self.reading)
+
+
+def _plot_class() -> type[Plot]:
+    """Load the plot, and let errors be told as before: the library puts itself in their way and prints a headline."""
+    hooks = sys.excepthook, threading.excepthook
+    from gcspy_client.view.plot import Plot  # what is slow to load
+
+    sys.excepthook, threading.excepthook = hooks
+    return Plot

@@ -170,6 +170,8 @@ def _style_sheet(t: Tokens) -> str:
     QLabel {{ background: transparent; }}
     QLabel[dim="true"] {{ color: {t.dim}; }}
     QLabel[caption="true"] {{ color: {t.dim}; font-weight: bold; }}
+    QLabel[tone="dim"] {{ color: {t.dim}; }}
+    QLabel[tone="live"] {{ color: {t.accent}; font-weight: bold; }}
     QLabel[tone="good"] {{ color: {t.good}; }}
     QLabel[tone="warning"] {{ color: {t.warning}; }}
     QLabel[tone="error"] {{ color: {t.error}; }}

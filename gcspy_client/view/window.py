@@ -43,6 +43,8 @@ __all__ = ["MainWindow"]
 
 _DETAILS_MILLIS = 100
 _REFUSAL_MILLIS = 8_000
+_GRAPH_MILLIS = 250
+"""Between the first event and the loading of the graph, which holds the window up for a moment."""
 
 _KEYS = """
 <table cellspacing="6">
@@ -93,6 +95,7 @@ class MainWindow(QMainWindow):
         self._stack = QStackedWidget()
         self._details_timer = self._single_timer(self._refresh_details)
         self._refusal_timer = self._single_timer(self._forget_refusal)
+        self._graph_timer = self._single_timer(self._load_graph)
         self._build()
         self._wire()
         self._make_menus()
@@ -212,6 +215,8 @@ class MainWindow(QMainWindow):
         if session.interpreter.last_event is not None and self._stack.currentIndex() == 0:
             self._stack.setCurrentIndex(1)
             self._refresh_details()
+        if self.details.graph.plot is None and not self._graph_timer.isActive():
+            self._graph_timer.start(_GRAPH_MILLIS)
         if not self._details_timer.isActive():
             self._details_timer.start(_DETAILS_MILLIS)
 
@@ -291,9 +296,18 @@ class MainWindow(QMainWindow):
         panel = None if space is None else self.spaces.panels.get(space.space.id)
         return None if panel is None else panel.canvas.picture
 
+    def _load_graph(self) -> None:
+        """Make the graph, once there are tiles to see: loading what draws it may not delay them."""
+        if self.spaces.painted():
+            self.details.graph.load()
+        elif self.spaces.panels:
+            self._graph_timer.start(_GRAPH_MILLIS)
+
     def settle(self) -> None:
         """Say everything now that would be said a moment later: for a picture of the window."""
         self._details_timer.stop()
+        self._graph_timer.stop()
+        self.details.graph.load()
         self._refresh_details()
 
     def set_probe(self, probe: PaintProbe | None) -> None:
@@ -420,5 +434,6 @@ class MainWindow(QMainWindow):
         self.link.shut()
         self._details_timer.stop()
         self._refusal_timer.stop()
+        self._graph_timer.stop()
         self.set_probe(None)
         super().closeEvent(event)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from gcspy_protocol import messages as m
@@ -75,13 +77,35 @@ def test_selection_follows_its_address_and_knows_when_it_is_gone(session: Sessio
 
 def test_history_takes_each_summary_once_and_none_that_is_old(session: Session, feed: Feed) -> None:
     follow(session, feed.event({(1, 2): np.arange(100)}))
-    seconds, values = session.history.points(1, 2)
-    assert values.tolist() == [4950.0, 4950.0]
-    assert seconds.tolist() == [-0.1, 0.0]
-    assert len(session.history.points(1, 4)[0]) == 1
+    series = session.history.series(1, 2)
+    assert series.values.tolist() == [4950.0, 4950.0]
+    assert series.time_nanos.tolist() == [100_000_000, 200_000_000]
+    assert (series.events.tolist(), series.occurrences.tolist()) == ([0, 0], [1, 2])
+    assert len(session.history.series(1, 4)) == 1
     assert session.interpreter.last_event is not None
     session.history.follow(session.interpreter, session.interpreter.last_event)
-    assert len(session.history.points(1, 2)[0]) == 2
+    assert len(session.history.series(1, 2)) == 2
+    assert len(session.history.series(1, 99)) == 0
+
+
+def test_what_was_gathered_without_a_sum_is_a_gap_and_no_zero(session: Session, feed: Feed) -> None:
+    def without_sums(covered: int | None) -> list[m.Message]:
+        """The next event, with a summary of nothing in so many tiles; None: with no summary."""
+        messages: list[m.Message] = []
+        for message in feed.event({(1, 2): np.arange(100)}):
+            if isinstance(message, m.Summary):
+                if covered is None:
+                    continue
+                messages.append(replace(message, values=(0,), covered=covered))
+            else:
+                messages.append(message)
+        return messages
+
+    for covered in (None, 0, 100):
+        follow(session, without_sums(covered))
+    values = session.history.series(1, 2).values
+    assert np.isnan(values).tolist() == [False, True, True, False]
+    assert values[3] == 0
 
 
 def test_a_tile_is_told_in_every_stream_the_most_important_first(session: Session, feed: Feed) -> None:

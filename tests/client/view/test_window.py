@@ -227,7 +227,7 @@ def test_a_stream_that_was_not_gathered_is_marked_stale(window: MainWindow, feed
     assert "stale" in rows.cell(0, 0).text
     assert "stale" not in rows.cell(1, 0).text
     assert window.spaces.panels[1]._stale.isVisible()
-    points, _ = window.session.history.points(1, 1)
+    points = window.session.history.series(1, 1)
     assert len(points) == 1  # the old summary is no new point
 
 
