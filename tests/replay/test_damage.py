@@ -13,7 +13,7 @@ from gcspy_protocol.frame import HEADER, pack_frame
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.limits import CLIENT_LIMITS, Limits
 from gcspy_replay.file import ChunkRule, MemorySource, MemoryStore, Recording, repair, verify
-from gcspy_replay.file.layout import CHUNK_BYTES, CHUNK_MAGIC, pack_seal
+from gcspy_replay.file.layout import CHUNK_BYTES, CHUNK_MAGIC, pack_footer, pack_index, pack_seal
 from gcspy_replay.file.scan import PartScan
 from gcspy_replay.file.source import Window
 from hypothesis import given
@@ -262,3 +262,14 @@ def test_errors_say_where() -> None:
     assert caught.value.chunk == row["chunk"]
     assert damaged_one.damaged(caught.value)[0] == 6
     assert isinstance(caught.value, GCspyError)
+
+
+def test_an_index_that_leaves_a_chunk_out_is_not_believed() -> None:
+    recording = Recording([MemorySource(whole())])
+    places = [at.place for at in recording.chunks]
+    body = whole()[: places[-1].offset + places[-1].size]
+    for kept in (places[1:], places[:1], []):
+        index = pack_index(kept)
+        data = body + index + pack_footer(len(body), len(index))
+        assert not Recording([MemorySource(data)]).indexed
+        assert read(data) == set(range(1, EVENTS + 1))

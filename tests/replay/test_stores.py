@@ -12,6 +12,8 @@ from gcspy_replay.file import (
     ChunkRule,
     FileSource,
     FileStore,
+    MemorySource,
+    MemoryStore,
     Recording,
     RingStore,
     ShiftStore,
@@ -170,6 +172,42 @@ def test_a_ring_needs_a_folder_without_a_recording(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(NotARecording, match="no recording in the folder"):
         Recording.open(tmp_path / "empty")
+
+
+class FullDisk(MemoryStore):
+    """A disk with room for so many bytes."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self._room = room
+
+    def append(self, data: bytes, *, time_nanos: int) -> None:
+        """Write what there is room for."""
+        super().append(data[: max(0, self._room - len(self.data))], time_nanos=time_nanos)
+        if len(self.data) >= self._room:
+            raise RecordingError("no room")
+
+
+@pytest.mark.parametrize("room", range(1, 9000, 617))
+def test_a_full_disk_ends_a_recording_that_can_be_read(room: int) -> None:
+    store = FullDisk(room)
+    session = Small(store, rule=RULE)
+    with pytest.raises(RecordingError, match="no room"):
+        session.events(60)
+    session.writer.close()
+    with pytest.raises(RecordingError, match=f"was closed after event {session.writer.number}"):
+        session.event()
+    assert len(store.data) == room
+    if session.writer.number:
+        assert_true(Recording([MemorySource(store.data)]), 1, session.writer.number)
+
+
+def test_a_file_for_nothing_goes_and_a_file_to_be_replaced_stays(tmp_path: Path) -> None:
+    FileStore(tmp_path / "a.gcspy").close()
+    assert not (tmp_path / "a.gcspy").exists()
+    (tmp_path / "b.gcspy").write_bytes(b"old")
+    FileStore(tmp_path / "b.gcspy", replace=True).close()
+    assert (tmp_path / "b.gcspy").read_bytes() == b"old"
 
 
 # ------------------------------------------------------------------ time shift

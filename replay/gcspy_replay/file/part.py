@@ -96,13 +96,9 @@ def read_places(window: Window, limits: Limits, *, start: int | None = None) -> 
         places = read_index(first.header, entry.payload(first), limits, offset)
     except CorruptChunk:
         return None
-    # An index that leaves bytes out is not of this file: a scan tells what is there.
-    at = start if start is not None else places[0].offset if places else offset
-    for place in places:
-        if place.offset != at:
-            return None
-        at += place.size
-    return places if at == offset else None
+    # An index that leaves bytes out is not of this file: a scan tells what is there. Its chunks do not overlap.
+    begin = start if start is not None else places[0].offset if places else offset
+    return places if begin + sum(place.size for place in places) == offset else None
 
 
 class ChunkFile:

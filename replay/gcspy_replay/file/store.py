@@ -85,7 +85,7 @@ class FileStore:
         self.path = path
         # A file that is to be replaced stays as it is until there is something to replace it with.
         self._file = None if replace else _create(path, replace=False)
-        self._empty = True
+        self._for_nothing = not replace  # created here, and nothing written yet
 
     def begin(self, part: int) -> None:
         """There is one part."""
@@ -95,7 +95,7 @@ class FileStore:
     def append(self, data: bytes, *, time_nanos: int) -> None:
         """Write to the file."""
         assert self._file is not None, "begin comes first"
-        self._empty = False
+        self._for_nothing = False
         _write(self._file, data)
 
     def is_full(self, *, part_bytes: int, span_nanos: int) -> bool:
@@ -110,7 +110,7 @@ class FileStore:
         if self._file is not None:
             self._file.close()
             self._file = None
-            if self._empty:
+            if self._for_nothing:
                 self.path.unlink(missing_ok=True)
 
 

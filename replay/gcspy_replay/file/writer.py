@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode, encode_event
-from gcspy_protocol.errors import LocalProtocolError
+from gcspy_protocol.errors import LocalProtocolError, RecordingError
 from gcspy_protocol.frame import HEADER, Frame
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Event, Message
@@ -182,9 +182,11 @@ class RecordingWriter:
         """Keep a message that the interpreter has followed already.
 
         Raises:
-            RecordingError: It cannot be written.
+            RecordingError: It cannot be written, or the recording was closed. What was written before can be read.
             LocalProtocolError: The interpreter has not followed it, or is ahead of it.
         """
+        if self._closed:
+            raise RecordingError(f"the recording was closed after event {self.number}")
         if isinstance(message, Event) and self._session.last_event is not message:
             raise LocalProtocolError("apply each message to the interpreter before it is recorded, one by one")
         if self._tap is not None:
@@ -348,9 +350,18 @@ class RecordingWriter:
         chunk = self._chunk
         assert chunk is not None
         time_nanos = self._session.last_event.time_nanos if self._session.last_event else 0
-        self._store.append(out, time_nanos=time_nanos)
-        self._part_bytes += len(out)
-        self.bytes_written += len(out)
+        self._put(out, time_nanos)
+
+    def _put(self, data: bytes, time_nanos: int) -> None:
+        try:
+            self._store.append(data, time_nanos=time_nanos)
+        except RecordingError:
+            # Half an entry may be in the file now; another behind it could not be told from damage.
+            self._closed = True
+            self._store.close()
+            raise
+        self._part_bytes += len(data)
+        self.bytes_written += len(data)
 
     def _part_header(self) -> bytes:
         assert self._session.welcome is not None
@@ -405,9 +416,7 @@ class RecordingWriter:
                 events=len(chunk.rows),
             )
         )
-        self._store.append(end, time_nanos=times[-1] if times else 0)
-        self._part_bytes += len(end)
-        self.bytes_written += len(end)
+        self._put(end, times[-1] if times else 0)
         span = abs(self._places[-1].last_time - self._part_first_nanos)
         if self._store.is_full(part_bytes=self._part_bytes, span_nanos=span):
             self._end_part()
@@ -417,8 +426,7 @@ class RecordingWriter:
             return
         index = pack_index(self._places)
         data = index + pack_footer(self._part_bytes, len(index))
-        self._store.append(data, time_nanos=self._places[-1].last_time if self._places else 0)
-        self.bytes_written += len(data)
+        self._put(data, self._places[-1].last_time if self._places else 0)
         self._store.end()
         self._part_bytes = 0
         self._places = []
