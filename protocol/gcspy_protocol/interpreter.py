@@ -33,8 +33,7 @@ class StreamState:
 
     Attributes:
         schema: What the bootstrap said of it.
-        values: Shape (tiles,): do not change them. Before the first event all are unknown.
-        known: Shape (tiles,): where values are known; None when all are.
+        dtype: Type of the values, little-endian.
         sequence: Snapshot in which they were gathered; 0 before the first.
         time_nanos: When they were gathered.
         event: Event at which they were gathered.
@@ -44,13 +43,44 @@ class StreamState:
 
     def __init__(self, schema: Stream, count: int) -> None:
         self.schema = schema
-        self.values: NDArray[Any] = np.full(count, schema.default, dtype="<" + schema.dtype)
-        self.known: NDArray[np.bool_] | None = np.zeros(count, dtype=np.bool_) if count else None
+        self.dtype = np.dtype("<" + schema.dtype)
+        self._count = count
+        self._values: NDArray[Any] = np.empty(0, dtype=self.dtype)
+        self._known: NDArray[np.bool_] | None = None
+        self._blank = count > 0
         self.sequence = 0
         self.time_nanos = 0
         self.event = 0
         self.occurrence = 0
         self.summary: Summary | None = None
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """Shape (tiles,): do not change them; the memory is used again. Before the first event all are unknown."""
+        self._fill_in()
+        return self._values
+
+    @property
+    def known(self) -> NDArray[np.bool_] | None:
+        """Shape (tiles,): where values are known; None when all are."""
+        self._fill_in()
+        return self._known
+
+    @known.setter
+    def known(self, known: NDArray[np.bool_] | None) -> None:
+        self._fill_in()
+        self._known = known
+
+    def _fill_in(self) -> None:
+        """Make the arrays of a stream of which nothing is known, for whoever looks before its values came.
+
+        Between the tiles and the values of a keyframe nobody does. For 10,000,000 tiles the pages of arrays made
+        only to be overwritten took longer than the values.
+        """
+        if self._blank:
+            self._blank = False
+            self._values = np.full(self._count, self.schema.default, dtype=self.dtype)
+            self._known = np.zeros(self._count, dtype=np.bool_)
 
     def is_fresh(self, event: Event) -> bool:
         """Whether the values were gathered at this event; older ones are stale and must look it."""
@@ -68,18 +98,22 @@ class StreamState:
 
     def _check(self, message: StreamKey | StreamDelta, count: int) -> None:
         where = f"space {message.space} stream {message.stream}"
-        if count != len(self.values):
-            raise RemoteProtocolError(f"{where}: values of {count} tiles, the space has {len(self.values)}")
-        if message.values.dtype != self.values.dtype:
+        if count != self._count:
+            raise RemoteProtocolError(f"{where}: values of {count} tiles, the space has {self._count}")
+        if message.values.dtype != self.dtype:
             raise RemoteProtocolError(
-                f"{where}: values are {message.values.dtype}, the schema says {self.values.dtype}"
+                f"{where}: values are {message.values.dtype}, the schema says {self.dtype}"
             )
 
     def replace(self, message: StreamKey) -> None:
         """Take all values."""
         self._check(message, len(message.values))
-        np.copyto(self.values, message.values)
-        self.known = None if message.known is None else message.known.copy()
+        if len(self._values) == self._count:
+            np.copyto(self._values, message.values)
+        else:
+            self._values = message.values.copy()
+        self._blank = False
+        self._known = None if message.known is None else message.known.copy()
         self._stamp(message)
 
     def update(self, message: StreamDelta) -> None:
@@ -105,8 +139,14 @@ class StreamState:
 
     def resize(self, remap: Remap) -> None:
         """Follow a resize: kept tiles keep their values, of new ones nothing is known."""
-        self.values = remap.values(self.values, self.schema.default)
-        self.known = remap.known(self.known)
+        if remap.kept:
+            self._values, self._known = remap.values(self.values, self.schema.default), remap.known(self.known)
+        else:
+            self._known = None
+            if len(self._values) != remap.count:
+                self._values = np.empty(0, dtype=self.dtype)
+        self._count = remap.count
+        self._blank = not remap.kept and remap.count > 0
 
 
 class SpaceState:
@@ -142,7 +182,7 @@ class SpaceState:
 
     def bytes_for(self, count: int) -> int:
         """Memory that the values of this many tiles take: each its integer and whether it is known."""
-        streams = sum(1 + stream.values.itemsize for stream in (*self.streams.values(), self.control))
+        streams = sum(1 + stream.dtype.itemsize for stream in (*self.streams.values(), self.control))
         return count * (streams + (16 if self.space.naming is Naming.EXTENTS else 0))
 
     def resize(self, tiles: Tiles) -> None:

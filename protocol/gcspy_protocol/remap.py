@@ -29,6 +29,9 @@ class Remap:
         new_starts: Shape (runs,): where it is now, strictly increasing; runs do not overlap.
         lengths: Shape (runs,): tiles of each run.
         count: Tiles from now on.
+
+    Attributes:
+        count: Tiles from now on.
     """
 
     def __init__(
@@ -41,7 +44,7 @@ class Remap:
         self._old = old_starts.astype(np.int64)
         self._new = new_starts.astype(np.int64)
         self._lengths = lengths.astype(np.int64)
-        self._count = count
+        self.count = count
         self._few = len(lengths) <= max(_FEW_RUNS, count // _TILES_A_RUN)
         self._in_order = bool((self._old[1:] >= self._old[:-1] + self._lengths[:-1]).all())
         self._from: NDArray[Any] | None = None
@@ -65,7 +68,7 @@ class Remap:
             values: Shape (old tiles,), at least `old_end` of them.
             default: Value of new tiles.
         """
-        out = np.full(self._count, default, dtype=values.dtype)
+        out = self._unfilled(default, values.dtype)
         if self._few:
             for old, new, length in self._triples():
                 out[new : new + length] = values[old : old + length]
@@ -84,17 +87,26 @@ class Remap:
         """
         if known is not None:
             return self.values(known, 0)
-        return None if self.kept == self._count else ~self.is_new()
+        if self.kept == self.count:
+            return None
+        return ~self.is_new() if self.kept else np.zeros(self.count, dtype=np.bool_)
 
     def is_new(self) -> NDArray[np.bool_]:
         """Shape (count,): which tiles are new; a copy."""
-        out = np.ones(self._count, dtype=np.bool_)
+        out = np.ones(self.count, dtype=np.bool_)
         if self._few:
             for _, new, length in self._triples():
                 out[new : new + length] = False
         else:
             out[self._places_to()] = False
         return out
+
+    def _unfilled(self, default: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """An array that holds the default wherever a tile is new."""
+        # Memory that is written twice costs twice: 10,000,000 i4 are 10,000 pages. Fresh zeros cost nothing until then.
+        if default == 0:
+            return np.zeros(self.count, dtype=dtype)
+        return np.full(self.count, default, dtype=dtype)
 
     def _triples(self) -> zip[tuple[int, int, int]]:
         return zip(self._old.tolist(), self._new.tolist(), self._lengths.tolist(), strict=True)
@@ -109,7 +121,7 @@ class Remap:
     def _places_to(self) -> NDArray[Any]:
         """New places of all kept tiles."""
         if self._to is None:
-            self._to = self._places(self._new, self._count)
+            self._to = self._places(self._new, self.count)
         return self._to
 
     def _places(self, starts: NDArray[np.int64], size: int) -> NDArray[Any]:
