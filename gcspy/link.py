@@ -15,7 +15,7 @@ import hmac
 import socket
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 
 from gcspy_protocol import Connection
@@ -24,11 +24,14 @@ from gcspy_protocol.errors import LinkError, Refused, RemoteProtocolError, Versi
 from gcspy_protocol.messages import Error, Goodbye, Hello, Message, Ping, Pong, Welcome
 from gcspy_protocol.model import Role
 
-__all__ = ["Link", "connect", "follow"]
+__all__ = ["Link", "Tap", "connect", "follow"]
 
 _RECEIVE_BYTES = 1 << 20
 _FIRST_RETRY_SECS = 0.1
 _LONGEST_RETRY_SECS = 2.0
+
+Tap = Callable[[bytes], None]
+"""Told of all bytes that a server sends, from the first on, as the connection is."""
 
 
 class Link:
@@ -40,8 +43,15 @@ class Link:
     """
 
     def __init__(
-        self, address: Address, sock: socket.socket, connection: Connection, welcome: Welcome
+        self,
+        address: Address,
+        sock: socket.socket,
+        connection: Connection,
+        welcome: Welcome,
+        *,
+        tap: Tap | None = None,
     ) -> None:
+        self._tap = tap
         self.address = address
         self.welcome = welcome
         self._socket = sock
@@ -99,6 +109,8 @@ class Link:
                 raise LinkError(f"the connection to {self.address} was cut: {error}") from error
             raise LinkError(f"the server at {self.address} is gone without a goodbye; is its process alive?")
         self._connection.receive_data(data)
+        if self._tap is not None:
+            self._tap(data)
         return True
 
     def __iter__(self) -> Iterator[Message]:
@@ -147,6 +159,7 @@ def connect(
     wants_control: bool = False,
     pause_at_connect: bool = False,
     timeout_secs: float = 5.0,
+    tap: Tap | None = None,
 ) -> Link:
     """Connect to a server and greet it.
 
@@ -157,6 +170,7 @@ def connect(
         wants_control: Ask to be the controller.
         pause_at_connect: As controller, pause after the first transmission.
         timeout_secs: For connecting and for the server's answer.
+        tap: Told of all bytes that the server sends.
 
     Raises:
         CommandError: The address is malformed.
@@ -172,11 +186,11 @@ def connect(
         hello = Hello(
             client=client, token=token, wants_control=wants_control, pause_at_connect=pause_at_connect
         )
-        welcome = _greet(place, sock, connection, hello)
+        welcome = _greet(place, sock, connection, hello, tap)
     except BaseException:
         sock.close()
         raise
-    return Link(place, sock, connection, welcome)
+    return Link(place, sock, connection, welcome, tap=tap)
 
 
 def follow(
@@ -269,7 +283,9 @@ def _encrypt(place: TcpAddress, plain: socket.socket) -> ssl.SSLSocket:
     return encrypted
 
 
-def _greet(place: Address, sock: socket.socket, connection: Connection, hello: Hello) -> Welcome:
+def _greet(
+    place: Address, sock: socket.socket, connection: Connection, hello: Hello, tap: Tap | None
+) -> Welcome:
     """Exchange the greetings; messages behind the Welcome stay in the connection."""
     try:
         sock.sendall(connection.preamble() + connection.send(hello))
@@ -278,6 +294,8 @@ def _greet(place: Address, sock: socket.socket, connection: Connection, hello: H
             if not data:
                 connection.receive_eof()
             connection.receive_data(data)
+            if tap is not None:
+                tap(data)
     except TimeoutError as error:
         raise LinkError(f"the server at {place} does not answer; is it a GCspy server?") from error
     except OSError as error:

@@ -41,14 +41,26 @@ def running(arguments: list[str], environment: dict[str, str]) -> Iterator[tuple
 
 def record(source: str, name: str, environment: dict[str, str], *options: str) -> None:
     """Record to a sample."""
-    command = [sys.executable, "-m", "gcspy", "record", source, "-o", str(SAMPLES / name), "--force", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "gcspy",
+        "record",
+        source,
+        "-o",
+        str(SAMPLES / name),
+        "--force",
+        *options,
+    ]
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
 
 
 def main() -> None:
     """Record both."""
     parser = argparse.ArgumentParser(description="Make the sample recordings again.")
-    parser.add_argument("--python", default="python3.11", help="interpreter of the demo (default %(default)s)")
+    parser.add_argument(
+        "--python", default="python3.11", help="interpreter of the demo (default %(default)s)"
+    )
     python = parser.parse_args().python
     with tempfile.TemporaryDirectory(prefix="gcspy-samples-") as folder:
         environment = {**os.environ, "XDG_RUNTIME_DIR": folder}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +61,7 @@ def test_the_semispace_alternates_between_its_halves() -> None:
                 half = len(used) // 2
                 fuller.append(bool(used[:half].sum() > used[half:].sum()))
     assert len(fuller) >= 40
-    assert all(a != b for a, b in zip(fuller, fuller[1:], strict=False))
+    assert all(a != b for a, b in pairwise(fuller))
 
 
 @pytest.mark.parametrize("name", SPACES)

@@ -1,0 +1,68 @@
+"""Sizes and durations as people write them on a command line: ``200MB``, ``90s``, ``2h``.
+
+Knows text; does not know what is measured.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import click
+
+__all__ = ["Kept", "kept_of", "size_of"]
+
+_NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)")
+_BYTES = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+_SECS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+_LEAST_BYTES = 10_000
+"""A part of a recording holds at least one chunk with its keyframe: a smaller size would promise what cannot be."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kept:
+    """What a ring keeps: so many bytes or so much time.
+
+    Attributes:
+        size_bytes: At most so many; None: any.
+        nanos: At least so much time; None: any.
+    """
+
+    size_bytes: int | None = None
+    nanos: int | None = None
+
+
+def _split(text: str) -> tuple[float, str]:
+    found = _NUMBER.fullmatch(text.strip())
+    return (float(found[1]), found[2]) if found else (0.0, "?")
+
+
+def size_of(text: str) -> int:
+    """A number of bytes: ``500kB``, ``200MB``, ``1GiB``.
+
+    Raises:
+        click.BadParameter: It is none, or too small for a part of a recording.
+    """
+    number, unit = _split(text)
+    size = int(number * _BYTES.get(unit.lower(), 0))
+    if size < _LEAST_BYTES:
+        raise click.BadParameter(
+            f"{text!r} is no size of {_LEAST_BYTES // 1000} kB or more, such as 500kB, 200MB or 1GiB"
+        )
+    return size
+
+
+def kept_of(text: str) -> Kept:
+    """What a ring keeps: ``90s``, ``10min``, ``2h``, or a size.
+
+    Raises:
+        click.BadParameter: It is neither.
+    """
+    number, unit = _split(text)
+    if unit.lower() in _SECS and number > 0:
+        return Kept(nanos=int(number * _SECS[unit.lower()] * 1e9))
+    if unit.lower() in _BYTES:
+        return Kept(size_bytes=size_of(text))
+    raise click.BadParameter(
+        f"{text!r} is neither a duration such as 90s, 10min or 2h, nor a size such as 200MB"
+    )

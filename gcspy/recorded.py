@@ -1,0 +1,38 @@
+"""Whether what the user named is a recording, and not an address or a PID."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gcspy_protocol.errors import CommandError
+from gcspy_replay.file import SUFFIX
+from gcspy_replay.file.layout import MAGIC
+
+__all__ = ["names_recording"]
+
+
+def names_recording(source: str) -> bool:
+    """Whether this is a file or folder to read, of a recording; otherwise it is a PID or an address.
+
+    A number is a PID, unless a recording has that name. Any other file or folder that is there is taken for a
+    recording, so that the error tells what is wrong with it.
+
+    Raises:
+        CommandError: It has the suffix of a recording, and is not there.
+    """
+    path = Path(source)
+    if path.is_file():
+        return not source.isdecimal() or _begins_like_one(path)
+    if path.is_dir():
+        return not source.isdecimal() or any(path.glob("*" + SUFFIX))
+    if source.endswith(SUFFIX) and not source.startswith("unix:"):
+        raise CommandError(f"there is no file {source}")
+    return False
+
+
+def _begins_like_one(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False

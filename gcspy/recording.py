@@ -1,0 +1,280 @@
+"""The recorder: what one client receives, into a file, until somebody or something ends it.
+
+However it ends, what was written can be read: a stop closes the file with its index, a
+lost server too, and a disk that is full leaves every event that fitted.
+
+Knows a link and a store; does not know where either comes from, nor how progress is shown.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from types import FrameType
+
+from gcspy_protocol.errors import CommandError, GCspyError, LinkError, RecordingError, RemoteProtocolError
+from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.messages import Event, Message, State
+from gcspy_protocol.model import ControlState
+from gcspy_replay.file import SUFFIX, FileStore, RecordingWriter, RingStore, SplitStore, Store, WireTap
+
+from gcspy.link import Link
+from gcspy.quantities import Kept
+
+__all__ = ["Destination", "Progress", "Recorder", "Report", "StopFlag", "Stopped", "stop_signals"]
+
+_POLL_SECS = 0.2
+"""How soon a stop is noticed where no event comes."""
+
+
+class Stopped(Enum):
+    """Why a recording ended."""
+
+    EVENTS = "it has the events that were asked for"
+    SECONDS = "the time that was asked for is over"
+    SIGNAL = "stopped by the user"
+    TARGET = "the target ended"
+    SERVER = "the server ended the session"
+    LOST = "the connection was lost"
+    UNWRITABLE = "it could not be written on"
+
+
+class StopFlag:
+    """Set by a signal, asked by the recorder between two messages.
+
+    A plain attribute, where a `threading.Event` would do for threads: a signal may come while the handler of
+    another holds the event's lock.
+
+    Attributes:
+        requested: Whether to stop.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+
+
+@contextmanager
+def stop_signals() -> Iterator[StopFlag]:
+    """Ctrl-C and SIGTERM set a flag for the body of the `with`, so that neither tears a write apart."""
+    flag = StopFlag()
+
+    def request(_number: int, _frame: FrameType | None) -> None:
+        flag.requested = True
+
+    before = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield flag
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@dataclass(kw_only=True)
+class Destination:
+    """Where a recording goes: a file, several by size, or a folder that keeps the latest.
+
+    Attributes:
+        path: Of the file, of the first of several, or of the folder.
+        split_bytes: A file that reached so many is followed by another; None: one file.
+        keep: What the folder keeps; None: everything.
+        replace: Whether a recording that is there may be replaced.
+    """
+
+    path: Path
+    split_bytes: int | None = None
+    keep: Kept | None = None
+    replace: bool = False
+    _store: Store | None = field(default=None, init=False, repr=False)
+
+    def check(self) -> None:
+        """Refuse early what `open` would refuse when the first event has come.
+
+        Raises:
+            CommandError: A recording is there and may not be replaced, or there is no folder for it.
+        """
+        if not self.path.parent.is_dir():
+            raise CommandError(f"there is no folder {self.path.parent} for {self.path.name}: create it first")
+        if self.keep is None and self.path.is_dir():
+            raise CommandError(f"{self.path} is a folder: name a file; only --keep-last fills a folder")
+        if self.keep is not None and self.path.exists() and not self.path.is_dir():
+            raise CommandError(f"{self.path} is a file: --keep-last fills a folder, name one")
+        there = self._there()
+        if there and not self.replace:
+            raise CommandError(f"{there[0]} is there already: name another, or replace it with --force")
+
+    def _there(self) -> list[Path]:
+        """Files that belong to what would be replaced, the further parts of a split recording included."""
+        if self.keep is not None:
+            return sorted(self.path.glob("*" + SUFFIX))
+        found = [self.path] if self.path.exists() else []
+        if self.split_bytes is None or not self.path.parent.is_dir():
+            return found
+        part = re.compile(re.escape(self.path.stem) + r"\.\d{4,}" + re.escape(self.path.suffix))
+        return found + sorted(path for path in self.path.parent.iterdir() if part.fullmatch(path.name))
+
+    def open(self) -> Store:
+        """Create it; what is to be replaced goes now.
+
+        Raises:
+            RecordingError: It cannot be created.
+        """
+        # A part of the recording before, left beside the new ones, would be taken for one of them.
+        if self.replace and (self.keep is not None or self.split_bytes is not None):
+            for path in self._there():
+                path.unlink(missing_ok=True)
+        if self.keep is not None:
+            self._store = RingStore(self.path, keep_bytes=self.keep.size_bytes, keep_nanos=self.keep.nanos)
+        elif self.split_bytes is not None:
+            self._store = SplitStore(self.path, part_bytes=self.split_bytes, replace=self.replace)
+        else:
+            self._store = FileStore(self.path, replace=self.replace)
+        return self._store
+
+    def files(self) -> list[Path]:
+        """The files that there are of it, in order."""
+        if self._store is None:
+            return []
+        if isinstance(self._store, SplitStore):
+            return list(self._store.paths)
+        found = sorted(self.path.glob("*" + SUFFIX)) if self.keep is not None else [self.path]
+        return [path for path in found if path.exists()]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Progress:
+    """How far a recording is.
+
+    Attributes:
+        events: Recorded.
+        written_bytes: Written; a ring has given some of them back.
+        missed: Events that the server did not send us, since we were too slow or joined late.
+        secs: Since the recorder began.
+    """
+
+    events: int
+    written_bytes: int
+    missed: int
+    secs: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Report:
+    """What became of a recording.
+
+    Attributes:
+        progress: What was recorded.
+        stopped: Why it ended.
+        reason: What the server said of it, or what went wrong.
+        error: What went wrong; None for an end that was asked for, and for the target's.
+    """
+
+    progress: Progress
+    stopped: Stopped
+    reason: str = ""
+    error: GCspyError | None = None
+
+
+class Recorder:
+    """Records what comes over a link.
+
+    Args:
+        link: The connection; nothing may have been received from it but its welcome.
+        tap: Told of all its bytes.
+        open_store: Creates what is written to, when there is something to write: a recorder that is killed before
+            leaves no empty file.
+    """
+
+    def __init__(self, link: Link, tap: WireTap, open_store: Callable[[], Store]) -> None:
+        self._link, self._tap, self._open_store = link, tap, open_store
+        self._session = ClientInterpreter()
+        self._writer: RecordingWriter | None = None
+        self._began = time.monotonic()
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is."""
+        return Progress(
+            events=self._writer.events if self._writer else 0,
+            written_bytes=self._writer.bytes_written if self._writer else 0,
+            missed=self._session.missed_total,
+            secs=time.monotonic() - self._began,
+        )
+
+    def run(
+        self,
+        *,
+        stop: StopFlag,
+        max_events: int | None = None,
+        max_secs: float | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Report:
+        """Record until something ends it, and close what was written.
+
+        Args:
+            stop: Ends it.
+            max_events: End after so many.
+            max_secs: End after so long.
+            on_progress: Told after each message, and now and then where none comes.
+        """
+        error: GCspyError | None = None
+        self._began = time.monotonic()
+        try:
+            try:
+                stopped = self._follow(stop, max_events, max_secs, on_progress)
+            except (LinkError, RemoteProtocolError) as lost:
+                stopped, error = Stopped.LOST, lost
+            self._close(without_events=error is None)
+        except RecordingError as unwritable:
+            stopped, error = Stopped.UNWRITABLE, unwritable  # the writer has closed what there is
+        reason = str(error) if error else self._session.state_reason if stopped is Stopped.TARGET else ""
+        return Report(progress=self.progress, stopped=stopped, reason=reason, error=error)
+
+    def _follow(
+        self,
+        stop: StopFlag,
+        max_events: int | None,
+        max_secs: float | None,
+        on_progress: Callable[[Progress], None] | None,
+    ) -> Stopped:
+        while True:
+            progress = self.progress
+            if on_progress is not None:
+                on_progress(progress)
+            if stop.requested:
+                return Stopped.SIGNAL
+            if max_secs is not None and progress.secs >= max_secs:
+                return Stopped.SECONDS
+            wait = _POLL_SECS if max_secs is None else max(0.0, min(_POLL_SECS, max_secs - progress.secs))
+            message = self._link.receive(wait)
+            if message is None:
+                if self._link.closed:
+                    return Stopped.SERVER
+                continue
+            self._add(message)
+            if isinstance(message, State) and message.state is ControlState.ENDED:
+                return Stopped.TARGET
+            if self._writer is not None and self._writer.events == max_events:
+                return Stopped.EVENTS
+
+    def _add(self, message: Message) -> None:
+        self._session.apply(message)
+        if self._writer is None and isinstance(message, Event):
+            self._writer = self._make_writer()
+        if self._writer is not None:
+            self._writer.add(message)
+
+    def _make_writer(self) -> RecordingWriter:
+        return RecordingWriter(self._open_store(), self._session, tap=self._tap)
+
+    def _close(self, *, without_events: bool) -> None:
+        """Finish the file; `without_events`: also one that has none, for its schema."""
+        if self._writer is None and without_events and self._session.welcome is not None:
+            self._writer = self._make_writer()
+        if self._writer is not None:
+            self._writer.close()
