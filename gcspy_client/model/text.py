@@ -121,9 +121,11 @@ def _share(stream: Stream, value: int, top: int) -> str:
 
 
 def summary_text(stream: Stream, summary: Summary | None) -> str:
-    """A stream's summary in words; an en dash when there is none."""
+    """A stream's summary in words; an en dash when there is none, and no number when it covers no tile."""
     if summary is None:
         return "–"
+    if not summary.covered:
+        return UNKNOWN_TEXT
     values = summary.values
     if stream.presentation is Presentation.ENUM:
         named = [f"{name} {count:,}" for name, count in zip(stream.enum_names, values, strict=True) if count]
@@ -134,9 +136,11 @@ def summary_text(stream: Stream, summary: Summary | None) -> str:
 
 
 def summary_short(stream: Stream, summary: Summary | None) -> str:
-    """A stream's summary in a few characters; an en dash when there is none."""
+    """A stream's summary in a few characters; an en dash when there is none, and no number when it covers no tile."""
     if summary is None:
         return "–"
+    if not summary.covered:
+        return UNKNOWN_TEXT
     values = summary.values
     if stream.presentation is Presentation.ENUM:
         most = max(range(len(values)), key=lambda i: values[i], default=None)

@@ -10,7 +10,6 @@ from gcspy_protocol.interpreter import SpaceState
 from gcspy_protocol.model import EventFilter, Presentation, Stream
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtWidgets import (
-    QComboBox,
     QFrame,
     QHBoxLayout,
     QHeaderView,
@@ -25,6 +24,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.picture import Picture
 from gcspy_client.model.session import Session, ordered_streams, tile_title, top_of
 from gcspy_client.model.text import control_words, long_value, short_value, summary_short, summary_text
+from gcspy_client.view.chooser import Chooser
 from gcspy_client.view.elided import ElidedLabel
 from gcspy_client.view.legend import Legend
 from gcspy_client.view.sparkline import Sparkline
@@ -65,7 +65,7 @@ class Details(QScrollArea):
         self._info = QLabel()
         self._info.setProperty("dim", "true")
         self._info.setWordWrap(True)
-        self._chooser = QComboBox()
+        self._chooser = Chooser()
         self._chooser.setToolTip("The stream in which the active space is painted ([ and ])")
         self._chooser.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self._chooser.currentIndexChanged.connect(self._chosen)
@@ -75,7 +75,7 @@ class Details(QScrollArea):
         self._streams = RowsModel(("Stream", "Mouse", "Selected", "Whole space"), (1, 2, 3), colours)
         self._stream_table = RowTable(self._streams, most_rows=12)
         self._stream_table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        for column, width in ((1, 80), (2, 80), (3, 104)):
+        for column, width in ((1, 86), (2, 86), (3, 104)):
             self._stream_table.horizontalHeader().setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
             self._stream_table.setColumnWidth(column, width)
         self._stream_table.clicked.connect(self._row_clicked)
@@ -194,7 +194,7 @@ class Details(QScrollArea):
             old = summary is not None and event is not None and summary.sequence != event.sequence
             covered = f"\ncovers {summary.covered:,} of {space.count:,} tiles" if summary is not None else ""
             whole = Cell(
-                summary_short(stream, summary),
+                summary_short(stream, summary if space.count else None),
                 summary_text(stream, summary) + covered + ("\nstale: from an earlier event" if old else ""),
                 tone="warning" if old else "text",
             )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gcspy_protocol.model import PaintStyle, Presentation, Stream
 from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from gcspy_client.model.palette import HIGH, LEVELS, LOW, OVERFLOW, UNKNOWN, UNUSED, ZERO, Palette
 from gcspy_client.model.raster import atlas
@@ -87,7 +87,7 @@ class Legend(QWidget):
         super().__init__(parent)
         self._shown: tuple[object, ...] = ()
         self._ramp = _Ramp()
-        self._ends = [QLabel(), QLabel(), QLabel()]
+        self._ends = [ElidedLabel(), ElidedLabel(), ElidedLabel()]
         self._ramp_box = QWidget()
         self._grid_box = QWidget()
         self._grid = QGridLayout(self._grid_box)
@@ -149,7 +149,7 @@ class Legend(QWidget):
             ]
             if len(names) > _NAMES_SHOWN:
                 entries.append(
-                    (LOW + _NAMES_SHOWN % LEVELS, f"and {len(names) - _NAMES_SHOWN} more; colours repeat")
+                    (LOW + _NAMES_SHOWN % LEVELS, f"{len(names) - _NAMES_SHOWN} more; repeating")
                 )
             entries.append((OVERFLOW, "value without a name"))
         else:

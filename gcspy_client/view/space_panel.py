@@ -42,7 +42,7 @@ class SpacePanel(QFrame):
         self.setProperty("panel", "true")
         self.setProperty("active", "false")
         self.canvas = TileCanvas(picture)
-        self._name = QLabel(picture.space.space.name)
+        self._name = ElidedLabel(picture.space.space.name)
         font = self._name.font()
         font.setBold(True)
         self._name.setFont(font)
@@ -104,7 +104,7 @@ class SpacePanel(QFrame):
         per_pixel = picture.layout.per_pixel
         shared = f" · {per_pixel:,} per pixel" if per_pixel > 1 else ""
         self._count.setText(f"{count:,} {'tile' if count == 1 else 'tiles'}{shared}")
-        summary = "" if stream.summary is None else summary_text(stream.schema, stream.summary)
+        summary = "" if stream.summary is None or not count else summary_text(stream.schema, stream.summary)
         self._view.setText(f"{stream.schema.name}  {summary}".rstrip())
         self._stale.setVisible(event is not None and stream.sequence > 0 and not stream.is_fresh(event))
         if stream.sequence:

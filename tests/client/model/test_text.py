@@ -16,6 +16,7 @@ from gcspy_client.model.text import (
     long_value,
     short_number,
     short_value,
+    summary_short,
     summary_text,
 )
 
@@ -81,6 +82,14 @@ def test_what_the_control_stream_says() -> None:
 )
 def test_durations_have_three_digits(nanos: int, text: str) -> None:
     assert duration(nanos) == text
+
+
+@pytest.mark.parametrize("stream", [PLAIN, PERCENT, CARDS])
+def test_a_summary_of_no_tile_is_unknown_and_not_zero(stream: Stream) -> None:
+    values = (0,) if stream is PLAIN else (0, 0)
+    nothing = Summary(space=1, stream=0, sequence=1, time_nanos=0, values=values, covered=0)
+    assert summary_text(stream, nothing) == "unknown"
+    assert summary_short(stream, nothing) == "unknown"
 
 
 def test_a_summary_without_numbers_is_a_dash() -> None:

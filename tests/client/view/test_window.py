@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,13 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.status import LinkPhase, LinkStatus
 from gcspy_client.view.canvas import TileCanvas
+from gcspy_client.view.chooser import Chooser
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.feeding import PAGE, Feed, kept
@@ -340,6 +342,29 @@ def test_long_names_are_shortened_not_spread(make_window: MakeWindow) -> None:
     window.settle()
     assert window.width() == 1280
     assert window.minimumSizeHint().width() <= 1280
+    assert window.spaces.panels[1].width() <= window.spaces.viewport().width(), "no tile is cut off"
+    inside = window.details.widget()
+    assert inside is not None
+    assert inside.width() <= window.details.viewport().width(), "nothing of the sidebar is cut off"
+
+
+def test_a_summary_that_covers_no_tile_is_unknown_and_not_zero(make_window: MakeWindow) -> None:
+    window = make_window()
+    feed = Feed(spaces=(SMALL,), counts={2: 4})
+    window.link.status = LinkStatus(phase=LinkPhase.LIVE, address="unix:/test.sock")
+    messages = feed.event({(2, 1): np.zeros(4)})
+    window.take(feed.bootstrap())
+    window.take([replace(one, covered=0) if isinstance(one, m.Summary) else one for one in messages])
+    window.settle()
+    labels = [label.text() for label in window.spaces.panels[2].findChildren(QLabel)]
+    assert "Count  unknown" in labels
+
+
+def test_the_view_chooser_has_an_arrow(window: MainWindow) -> None:
+    (chooser,) = window.details.findChildren(Chooser)
+    image = chooser.grab().toImage()
+    right = [image.pixel(x, image.height() // 2) for x in range(image.width() - 22, image.width() - 6)]
+    assert len(set(right)) > 1
 
 
 def test_before_any_connection_the_window_says_what_to_do(make_window: MakeWindow) -> None:
