@@ -9,6 +9,7 @@ Knows a link and a store; does not know where either comes from, nor how progres
 from __future__ import annotations
 
 import re
+import secrets
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +23,16 @@ from gcspy_protocol.errors import CommandError, GCspyError, LinkError, Recording
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Event, Message, State
 from gcspy_protocol.model import ControlState
-from gcspy_replay.file import SUFFIX, FileStore, RecordingWriter, RingStore, SplitStore, Store, WireTap
+from gcspy_replay.file import (
+    SUFFIX,
+    FileStore,
+    PartFacts,
+    RecordingWriter,
+    RingStore,
+    SplitStore,
+    Store,
+    WireTap,
+)
 
 from gcspy.link import Link
 from gcspy.quantities import Kept
@@ -270,7 +280,8 @@ class Recorder:
             self._writer.add(message)
 
     def _make_writer(self) -> RecordingWriter:
-        return RecordingWriter(self._open_store(), self._session, tap=self._tap)
+        facts = PartFacts(recording=secrets.token_bytes(16), created=time.time_ns())
+        return RecordingWriter(self._open_store(), self._session, facts=facts, tap=self._tap)
 
     def _close(self, *, without_events: bool) -> None:
         """Finish the file; `without_events`: also one that has none, for its schema."""

@@ -47,7 +47,7 @@ _RATE_OVER = 12
     "--split-size",
     type=size_of,
     metavar="SIZE",
-    help="Begin another file, FILE.0001 and so on, when one has reached this size: 500kB, 200MB, 1GiB.",
+    help="Go on in another file, x.0001.gcspy and so on, when one has reached this size: 500kB, 200MB, 1GiB.",
 )
 @click.option(
     "--keep-last",

@@ -105,7 +105,7 @@ class Watcher:
 def test_a_recording_is_event_for_event_what_another_viewer_saw_live(
     busy_target: BusyTarget, tmp_path: Path, gcspy: Run
 ) -> None:
-    path = tmp_path / "a.gcspy"
+    path, before = tmp_path / "a.gcspy", time.time_ns()
     with served(busy_target) as (address, _), connect(address, client="watcher") as link:
         watcher = Watcher(link)
         with started("record", address, "-o", str(path), "--events", "60", "--json") as recorder:
@@ -125,8 +125,10 @@ def test_a_recording_is_event_for_event_what_another_viewer_saw_live(
                 live = watcher.seen.get(step.change.event.sequence)
                 if live is not None:
                     assert (told(step.change.event), known(session)) == live
+                    assert known(recording.seek(step.number)) == live[1]
                     common += 1
             assert recording.indexed
+            assert before <= recording.facts.created <= time.time_ns()
     # Each may have missed a few while this machine did something else; the most part is common.
     assert common >= 40
     shown = events_of(gcspy("tail", str(path), "--json", "--values"))
