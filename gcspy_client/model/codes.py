@@ -56,12 +56,17 @@ class Tiles:
     def part(self, where: slice | Indices) -> Tiles:
         """The same for some of the tiles."""
         return Tiles(
-            self.values[where],
-            None if self.known is None else self.known[where],
-            self.control[where],
-            None if self.tops is None else self.tops[where],
-            None if self.tops_known is None else self.tops_known[where],
+            _part(self.values, where),
+            None if self.known is None else _part(self.known, where),
+            _part(self.control, where),
+            None if self.tops is None else _part(self.tops, where),
+            None if self.tops_known is None else _part(self.tops_known, where),
         )
+
+
+def _part(array: NDArray[Any], where: slice | Indices) -> NDArray[Any]:
+    # `take` gathers by number a quarter faster than square brackets do.
+    return array[where] if isinstance(where, slice) else array.take(where)
 
 
 def tiles_of(space: SpaceState, stream_id: int) -> Tiles:

@@ -180,7 +180,7 @@ class Raster:
 
     def _paint_pooled(self, changed: Indices, codes: Codes) -> None:
         if self._shown and len(self._marked):
-            self._flat[self._marked] = self.palette.lut[self._pooled[self._marked]]
+            self._flat[self._marked] = self.palette.lut.take(self._pooled.take(self._marked))
             self._marked = _NOTHING
         self._shown = False
         if not len(changed):
@@ -196,7 +196,7 @@ class Raster:
             now = pool_some(codes, self.layout.per_pixel, groups)
         hidden = now == self._pooled[groups]
         self._pooled[groups] = now
-        self._flat[groups] = np.where(hidden, self.palette.marked[now], self.palette.lut[now])
+        self._flat[groups] = np.where(hidden, self.palette.marked.take(now), self.palette.lut.take(now))
         # Events that come faster than paints add up: what was marked and never seen stays marked.
         self._marked = np.concatenate([self._marked, groups[hidden]]) if len(self._marked) else groups[hidden]
 
