@@ -109,7 +109,7 @@ def _summary_text(stream: StreamState, event: Event) -> str:
         return f"{schema.name} unknown"
     if schema.presentation is Presentation.ENUM:
         counted = sorted(zip(summary.values, schema.enum_names, strict=True), reverse=True)
-        most = [f"{count:,} {name}" for count, name in counted if count][:_MOST_NAMES]
+        most = [f"{count:,} × {name}" for count, name in counted if count][:_MOST_NAMES]
         return f"{schema.name}: {' / '.join(most) or 'none'}{stale}"
     value = f"{summary.values[0]:,}"
     share = ""

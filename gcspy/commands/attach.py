@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import socket
 import threading
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -91,4 +93,12 @@ def _serve(options: ServingOptions) -> int:
 
 def _say_addresses(addresses: tuple[str, ...]) -> None:
     for address in addresses:
-        click.echo(f"gcspy: join with  gcspy view {address}")
+        click.echo(f"gcspy: join with  gcspy view {_reachable(address)}")
+
+
+def _reachable(address: str) -> str:
+    """An address that others can use: who listens at all interfaces is called by this machine's name."""
+    place = parse_address(address)
+    if isinstance(place, TcpAddress) and place.host in ("0.0.0.0", "::"):
+        place = replace(place, host=socket.gethostname())
+    return str(place)

@@ -75,7 +75,7 @@ class Details(QScrollArea):
         self._streams = RowsModel(("Stream", "Mouse", "Selected", "Whole space"), (1, 2, 3), colours)
         self._stream_table = RowTable(self._streams, most_rows=12)
         self._stream_table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        for column, width in ((1, 86), (2, 86), (3, 104)):
+        for column, width in ((1, 84), (2, 84), (3, 104)):
             self._stream_table.horizontalHeader().setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
             self._stream_table.setColumnWidth(column, width)
         self._stream_table.clicked.connect(self._row_clicked)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gcspy.commands import attach
 from gcspy.exit_codes import ExitCode
 from tests.cli.conftest import BusyTarget, Run
 
@@ -161,3 +162,20 @@ def test_tail_loads_no_qt(busy_target: BusyTarget, tmp_path: Path, monkeypatch: 
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("tls:0.0.0.0:7777#sha256=" + "a" * 64, "tls:desk:7777#sha256=" + "a" * 64),
+        ("tls:[::]:7777#sha256=" + "a" * 64, "tls:desk:7777#sha256=" + "a" * 64),
+        ("127.0.0.1:7777", "127.0.0.1:7777"),
+        ("unix:/run/a.sock", "unix:/run/a.sock"),
+    ],
+)
+def test_the_join_line_names_a_host_that_others_can_reach(
+    address: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: "desk")
+    attach._say_addresses((address,))
+    assert capsys.readouterr().out == f"gcspy: join with  gcspy view {said}\n"

@@ -82,7 +82,7 @@ def test_lines_name_event_space_and_share() -> None:
     assert "Clock #9" in text
     assert "because" in text
     assert "Used 6 of 300 bytes (2.0 %)" in text
-    assert "Kind: 2 large / 1 small (stale)" in text
+    assert "Kind: 2 × large / 1 × small (stale)" in text
 
 
 def test_the_unit_is_the_suffix_then_the_prefix() -> None:
