@@ -11,6 +11,9 @@ BENCHMARKS = ("encoding", "cost", "viewers", "paint", "start", "recording")
 def main() -> int:
     """Run all; the exit code is 1 when one could not run."""
     wanted = sys.argv[1:] or BENCHMARKS
+    if unknown := [name for name in wanted if name not in BENCHMARKS]:
+        print(f"there is no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+        return 2
     failed = []
     for name in wanted:
         print(f"\n== {name}", flush=True)

@@ -40,7 +40,7 @@ Exit codes:
   0    done
   1    something else went wrong
   2    the command line is wrong
-  3    the target does not exist, or ended
+  3    the target does not exist, or ended too early
   4    the system does not permit it
   5    not a runtime, or a version, that can be watched
   6    no connection: nobody listens there, refused, or the address is taken

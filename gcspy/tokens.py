@@ -6,6 +6,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
@@ -24,7 +25,7 @@ def own_token(pid: int) -> Iterator[str]:
     """
     default_address(pid)  # makes the directory, for this user alone
     path = runtime_directory() / f"{pid}-{os.getpid()}.token"
-    path.unlink(missing_ok=True)  # of a process that was killed and had our number
+    _sweep(path.parent)
     token = secrets.token_urlsafe(24)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(token + "\n")
@@ -33,3 +34,11 @@ def own_token(pid: int) -> Iterator[str]:
         yield token
     finally:
         path.unlink(missing_ok=True)
+
+
+def _sweep(folder: Path) -> None:
+    """Take away the tokens of processes that were killed before they could."""
+    for path in folder.glob("*-*.token"):
+        owner = path.stem.rpartition("-")[2]
+        if owner == str(os.getpid()) or not os.path.isdir(f"/proc/{owner}"):
+            path.unlink(missing_ok=True)

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import click
-from gcspy_protocol.errors import LinkError
+from gcspy_protocol.errors import LinkError, TargetGone
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Event, State
 from gcspy_protocol.model import ControlState
@@ -113,12 +113,17 @@ def _print_session(link: Link, printer: _Printer) -> None:
     """Print events until so many came or the session ended.
 
     Raises:
-        LinkError: The connection was lost before the session ended.
+        LinkError: The connection was lost, or the server ended the session before so many events.
+        TargetGone: The target ended before so many events.
     """
     session = ClientInterpreter()
     for message in link:
         change = session.apply(message)
         if isinstance(message, State) and message.state is ControlState.ENDED:
+            if printer.most is not None:
+                raise TargetGone(
+                    f"{session.state_reason or 'the target ended'}, after {printer.shown} of {printer.most} events"
+                )
             _say_end(session)
             return
         if change is None:

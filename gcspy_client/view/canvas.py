@@ -139,8 +139,11 @@ class TileCanvas(QWidget):
         image = self._wrap()
         with QPainter(self) as painter:
             size = image.deviceIndependentSize()
-            if size.width() < self.width() or size.height() < self.height():
-                painter.fillRect(self.rect(), QColor(tokens(picture.theme).surface))
+            # Only what the picture leaves open: to fill under it as well costs more than the picture.
+            right, below = (int(size.width()), int(size.height())) if picture.layout.count else (0, 0)
+            ground = QColor(tokens(picture.theme).surface)
+            painter.fillRect(right, 0, self.width() - right, below, ground)
+            painter.fillRect(0, below, self.width(), self.height() - below, ground)
             if picture.layout.count:
                 painter.drawImage(QPointF(0, 0), image)
                 if picture.layout.labelled:

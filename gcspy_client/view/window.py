@@ -307,8 +307,8 @@ class MainWindow(QMainWindow):
         """Say everything now that would be said a moment later: for a picture of the window."""
         self._details_timer.stop()
         self._graph_timer.stop()
-        self.details.graph.load()
         self._refresh_details()
+        self.details.graph.settle()
 
     def set_probe(self, probe: PaintProbe | None) -> None:
         """Have a function called at the end of every paint of tiles."""
@@ -435,5 +435,6 @@ class MainWindow(QMainWindow):
         self._details_timer.stop()
         self._refusal_timer.stop()
         self._graph_timer.stop()
+        self.details.graph.stop()
         self.set_probe(None)
         super().closeEvent(event)

@@ -179,3 +179,20 @@ def test_the_join_line_names_a_host_that_others_can_reach(
     monkeypatch.setattr("socket.gethostname", lambda: "desk")
     attach._say_addresses((address,))
     assert capsys.readouterr().out == f"gcspy: join with  gcspy view {said}\n"
+
+
+def test_a_target_that_ends_before_so_many_events_is_an_error(busy_target: BusyTarget, gcspy: Run) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "gcspy", "tail", str(busy_target.pid), "--events", "1000000", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as tail:
+        assert tail.stdout is not None
+        assert tail.stderr is not None
+        assert tail.stdout.readline()
+        busy_target.process.kill()
+        assert len(tail.stdout.readlines()) < 1000
+        assert tail.wait(20) == ExitCode.TARGET_GONE
+        (line,) = tail.stderr.read().splitlines()
+        assert "of 1000000 events" in line

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import signal
 import sys
 import time
 
@@ -35,7 +36,8 @@ def work(heap: SemispaceHeap, dice: random.Random, step: int) -> None:
 
 
 def main() -> None:
-    """Serve the heap until Ctrl-C."""
+    """Serve the heap until Ctrl-C or SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     server, heap = make_server(), SemispaceHeap(64 << 10)
     SemispaceDriver(server, heap)
     dice = random.Random(2002)
