@@ -7,76 +7,24 @@ has a client alternate; the ratio of work done a second is quoted pair by pair, 
 from __future__ import annotations
 
 import argparse
-import mmap
 import os
 import statistics
-import struct
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from gcspy_protocol import ClientInterpreter
 
+from benchmarks.busy_target import BusyTarget, busy_target
 from gcspy.link import connect
 from gcspy.serving import ServingOptions
 from gcspy.sidecar import start_sidecar
 
 __all__ = ["main"]
 
-_TARGET = Path(__file__).parent / "heap_target.py"
 
-
-class Target:
-    """The running target and what it got done."""
-
-    def __init__(self, process: subprocess.Popen[str], shared: mmap.mmap) -> None:
-        self.pid = process.pid
-        self._shared = shared
-
-    def progress(self) -> tuple[int, int]:
-        """Units of work done and nanoseconds of processor time used."""
-        units, used = struct.unpack_from("<QQ", self._shared)
-        return units, used
-
-    def rate(self, seconds: float) -> tuple[float, float]:
-        """Units a second, by the wall and by its own processor time, over the next so many seconds."""
-        began, (units, used) = time.monotonic(), self.progress()
-        time.sleep(seconds)
-        now, (units_now, used_now) = time.monotonic(), self.progress()
-        done = units_now - units
-        return done / (now - began), done / max((used_now - used) / 1e9, 1e-9)
-
-
-@contextmanager
-def target(python: str, megabytes: int) -> Iterator[Target]:
-    """Run the target for the body of the `with`."""
-    with tempfile.NamedTemporaryFile(prefix="gcspy-bench-") as file:
-        file.write(bytes(mmap.PAGESIZE))
-        file.flush()
-        with (
-            mmap.mmap(file.fileno(), mmap.PAGESIZE) as shared,
-            subprocess.Popen(
-                [python, str(_TARGET), file.name, str(megabytes)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            ) as process,
-        ):
-            assert process.stdin is not None
-            assert process.stdout is not None
-            try:
-                if process.stdout.readline() != "ready\n":
-                    raise RuntimeError(f"the target ended early, exit code {process.wait()}")
-                yield Target(process, shared)
-            finally:
-                process.kill()
-
-
-def watched_rate(found: Target, hz: float, seconds: float) -> tuple[tuple[float, float], list[float], int]:
+def watched_rate(found: BusyTarget, hz: float, seconds: float) -> tuple[tuple[float, float], list[float], int]:
     """The target's rate while a server with one client samples it; the gathering times in ms, and tiles of the first space."""
     script = (
         "import sys; from gcspy.link import connect\n"
@@ -111,7 +59,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=6.0, help="length of a window")
     options = parser.parse_args()
-    with target(options.python, options.megabytes) as found:
+    with busy_target(options.python, options.megabytes) as found:
         rss = int(Path(f"/proc/{found.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
         print(f"target: {options.python}, {rss / 1e6:,.0f} MB resident, process {found.pid}")
         print(

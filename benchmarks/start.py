@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from benchmarks.cost import target
+from benchmarks.busy_target import busy_target
 
 __all__ = ["main"]
 
@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--megabytes", type=int, default=200)
     options = parser.parse_args()
-    with target(sys.executable, options.megabytes) as found:
+    with busy_target(sys.executable, options.megabytes) as found:
         rows: dict[str, Callable[[], float]] = {
             "attach: first tiles painted": lambda: _first_picture(found.pid),
             "tail --events 1": lambda: _command("tail", str(found.pid), "--events", "1"),

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.busy_target import BusyTarget
 from gcspy.exit_codes import ExitCode
-from tests.cli.conftest import BusyTarget, Run
+from tests.cli.conftest import Run
 
 
 def _one_line(done: subprocess.CompletedProcess[str], code: ExitCode, *words: str) -> None:

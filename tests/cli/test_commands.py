@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.busy_target import BusyTarget
 from gcspy.commands import attach
 from gcspy.exit_codes import ExitCode
-from tests.cli.conftest import BusyTarget, Run
+from tests.cli.conftest import Run
 
 
 def test_ps_lists_a_python_process_with_its_driver(busy_target: BusyTarget, gcspy: Run) -> None:
@@ -48,7 +49,7 @@ def test_tail_prints_one_json_object_an_event(busy_target: BusyTarget, gcspy: Ru
     in_arenas = next(s for s in arenas["streams"] if s["name"] == "Blocks in use")["summary"]
     in_classes = next(s for s in classes["streams"] if s["name"] == "Blocks in use")["summary"]
     assert in_arenas == in_classes, "both are sums over the same pools of the same reading"
-    busy_target.makes_progress()
+    assert busy_target.advances()
 
 
 def test_tail_prints_text_for_people(busy_target: BusyTarget, gcspy: Run) -> None:
@@ -70,7 +71,7 @@ def test_ctrl_c_ends_tail_and_leaves_the_target_running(
         assert tail.stdout.readline().startswith("{")
         tail.send_signal(signal.SIGINT)
         assert tail.wait(20) == ExitCode.INTERRUPTED
-    busy_target.makes_progress()
+    assert busy_target.advances()
     assert not list(tmp_path.rglob("*.sock")), "the sidecar took its socket away"
 
 
@@ -101,7 +102,7 @@ def test_a_server_alone_is_joined_by_pid_and_by_address_and_stops_cleanly(
         server.send_signal(signal.SIGTERM)
         assert server.wait(20) == ExitCode.OK
         assert "the target runs on" in server.stdout.read()
-    busy_target.makes_progress()
+    assert busy_target.advances()
     assert not [path for path in tmp_path.rglob("*") if path.is_file() or path.is_socket()]
 
 

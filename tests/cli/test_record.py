@@ -22,10 +22,11 @@ from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Event
 from gcspy_replay.file import FileSource, Recording, verify
 
+from benchmarks.busy_target import BusyTarget
 from gcspy.cli import main
 from gcspy.exit_codes import ExitCode
 from gcspy.link import Link, connect
-from tests.cli.conftest import BusyTarget, Run
+from tests.cli.conftest import Run
 from tests.replay.test_real_session import known
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a process can be attached to on Linux only")
@@ -72,7 +73,7 @@ def wait_for(path: Path, events: int, target: BusyTarget, recorder: subprocess.P
     """Wait until the file has so many events; the target's work is the clock."""
     while last_event(path) < events:
         assert recorder.poll() is None, recorder.communicate()
-        target.makes_progress()
+        assert target.advances()
 
 
 def events_of(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
@@ -151,7 +152,7 @@ def test_a_signal_ends_it_with_a_finished_file(busy_target: BusyTarget, tmp_path
     with Recording.open(path) as recording:
         assert recording.indexed
         assert len(recording) == facts["events"] >= 3
-    busy_target.makes_progress()
+    assert busy_target.advances()
     assert not list(tmp_path.rglob("*.sock")), "the sidecar took its socket away"
 
 
@@ -235,7 +236,7 @@ def kill_recorders(target: BusyTarget, folder: Path, capsys: pytest.CaptureFixtu
         assert lost <= 1.0, f"seed {seed}, kill {i}: {lost} seconds that a viewer saw are not in the file"
         events.append(count)
         losses.append(lost)
-    target.makes_progress()
+    assert target.advances()
     return f"{kills} kills, seed {seed}: {min(events)} to {max(events)} events, at most {max(losses):.3f} s lost"
 
 
