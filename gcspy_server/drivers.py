@@ -130,6 +130,10 @@ class Driver(Protocol):
         """
         ...
 
+    def alive(self) -> bool:
+        """Whether the target still runs; cheap: asked twice a second while the sampling is paused."""
+        ...
+
     def close(self) -> None:
         """Let go of the target; it goes on running."""
         ...

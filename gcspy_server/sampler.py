@@ -60,7 +60,7 @@ def run_driver(
     """
     if not 0 < clock_hz <= 1000:
         raise CommandError(f"a clock of {clock_hz:g} Hz: give more than 0 and at most 1000 ticks a second")
-    server.let_go_when(stop.is_set)
+    server.let_go_when(lambda: _reason_to_let_go(driver, stop))
     start = time_secs()
     tick = 0
     try:
@@ -75,6 +75,13 @@ def run_driver(
     except TargetError as error:
         server.end(str(error))
         return str(error)
+
+
+def _reason_to_let_go(driver: Driver, stop: threading.Event) -> str:
+    """Why a paused sampler must not wait any longer; empty while it may."""
+    if stop.is_set():
+        return "the server is stopping"
+    return "" if driver.alive() else "the target has ended"
 
 
 _STOP_LOOK_SECS = 0.1

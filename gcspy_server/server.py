@@ -198,9 +198,9 @@ class Server:
         """
         self._core.add_observer(observer)
 
-    def let_go_when(self, stopped: Callable[[], bool]) -> None:
-        """Hold the target no more once this is true: it is asked every half second of a delay or pause."""
-        self._core.flow.let_go_when(stopped)
+    def let_go_when(self, why: Callable[[], str]) -> None:
+        """Hold the target no more once this gives a reason: it is asked every half second of a delay or pause."""
+        self._core.flow.let_go_when(why)
 
     def end(self, reason: str) -> None:
         """Say that the target is gone; clients keep what they have."""

@@ -47,11 +47,11 @@ class Flow:
         self._pulse_nanos = 0
         self._resumes = 0
         self._held = False
-        self._let_go: Callable[[], bool] = lambda: False
+        self._let_go: Callable[[], str] = str
 
-    def let_go_when(self, stopped: Callable[[], bool]) -> None:
-        """Look at this, too, while the driver's thread is held: once it is true, nothing is held any more."""
-        self._let_go = stopped
+    def let_go_when(self, why: Callable[[], str]) -> None:
+        """Ask this, too, while the driver's thread is held: once it gives a reason, nothing is held any more."""
+        self._let_go = why
 
     @property
     def held(self) -> bool:
@@ -164,8 +164,8 @@ class Flow:
                     self._move((ControlState.PAUSED,), ControlState.RUNNING, reason)
                     return
             self._changed.wait(min(left / _NANOS, _LOOK_SECS))
-            if self._let_go():
-                self._move((ControlState.PAUSED,), ControlState.RUNNING, "the server is stopping")
+            if reason := self._let_go():
+                self._move((ControlState.PAUSED,), ControlState.RUNNING, reason)
             elif self._silent():
                 self._move((ControlState.PAUSED,), ControlState.RUNNING, "the server's loop fell silent")
 

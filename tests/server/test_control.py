@@ -301,6 +301,10 @@ def test_a_sampler_that_is_stopped_while_it_is_paused_stops(serve: Serve, join: 
         def tick() -> None:
             target.event(START)
 
+        @staticmethod
+        def alive() -> bool:
+            return True
+
     address = serve(target).addresses[0]
     controller = join(address, control=True, pause=True)
     sampler = threading.Thread(target=run_driver, args=(Sampling(), target.server, 100, stop))

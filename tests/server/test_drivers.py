@@ -60,6 +60,9 @@ class LispDriver:
         if self.server.counts()[0] == 3:
             raise TargetGone("the Lisp machine was switched off")
 
+    def alive(self):
+        return True
+
     def close(self):
         pass
 """
@@ -132,6 +135,9 @@ class Ticking:
             if self.gone:
                 raise TargetGone("process 1 has exited")
             self.stop.set()
+
+    def alive(self) -> bool:
+        return True
 
     def close(self) -> None:
         return

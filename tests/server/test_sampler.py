@@ -8,7 +8,8 @@ from typing import ClassVar
 
 import pytest
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
-from gcspy_protocol.messages import Event
+from gcspy_protocol.messages import Event, State
+from gcspy_protocol.model import ControlState
 
 from gcspy.link import connect
 from gcspy_server.api import AttachOptions, Recognition, Server, ServerDescription, StringNames
@@ -41,6 +42,9 @@ class Failing:
         self.ticks += 1
         if self.ticks == 3:
             raise self.error
+
+    def alive(self) -> bool:
+        return True
 
     def close(self) -> None:
         return
@@ -105,3 +109,37 @@ def test_who_connects_to_a_session_that_nobody_watched_need_not_wait_for_a_slow_
         finally:
             stop.set()
             sampling.join()
+
+
+class Dying(Counting):
+    """A driver whose target dies when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dead = threading.Event()
+
+    def tick(self) -> None:
+        if self.dead.is_set():
+            raise TargetGone("process 7 has ended")
+        super().tick()
+
+    def alive(self) -> bool:
+        return not self.dead.is_set()
+
+
+def test_a_target_that_ends_while_the_sampling_is_paused_ends_the_session(tmp_path: Path) -> None:
+    driver = Dying()
+    server = driver.describe().server()
+    driver.open(server)
+    with server.serve(f"unix:{tmp_path}/s") as listening:
+        sampling = threading.Thread(target=run_driver, args=(driver, server, 100, threading.Event()))
+        sampling.start()
+        with connect(listening.addresses[0], wants_control=True, pause_at_connect=True) as link:
+            states = (message.state for message in iter(lambda: link.receive(20), None) if isinstance(message, State))
+            while next(states) is not ControlState.PAUSED:
+                pass
+            driver.dead.set()
+            while next(states) is not ControlState.ENDED:
+                pass
+        sampling.join(20)
+        assert not sampling.is_alive()
