@@ -60,4 +60,4 @@ def test_no_file_names_a_path_of_somebody_s_machine_or_a_package_index(path: Pat
 
 def test_a_strange_path_is_noticed() -> None:
     assert STRANGE.search(b"see /" + b"root/x")
-    assert not STRANGE.search(b"https://example.org/a/work/x and src/root/y")
+    assert not STRANGE.search(b"https://example.org/a/" + b"work/x and src/" + b"root/y")
