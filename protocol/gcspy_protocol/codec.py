@@ -18,6 +18,7 @@ from gcspy_protocol.frame import Frame, Header, pack_frame
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType, Message
 from gcspy_protocol.model import ControlState, EventFilter, EventKind, Mode, PauseActsOn
+from gcspy_protocol.playback_frames import pack_playback, read_filter, read_playback, write_filter
 from gcspy_protocol.schema import MAX_ENUM_NAMES, pack_space, read_space
 from gcspy_protocol.tiles import decode_tiles, pack_tiles
 from gcspy_protocol.values import Stamp, decode_delta, decode_key, pack_delta, pack_key
@@ -26,8 +27,7 @@ __all__ = ["crc_of_crcs", "decode", "encode", "encode_event", "event_crc"]
 
 _U64 = (1 << 64) - 1
 _I64 = (1 << 63) - 1
-_MAX_DELAY_MILLIS = 3_600_000
-_MAX_PERIOD = 1 << 32
+_MAX_DEADLINE_MILLIS = 60_000
 _MAX_FACTS = 256
 _MAX_CLIENTS = 65_536
 _PAGE_NAME_CHARS = 1024
@@ -105,6 +105,8 @@ def _encode(message: Message) -> Frame:
         case m.TileNamesRequest():
             payload = pack_map({"first": message.first, "count": message.count})
             return pack_frame(FrameType.TILE_NAMES_REQUEST, payload, space=message.space)
+        case m.Playback() | m.Position() | m.Timeline() | m.SetPlayback() | m.Seek() | m.Follow():
+            return pack_playback(message)
         case m.Event() | m.Unknown():
             raise LocalProtocolError(f"{type(message).__name__} has no frame of its own: use encode_event")
         case _:
@@ -134,18 +136,7 @@ def _placed(frame_type: FrameType, payload: bytes, message: m.Summary | m.SpaceI
 
 
 def _filters(filters: tuple[EventFilter, ...]) -> dict[str, Any]:
-    return {
-        "filters": [
-            {
-                "event": f.event,
-                "enabled": f.enabled,
-                "delay": f.delay_millis,
-                "pause": f.pause,
-                "period": f.period,
-            }
-            for f in filters
-        ]
-    }
+    return {"filters": [write_filter(one) for one in filters]}
 
 
 def _as_map(message: Message) -> tuple[FrameType, dict[str, Any]]:
@@ -222,6 +213,8 @@ def _command_map(message: Message) -> tuple[FrameType, dict[str, Any]]:
             return FrameType.HAND_OVER, {"client": message.client}
         case m.NameSuccessor():
             return FrameType.NAME_SUCCESSOR, {"client": message.client}
+        case m.Lossless():
+            return FrameType.LOSSLESS, {"deadline": message.deadline_millis}
         case m.Subscribe():
             spaces = message.spaces
             return FrameType.SUBSCRIBE, {
@@ -439,16 +432,7 @@ def _tile_names_request(header: Header, payload: bytes, limits: Limits) -> Messa
 
 
 def _read_filters(header: Header, payload: bytes, limits: Limits) -> tuple[EventFilter, ...]:
-    return tuple(
-        EventFilter(
-            event=f.integer("event", 0, 0xFFFF),
-            enabled=f.flag("enabled", True),
-            delay_millis=f.integer("delay", 0, _MAX_DELAY_MILLIS, 0),
-            pause=f.flag("pause", False),
-            period=f.integer("period", 1, _MAX_PERIOD, 1),
-        )
-        for f in _fields(header, payload, limits).maps("filters", limits.events)
-    )
+    return tuple(read_filter(one) for one in _fields(header, payload, limits).maps("filters", limits.events))
 
 
 def _clients(header: Header, payload: bytes, limits: Limits) -> Message:
@@ -509,6 +493,12 @@ def _name_successor(header: Header, payload: bytes, limits: Limits) -> Message:
     return m.NameSuccessor(client=_fields(header, payload, limits).optional_integer("client", 0, _I64))
 
 
+def _lossless(header: Header, payload: bytes, limits: Limits) -> Message:
+    return m.Lossless(
+        deadline_millis=_fields(header, payload, limits).integer("deadline", 0, _MAX_DEADLINE_MILLIS)
+    )
+
+
 _DECODERS: dict[int, Decoder] = {
     FrameType.HELLO: _hello,
     FrameType.WELCOME: _welcome,
@@ -544,4 +534,11 @@ _DECODERS: dict[int, Decoder] = {
     FrameType.HAND_OVER: _number(m.HandOver, "client"),
     FrameType.NAME_SUCCESSOR: _name_successor,
     FrameType.TILE_NAMES_REQUEST: _tile_names_request,
+    FrameType.PLAYBACK: read_playback,
+    FrameType.TIMELINE: read_playback,
+    FrameType.POSITION: read_playback,
+    FrameType.SET_PLAYBACK: read_playback,
+    FrameType.SEEK: read_playback,
+    FrameType.FOLLOW: read_playback,
+    FrameType.LOSSLESS: _lossless,
 }

@@ -56,6 +56,9 @@ _FROM_SERVER = _BOTH | {
     FrameType.FILTERS,
     FrameType.CLIENTS,
     FrameType.MISSED,
+    FrameType.PLAYBACK,
+    FrameType.TIMELINE,
+    FrameType.POSITION,
 }
 
 _FROM_CLIENT = _BOTH | {
@@ -68,6 +71,10 @@ _FROM_CLIENT = _BOTH | {
     FrameType.HAND_OVER,
     FrameType.NAME_SUCCESSOR,
     FrameType.TILE_NAMES_REQUEST,
+    FrameType.SET_PLAYBACK,
+    FrameType.SEEK,
+    FrameType.FOLLOW,
+    FrameType.LOSSLESS,
 }
 
 

@@ -211,6 +211,9 @@ class Explainer:
                 return f"{self._space(message.space)}: {_rest(message, ('space', 'sequence', 'time_nanos'))}"
             case m.Hello():
                 return f"{_rest(message, ('token',))}, {'with' if message.token else 'no'} token"
+            case m.Timeline():
+                again = ", anew" if message.fresh else ""
+                return f"{len(message.rows)} events from number {message.first} on{again}"
             case m.Unknown():
                 return "of a later version: skipped"
             case _:

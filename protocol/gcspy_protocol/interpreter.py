@@ -140,7 +140,10 @@ class StreamState:
     def resize(self, remap: Remap) -> None:
         """Follow a resize: kept tiles keep their values, of new ones nothing is known."""
         if remap.kept:
-            self._values, self._known = remap.values(self.values, self.schema.default), remap.known(self.known)
+            self._values, self._known = (
+                remap.values(self.values, self.schema.default),
+                remap.known(self.known),
+            )
         else:
             self._known = None
             if len(self._values) != remap.count:
@@ -237,6 +240,8 @@ class ClientInterpreter:
         filters: The event filters in force, by event id.
         clients: Who is connected, with controller and successor.
         missed_total: Events that this client missed.
+        playback: What a player said of its playback; None: the session is live.
+        position: Number of the latest event in the recording that is played; 0 before the first, and live.
         last_event: The latest event, or None.
     """
 
@@ -251,6 +256,8 @@ class ClientInterpreter:
         self.filters: dict[int, EventFilter] = {}
         self.clients = m.Clients(clients=())
         self.missed_total = 0
+        self.playback: m.Playback | None = None
+        self.position = 0
         self.last_event: Event | None = None
         self._change = EventChange(Event(sequence=0, time_nanos=0, event=0, occurrence=0, epoch=0))
 
@@ -370,5 +377,15 @@ class ClientInterpreter:
                 self.clients = message
             case m.Missed():
                 self.missed_total = message.total
+            case _:
+                self._follow_playback(message)
+
+    def _follow_playback(self, message: Message) -> None:
+        """What a player says."""
+        match message:
+            case m.Playback():
+                self.playback = message
+            case m.Position():
+                self.position = message.number
             case _:
                 return

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcspy_protocol.model import ControlState, EventFilter, EventKind, Mode, Naming, PauseActsOn, Space
+from gcspy_protocol.playback import Follow, Playback, Position, Seek, SetPlayback, Timeline
 
 __all__ = [
     "Client",
@@ -26,18 +27,24 @@ __all__ = [
     "ErrorCode",
     "Event",
     "Filters",
+    "Follow",
     "FrameType",
     "Goodbye",
     "HandOver",
     "Hello",
+    "Lossless",
     "Message",
     "Missed",
     "NameSuccessor",
     "Pause",
     "Ping",
+    "Playback",
     "Pong",
+    "Position",
     "Resume",
+    "Seek",
     "SetFilters",
+    "SetPlayback",
     "SpaceDefined",
     "SpaceInfo",
     "SpaceRemoved",
@@ -52,6 +59,7 @@ __all__ = [
     "TileNames",
     "TileNamesRequest",
     "Tiles",
+    "Timeline",
     "Unknown",
     "Welcome",
 ]
@@ -81,6 +89,9 @@ class FrameType(IntEnum):
     FILTERS = 0x32
     CLIENTS = 0x33
     MISSED = 0x34
+    PLAYBACK = 0x35
+    TIMELINE = 0x36
+    POSITION = 0x37
     SET_FILTERS = 0x40
     PAUSE = 0x41
     RESUME = 0x42
@@ -90,6 +101,10 @@ class FrameType(IntEnum):
     HAND_OVER = 0x46
     NAME_SUCCESSOR = 0x47
     TILE_NAMES_REQUEST = 0x48
+    SET_PLAYBACK = 0x49
+    SEEK = 0x4A
+    FOLLOW = 0x4B
+    LOSSLESS = 0x56
 
 
 class ErrorCode(IntEnum):
@@ -483,6 +498,17 @@ class NameSuccessor:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Lossless:
+    """Client: drop no event for me; what is watched may be held so long for it, in one go.
+
+    Attributes:
+        deadline_millis: The longest wait for this client at one event; 0: events may be dropped again.
+    """
+
+    deadline_millis: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Unknown:
     """A frame of a type that this version does not know; skipped by whoever gets it."""
 
@@ -521,5 +547,12 @@ Message = (
     | TakeControl
     | HandOver
     | NameSuccessor
+    | Playback
+    | Timeline
+    | Position
+    | SetPlayback
+    | Seek
+    | Follow
+    | Lossless
     | Unknown
 )

@@ -21,6 +21,7 @@ from gcspy_protocol.model import (
     Space,
     Stream,
 )
+from gcspy_protocol.playback import FASTEST, SLOWEST, TIMELINE, Direction, Pace
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -220,6 +221,15 @@ EVENTS: SearchStrategy[m.Event] = st.builds(
     program_clock=st.none() | st.tuples(TEXT, U64),
 )
 
+_MANNERS: SearchStrategy[m.SetPlayback] = st.builds(
+    m.SetPlayback,
+    pace=st.sampled_from(Pace),
+    interval_millis=st.integers(0, 3_600_000),
+    speed=st.floats(SLOWEST, FASTEST),
+    direction=st.sampled_from(Direction),
+    loop=st.none() | st.tuples(I63, I63).map(lambda ends: (min(ends), max(ends))),
+)
+
 BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
     FrameType.HELLO: st.builds(
         m.Hello,
@@ -301,6 +311,28 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
     FrameType.TILE_NAMES_REQUEST: st.builds(
         m.TileNamesRequest, space=U16, first=st.integers(0, 1 << 25), count=st.integers(1, 4096)
     ),
+    FrameType.PLAYBACK: st.builds(
+        m.Playback,
+        first=I63,
+        last=I63,
+        growing=st.booleans(),
+        manner=_MANNERS,
+        follows=st.none() | I63,
+        filters=_FILTERS,
+    ),
+    FrameType.TIMELINE: st.builds(
+        m.Timeline, first=U64, rows=npst.arrays(TIMELINE, st.integers(0, 5)), fresh=st.booleans()
+    ),
+    FrameType.POSITION: st.builds(m.Position, number=U64),
+    FrameType.SET_PLAYBACK: _MANNERS,
+    FrameType.SEEK: st.one_of(
+        st.builds(m.Seek, number=I63),
+        st.builds(m.Seek, time_nanos=I63),
+        st.builds(m.Seek, name=TEXT, backwards=st.booleans()),
+        st.builds(m.Seek, steps=st.integers(-(1 << 63) + 1, (1 << 63) - 1)),
+    ),
+    FrameType.FOLLOW: st.builds(m.Follow, client=st.none() | I63),
+    FrameType.LOSSLESS: st.builds(m.Lossless, deadline_millis=st.integers(0, 60_000)),
 }
 """A strategy for each type of frame; a test says that none is missing."""
 

@@ -131,7 +131,7 @@ _MAPS = [
     for t in FrameType
     if t
     not in (FrameType.TILES, FrameType.STREAM_KEY, FrameType.STREAM_DELTA, FrameType.SUMMARY,
-            FrameType.COUNTERS, FrameType.EVENT, FrameType.SPACE_REMOVED)
+            FrameType.COUNTERS, FrameType.EVENT, FrameType.SPACE_REMOVED, FrameType.TIMELINE, FrameType.POSITION)
 ]  # fmt: skip
 
 

@@ -38,6 +38,7 @@ from gcspy_protocol.model import (
     Space,
     Stream,
 )
+from gcspy_protocol.playback import TIMELINE, Direction, Pace
 
 from tests.protocol.strategies import tiles_of
 
@@ -111,7 +112,11 @@ def encoded(messages: Sequence[Message]) -> bytes:
 def to_json(value: Any) -> Any:
     """A message as JSON: its class and fields; arrays with their dtype."""
     if isinstance(value, np.ndarray):
-        return {"dtype": value.dtype.str, "values": value.tolist()}
+        dtype = [list(field) for field in value.dtype.descr] if value.dtype.names else value.dtype.str
+        return {
+            "dtype": dtype,
+            "values": [list(one) if isinstance(one, tuple) else one for one in value.tolist()],
+        }
     if isinstance(value, Enum):
         return value.value
     if dataclasses.is_dataclass(value):
@@ -140,7 +145,7 @@ def _of(hint: Any, value: Any) -> Any:
     if value is None:
         return None
     if isinstance(value, dict) and set(value) == {"dtype", "values"}:
-        return np.array(value["values"], dtype=value["dtype"])
+        return _array_of(value["dtype"], value["values"])
     if origin in (types.UnionType, typing.Union):
         return _of(next(arg for arg in inner if arg is not type(None)), value)
     if origin is tuple:
@@ -153,6 +158,12 @@ def _of(hint: Any, value: Any) -> Any:
         named = typing.get_type_hints(hint)
         return make(**{name: _of(named[name], item) for name, item in value.items()})
     return value
+
+
+def _array_of(dtype: str | list[list[str]], values: list[Any]) -> np.ndarray[Any, Any]:
+    if isinstance(dtype, str):
+        return np.array(values, dtype=dtype)
+    return np.array([tuple(row) for row in values], dtype=[(name, kind) for name, kind in dtype])
 
 
 # -------------------------------------------------------------- new vectors
@@ -388,6 +399,41 @@ def _session_messages() -> Iterator[tuple[str, str, Message]]:
     yield "name_successor-nobody", "Nobody inherits.", m.NameSuccessor(client=None)
     request = m.TileNamesRequest(space=258, first=100, count=3)
     yield "tile_names_request", "Names of tiles 100 to 102.", request
+    yield (
+        "lossless",
+        "Drop no event for me, and hold the target no longer than two seconds for it.",
+        m.Lossless(deadline_millis=2000),
+    )
+
+
+def _playback_messages() -> Iterator[tuple[str, str, Message]]:
+    manner = m.SetPlayback(
+        pace=Pace.PROGRAM, interval_millis=250, speed=2.5, direction=Direction.BACKWARDS, loop=(10, 20)
+    )
+    yield "playback", "At the original pace, forwards, to the end.", m.Playback(first=1, last=300)
+    filters = (EventFilter(event=1, enabled=False),)
+    yield (
+        "playback-all",
+        "Every field.",
+        m.Playback(first=5, last=0x0102030405, growing=True, manner=manner, follows=7, filters=filters),
+    )
+    yield "position", "That was event 0x0102030405060708.", m.Position(number=0x0102030405060708)
+    rows = np.zeros(2, dtype=TIMELINE)
+    rows["time_nanos"], rows["occurrence"], rows["gather_nanos"] = (1000, 2000), (3, 4), (5, 6)
+    rows["held_nanos"], rows["missed"], rows["event"], rows["flags"] = (7, 8), (0, 9), (258, 1), (1, 2)
+    yield "timeline", "Two events, from number 258 on.", m.Timeline(first=258, rows=rows)
+    yield (
+        "timeline-fresh",
+        "Forget what you know; there is no event yet.",
+        m.Timeline(first=1, rows=rows[:0], fresh=True),
+    )
+    yield "set_playback", "Every field.", manner
+    yield "seek-number", "To event 258.", m.Seek(number=258)
+    yield "seek-time", "To the event nearest to a time.", m.Seek(time_nanos=0x0102030405060708)
+    yield "seek-name", "To the collection before this.", m.Seek(name="GC start", backwards=True)
+    yield "seek-steps", "One event back.", m.Seek(steps=-1)
+    yield "follow", "See what client 7 sees.", m.Follow(client=7)
+    yield "follow-nobody", "Have a playback of my own.", m.Follow(client=None)
 
 
 def _event_messages() -> Iterator[tuple[str, str, list[Message]]]:
@@ -425,7 +471,7 @@ def _event_messages() -> Iterator[tuple[str, str, list[Message]]]:
 
 def cases() -> Iterator[Vector]:
     """Every vector there should be."""
-    for source in (_stream_messages, _tile_messages, _schema_messages, _session_messages):
+    for source in (_stream_messages, _tile_messages, _schema_messages, _session_messages, _playback_messages):
         for name, means, message in source():
             frame = encode(message).data
             yield _vector(name, means, frame, exact=not frame[5])
