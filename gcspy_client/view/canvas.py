@@ -266,7 +266,7 @@ class TileCanvas(QWidget):
             event.ignore()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows, Home, End and page keys move the selected tile."""
+        """Arrows and page keys move the selected tile; Ctrl+Home and Ctrl+End go to the first and the last."""
         tile = self._tile_after(event)
         if tile is None:
             super().keyPressEvent(event)
@@ -279,6 +279,7 @@ class TileCanvas(QWidget):
         if not layout.count:
             return None
         row = layout.columns * layout.per_pixel
+        whole = layout.count if event.modifiers() & Qt.KeyboardModifier.ControlModifier else 0
         steps = {
             Qt.Key.Key_Left: -1,
             Qt.Key.Key_Right: 1,
@@ -286,11 +287,11 @@ class TileCanvas(QWidget):
             Qt.Key.Key_Down: row,
             Qt.Key.Key_PageUp: -row * max(1, layout.seen_rows // 2),
             Qt.Key.Key_PageDown: row * max(1, layout.seen_rows // 2),
-            Qt.Key.Key_Home: -layout.count,
-            Qt.Key.Key_End: layout.count,
+            Qt.Key.Key_Home: -whole,
+            Qt.Key.Key_End: whole,
         }
         step = steps.get(Qt.Key(event.key()))
-        if step is None:
+        if not step:
             return None
         if self.selected is None:
             return layout.count - 1 if step == layout.count else layout.first

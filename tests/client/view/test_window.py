@@ -171,7 +171,7 @@ def test_arrow_keys_move_the_selected_tile(window: MainWindow, qtbot: QtBot) -> 
         QTest.keyClick(canvas, key)
         expected += step
         assert window.session.selected(1) == expected
-    QTest.keyClick(canvas, Qt.Key.Key_End)
+    QTest.keyClick(canvas, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
     assert window.session.selected(1) == 2999
     QTest.keyClick(canvas, Qt.Key.Key_Right)
     assert window.session.selected(1) == 2999
@@ -252,7 +252,7 @@ def test_tiles_can_be_zoomed_and_scrolled(window: MainWindow, qtbot: QtBot) -> N
     assert canvas.picture.layout.scrolls
     window.select(1, 10)
     canvas.setFocus()
-    QTest.keyClick(canvas, Qt.Key.Key_End)
+    QTest.keyClick(canvas, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
     assert canvas.picture.layout.first <= 2999 < canvas.picture.layout.last
     code = 5 + heap_values()[1, 1][2999] * 249 // 255
     assert colour_at(canvas, 2999) == int(canvas.picture.palette.lut[code])

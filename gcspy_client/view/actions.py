@@ -1,0 +1,176 @@
+"""What the user can do, in one table: menus, the shortcut sheet and whatever lists commands are made from it.
+
+An action has a name that never changes, words, keys, when it can be done, and what does it. Keys that
+belong to one widget only, such as arrows over tiles, are told by the sheet as *gestures*.
+
+Knows tables and Qt's actions; does not know what any of them does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from html import escape
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMenu, QMenuBar
+
+__all__ = ["Action", "Actions", "Gesture"]
+
+
+def _always() -> bool:
+    return True
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Action:
+    """One thing the user can do.
+
+    Attributes:
+        name: Its name for programs, ``menu.verb``.
+        menu: Title of its menu.
+        text: Its words in the menu, with an ampersand before the letter that chooses it.
+        run: What does it.
+        keys: Its shortcuts, as Qt writes them.
+        about: Its words in the sheet of shortcuts; by default those of the menu.
+        enabled: Whether it can be done now.
+        checked: Whether it is on now; None: it is nothing that is on or off.
+        begins_group: Whether a line stands before it in the menu.
+    """
+
+    name: str
+    menu: str
+    text: str
+    run: Callable[[], object]
+    keys: tuple[str, ...] = ()
+    about: str = ""
+    enabled: Callable[[], bool] = _always
+    checked: Callable[[], bool] | None = None
+    begins_group: bool = False
+
+    @property
+    def words(self) -> str:
+        """What it is called where no letter is marked."""
+        return self.text.replace("&", "").removesuffix("…")
+
+
+@dataclass(frozen=True, slots=True)
+class Gesture:
+    """Keys or a movement that one widget understands by itself.
+
+    Attributes:
+        menu: Under which title the sheet tells it.
+        keys: What to press.
+        about: What it does.
+    """
+
+    menu: str
+    keys: str
+    about: str
+
+
+class Actions:
+    """The table.
+
+    Args:
+        parent: Owns Qt's actions, and is where their keys are heard.
+        table: The actions, in the order of the menus.
+        gestures: What the sheet tells besides.
+    """
+
+    def __init__(self, parent: QObject, table: Sequence[Action], gestures: Sequence[Gesture] = ()) -> None:
+        self._table = {action.name: action for action in table}
+        self._gestures = tuple(gestures)
+        self._made: dict[str, QAction] = {}
+        assert len(self._table) == len(table), "two actions of one name"
+        for action in table:
+            made = QAction(action.text, parent)
+            made.setObjectName(action.name)
+            made.setShortcuts([QKeySequence(keys) for keys in action.keys])
+            made.setCheckable(action.checked is not None)
+            made.triggered.connect(partial(self._triggered, action.name))
+            self._made[action.name] = made
+
+    def __iter__(self) -> Iterator[Action]:
+        return iter(self._table.values())
+
+    def __getitem__(self, name: str) -> Action:
+        return self._table[name]
+
+    def made(self) -> Iterator[QAction]:
+        """Qt's actions, in the order of the table."""
+        return iter(self._made.values())
+
+    def run(self, name: str) -> bool:
+        """Do something, if it can be done now.
+
+        Returns:
+            Whether it could.
+        """
+        action = self._table[name]
+        can = action.enabled()
+        if can:
+            action.run()
+        made = self._made[name]
+        if action.checked is not None:
+            made.setChecked(action.checked())
+        return can
+
+    def tip(self, name: str, about: str = "") -> str:
+        """What a button for it says when the mouse rests on it: its words and its first key."""
+        action = self._table[name]
+        words = about or action.about or action.words
+        return f"{words}  ({action.keys[0]})" if action.keys else words
+
+    def fill(self, bar: QMenuBar) -> None:
+        """Make the menus."""
+        menus: dict[str, QMenu] = {}
+        for action in self:
+            menu = menus.get(action.menu)
+            if menu is None:
+                menu = menus[action.menu] = bar.addMenu(action.menu)
+                menu.aboutToShow.connect(partial(self._opening, action.menu))
+                menu.aboutToHide.connect(self._closed)
+            elif action.begins_group:
+                menu.addSeparator()
+            menu.addAction(self._made[action.name])
+
+    def sheet(self) -> str:
+        """All keys and what they do, as rich text."""
+        titles = list(dict.fromkeys([action.menu for action in self] + [one.menu for one in self._gestures]))
+        parts = []
+        for title in titles:
+            rows = [
+                (" or ".join(_shown(keys) for keys in action.keys), action.about or action.words)
+                for action in self
+                if action.menu == title and action.keys
+            ]
+            rows += [(one.keys, one.about) for one in self._gestures if one.menu == title]
+            if rows:
+                cells = "".join(f"<tr><td><b>{escape(keys)}</b></td><td>{escape(about)}</td></tr>" for keys, about in rows)
+                heading = escape(title.replace("&", ""))
+                parts.append(f"<h4>{heading}</h4><table cellspacing='4'>{cells}</table>")
+        half = (len(parts) + 1) // 2
+        columns = "".join(f"<td>{''.join(side)}</td><td width='24'></td>" for side in (parts[:half], parts[half:]))
+        return f"<table><tr valign='top'>{columns}</tr></table>"
+
+    def _triggered(self, name: str, _checked: bool = False) -> None:
+        self.run(name)
+
+    def _opening(self, title: str) -> None:
+        """A menu shows what can be done now; its keys go on being heard whatever it shows."""
+        for action in self:
+            if action.menu == title:
+                self._made[action.name].setEnabled(action.enabled())
+                if action.checked is not None:
+                    self._made[action.name].setChecked(action.checked())
+
+    def _closed(self) -> None:
+        for made in self._made.values():
+            made.setEnabled(True)
+
+
+def _shown(keys: str) -> str:
+    return QKeySequence(keys).toString(QKeySequence.SequenceFormat.NativeText)

@@ -1,0 +1,145 @@
+"""The table of what users can do in the window; see `actions`.
+
+Knows which part of the window does what; does not know how.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gcspy_client.model.palette import Theme
+from gcspy_client.view.actions import Action, Gesture
+
+if TYPE_CHECKING:
+    from gcspy_client.view.window import MainWindow
+
+__all__ = ["GESTURES", "actions_of"]
+
+_SESSION, _VIEW, _HELP = "&Session", "&View", "&Help"
+
+GESTURES = (
+    Gesture(_VIEW, "Arrows, Page up / down", "move the selected tile"),
+    Gesture(_VIEW, "Ctrl+Home, Ctrl+End", "select the first, the last tile"),
+    Gesture(_VIEW, "Ctrl + wheel over tiles", "larger or smaller tiles"),
+)
+
+
+def actions_of(window: MainWindow) -> tuple[Action, ...]:
+    """What can be done in a window."""
+    return (*_session_actions(window), *_view_actions(window), *_help_actions(window))
+
+
+def _session_actions(window: MainWindow) -> tuple[Action, ...]:
+    link, footer = window.link, window.footer
+    return (
+        Action(name="session.connect", menu=_SESSION, text="&Connect…", run=window.ask_where, keys=("Ctrl+O",)),
+        Action(
+            name="session.reconnect",
+            menu=_SESSION,
+            text="&Reconnect",
+            run=link.reconnect,
+            keys=("Ctrl+R",),
+            enabled=lambda: link.address is not None,
+        ),
+        Action(
+            name="session.disconnect",
+            menu=_SESSION,
+            text="&Disconnect",
+            run=link.close,
+            keys=("Ctrl+D",),
+            enabled=lambda: link.address is not None,
+        ),
+        Action(
+            name="session.pause",
+            menu=_SESSION,
+            text="&Pause or resume",
+            run=window.toggle_pause,
+            keys=("Space",),
+            begins_group=True,
+            enabled=footer.pause.isEnabled,
+        ),
+        Action(
+            name="session.step",
+            menu=_SESSION,
+            text="&Step",
+            about="step one event",
+            run=window.step,
+            keys=(".",),
+            enabled=footer.step.isEnabled,
+        ),
+        Action(
+            name="session.control", menu=_SESSION, text="&Take control", run=window.take_control, keys=("Ctrl+T",)
+        ),
+        Action(
+            name="session.quit",
+            menu=_SESSION,
+            text="&Quit",
+            about="quit; the target goes on",
+            run=window.close,
+            keys=("Ctrl+Q",),
+            begins_group=True,
+        ),
+    )
+
+
+def _view_actions(window: MainWindow) -> tuple[Action, ...]:
+    themes = (
+        ("view.theme-system", "&Follow the system", None),
+        ("view.theme-dark", "Da&rk", Theme.DARK),
+        ("view.theme-light", "L&ight", Theme.LIGHT),
+    )
+    return (
+        Action(name="view.next-space", menu=_VIEW, text="&Next space", run=partial(window.next_space, 1), keys=("N",)),
+        Action(
+            name="view.previous-space",
+            menu=_VIEW,
+            text="&Previous space",
+            run=partial(window.next_space, -1),
+            keys=("P",),
+        ),
+        Action(
+            name="view.next-stream",
+            menu=_VIEW,
+            text="Next &stream",
+            about="next stream of the active space",
+            run=partial(window.next_stream, 1),
+            keys=("]",),
+        ),
+        Action(
+            name="view.previous-stream",
+            menu=_VIEW,
+            text="Previous s&tream",
+            about="previous stream of the active space",
+            run=partial(window.next_stream, -1),
+            keys=("[",),
+        ),
+        Action(name="view.no-tile", menu=_VIEW, text="Select no tile", run=window.deselect, keys=("Esc",)),
+        Action(
+            name="view.larger",
+            menu=_VIEW,
+            text="&Larger tiles",
+            run=partial(window.zoom, 1),
+            keys=("+",),
+            begins_group=True,
+        ),
+        Action(name="view.smaller", menu=_VIEW, text="S&maller tiles", run=partial(window.zoom, -1), keys=("-",)),
+        Action(name="view.all-tiles", menu=_VIEW, text="&All tiles in view", run=partial(window.zoom, 0), keys=("0",)),
+        *(
+            Action(
+                name=name,
+                menu=_VIEW,
+                text=text,
+                run=partial(window.choose_theme, theme),
+                checked=partial(window.theme_is_chosen, theme),
+                begins_group=theme is None,
+            )
+            for name, text, theme in themes
+        ),
+    )
+
+
+def _help_actions(window: MainWindow) -> tuple[Action, ...]:
+    return (
+        Action(name="help.keys", menu=_HELP, text="&Keys", about="this sheet", run=window.show_keys, keys=("F1", "?")),
+    )

@@ -1,0 +1,183 @@
+"""Following a session: messages into tiles at once, into words a moment later.
+
+Tiles are painted as events come, once however many came together; texts and
+tables follow ten times a second, as nobody reads faster.
+
+Knows which parts of the window show what came; does not know where they stand, nor what users ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gcspy_protocol.errors import RemoteProtocolError
+from gcspy_protocol.interpreter import EventChange
+from gcspy_protocol.messages import Message
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+
+from gcspy_client.link import Link
+from gcspy_client.model.picture import Picture
+from gcspy_client.model.session import Session
+from gcspy_client.view.details import Details
+from gcspy_client.view.spaces import Spaces
+
+__all__ = ["Following"]
+
+_DETAILS_MILLIS = 100
+_GRAPH_MILLIS = 250
+"""Between the first event and the loading of the graph, which holds the window up for a moment."""
+
+
+class Following(QObject):
+    """Keeps tiles and words in step with a session.
+
+    Signals:
+        event_shown: An event was shown; its `Event`.
+        spoken: Words were said anew: whoever says more words follows.
+
+    Args:
+        session: What came.
+        link: From where, and who is asked for names.
+        spaces: The tiles.
+        details: The words about them.
+    """
+
+    event_shown = Signal(object)
+    spoken = Signal()
+
+    def __init__(
+        self, session: Session, link: Link, spaces: Spaces, details: Details, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._session, self._link = session, link
+        self._spaces, self._details = spaces, details
+        self._under_mouse: tuple[int, int] | None = None
+        self._rebuild = True
+        self._stopped = False
+        self._details_timer = self._single_timer(self.refresh)
+        self._graph_timer = self._single_timer(self._load_graph)
+        spaces.hovered.connect(self._hovered)
+
+    def _single_timer(self, slot: Callable[[], None]) -> QTimer:
+        timer = QTimer(self)
+        timer.setSingleShot(True)
+        timer.timeout.connect(slot)
+        return timer
+
+    # -------------------------------------------------------------------------- messages
+
+    def take(self, messages: list[Message]) -> None:
+        """Follow messages; all are applied, what they changed is painted once."""
+        if self._stopped:
+            return
+        for message in messages:
+            try:
+                change = self._session.apply(message)
+            except RemoteProtocolError as error:
+                self._link.fail(error)
+                return
+            if change is not None:
+                self.show(change)
+        self.speak_soon()
+
+    def show(self, change: EventChange) -> None:
+        """Show an event that the session has followed."""
+        if self._rebuild:
+            self._rebuild = False
+            self._spaces.rebuild()
+            self.focus_active()
+        else:
+            self._spaces.sync()
+            self._spaces.follow(change)
+        self.event_shown.emit(change.event)
+
+    def restart(self) -> None:
+        """A new bootstrap comes: with its first event everything is made anew."""
+        self._session.restart()
+        self._rebuild = True
+
+    def speak_soon(self) -> None:
+        """Say everything anew in a moment."""
+        if self._stopped:
+            return
+        if self._details.graph.plot is None and not self._graph_timer.isActive():
+            self._graph_timer.start(_GRAPH_MILLIS)
+        if not self._details_timer.isActive():
+            self._details_timer.start(_DETAILS_MILLIS)
+
+    # ------------------------------------------------------------------------ refreshing
+
+    @property
+    def has_tiles(self) -> bool:
+        """Whether there is anything to see, be it of the connection before."""
+        return self._session.interpreter.last_event is not None or bool(self._spaces.panels)
+
+    def active_picture(self) -> Picture | None:
+        """The picture of the active space."""
+        space = self._session.active_space()
+        panel = None if space is None else self._spaces.panels.get(space.space.id)
+        return None if panel is None else panel.canvas.picture
+
+    def refresh(self) -> None:
+        """Say anew everything that is said in words."""
+        # The tiles are those of the connection before, until the first event of this one.
+        if not (self._rebuild and self._spaces.panels):
+            self._fetch_names()
+            self._spaces.mark_active()
+            self._spaces.refresh()
+            picture = self.active_picture()
+            self._details.refresh(picture, self._tile_under_mouse(picture))
+        self.spoken.emit()
+
+    def _tile_under_mouse(self, picture: Picture | None) -> int | None:
+        if picture is None or self._under_mouse is None:
+            return None
+        space, tile = self._under_mouse
+        return tile if space == picture.space.space.id and tile < picture.space.count else None
+
+    def _fetch_names(self) -> None:
+        """Ask for the names of tiles that are shown by name."""
+        for space_id, panel in self._spaces.panels.items():
+            if space_id not in self._session.interpreter.spaces:
+                continue  # removed; its panel goes with the next event
+            layout = panel.canvas.picture.layout
+            ranges = [(layout.first, layout.last)] if layout.labelled else []
+            ranges += [
+                (tile, tile + 1)
+                for tile in (panel.canvas.under_mouse, panel.canvas.selected)
+                if tile is not None
+            ]
+            for first, last in ranges:
+                for request in self._session.missing_names(space_id, first, last):
+                    self._link.send(request)
+
+    def _hovered(self, space_id: int, tile: int) -> None:
+        self._under_mouse = None if tile < 0 else (space_id, tile)
+        if not self._details_timer.isActive() and not self._stopped:
+            self._details_timer.start(_DETAILS_MILLIS // 4)
+
+    def focus_active(self) -> None:
+        """Give the keyboard to the tiles of the active space."""
+        space = self._session.active_space()
+        if space is not None and space.space.id in self._spaces.panels:
+            self._spaces.panels[space.space.id].canvas.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _load_graph(self) -> None:
+        """Make the graph, once there are tiles to see: loading what draws it may not delay them."""
+        if self._spaces.painted():
+            self._details.graph.load()
+        elif self._spaces.panels:
+            self._graph_timer.start(_GRAPH_MILLIS)
+
+    def settle(self) -> None:
+        """Say everything now that would be said a moment later: for a picture of the window."""
+        self._details_timer.stop()
+        self._graph_timer.stop()
+        self.refresh()
+        self._details.graph.settle()
+
+    def stop(self) -> None:
+        """Follow nothing any more; no timer is left."""
+        self._stopped = True
+        self._details_timer.stop()
+        self._graph_timer.stop()
