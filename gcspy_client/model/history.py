@@ -2,14 +2,15 @@
 
 Only summaries gathered at the event itself are points: an old one again is not a
 new measurement, so it is never a repeated point. A stream that was gathered without anything
-that could be summed up has a gap there, and no zero.
+that could be summed up has a gap there, and no zero. Points are in the order of time, each time once, in whatever order
+the events are seen: who looks back, or lets a recording run backwards, sees the same line.
 
 Knows summaries; does not know plots.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import bisect_left
 from dataclasses import dataclass
 from math import nan
 
@@ -21,6 +22,10 @@ from numpy.typing import NDArray
 from gcspy_client.model.text import summary_share
 
 __all__ = ["Series", "SummaryHistory"]
+
+
+_Point = tuple[int, float, int, int]
+"""Time, value, kind of event, occurrence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +52,19 @@ class SummaryHistory:
     """Summaries by (space, stream), bounded.
 
     Args:
-        capacity: Events remembered; at 10 a second one minute is 600.
+        capacity: Events remembered; at 10 a second one minute is 600. Of more, those farthest in time from the latest
+            that was followed are forgotten.
     """
 
     def __init__(self, capacity: int = 600) -> None:
         self._capacity = capacity
-        self._points: dict[tuple[int, int], deque[tuple[int, float, int, int]]] = {}
+        self._points: dict[tuple[int, int], list[_Point]] = {}
+
+    def copy(self) -> SummaryHistory:
+        """One of its own, with the same points."""
+        other = SummaryHistory(self._capacity)
+        other._points = {owner: points.copy() for owner, points in self._points.items()}
+        return other
 
     def follow(self, interpreter: ClientInterpreter, event: Event) -> None:
         """Take the summaries of an event; a repeated (cached) event changes nothing."""
@@ -62,10 +74,15 @@ class SummaryHistory:
                 told = summary is not None and summary.sequence == event.sequence
                 if not told and not stream.is_fresh(event):
                     continue
-                points = self._points.setdefault((space_id, stream_id), deque(maxlen=self._capacity))
-                if not points or points[-1][0] < event.time_nanos:
-                    value = _value(space, stream) if told else nan
-                    points.append((event.time_nanos, value, event.event, event.occurrence))
+                points = self._points.setdefault((space_id, stream_id), [])
+                place = bisect_left(points, event.time_nanos, key=_time_of)
+                if place < len(points) and points[place][0] == event.time_nanos:
+                    continue
+                value = _value(space, stream) if told else nan
+                points.insert(place, (event.time_nanos, value, event.event, event.occurrence))
+                if len(points) > self._capacity:
+                    oldest_is_farther = event.time_nanos - points[0][0] >= points[-1][0] - event.time_nanos
+                    points.pop(0 if oldest_is_farther else -1)
 
     def series(self, space_id: int, stream_id: int) -> Series:
         """The summaries of one stream; copies."""
@@ -77,6 +94,10 @@ class SummaryHistory:
             np.array(columns[2], dtype=np.int64),
             np.array(columns[3], dtype=np.uint64),
         )
+
+
+def _time_of(point: _Point) -> int:
+    return point[0]
 
 
 def _value(space: SpaceState, stream: StreamState) -> float:

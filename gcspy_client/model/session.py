@@ -4,6 +4,10 @@ What the user chose outlives what came: after a reconnect to the same session
 the active space, the streams and the selected tiles are as before, and after a
 resize the selection is on the same address.
 
+What is *live* is what came last; what is *shown* may be an earlier event of the
+time shift. The link feeds the one, views draw the other; who controls, and what state the
+target is in, is always the live one's to say.
+
 Knows the interpreter; does not know sockets or widgets. Nothing here is a
 singleton: two sessions can be looked at side by side.
 """
@@ -14,10 +18,12 @@ from dataclasses import dataclass
 
 from gcspy_protocol.interpreter import ClientInterpreter, EventChange, SpaceState, StreamState
 from gcspy_protocol.messages import Event, Message, TileNamesRequest, Welcome
-from gcspy_protocol.model import Presentation, Stream
+from gcspy_protocol.messages import Timeline as TimelinePage
+from gcspy_protocol.model import Mode, Presentation, Stream
 
 from gcspy_client.model.history import SummaryHistory
 from gcspy_client.model.text import control_words, long_value
+from gcspy_client.model.timeline import Timeline
 
 __all__ = ["NAMES_PAGE", "Session", "TileRow", "ordered_streams", "tile_rows", "tile_title", "top_of"]
 
@@ -81,51 +87,119 @@ def tile_rows(space: SpaceState, tile: int, event: Event | None) -> list[TileRow
 class Session:
     """What came from a server and what the user looks at.
 
+    Args:
+        timeline: Which events there are, of a live session: what keeps them adds to it. A player's pages replace them.
+
     Attributes:
-        interpreter: The state as the server told it.
-        history: The latest summaries.
+        live: The state as the server told it last.
+        interpreter: The state that is shown: `live`, or an earlier one.
+        timeline: Which events can be gone to.
         active: Id of the space that the user made active; None: no choice yet.
         events_seen: Events applied since the session was joined.
     """
 
-    def __init__(self) -> None:
-        self.interpreter = ClientInterpreter()
-        self.history = SummaryHistory()
+    def __init__(self, timeline: Timeline | None = None) -> None:
+        self.live = ClientInterpreter()
+        self.interpreter = self.live
+        self.timeline = Timeline() if timeline is None else timeline
         self.active: int | None = None
         self.events_seen = 0
+        self._history = SummaryHistory()
+        self._past: SummaryHistory | None = None
+        self._number = 0
         self._chosen: dict[int, int] = {}
         self._selected: dict[int, int] = {}
         self._asked: set[tuple[int, int]] = set()
         self._identity = ""
 
     def restart(self) -> None:
-        """Prepare for a new connection: its bootstrap comes again, the user's choices are kept."""
-        self.interpreter = ClientInterpreter()
+        """Prepare for a new connection: its bootstrap comes again, the user's choices are kept.
+
+        Who looks at the past goes on doing so.
+        """
+        was_live = self.is_live
+        self.live = ClientInterpreter()
+        if was_live:
+            self.interpreter = self.live
         self._asked.clear()
 
     def apply(self, message: Message) -> EventChange | None:
         """Follow a message.
 
         Returns:
-            What changed, when the message ends an event.
+            What changed in `live`, when the message ends an event.
 
         Raises:
             RemoteProtocolError: It contradicts what was said before.
         """
-        change = self.interpreter.apply(message)
+        change = self.live.apply(message)
         if isinstance(message, Welcome) and message.session != self._identity:
             self._identity = message.session
-            self.history = SummaryHistory()
+            self._history = SummaryHistory()
             self.active = None
             self.events_seen = 0
             self._chosen.clear()
             self._selected.clear()
+            self.go_live()
+            if self.is_playback:
+                self.timeline.clear()
+        elif isinstance(message, TimelinePage):
+            self.timeline.take(message)
         if change is not None:
             self.events_seen += 1
-            self.history.follow(self.interpreter, change.event)
+            self._history.follow(self.live, change.event)
             for space in change.resized:
                 self._asked = {key for key in self._asked if key[0] != space}
         return change
+
+    # ------------------------------------------------------------------------- when
+
+    @property
+    def is_live(self) -> bool:
+        """Whether what is shown is what came last (of a playback: where it stands)."""
+        return self.interpreter is self.live
+
+    @property
+    def is_playback(self) -> bool:
+        """Whether the server is a player: its events are those of a recording."""
+        return self.live.welcome is not None and self.live.welcome.mode is Mode.PLAYBACK
+
+    @property
+    def number(self) -> int:
+        """Number of the event that is shown; 0 where there is none, or nothing numbers them."""
+        if not self.is_live:
+            return self._number
+        return self.live.position if self.is_playback else self.timeline.last
+
+    @property
+    def behind(self) -> int:
+        """How many events came after the one that is shown."""
+        return 0 if self.is_live else self.timeline.after(self._number)
+
+    @property
+    def history(self) -> SummaryHistory:
+        """The summaries around what is shown."""
+        return self._history if self._past is None else self._past
+
+    def show(self, interpreter: ClientInterpreter, number: int) -> None:
+        """Show an earlier state; what comes goes on being followed.
+
+        Args:
+            interpreter: The state; it may be the one that is shown already, changed in place.
+            number: Of its event.
+        """
+        if interpreter is self.live:
+            self.go_live()
+            return
+        if self._past is None:
+            self._past = self._history.copy()
+        self.interpreter, self._number = interpreter, number
+        if interpreter.last_event is not None:
+            self._past.follow(interpreter, interpreter.last_event)
+
+    def go_live(self) -> None:
+        """Show what came last, and what comes."""
+        self.interpreter, self._number, self._past = self.live, 0, None
 
     # ------------------------------------------------------------ what is looked at
 
@@ -180,7 +254,12 @@ class Session:
         return space in self._selected and self.selected(space) is None
 
     def missing_names(self, space: int, first: int, last: int) -> list[TileNamesRequest]:
-        """What to ask the server so that the tiles from `first` to before `last` have names; each page once."""
+        """What to ask the server so that the tiles from `first` to before `last` have names; each page once.
+
+        Nothing while the past is shown: the server's answer would be of now.
+        """
+        if not self.is_live:
+            return []
         state = self.interpreter.spaces[space]
         requests = []
         for page in range(first // NAMES_PAGE, -(-last // NAMES_PAGE)):
