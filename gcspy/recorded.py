@@ -1,14 +1,31 @@
-"""Whether what the user named is a recording, and not an address or a PID."""
+"""Recordings that the user names: whether it is one, and not an address or a PID; and opening it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from gcspy_protocol.errors import CommandError
-from gcspy_replay.file import SUFFIX
+from gcspy_replay.file import SUFFIX, Recording
 from gcspy_replay.file.layout import MAGIC
 
-__all__ = ["names_recording"]
+from gcspy.progress import progress_bar
+
+__all__ = ["names_recording", "opened"]
+
+
+@contextmanager
+def opened(paths: Iterable[Path | str]) -> Iterator[Recording]:
+    """A recording, closed when the block ends; a bar shows the scan of one whose index is missing.
+
+    Raises:
+        RecordingError: It is none, or cannot be read.
+    """
+    with progress_bar("looking for chunks") as progress:
+        recording = Recording.open(*paths, progress=progress)
+    with recording:
+        yield recording
 
 
 def names_recording(source: str) -> bool:

@@ -22,9 +22,9 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.status import LinkPhase
 from gcspy_client.view.window import MainWindow
 
-__all__ = ["application", "run_window", "take_screenshot"]
+__all__ = ["LARGE_HEIGHT", "application", "run_window", "take_screenshot"]
 
-_LARGE_HEIGHT = 1800
+LARGE_HEIGHT = 1800
 """From here on a screenshot is taken at twice the scale, as such a screen would be used."""
 
 
@@ -161,7 +161,7 @@ def take_screenshot(
     """
     where = parse_address(address)
     wanted = _theme(theme)
-    app = application(scale=2.0 if size[1] >= _LARGE_HEIGHT else None)
+    app = application(scale=2.0 if size[1] >= LARGE_HEIGHT else None)
     window = MainWindow(wanted)
     scale = window.devicePixelRatioF()
     window.resize(round(size[0] / scale), round(size[1] / scale))

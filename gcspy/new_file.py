@@ -1,0 +1,85 @@
+"""New files and folders that are there whole or not at all: a temporary name first, renamed at the end.
+
+Ctrl-C, an error or a full disk leave what was there before as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gcspy_protocol.errors import CommandError
+
+from gcspy.exit_codes import ExitCode
+
+__all__ = ["new_file", "new_folder"]
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.part")
+
+
+def _cannot(path: Path, error: OSError) -> CommandError:
+    return CommandError(f"cannot write {path}: {error.strerror or error}", exit_code=ExitCode.FAILED)
+
+
+@contextmanager
+def new_file(path: Path, *, replace: bool) -> Iterator[Path]:
+    """A file that appears under its name when the block ends without an error.
+
+    Args:
+        path: Its name.
+        replace: Whether a file of that name may be replaced.
+
+    Yields:
+        Where to write.
+
+    Raises:
+        CommandError: It is there already, or cannot be written.
+    """
+    if path.exists() and not replace:
+        raise CommandError(f"{path} is there already: name another file, or use --force")
+    part = _temporary(path)
+    try:
+        yield part
+        part.replace(path)
+    except OSError as error:
+        raise _cannot(path, error) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(path: Path, *, replace: bool, ours: Callable[[Path], bool]) -> Iterator[Path]:
+    """A folder that appears under its name when the block ends without an error; an empty one may be there.
+
+    Args:
+        path: Its name.
+        replace: Whether a folder that is `ours` may be replaced, with all that is in it.
+        ours: Whether a folder holds nothing but what was exported before.
+
+    Yields:
+        Where to write; it is there, and empty.
+
+    Raises:
+        CommandError: It is there already, or cannot be written.
+    """
+    full = path.exists() and (not path.is_dir() or any(path.iterdir()))
+    if full and not replace:
+        raise CommandError(f"{path} is there already: name another folder, or use --force")
+    if full and not (path.is_dir() and ours(path)):
+        raise CommandError(f"{path} holds other things than an export of pictures: name another folder, or empty it")
+    part = _temporary(path)
+    try:
+        part.mkdir()
+        yield part
+        if path.exists():
+            shutil.rmtree(path)
+        part.rename(path)
+    except OSError as error:
+        raise _cannot(path, error) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)

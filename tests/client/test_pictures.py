@@ -1,0 +1,78 @@
+"""The camera shows what a viewer knew, wherever in a recording it began."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gcspy_protocol.errors import CommandError
+from gcspy_replay.file import MemorySource, Recording
+from numpy.typing import NDArray
+from pytestqt.qtbot import QtBot
+
+from gcspy_client.model.palette import Theme
+from gcspy_client.pictures import Camera, filling_cell
+from tests.replay.recorded import small
+
+SAMPLES = Path(__file__).parents[2] / "replay" / "samples"
+SIZE = (640, 400)
+
+
+def pictures(recording: Recording, first: int, last: int, **wish: str) -> dict[int, NDArray[np.uint32]]:
+    """Return pictures of some events, taken in order by one camera."""
+    camera = Camera(size=SIZE, theme=Theme.DARK, space=wish.get("space"), stream=wish.get("stream"))
+    taken = {}
+    for step, session in recording.steps(first, last):
+        camera.follow(session, step.change)
+        taken[step.number] = camera.pixels()
+    camera.close()
+    return taken
+
+
+def test_a_picture_is_the_same_wherever_the_camera_began(qtbot: QtBot) -> None:
+    """A camera that follows changes shows what one does that sees this event only."""
+    with Recording.open(SAMPLES / "demo-cpython-3.11.gcspy") as recording:
+        space = "pymalloc arenas"
+        followed = pictures(recording, 1, 20, space=space)
+        assert len({picture.tobytes() for picture in followed.values()}) > 10
+        for number in (1, 2, 12, 13, 20):
+            assert np.array_equal(pictures(recording, number, number, space=space)[number], followed[number])
+
+
+def test_the_whole_window_has_no_banner_and_no_buttons(qtbot: QtBot) -> None:
+    camera = Camera(size=SIZE)
+    with Recording.open(SAMPLES / "semispace.gcspy") as recording:
+        for step, session in recording.steps(1, 3):
+            camera.follow(session, step.change)
+    image = camera.take()
+    window = camera.widget
+    assert (image.width(), image.height()) == SIZE
+    assert len(np.unique(camera.pixels())) > 50
+    for part in ("banner", "footer", "page"):
+        assert not getattr(window, part).isVisible(), part
+    camera.close()
+
+
+def test_another_stream_is_another_picture_and_a_wrong_one_is_named(qtbot: QtBot) -> None:
+    recording = Recording([MemorySource(small(3))])
+    used = pictures(recording, 3, 3, space="heap")[3]
+    kind = pictures(recording, 3, 3, space="heap", stream="Kind")[3]
+    assert not np.array_equal(used, kind)
+    with pytest.raises(CommandError, match="no stream 'Nothing'; it has: Used, Kind"):
+        pictures(recording, 3, 3, space="heap", stream="Nothing")
+
+
+def test_a_space_that_is_not_there_yet_is_said_to_be_absent(qtbot: QtBot) -> None:
+    recording = Recording([MemorySource(small(3))])
+    assert len(np.unique(pictures(recording, 1, 1, space="later")[1])) > 5  # words
+
+
+@pytest.mark.parametrize("count", [1, 7, 40, 1000, 10**6])
+def test_cells_fill_the_picture_and_stay_while_they_suit(count: int) -> None:
+    side = filling_cell(count, 600, 300, None)
+    assert side == 1 or (600 // side) * (300 // side) >= count
+    assert side == 72 or (600 // (side + 1)) * (300 // (side + 1)) < count
+    assert filling_cell(count, 600, 300, side) == side
+    if side > 9:
+        assert filling_cell(count, 600, 300, side - 1) == side - 1
