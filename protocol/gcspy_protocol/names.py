@@ -67,6 +67,20 @@ class TileNameTable:
                 {page.first + i: name for i, name in enumerate(page.names) if page.first + i < self._count}
             )
 
+    def goes_on_from(self, before: TileNameTable) -> bool:
+        """Whether these are the tiles of another table, and all that it says of them is still true."""
+        if self._count != before._count:
+            return False
+        match self._naming:
+            case Naming.EXTENTS:
+                same = np.array_equal(self._bases, before._bases) and np.array_equal(self._sizes, before._sizes)
+                return bool(same)
+            case Naming.UNIFORM:
+                return (self._base, self._tile_bytes) == (before._base, before._tile_bytes)
+            case Naming.STRINGS:
+                # Texts are all that tells whether tiles were renamed.
+                return before._texts.items() <= self._texts.items()
+
     def missing(self, tile: int) -> bool:
         """Whether the text of this tile has to be fetched first."""
         return self._naming is Naming.STRINGS and tile not in self._texts

@@ -15,7 +15,7 @@ from __future__ import annotations
 from gcspy_replay.file.cursor import Cursor, Step
 from gcspy_replay.file.cut import cut
 from gcspy_replay.file.integrity import Finding, Report, Saved, repair, verify
-from gcspy_replay.file.keyframe import encode_keyframe, name_pages, schema_messages
+from gcspy_replay.file.keyframe import encode_keyframe, name_pages, schema_messages, tiles_of
 from gcspy_replay.file.layout import FORMAT_VERSION, PartFacts
 from gcspy_replay.file.reader import EVENTS, Recording, compensated_nanos, sources_of
 from gcspy_replay.file.shift import ShiftStore
@@ -54,5 +54,6 @@ __all__ = [
     "repair",
     "schema_messages",
     "sources_of",
+    "tiles_of",
     "verify",
 ]

@@ -1,0 +1,27 @@
+"""Playing a recording, without sockets, clocks or windows: the player serves it, the window shifts time with it.
+
+* `Playback`: where it stands and what comes next; a `Move` for each event that is shown.
+* `Sender`: the bytes that bring viewers from one event to another; `keyframe_of` for those who come late.
+* `Timetable`: which events there are, and when each happened.
+"""
+
+from __future__ import annotations
+
+from gcspy_replay.playback.difference import Part, Passage, Sender, Wanted, keyframe_of
+from gcspy_replay.playback.playback import END, Had, Move, Playback
+from gcspy_replay.playback.timetable import TIMES, Timetable, shown_rows
+
+__all__ = [
+    "END",
+    "TIMES",
+    "Had",
+    "Move",
+    "Part",
+    "Passage",
+    "Playback",
+    "Sender",
+    "Timetable",
+    "Wanted",
+    "keyframe_of",
+    "shown_rows",
+]
