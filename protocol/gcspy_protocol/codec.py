@@ -21,6 +21,7 @@ from gcspy_protocol.model import ControlState, EventFilter, EventKind, Mode, Pau
 from gcspy_protocol.playback_frames import pack_playback, read_filter, read_playback, write_filter
 from gcspy_protocol.schema import MAX_ENUM_NAMES, pack_space, read_space
 from gcspy_protocol.tiles import decode_tiles, pack_tiles
+from gcspy_protocol.trigger_frames import pack_trigger, read_trigger
 from gcspy_protocol.values import Stamp, decode_delta, decode_key, pack_delta, pack_key
 
 __all__ = ["crc_of_crcs", "decode", "encode", "encode_event", "event_crc"]
@@ -107,6 +108,8 @@ def _encode(message: Message) -> Frame:
             return pack_frame(FrameType.TILE_NAMES_REQUEST, payload, space=message.space)
         case m.Playback() | m.Position() | m.Timeline() | m.SetPlayback() | m.Seek() | m.Follow():
             return pack_playback(message)
+        case m.Trigger() | m.Triggers() | m.Fired():
+            return pack_trigger(message)
         case m.Event() | m.Unknown():
             raise LocalProtocolError(f"{type(message).__name__} has no frame of its own: use encode_event")
         case _:
@@ -541,4 +544,7 @@ _DECODERS: dict[int, Decoder] = {
     FrameType.SEEK: read_playback,
     FrameType.FOLLOW: read_playback,
     FrameType.LOSSLESS: _lossless,
+    FrameType.TRIGGER: read_trigger,
+    FrameType.TRIGGERS: read_trigger,
+    FrameType.FIRED: read_trigger,
 }

@@ -59,6 +59,8 @@ _FROM_SERVER = _BOTH | {
     FrameType.PLAYBACK,
     FrameType.TIMELINE,
     FrameType.POSITION,
+    FrameType.TRIGGERS,
+    FrameType.FIRED,
 }
 
 _FROM_CLIENT = _BOTH | {
@@ -75,6 +77,7 @@ _FROM_CLIENT = _BOTH | {
     FrameType.SEEK,
     FrameType.FOLLOW,
     FrameType.LOSSLESS,
+    FrameType.TRIGGER,
 }
 
 

@@ -15,6 +15,8 @@
     │   ├── NotARecording           the file is something else, or of a later format
     │   ├── TruncatedRecording      it ends before what is asked for (.offset)
     │   └── CorruptChunk            bytes of it are damaged (.offset, .chunk)
+    ├── ExpressionError             an expression that a person wrote is none (.text, .offset)
+    │   └── UnknownName             it names what the session does not have, or not yet
     └── CommandError                the command line was used wrongly (.exit_code)
 
 Each message has the numbers in it and says what to do next. Nothing here
@@ -26,6 +28,7 @@ from __future__ import annotations
 __all__ = [
     "CommandError",
     "CorruptChunk",
+    "ExpressionError",
     "GCspyError",
     "LinkError",
     "LocalProtocolError",
@@ -38,6 +41,7 @@ __all__ = [
     "TargetError",
     "TargetGone",
     "TruncatedRecording",
+    "UnknownName",
     "Unsupported",
     "VersionMismatch",
 ]
@@ -175,6 +179,31 @@ class CorruptChunk(RecordingError):
         super().__init__(message)
         self.offset = offset
         self.chunk = chunk
+
+
+class ExpressionError(GCspyError):
+    """An expression that a person wrote cannot be parsed or evaluated.
+
+    Args:
+        message: What is wrong.
+        text: The expression.
+        offset: Where in it, in characters.
+    """
+
+    def __init__(self, message: str, *, text: str, offset: int) -> None:
+        super().__init__(f"{message} (at character {offset + 1})")
+        self.text = text
+        self.offset = offset
+
+    def pointed(self) -> str:
+        """Two lines: what stands around the place, and a mark under it."""
+        start = max(0, self.offset - 60)
+        shown = "".join(c if c.isprintable() else " " for c in self.text[start : self.offset + 20])
+        return f"{shown}\n{' ' * (self.offset - start)}^"
+
+
+class UnknownName(ExpressionError):
+    """An expression names a space or stream that the session does not have, or not yet; or several have that name."""
 
 
 class CommandError(GCspyError):

@@ -214,6 +214,8 @@ class Explainer:
             case m.Timeline():
                 again = ", anew" if message.fresh else ""
                 return f"{len(message.rows)} events from number {message.first} on{again}"
+            case m.Trigger() | m.Triggers() | m.Fired():
+                return _about_triggers(message)
             case m.Unknown():
                 return "of a later version: skipped"
             case _:
@@ -284,6 +286,24 @@ def _rest(message: Message, without: Sequence[str]) -> str:
         (field.name, getattr(message, field.name)) for field in fields(message) if field.name not in without
     ]
     return ", ".join(f"{name} {_short(value)}" for name, value in shown)
+
+
+def _about_triggers(message: m.Trigger | m.Triggers | m.Fired) -> str:
+    match message:
+        case m.Trigger():
+            return _trigger(message)
+        case m.Triggers():
+            triggers = tuple(f"{_trigger(one.trigger)} is {one.state}" for one in message.triggers)
+            return f"{_short(triggers)}, fired {message.fired} times in all"
+        case m.Fired():
+            operands = ", ".join(f"{_text(one.text)} is {_short(one.value)}" for one in message.operands)
+            return f"{_trigger(message.trigger)} at #{message.sequence}: {operands}"
+
+
+def _trigger(trigger: m.Trigger) -> str:
+    """A trigger, in few words."""
+    what = f"{trigger.action} when {_text(trigger.expression)}" if trigger.expression else "removed"
+    return f"{trigger.id} {what}"
 
 
 def _short(value: object) -> str:

@@ -5,6 +5,7 @@ Unknown keys are not looked at: a newer peer may send more (SPEC.md section 3.4)
 
 from __future__ import annotations
 
+import math
 import reprlib
 from collections.abc import Mapping
 from enum import Enum
@@ -109,6 +110,17 @@ class Fields:
         if not isinstance(value, (int, float)) or isinstance(value, bool) or not low <= value <= high:
             raise self._fail(key, f"a number from {low} to {high}")
         return float(value)
+
+    def scalar(self, key: str) -> int | float | bool | str | None:
+        """A truth, a finite number, a text or nothing."""
+        value = self._values.get(key)
+        if value is None or isinstance(value, bool | int):
+            return value
+        if isinstance(value, float) and math.isfinite(value):
+            return value
+        if isinstance(value, str):
+            return self._text_of(key, value)
+        raise self._fail(key, "a number, a text, true, false or nil")
 
     def flag(self, key: str, default: bool | None = None) -> bool:
         """True or False."""

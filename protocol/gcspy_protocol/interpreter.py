@@ -242,6 +242,8 @@ class ClientInterpreter:
         missed_total: Events that this client missed.
         playback: What a player said of its playback; None: the session is live.
         position: Number of the latest event in the recording that is played; 0 before the first, and live.
+        triggers: All triggers, as of the latest announcement.
+        fired: What fired last, or None.
         last_event: The latest event, or None.
     """
 
@@ -258,6 +260,8 @@ class ClientInterpreter:
         self.missed_total = 0
         self.playback: m.Playback | None = None
         self.position = 0
+        self.triggers = m.Triggers(triggers=())
+        self.fired: m.Fired | None = None
         self.last_event: Event | None = None
         self._change = EventChange(Event(sequence=0, time_nanos=0, event=0, occurrence=0, epoch=0))
 
@@ -378,11 +382,15 @@ class ClientInterpreter:
             case m.Missed():
                 self.missed_total = message.total
             case _:
-                self._follow_playback(message)
+                self._follow_others(message)
 
-    def _follow_playback(self, message: Message) -> None:
-        """What a player says."""
+    def _follow_others(self, message: Message) -> None:
+        """What a player says, and what triggers do."""
         match message:
+            case m.Triggers():
+                self.triggers = message
+            case m.Fired():
+                self.fired = message
             case m.Playback():
                 self.playback = message
             case m.Position():

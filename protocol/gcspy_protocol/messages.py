@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gcspy_protocol.model import ControlState, EventFilter, EventKind, Mode, Naming, PauseActsOn, Space
 from gcspy_protocol.playback import Follow, Playback, Position, Seek, SetPlayback, Timeline
+from gcspy_protocol.triggers import Fired, Trigger, Triggers
 
 __all__ = [
     "Client",
@@ -27,6 +28,7 @@ __all__ = [
     "ErrorCode",
     "Event",
     "Filters",
+    "Fired",
     "Follow",
     "FrameType",
     "Goodbye",
@@ -60,6 +62,8 @@ __all__ = [
     "TileNamesRequest",
     "Tiles",
     "Timeline",
+    "Trigger",
+    "Triggers",
     "Unknown",
     "Welcome",
 ]
@@ -92,6 +96,8 @@ class FrameType(IntEnum):
     PLAYBACK = 0x35
     TIMELINE = 0x36
     POSITION = 0x37
+    TRIGGERS = 0x38
+    FIRED = 0x39
     SET_FILTERS = 0x40
     PAUSE = 0x41
     RESUME = 0x42
@@ -104,6 +110,7 @@ class FrameType(IntEnum):
     SET_PLAYBACK = 0x49
     SEEK = 0x4A
     FOLLOW = 0x4B
+    TRIGGER = 0x55
     LOSSLESS = 0x56
 
 
@@ -554,5 +561,8 @@ Message = (
     | Seek
     | Follow
     | Lossless
+    | Trigger
+    | Triggers
+    | Fired
     | Unknown
 )

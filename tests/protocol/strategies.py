@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from gcspy_protocol import messages as m
+from gcspy_protocol.expression import Operand
 from gcspy_protocol.messages import FrameType, Message
 from gcspy_protocol.model import (
     CONTROL_STREAM,
@@ -22,6 +23,7 @@ from gcspy_protocol.model import (
     Stream,
 )
 from gcspy_protocol.playback import FASTEST, SLOWEST, TIMELINE, Direction, Pace
+from gcspy_protocol.triggers import TriggerAction, TriggerState, TriggerStatus
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -230,6 +232,39 @@ _MANNERS: SearchStrategy[m.SetPlayback] = st.builds(
     loop=st.none() | st.tuples(I63, I63).map(lambda ends: (min(ends), max(ends))),
 )
 
+_TRIGGERS: SearchStrategy[m.Trigger] = st.builds(
+    m.Trigger,
+    id=st.integers(0, (1 << 32) - 1),
+    expression=TEXT,
+    space=TEXT,
+    action=st.sampled_from(TriggerAction),
+    once=st.booleans(),
+    enabled=st.booleans(),
+    note=TEXT,
+)
+_FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+_OPERANDS: SearchStrategy[tuple[Operand, ...]] = st.lists(
+    st.builds(
+        Operand,
+        text=TEXT,
+        value=st.none() | st.booleans() | st.integers(-(1 << 63) + 1, (1 << 64) - 1) | _FLOATS | TEXT,
+        covered=st.integers(0, 1 << 25),
+        tiles=st.integers(0, 1 << 25),
+    ),
+    max_size=3,
+).map(tuple)
+_STATUSES: SearchStrategy[TriggerStatus] = st.builds(
+    TriggerStatus,
+    trigger=_TRIGGERS,
+    state=st.sampled_from(TriggerState),
+    fired=I63,
+    sequence=I63,
+    event=U16,
+    occurrence=U64,
+    operands=_OPERANDS,
+    why=TEXT,
+)
+
 BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
     FrameType.HELLO: st.builds(
         m.Hello,
@@ -332,6 +367,18 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
         st.builds(m.Seek, steps=st.integers(-(1 << 63) + 1, (1 << 63) - 1)),
     ),
     FrameType.FOLLOW: st.builds(m.Follow, client=st.none() | I63),
+    FrameType.TRIGGER: _TRIGGERS,
+    FrameType.TRIGGERS: st.builds(m.Triggers, triggers=st.lists(_STATUSES, max_size=3).map(tuple), fired=I63),
+    FrameType.FIRED: st.builds(
+        m.Fired,
+        trigger=_TRIGGERS,
+        sequence=I63,
+        time_nanos=I63,
+        event=U16,
+        occurrence=U64,
+        pauses=st.booleans(),
+        operands=_OPERANDS,
+    ),
     FrameType.LOSSLESS: st.builds(m.Lossless, deadline_millis=st.integers(0, 60_000)),
 }
 """A strategy for each type of frame; a test says that none is missing."""

@@ -22,6 +22,7 @@ import numpy as np
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import decode, encode, encode_event
 from gcspy_protocol.connection import preamble
+from gcspy_protocol.expression import Operand
 from gcspy_protocol.frame import HEADER, Frame, Header, inflate, pack_frame
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType, Message
@@ -39,6 +40,7 @@ from gcspy_protocol.model import (
     Stream,
 )
 from gcspy_protocol.playback import TIMELINE, Direction, Pace
+from gcspy_protocol.triggers import TriggerAction, TriggerState, TriggerStatus
 
 from tests.protocol.strategies import tiles_of
 
@@ -436,6 +438,53 @@ def _playback_messages() -> Iterator[tuple[str, str, Message]]:
     yield "follow-nobody", "Have a playback of my own.", m.Follow(client=None)
 
 
+def _trigger_messages() -> Iterator[tuple[str, str, Message]]:
+    trigger = m.Trigger(
+        id=258,
+        expression="sum(Used) > 1.2 * was(sum(Used))",
+        space="heap",
+        action=TriggerAction.BOOKMARK,
+        once=True,
+        enabled=False,
+        note="it grows",
+    )
+    yield "trigger", "Pause when more than half of the tiles are full.", m.Trigger(id=1, expression="share(Used == 4k) > 50%")
+    yield "trigger-all", "Every field.", trigger
+    yield "trigger-removed", "Forget trigger 258.", m.Trigger(id=258)
+    operands = (
+        Operand("sum(Used)", 0x0102030405060708, 3, 4),
+        Operand("was(sum(Used))", 0.5),
+        Operand("mean(Used)", None, 0, 4),
+        Operand("was(event)", "GC start"),
+        Operand("was(sum(Used) > 0)", True),
+    )
+    fired = TriggerStatus(
+        trigger=trigger,
+        state=TriggerState.OFF,
+        fired=3,
+        sequence=0x0102030405060708,
+        event=258,
+        occurrence=0x0102030405060708,
+        operands=operands,
+    )
+    waits = TriggerStatus(trigger=m.Trigger(id=1, expression="x > 1"), state=TriggerState.WAITING, why="no space has a stream 'x'")
+    yield "triggers", "Two triggers: one that fired, one that waits.", m.Triggers(triggers=(waits, fired), fired=9)
+    yield "triggers-none", "The last one was removed.", m.Triggers(triggers=(), fired=9)
+    yield (
+        "fired",
+        "What is watched stands at event 258, since the used bytes grew.",
+        m.Fired(
+            trigger=trigger,
+            sequence=0x0102030405060708,
+            time_nanos=0x1112131415161718,
+            event=258,
+            occurrence=0x0102030405060708,
+            pauses=True,
+            operands=operands,
+        ),
+    )
+
+
 def _event_messages() -> Iterator[tuple[str, str, list[Message]]]:
     event: dict[str, Any] = {
         "sequence": 0x0102030405060708,
@@ -471,7 +520,7 @@ def _event_messages() -> Iterator[tuple[str, str, list[Message]]]:
 
 def cases() -> Iterator[Vector]:
     """Every vector there should be."""
-    for source in (_stream_messages, _tile_messages, _schema_messages, _session_messages, _playback_messages):
+    for source in (_stream_messages, _tile_messages, _schema_messages, _session_messages, _playback_messages, _trigger_messages):
         for name, means, message in source():
             frame = encode(message).data
             yield _vector(name, means, frame, exact=not frame[5])

@@ -1,0 +1,36 @@
+"""Expressions over streams, that a person wrote: as a view of a space, and as the condition of a trigger (SPEC.md section 8.7).
+
+    parse(text) ─▶ Expression ─ bind(spaces) ─▶ Bound ─ Evaluator ─▶ Result at each event
+
+Never `eval`: a text is parsed to the few nodes of `nodes`, bounded in length and depth, and nothing else can come of it.
+Knows schemas and arrays; does not know the wire, or who asks.
+"""
+
+from gcspy_protocol.expression.binding import Bound, Expression, bind, parse, parse_condition
+from gcspy_protocol.expression.evaluation import Evaluator, Facts, Operand, Result, Source
+from gcspy_protocol.expression.kinds import FUNCTIONS, Kind, Shape
+from gcspy_protocol.expression.nodes import FACTS, KEYWORDS
+from gcspy_protocol.expression.parser import MOST_CHARS, MOST_DEPTH, MOST_NODES
+from gcspy_protocol.expression.tiles import Tiles
+
+__all__ = [
+    "FACTS",
+    "FUNCTIONS",
+    "KEYWORDS",
+    "MOST_CHARS",
+    "MOST_DEPTH",
+    "MOST_NODES",
+    "Bound",
+    "Evaluator",
+    "Expression",
+    "Facts",
+    "Kind",
+    "Operand",
+    "Result",
+    "Shape",
+    "Source",
+    "Tiles",
+    "bind",
+    "parse",
+    "parse_condition",
+]

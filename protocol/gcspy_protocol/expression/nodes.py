@@ -1,0 +1,208 @@
+"""What an expression is made of: the only things that a parsed text can hold (SPEC.md section 8.7).
+
+Two nodes are equal when they say the same, wherever they stand; printed and parsed again a tree is equal to itself.
+Knows the grammar's shapes; does not know spaces, arrays or what an expression is for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+__all__ = [
+    "COMPARISONS",
+    "FACTS",
+    "KEYWORDS",
+    "Binary",
+    "Call",
+    "Chain",
+    "Fact",
+    "Literal",
+    "Name",
+    "Node",
+    "Not",
+    "Sign",
+    "Text",
+    "children",
+    "printed",
+]
+
+COMPARISONS = ("<=", ">=", "==", "!=", "<", ">")
+FACTS = ("event", "occurrence", "gather_ms", "held_ms", "cause")
+"""Words that stand for what is known of the event itself."""
+KEYWORDS = frozenset({"and", "or", "not", "true", "false"})
+_BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """An integer, a float, true or false."""
+
+    value: int | float
+    at: int = field(default=0, compare=False)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal in type, too: 1, 1.0 and true are three things."""
+        return (
+            isinstance(other, Literal) and type(self.value) is type(other.value) and self.value == other.value
+        )
+
+    def __hash__(self) -> int:
+        """As equality has it."""
+        return hash((type(self.value), self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text, to be compared with what the event is called."""
+
+    value: str
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What is known of the event: one of `FACTS`."""
+
+    name: str
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A stream: a number for each tile of its space.
+
+    Attributes:
+        stream: Its name.
+        space: Name of the space; None: the one in question.
+        at: Where in the text it stands.
+    """
+
+    stream: str
+    space: str | None = None
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of arguments."""
+
+    function: str
+    arguments: tuple[Node, ...]
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A minus before a number."""
+
+    operand: Node
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The contrary of a condition."""
+
+    operand: Node
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Two operands and what is between them: + - * / // % and or."""
+
+    operator: str
+    left: Node
+    right: Node
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Comparisons in a row: ``1 < x <= 5`` holds when each of them does."""
+
+    operands: tuple[Node, ...]
+    operators: tuple[str, ...]
+    at: int = field(default=0, compare=False)
+
+
+Node = Literal | Text | Fact | Name | Call | Sign | Not | Binary | Chain
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes right under a node."""
+    match node:
+        case Call():
+            yield from node.arguments
+        case Sign() | Not():
+            yield node.operand
+        case Binary():
+            yield node.left
+            yield node.right
+        case Chain():
+            yield from node.operands
+        case _:
+            return
+
+
+# How strongly things bind; what binds less needs parentheses where more is asked for.
+_OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGN, _PRIMARY = range(8)
+STRENGTH = {
+    "or": _OR,
+    "and": _AND,
+    "+": _SUM,
+    "-": _SUM,
+    "*": _PRODUCT,
+    "/": _PRODUCT,
+    "//": _PRODUCT,
+    "%": _PRODUCT,
+}
+
+
+def printed(node: Node) -> str:
+    """The text of a tree, with no more parentheses than it needs."""
+    return _printed(node, _OR)
+
+
+def _printed(node: Node, least: int) -> str:
+    text, strength = _with_strength(node)
+    return f"({text})" if strength < least else text
+
+
+def _with_strength(node: Node) -> tuple[str, int]:
+    match node:
+        case Literal():
+            return (str(node.value).lower() if isinstance(node.value, bool) else repr(node.value)), _PRIMARY
+        case Text():
+            return _quoted(node.value, "'"), _PRIMARY
+        case Fact():
+            return node.name, _PRIMARY
+        case Name():
+            own = _name_part(node.stream)
+            return (own if node.space is None else f"{_name_part(node.space)}.{own}"), _PRIMARY
+        case Call():
+            return f"{node.function}({', '.join(map(printed, node.arguments))})", _PRIMARY
+        case Sign():
+            return f"-{_printed(node.operand, _SIGN)}", _SIGN
+        case Not():
+            return f"not {_printed(node.operand, _NOT)}", _NOT
+        case Binary():
+            own_strength = STRENGTH[node.operator]
+            left, right = _printed(node.left, own_strength), _printed(node.right, own_strength + 1)
+            return f"{left} {node.operator} {right}", own_strength
+        case Chain():
+            parts = [_printed(node.operands[0], _SUM)]
+            for operator, operand in zip(node.operators, node.operands[1:], strict=True):
+                parts += [operator, _printed(operand, _SUM)]
+            return " ".join(parts), _COMPARE
+
+
+def _name_part(text: str) -> str:
+    bare = _BARE.fullmatch(text) and text not in KEYWORDS and text not in FACTS
+    return text if bare else _quoted(text, '"')
+
+
+def _quoted(text: str, mark: str) -> str:
+    return mark + text.replace(mark, mark + mark) + mark

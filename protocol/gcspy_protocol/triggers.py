@@ -1,0 +1,138 @@
+"""What a controller and a server say to each other about triggers (SPEC.md section 8.8).
+
+The classes are messages like those of `gcspy_protocol.messages`, which exports them too.
+Knows what they mean; does not know their bytes, nor when a condition is looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gcspy_protocol.expression.evaluation import Operand
+
+__all__ = [
+    "MOST_NOTE_CHARS",
+    "MOST_TRIGGERS",
+    "Fired",
+    "Trigger",
+    "TriggerAction",
+    "TriggerState",
+    "TriggerStatus",
+    "Triggers",
+]
+
+MOST_TRIGGERS = 64
+"""Triggers of a session: each is looked at before an event is handed over."""
+
+MOST_NOTE_CHARS = 1000
+
+
+class TriggerAction(StrEnum):
+    """What is done when the condition becomes true; FIRED tells everybody in each case."""
+
+    PAUSE = "pause"
+    """The target stands at the very event."""
+    BOOKMARK = "bookmark"
+    """Whoever keeps bookmarks makes one."""
+    NOTE = "note"
+    """It is told, and no more."""
+
+
+class TriggerState(StrEnum):
+    """How a trigger stands."""
+
+    ARMED = "armed"
+    """It fires when its condition becomes true."""
+    HOLDS = "holds"
+    """It has fired, and the condition was not false since."""
+    WAITING = "waiting"
+    """What it names does not exist, or not yet."""
+    FAILED = "failed"
+    """Its evaluation failed; it is not looked at again before it is set anew."""
+    OFF = "off"
+    """It is not enabled, or was to fire once and has."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trigger:
+    """Client, controller: pause, or tell, when a condition becomes true; replaces the trigger of the same id.
+
+    Attributes:
+        id: Number, the controller's choice.
+        expression: The condition; empty: the trigger of this id is removed.
+        space: Name of the space whose streams stand in it without a space; empty: each has to be the only one of its name.
+        action: What is done then.
+        once: Not looked at again after it has fired.
+        enabled: Whether it is looked at.
+        note: For people: why it was set.
+    """
+
+    id: int
+    expression: str = ""
+    space: str = ""
+    action: TriggerAction = TriggerAction.PAUSE
+    once: bool = False
+    enabled: bool = True
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TriggerStatus:
+    """A trigger and how it stands.
+
+    Attributes:
+        trigger: As it was set.
+        state: How it stands.
+        fired: How often it has fired.
+        sequence: Snapshot at which it fired last; 0: it has not.
+        event: Kind of that event.
+        occurrence: Its occurrence number.
+        operands: What went into it when it was looked at last before this was told.
+        why: What it waits for, or what failed.
+    """
+
+    trigger: Trigger
+    state: TriggerState
+    fired: int = 0
+    sequence: int = 0
+    event: int = 0
+    occurrence: int = 0
+    operands: tuple[Operand, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Triggers:
+    """Server: all triggers, when any of them is set, fires or changes.
+
+    Attributes:
+        triggers: In order of their ids.
+        fired: How often any has fired in this session, removed ones too.
+    """
+
+    triggers: tuple[TriggerStatus, ...]
+    fired: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fired:
+    """Server, behind an EVENT: a condition became true at that event.
+
+    Attributes:
+        trigger: As it was set.
+        sequence: The snapshot.
+        time_nanos: Its time.
+        event: Kind of the event.
+        occurrence: Its occurrence number.
+        pauses: Whether what a pause stops now stands at this event; a pause without a controller does not hold.
+        operands: What went into the condition.
+    """
+
+    trigger: Trigger
+    sequence: int
+    time_nanos: int
+    event: int
+    occurrence: int
+    pauses: bool = False
+    operands: tuple[Operand, ...] = ()
