@@ -228,12 +228,26 @@ class Server:
             LinkError: An address is taken, or may not be listened at.
             LocalProtocolError: The server listens already.
         """
-        from gcspy_server.session.thread import SessionThread  # trio is loaded only by a server that serves
+        # trio is loaded only by a server that serves
+        from gcspy_server.session.session import Introduction, Session
+        from gcspy_server.session.thread import SessionThread
 
         if self._listening is not None:
             raise LocalProtocolError("this server listens already; give all addresses to one call of serve")
         self._core.publish()
-        thread = SessionThread(self, self._core, addresses, token=token, options=options or SessionOptions())
+        introduction = Introduction(
+            server=self.name,
+            events=self.events,
+            mode=self.mode,
+            pause_acts_on=self.pause_acts_on,
+            general_info=self.general_info,
+            target=self.target,
+            wall_offset_nanos=time.time_ns() - time.monotonic_ns(),
+        )
+        granted = options or SessionOptions()
+        thread = SessionThread(
+            lambda: Session(introduction, self._core, token=token, options=granted), addresses, token=token
+        )
         found = thread.start()
 
         def close() -> None:

@@ -57,6 +57,16 @@ class Snapshot:
     must: bool = False
     _bytes: dict[Wants, bytes] = field(default_factory=dict)
 
+    @property
+    def sequence(self) -> int:
+        """Its number."""
+        return self.event.sequence
+
+    @property
+    def moment_nanos(self) -> int:
+        """When it happened."""
+        return self.event.time_nanos
+
     def bytes_for(self, wants: Wants) -> bytes:
         """All bytes of the event, and the counters, for clients with that subscription: one object for all of them."""
         found = self._bytes.get(wants)

@@ -15,6 +15,7 @@ import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 import trio
 from gcspy_protocol.connection import Connection
@@ -22,13 +23,12 @@ from gcspy_protocol.errors import RemoteProtocolError, VersionMismatch
 from gcspy_protocol.messages import Error, ErrorCode, Goodbye, Hello, Message, Missed
 from gcspy_protocol.model import Role
 
-from gcspy_server.interpreter.transmission import Snapshot
 from gcspy_server.interpreter.wants import EVERYTHING, Wants
 from gcspy_server.session.options import SessionOptions
 from gcspy_server.session.queue import ClientQueue, Entry, Kind, TooSlow
 from gcspy_server.session.transport import Transport
 
-__all__ = ["Behind", "Client", "log"]
+__all__ = ["Behind", "Client", "Shared", "log"]
 
 log = logging.getLogger("gcspy.server")
 
@@ -36,6 +36,21 @@ _CHUNK = 256 << 10
 """Bytes given to the transport at once: a client that takes so much in `stall_secs` is alive."""
 
 _LAST_WORDS_SECS = 1.0
+
+
+class Shared(Protocol):
+    """An event as it is shared among clients: encoded once for all that want the same of it."""
+
+    @property
+    def sequence(self) -> int:
+        """Its number among those that are shared, increasing."""
+
+    @property
+    def moment_nanos(self) -> int:
+        """When it is shown, by one clock: between two of them lies what a client's rate is about."""
+
+    def bytes_for(self, wants: Wants) -> bytes:
+        """All its bytes, for clients with that subscription."""
 
 
 class Behind(Enum):
@@ -101,7 +116,7 @@ class Client:
         self._missed = 0
         self._missed_total = 0
         self._missed_sequence = 0
-        self._last_time_nanos: int | None = None
+        self._last_moment_nanos: int | None = None
         self._deferred: list[bytes] | None = None
         self._must_keyframe = False
 
@@ -337,27 +352,27 @@ class Client:
 
     # -------------------------------------------------------------------- events
 
-    def is_due(self, snapshot: Snapshot) -> bool:
+    def is_due(self, snapshot: Shared) -> bool:
         """Whether this client wants an event so soon after its last one."""
-        last = self._last_time_nanos
-        return last is None or snapshot.event.time_nanos - last >= self.interval_nanos
+        last = self._last_moment_nanos
+        return last is None or snapshot.moment_nanos - last >= self.interval_nanos
 
-    def push_event(self, snapshot: Snapshot, *, must: bool) -> None:
+    def push_event(self, snapshot: Shared, *, must: bool) -> None:
         """Queue an event, or drop it and those that wait when they are too many."""
         if self._ending is not None:
             return
-        event = snapshot.event
+        sequence = snapshot.sequence
         data = snapshot.bytes_for(self.wants)
-        self._last_time_nanos = event.time_nanos
-        if self._sends_now(data, Kind.MUST if must else Kind.EVENT, event.sequence):
+        self._last_moment_nanos = snapshot.moment_nanos
+        if self._sends_now(data, Kind.MUST if must else Kind.EVENT, sequence):
             return
         try:
-            dropped = self._queue.add_event(data, event.sequence, must=must)
+            dropped = self._queue.add_event(data, sequence, must=must)
         except TooSlow as error:
             self._end_too_slow(error)
             return
         if dropped:
-            self.miss(event.sequence, dropped, Behind.SLOW)
+            self.miss(sequence, dropped, Behind.SLOW)
         self._more.set()
 
     def miss(self, sequence: int, events: int, why: Behind) -> None:
@@ -375,7 +390,7 @@ class Client:
             self._deferred = []
         self._must_keyframe = True
 
-    def place_keyframe(self, sequence: int, time_nanos: int) -> Entry:
+    def place_keyframe(self, sequence: int, moment_nanos: int) -> Entry:
         """Tell what was missed, keep the place of a keyframe, and let through what was held back for it."""
         self._missed += self._queue.drop_events(keyframes=True)
         missed = self._missed - (1 if self._missed and self._missed_sequence == sequence else 0)
@@ -384,7 +399,7 @@ class Client:
         if missed:
             self.send(Missed(events=missed, total=self._missed_total))
         self._missed = 0
-        self._last_time_nanos = time_nanos
+        self._last_moment_nanos = moment_nanos
         entry = self._queue.add_place(sequence, must=self._must_keyframe)
         self._must_keyframe = False
         self._in_step(deferred)

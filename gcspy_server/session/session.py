@@ -7,7 +7,6 @@ others nothing. Knows clients and the core; knows no sockets.
 
 from __future__ import annotations
 
-import hmac
 import secrets
 import time
 from collections.abc import Callable, Iterable
@@ -17,7 +16,7 @@ from functools import partial
 import trio
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode
-from gcspy_protocol.messages import Error, ErrorCode, Message, State
+from gcspy_protocol.messages import Error, Message, State
 from gcspy_protocol.model import EventKind, Mode, PauseActsOn
 
 from gcspy_server.interpreter.core import Audience, Core, SchemaChange
@@ -25,6 +24,7 @@ from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
 from gcspy_server.interpreter.wants import NOTHING, Wants, union_of
 from gcspy_server.names import TileNames
 from gcspy_server.session import commands
+from gcspy_server.session.admission import refusal_of
 from gcspy_server.session.client import Behind, Client, log
 from gcspy_server.session.options import SessionOptions
 from gcspy_server.session.queue import Entry
@@ -247,7 +247,14 @@ class Session:
     def _admit(self, client: Client, hello: m.Hello) -> Error | None:
         """Let a client in: answer its greeting and queue the bootstrap; or say why not."""
         client.name = hello.client
-        refusal = self._refusal(client, hello)
+        refusal = refusal_of(
+            client.transport,
+            hello,
+            token=self._token,
+            closing=self._closing,
+            clients=len(self._clients),
+            most_clients=self.options.max_clients,
+        )
         if refusal is not None:
             return refusal
         self._clients[client.number] = client
@@ -290,27 +297,6 @@ class Session:
         else:
             client.nothing_yet()
         log.info("%s connected%s", client, " as the controller" if controls else "")
-        return None
-
-    def _refusal(self, client: Client, hello: m.Hello) -> Error | None:
-        transport = client.transport
-        if transport.refusal:
-            return Error(
-                code=ErrorCode.TOKEN, message=transport.refusal, remedy="connect as the same user", fatal=True
-            )
-        if not transport.trusted and not (
-            self._token is not None and hmac.compare_digest(hello.token.encode(), self._token.encode())
-        ):
-            what = "wrong token" if hello.token else "no token"
-            remedy = "give the server's token by a token file, GCSPY_TOKEN or at the prompt"
-            return Error(code=ErrorCode.TOKEN, message=what, remedy=remedy, fatal=True)
-        if self._closing:
-            return Error(code=ErrorCode.BUSY, message="the session is ending", fatal=True)
-        if len(self._clients) >= self.options.max_clients:
-            message = f"{len(self._clients)} clients are connected, which is the most allowed"
-            return Error(
-                code=ErrorCode.BUSY, message=message, remedy="try again when one has left", fatal=True
-            )
         return None
 
     def _remove(self, client: Client) -> None:

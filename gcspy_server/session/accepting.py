@@ -1,0 +1,58 @@
+"""Letting clients in: from a listening socket to a transport that somebody serves.
+
+Knows sockets, TLS and uids; knows nothing of what is sent.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from typing import Protocol
+
+import trio
+
+from gcspy_server.session.listeners import Listener
+from gcspy_server.session.transport import Transport, peer_of
+
+__all__ = ["Host", "accept_all"]
+
+
+class Host(Protocol):
+    """Who serves clients: a session, or a player."""
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Do what is not one client's, until cancelled."""
+
+    async def serve(self, transport: Transport) -> None:
+        """Serve one connection to its end."""
+
+    async def close(self, reason: str) -> None:
+        """Say goodbye to everyone, and wait a little until that is read."""
+
+
+def accept_all(listeners: Sequence[Listener], host: Host, clients: trio.Nursery) -> None:
+    """Let clients in at all listeners, until the nursery is cancelled."""
+    for listener in listeners:
+        clients.start_soon(partial(_accept, listener, host, clients))
+
+
+async def _accept(listener: Listener, host: Host, clients: trio.Nursery) -> None:
+    accepting = trio.SocketListener(trio.socket.from_stdlib_socket(listener.socket))
+
+    async def handle(stream: trio.SocketStream) -> None:
+        await host.serve(_transport(stream, listener))
+
+    await trio.serve_listeners(handle, [accepting], handler_nursery=clients)
+
+
+def _transport(stream: trio.SocketStream, listener: Listener) -> Transport:
+    who, uid = peer_of(stream)
+    if listener.tls is not None:
+        encrypted = trio.SSLStream(stream, listener.tls, server_side=True, https_compatible=True)
+        return Transport(encrypted, f"tls {who.removeprefix('tcp ')}", trusted=False)
+    if uid is None:
+        return Transport(stream, who, trusted=False)
+    ours = os.geteuid()
+    refusal = "" if uid in (ours, 0) else f"uid {uid} may not connect to a session of uid {ours}"
+    return Transport(stream, who, trusted=True, refusal=refusal)
