@@ -58,7 +58,7 @@ def test_a_peer_of_another_user_is_refused(
     serve: Serve, join: Join, ended: EndLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The tests have one uid: let the server believe that it has another, that is not root's peer.
-    monkeypatch.setattr("gcspy_server.session.thread.peer_of", lambda stream: ("unix uid 4242 pid 1", 4242))
+    monkeypatch.setattr("gcspy_server.session.accepting.peer_of", lambda stream: ("unix uid 4242 pid 1", 4242))
     address = serve(Target()).addresses[0]
     with pytest.raises(Refused, match="uid 4242 may not connect") as refused:
         connect(address)
