@@ -5,22 +5,25 @@ business. There is no thread and no second event loop: everything happens in
 Qt's, and after `shut` no timer and no socket is left.
 
 A read buffer is bounded, so that a window that cannot keep up slows its own
-socket down; the server then leaves events out and says how many.
+socket down; the server then leaves events out and says how many. So does a tap that has
+no room: reading is held until it has.
 """
 
 from __future__ import annotations
+
+from typing import Protocol
 
 from gcspy_protocol.address import Address, TcpAddress, UnixAddress
 from gcspy_protocol.connection import Connection
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError, VersionMismatch
 from gcspy_protocol.messages import Error, ErrorCode, Goodbye, Hello, Message, Ping, Pong, Welcome
 from gcspy_protocol.model import Role
-from PySide6.QtCore import QCryptographicHash, QObject, QTimer, Signal
+from PySide6.QtCore import QCryptographicHash, QObject, Qt, QTimer, Signal
 from PySide6.QtNetwork import QAbstractSocket, QLocalSocket, QSslSocket, QTcpSocket
 
 from gcspy_client.model.status import LinkPhase, LinkStatus, retry_delay_secs
 
-__all__ = ["Link"]
+__all__ = ["Link", "Tap"]
 
 _READ_BUFFER_BYTES = 8 << 20
 """Two keyframes of a million i4 tiles: enough to be read in one go, bounded all the same."""
@@ -41,8 +44,26 @@ _REFUSAL_REMEDIES = {
 }
 
 
+class Tap(Protocol):
+    """Gets all that a link receives, before anybody else does."""
+
+    def connected(self) -> None:
+        """A connection begins: what is received from now on is its."""
+
+    def received(self, data: bytes, messages: list[Message]) -> bool:
+        """Take what was read, and the messages that it completed.
+
+        Returns:
+            Whether there is room for more; otherwise nothing is read before `Link.read_on`.
+        """
+
+
 class Link(QObject):
     """One connection to a server, made again when it is lost.
+
+    Attributes:
+        status: Where it stands.
+        tap: Gets all that is received; None: nobody does. Set it before `open`.
 
     Signals:
         status_changed: A `LinkStatus`.
@@ -55,10 +76,13 @@ class Link(QObject):
     welcomed = Signal()
     received = Signal(object)
     refused = Signal(object)
+    _room = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.status = LinkStatus(phase=LinkPhase.IDLE)
+        self.tap: Tap | None = None
+        self._held = False
         self._address: Address | None = None
         self._token = ""
         self._wants_control = True
@@ -71,6 +95,7 @@ class Link(QObject):
         self._retry = self._timer(self._connect, single=True)
         self._patience = self._timer(self._give_up_waiting, single=True)
         self._heartbeat = self._timer(self._ping, single=False)
+        self._room.connect(self._release, Qt.ConnectionType.QueuedConnection)
 
     def _timer(self, slot: object, *, single: bool) -> QTimer:
         timer = QTimer(self)
@@ -124,6 +149,15 @@ class Link(QObject):
         except LocalProtocolError:
             return  # the connection has said goodbye in the meantime: as good as not connected
 
+    def read_on(self) -> None:
+        """The tap has room again; from any thread."""
+        self._room.emit()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether nothing is read because the tap has no room."""
+        return self._held
+
     def fail(self, error: RemoteProtocolError) -> None:
         """The messages do not fit together: end the connection and say why."""
         self._end(
@@ -139,6 +173,8 @@ class Link(QObject):
         assert self._address is not None
         self._attempt += 1
         self._connection = Connection(Role.CLIENT)
+        if self.tap is not None:
+            self.tap.connected()
         self._tell(LinkPhase.CONNECTING, "", "")
         self._patience.start(_GREETING_MILLIS)
         if isinstance(self._address, UnixAddress):
@@ -209,14 +245,23 @@ class Link(QObject):
     # --------------------------------------------------------------------- receiving
 
     def _read(self) -> None:
+        if not self._held:
+            self._read_now()
+
+    def _release(self) -> None:
+        self._held = False
+        self._read_now()
+
+    def _read_now(self) -> None:
         socket = self._socket
         if socket is None:
             return
         self._unanswered = 0
-        self._connection.receive_data(socket.readAll().data())
-        self._deliver()
+        data = bytes(socket.readAll().data())
+        self._connection.receive_data(data)
+        self._deliver(data)
 
-    def _deliver(self) -> None:
+    def _deliver(self, data: bytes) -> None:
         """Hand on every message that is complete; then, if the peer broke the protocol, end."""
         batch: list[Message] = []
         failure: RemoteProtocolError | None = None
@@ -229,6 +274,8 @@ class Link(QObject):
                 self.send(Pong(number=message.number))
             elif isinstance(message, Welcome):
                 self._live()
+        if self.tap is not None and data:
+            self._held = not self.tap.received(data, batch)
         # Hand on before judging: what was whole is shown, also when the next frame is not.
         connection = self._connection
         news = [m for m in batch if not isinstance(m, (Ping, Pong, Error, Goodbye))]
@@ -267,6 +314,8 @@ class Link(QObject):
             self._lose(f"the server's bytes make no sense: {error}", "")
 
     def _ping(self) -> None:
+        if self._held:
+            self._unanswered = 0  # it is we who do not listen
         if self._unanswered >= _SILENT_PINGS:
             silent_secs = _SILENT_PINGS * _PING_MILLIS / 1000
             self._lose(f"the server has been silent for {silent_secs:.0f} s", "")
@@ -278,7 +327,7 @@ class Link(QObject):
     # ------------------------------------------------------------------------- ending
 
     def _disconnected(self) -> None:
-        self._read()  # what came before the end counts, and may be a goodbye
+        self._read_now()  # what came before the end counts, and may be a goodbye
         if self._socket is None:
             return
         try:
@@ -347,6 +396,7 @@ class Link(QObject):
     def _drop_socket(self) -> None:
         self._patience.stop()
         self._heartbeat.stop()
+        self._held = False
         socket, self._socket = self._socket, None
         if socket is None:
             return

@@ -156,6 +156,8 @@ class Cursor:
 
     def _enter(self, at: ChunkAt) -> None:
         """Begin a chunk from its head, with nothing known before."""
+        if self._at is not None and self._at.part is not at.part:
+            self._at.part.window.forget()  # a chunk of each of many parts would be much memory
         head = at.part.head(at.place)
         self._at = None
         self.session = ClientInterpreter(limits=self._places.limits)
@@ -262,6 +264,8 @@ class Cursor:
         following = self._places.chunk_after(at)
         if following is None:
             return False
+        if following.part is not at.part:
+            at.part.window.forget()
         head = following.part.head(following.place)
         if head.continues and head.first == self.number + 1:
             self._at = following

@@ -6,6 +6,7 @@ Knows a recording and a writer.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from gcspy_protocol.errors import RecordingError
 
@@ -24,6 +25,7 @@ def cut(
     last: int | None = None,
     *,
     rule: ChunkRule | None = None,
+    facts: PartFacts | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
     """Write a range of events; they keep their numbers, so that bookmarks stay true.
@@ -36,6 +38,7 @@ def cut(
         first: Number of the first event; by default of the recording.
         last: Number of the last event; by default of the recording.
         rule: When chunks end.
+        facts: What the file says of itself; by default that it was cut. Its id is always that of the recording.
         progress: Told how many events are done, and of how many.
 
     Returns:
@@ -58,7 +61,9 @@ def cut(
         store.close()
         raise
     note = f"events {first} to {last} of a recording"
-    facts = PartFacts(recording=recording.facts.recording, software="gcspy cut", note=note)
+    if facts is None:
+        facts = PartFacts(recording=recording.facts.recording, software="gcspy cut", note=note)
+    facts = replace(facts, recording=recording.facts.recording)
     writer = RecordingWriter(store, session, rule=rule, facts=facts, first=first)
     try:
         while cursor.number < last and (step := cursor.step()) is not None:

@@ -29,47 +29,53 @@ _LEAST_PART_BYTES = 1 << 16
 class _ShiftPart:
     """A part, in memory or in a temporary file.
 
+    One thread writes. Its lock is held while bytes are added or read, and while memory gives way to the file that was
+    written before: who reads from memory never waits for a disk.
+
     Args:
         number: Of the part.
-        lock: Held by whoever reads or writes a part of this store.
     """
 
-    def __init__(self, number: int, lock: threading.Lock) -> None:
+    def __init__(self, number: int) -> None:
         self.number = number
         self.size = 0
-        self._lock = lock
+        self._lock = threading.Lock()
         self._memory: bytearray | None = bytearray()
         self._file: IO[bytes] | None = None
         self._gone = False
 
     @property
     def memory_bytes(self) -> int:
-        return 0 if self._memory is None else len(self._memory)
+        memory = self._memory
+        return 0 if memory is None else len(memory)
+
+    @property
+    def disk_bytes(self) -> int:
+        return 0 if self._file is None else self.size
 
     def append(self, data: bytes) -> None:
-        if self._memory is not None:
-            self._memory += data
-        else:
-            assert self._file is not None
-            self._file.seek(self.size)
-            self._file.write(data)
-        self.size += len(data)
+        with self._lock:
+            if self._memory is not None:
+                self._memory += data
+            else:
+                assert self._file is not None
+                self._file.seek(self.size)
+                _write(self._file, data)
+            self.size += len(data)
 
     def spill(self, folder: str | None) -> None:
         """Move to a temporary file, which has no name where the system allows that."""
-        if self._memory is None:
+        memory = self._memory
+        if memory is None:
             return
         file = tempfile.TemporaryFile(dir=folder, prefix="gcspy-shift-", buffering=0)  # noqa: SIM115  # lives as long as the part
         try:
-            left = memoryview(self._memory)
-            while left:
-                left = left[file.write(left) or 0 :]
+            _write(file, memory)
         except OSError:
             file.close()
             raise
-        finally:
-            left.release()
-        self._file, self._memory = file, None
+        with self._lock:
+            self._file, self._memory = file, None
 
     def read_at(self, offset: int, size: int) -> bytes:
         with self._lock:
@@ -78,15 +84,33 @@ class _ShiftPart:
             if self._memory is not None:
                 return bytes(memoryview(self._memory)[offset : offset + size])
             assert self._file is not None
-            self._file.seek(offset)
-            return self._file.read(size)
+            try:
+                return _read(self._file, offset, min(size, max(0, self.size - offset)))
+            except OSError as error:
+                raise RecordingError(f"the time shift cannot be read: {error.strerror or error}") from error
 
     def give_up(self) -> None:
-        self._gone = True
-        self._memory = None
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        with self._lock:
+            self._gone = True
+            self._memory = None
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+
+
+def _write(file: IO[bytes], data: bytes | bytearray) -> None:
+    with memoryview(data) as whole:
+        at = 0
+        while at < len(whole):  # an unbuffered write may take less than all
+            at += file.write(whole[at:]) or 0
+
+
+def _read(file: IO[bytes], offset: int, size: int) -> bytes:
+    file.seek(offset)
+    found = file.read(size)
+    while len(found) < size and (more := file.read(size - len(found))):
+        found += more
+    return found
 
 
 class _ShiftSource:
@@ -115,6 +139,8 @@ class _ShiftSource:
 class ShiftStore:
     """Keeps what a writer writes within two budgets; a `Store`.
 
+    One thread writes; any may read and ask.
+
     Args:
         memory_bytes: Most bytes in memory, always.
         disk_bytes: Most bytes in temporary files; 0: none, so that the oldest is given up when memory is full.
@@ -123,8 +149,7 @@ class ShiftStore:
 
     def __init__(self, *, memory_bytes: int, disk_bytes: int, folder: str | None = None) -> None:
         self._memory_budget, self._disk_budget, self._folder = memory_bytes, disk_bytes, folder
-        self._lock = threading.Lock()
-        self._parts: list[_ShiftPart] = []
+        self._parts: list[_ShiftPart] = []  # replaced when it changes, so that others may look at it at any time
         self._peak = 0
 
     @property
@@ -140,12 +165,17 @@ class ShiftStore:
     @property
     def disk_bytes(self) -> int:
         """Bytes in temporary files now."""
-        return sum(part.size - part.memory_bytes for part in self._parts)
+        return sum(part.disk_bytes for part in self._parts)
+
+    @property
+    def oldest_part(self) -> int | None:
+        """Number of the oldest part that is kept; None when nothing is."""
+        parts = self._parts
+        return parts[0].number if parts else None
 
     def begin(self, part: int) -> None:
         """A new part begins."""
-        with self._lock:
-            self._parts.append(_ShiftPart(part, self._lock))
+        self._parts = [*self._parts, _ShiftPart(part)]
 
     def append(self, data: bytes, *, time_nanos: int) -> None:
         """Keep bytes of the latest part, after room was made for them.
@@ -153,16 +183,15 @@ class ShiftStore:
         Raises:
             RecordingError: Temporary files cannot be written.
         """
-        with self._lock:
-            try:
-                self._make_room(len(data))
-                self._parts[-1].append(data)
-            except OSError as error:
-                raise RecordingError(f"the time shift cannot be kept: {error.strerror or error}") from error
-            self._peak = max(self._peak, self.memory_bytes)
+        try:
+            self._make_room(len(data))
+            self._parts[-1].append(data)
+        except OSError as error:
+            raise RecordingError(f"the time shift cannot be kept: {error.strerror or error}") from error
+        self._peak = max(self._peak, self.memory_bytes)
 
     def _make_room(self, more: int) -> None:
-        for part in list(self._parts):
+        for part in self._parts:
             if self.memory_bytes + more <= self._memory_budget:
                 break
             if part.memory_bytes or part is self._parts[-1]:
@@ -174,8 +203,8 @@ class ShiftStore:
             self._give_up(self._parts[0])
 
     def _give_up(self, part: _ShiftPart) -> None:
+        self._parts = [other for other in self._parts if other is not part]
         part.give_up()
-        self._parts.remove(part)
 
     def is_full(self, *, part_bytes: int, span_nanos: int) -> bool:
         """When the part is a thirty-second of the memory budget."""
@@ -189,14 +218,12 @@ class ShiftStore:
 
     def discard(self) -> None:
         """Give everything back."""
-        with self._lock:
-            for part in list(self._parts):
-                self._give_up(part)
+        for part in self._parts:
+            self._give_up(part)
 
     def sources(self) -> list[Source]:
         """The parts that are kept now."""
-        with self._lock:
-            return [_ShiftSource(part) for part in self._parts if part.size]
+        return [_ShiftSource(part) for part in self._parts if part.size]
 
     def recording(self) -> Recording:
         """What is kept, to be read while it grows: call its `refresh` for what came since.

@@ -172,9 +172,16 @@ class RecordingWriter:
         """Whether an event was written."""
         return self._chunk is not None
 
-    def follow(self, session: ClientInterpreter) -> None:
-        """Make keyframes of another interpreter, which knows the same, or of which `start` is called next."""
+    def follow(self, session: ClientInterpreter, *, tap: WireTap | None = None) -> None:
+        """Make keyframes of another interpreter, which knows the same, or of which `start` is called next.
+
+        Args:
+            session: The interpreter.
+            tap: That of its connection, where it is another one; by default that of before.
+        """
         self._session = session
+        if tap is not None:
+            self._tap = tap
 
     # ---------------------------------------------------------------- what comes
 
