@@ -169,7 +169,7 @@ class Server:
         return self._core.request(event)
 
     def finish(self, event: int, cause: str = "", program_clock: tuple[str, int] | None = None) -> None:
-        """Count the event and, if `should_transmit` asked for it, send it; blocks while delayed or paused.
+        """Count the event and, if `should_transmit` asked for it, send it; blocks while delayed, paused, or waiting for a lossless client.
 
         Args:
             event: Number of the kind of event.

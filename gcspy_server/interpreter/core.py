@@ -25,6 +25,7 @@ from gcspy_protocol.values import Stamp
 
 from gcspy_server.interpreter.flow import Flow
 from gcspy_server.interpreter.outbox import Outbox
+from gcspy_server.interpreter.room import Room
 from gcspy_server.interpreter.transmission import (
     KeyframeSource,
     Part,
@@ -41,6 +42,10 @@ __all__ = ["Audience", "Core", "Item", "Opened", "SchemaChange"]
 _BACKLOG = 16
 """Snapshots that may wait for the session's loop; then events are left out before they are gathered,
 so that a target that is faster than its session costs neither memory nor gathering."""
+
+_LOSSLESS_BACKLOG = 64
+"""The same while somebody is waited for, who must not lose an event so: `Room` keeps the outbox short as long as the
+session's loop takes from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +104,7 @@ class Core:
         filters: The event filters in force, by kind.
         outbox: Where the session takes what it tells its clients.
         flow: The control flow.
+        room: Where lossless clients are waited for.
     """
 
     def __init__(
@@ -109,6 +115,8 @@ class Core:
         self.filters = tuple(EventFilter(event=number) for number in range(kinds))
         self.outbox: Outbox[Item] = Outbox()
         self.flow = Flow(self.outbox.post, longest_hold_secs=longest_hold_secs)
+        longest = None if longest_hold_secs is None else int(longest_hold_secs * 1_000_000_000)
+        self.room = Room(self.flow, longest_hold_nanos=longest)
         self._time_nanos = time_nanos
         self._encoding = threading.Lock()
         self._arrived = threading.Condition()
@@ -122,6 +130,7 @@ class Core:
         self._last_keyframe: KeyframeSource | None = None
         self._request: GatherRequest | None = None
         self._held_nanos = 0
+        self._waited_nanos = 0
 
     # ------------------------------------------------------------------- schema
 
@@ -191,7 +200,7 @@ class Core:
         if not self._observers and not self.flow.pausing:
             last = self._last_event
             too_soon = last is not None and now - last.time_nanos < audience.interval_nanos
-            if too_soon or len(self.outbox) >= _BACKLOG:
+            if too_soon or len(self.outbox) >= (_LOSSLESS_BACKLOG if self.room.wanted else _BACKLOG):
                 return None
         wants = EVERYTHING if self._observers else audience.wants
         for space in self._spaces.values():
@@ -217,9 +226,13 @@ class Core:
             snapshot = self._encode(request, cause, program_clock)
             snapshot.must = pause
             self.outbox.post(snapshot)
+        self.room.posted(snapshot.event.sequence, sum(len(part.frame.data) for part in snapshot.parts))
         for observer in self._observers:
             observer(snapshot.event)
-        self._held_nanos += self.flow.hold(request.event_filter, pause=pause)
+        held = self.flow.hold(request.event_filter, pause=pause)
+        waited = self.room.wait(held_nanos=held)
+        self._held_nanos += held + waited
+        self._waited_nanos += waited
 
     def _encode(self, request: GatherRequest, cause: str, program_clock: tuple[str, int] | None) -> Snapshot:
         self._sequence += 1
@@ -237,6 +250,7 @@ class Core:
             if resized:
                 names[number] = sender.space.names
         held, self._held_nanos = self._held_nanos, 0
+        waited, self._waited_nanos = self._waited_nanos, 0
         self._last_event = Event(
             sequence=self._sequence,
             time_nanos=request.time_nanos,
@@ -247,6 +261,7 @@ class Core:
             held_nanos=held,
             cause=cause,
             program_clock=program_clock,
+            waited_nanos=waited,
         )
         self._last_keyframe = None
         return Snapshot(self._last_event, parts, tuple(self.counts), names)

@@ -73,6 +73,15 @@ class Flow:
         """Whether the target is gone."""
         return self._state.state is ControlState.ENDED
 
+    @property
+    def silent(self) -> bool:
+        """Whether the session's loop has shown no sign of life for too long."""
+        return time.monotonic_ns() - self._pulse_nanos > self._silence
+
+    def must_let_go(self) -> bool:
+        """Whether nothing may be held any more: the target is gone, the loop is silent, or whoever was asked has a reason."""
+        return self.ended or self.silent or bool(self._let_go())
+
     def pulse(self) -> None:
         """The session's loop is alive."""
         self._pulse_nanos = time.monotonic_ns()
@@ -151,7 +160,7 @@ class Flow:
             if left <= 0:
                 return
             self._changed.wait(min(left / _NANOS, _LOOK_SECS))
-            if self._silent() or self._let_go():
+            if self.silent or self._let_go():
                 return
 
     def _wait_while_paused(self, start: int) -> None:
@@ -166,11 +175,8 @@ class Flow:
             self._changed.wait(min(left / _NANOS, _LOOK_SECS))
             if reason := self._let_go():
                 self._move((ControlState.PAUSED,), ControlState.RUNNING, reason)
-            elif self._silent():
+            elif self.silent:
                 self._move((ControlState.PAUSED,), ControlState.RUNNING, "the server's loop fell silent")
-
-    def _silent(self) -> bool:
-        return time.monotonic_ns() - self._pulse_nanos > self._silence
 
     def _move(self, before: tuple[ControlState, ...], after: ControlState, reason: str) -> bool:
         """Change the state, with the condition held, if it is one of those it may come from."""

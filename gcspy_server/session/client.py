@@ -23,7 +23,9 @@ from gcspy_protocol.errors import RemoteProtocolError, VersionMismatch
 from gcspy_protocol.messages import Error, ErrorCode, Goodbye, Hello, Message, Missed
 from gcspy_protocol.model import Role
 
+from gcspy_server.interpreter.room import Capacity
 from gcspy_server.interpreter.wants import EVERYTHING, Wants
+from gcspy_server.session.lossless import Grant
 from gcspy_server.session.options import SessionOptions
 from gcspy_server.session.queue import ClientQueue, Entry, Kind, TooSlow
 from gcspy_server.session.transport import Transport
@@ -88,6 +90,9 @@ class Client:
         behind: Whether and why it lacks the latest snapshot.
         waiting: Whether it waits for a keyframe that is being copied.
         last_heard: When it last sent anything, by the loop's clock.
+        last_taken: When it last took anything.
+        grant: What it was promised, if it is a lossless one.
+        refused_event: Whether it had no room for the latest event.
     """
 
     def __init__(self, number: int, transport: Transport, options: SessionOptions) -> None:
@@ -98,6 +103,9 @@ class Client:
         self.behind = Behind.NEW
         self.waiting = False
         self.last_heard = 0.0
+        self.last_taken = 0.0
+        self.grant: Grant | None = None
+        self.refused_event = False
         self.transport = transport
         self._options = options
         self._connection = Connection(Role.SERVER)
@@ -287,6 +295,8 @@ class Client:
             entry = self._queue.pop()
             if entry is not None:
                 self._idle = False
+                if self.grant is not None:
+                    self.grant.on_change()
                 await self._send(entry.data or b"")
             elif self._closing and not len(self._queue):
                 self.end("the session ended", normal=True)
@@ -305,6 +315,9 @@ class Client:
             with trio.fail_after(self._options.stall_secs):
                 await self.transport.send_all(view[:_CHUNK])
             view = view[_CHUNK:]
+            self.last_taken = trio.current_time()
+            if self.grant is not None:
+                self.grant.waived = False
         self._cut = False
 
     def greet_back(self, messages: list[Message]) -> None:
@@ -367,13 +380,26 @@ class Client:
         if self._sends_now(data, Kind.MUST if must else Kind.EVENT, sequence):
             return
         try:
-            dropped = self._queue.add_event(data, sequence, must=must)
+            dropped = self._queue.add_event(data, sequence, must=must, keep=self.grant is not None)
         except TooSlow as error:
             self._end_too_slow(error)
             return
         if dropped:
+            self.refused_event = self.grant is not None
             self.miss(sequence, dropped, Behind.SLOW)
         self._more.set()
+
+    def capacity(self) -> Capacity | None:
+        """What it can take, if it is to be waited for: not while it is to get a keyframe anyway."""
+        grant = self.grant
+        if grant is None or grant.waived or self.behind is not Behind.NO or self._ending is not None:
+            return None
+        events, size = self._queue.room()
+        if events and size:
+            grant.full_since = None
+        elif grant.full_since is None:
+            grant.full_since = trio.current_time()
+        return Capacity(events, size, int(grant.deadline_secs * 1_000_000_000))
 
     def miss(self, sequence: int, events: int, why: Behind) -> None:
         """It does not get the snapshot with this number, and so many in all."""
@@ -420,6 +446,8 @@ class Client:
     def _in_step(self, deferred: list[bytes]) -> None:
         self.behind = Behind.NO
         self.waiting = False
+        if self.grant is not None:
+            self.grant.on_change()
         for data in deferred:
             self.push_message(data)
 

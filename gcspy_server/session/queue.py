@@ -84,11 +84,21 @@ class ClientQueue:
         self._messages += 1
         self._entries.append(Entry(Kind.MESSAGE, data))
 
-    def add_event(self, data: bytes, sequence: int, *, must: bool = False) -> int:
+    def room(self) -> tuple[int, int]:
+        """Events and bytes of events that may be added for a reader that wants to lose none."""
+        return max(0, self._limits[0] - self._events), max(0, self._limits[1] - self._event_bytes)
+
+    def add_event(self, data: bytes, sequence: int, *, must: bool = False, keep: bool = False) -> int:
         """Add an event, if there is room, or if it must be there.
 
+        Args:
+            data: Its bytes.
+            sequence: Its number.
+            must: It must be there.
+            keep: The reader wants to lose none: those that wait stay, and only bytes before this one count.
+
         Returns:
-            0 when it was added, else how many events were dropped: all that waited, and this one.
+            0 when it was added, else how many events were dropped: this one and, but for `keep`, all that waited.
 
         Raises:
             TooSlow: Too many wait that must be there.
@@ -96,9 +106,12 @@ class ClientQueue:
         events, event_bytes, _ = self._limits
         if must and self._events >= _MUST_FACTOR * events:
             raise TooSlow(self.waiting)
-        full = self._events >= events or (self._events and self._event_bytes + len(data) > event_bytes)
+        if keep:
+            full = 0 in self.room()
+        else:
+            full = self._events >= events or (self._events > 0 and self._event_bytes + len(data) > event_bytes)
         if full and not must:
-            return self.drop_events() + 1
+            return 1 if keep else self.drop_events() + 1
         self._append(Entry(Kind.MUST if must else Kind.EVENT, data, sequence))
         return 0
 

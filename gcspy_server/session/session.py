@@ -26,6 +26,7 @@ from gcspy_server.names import TileNames
 from gcspy_server.session import commands
 from gcspy_server.session.admission import refusal_of
 from gcspy_server.session.client import Behind, Client, log
+from gcspy_server.session.lossless import LosslessClients
 from gcspy_server.session.options import SessionOptions
 from gcspy_server.session.queue import Entry
 from gcspy_server.session.roles import Roles
@@ -63,6 +64,7 @@ class Session:
         roles: Who controls.
         names: Tile names by space, as of the latest snapshot, with its number.
         schema: The spaces, as every client was told.
+        lossless: Whom the driver's thread waits for.
     """
 
     def __init__(
@@ -72,6 +74,12 @@ class Session:
         self.core = core
         self.options = options
         self.names: dict[int, tuple[int, TileNames]] = {}
+        self.lossless = LosslessClients(
+            core.room,
+            introduction.pause_acts_on,
+            lambda: self.roles.controller,
+            silence_secs=options.silence_secs,
+        )
         self._introduction = introduction
         self._token = token
         self._id = secrets.token_hex(8)
@@ -109,6 +117,7 @@ class Session:
                         self._share(item)
         finally:
             self.core.outbox.close()
+            self.core.room.tell(0, ())
             self.core.set_audience(Audience())
             self.core.flow.set_controlled(False, reason="the session ended")
 
@@ -129,6 +138,7 @@ class Session:
                     client.push_if_room(data)
             number += 1
             self._check_controller(number)
+            self.lossless.check()
 
     def _check_controller(self, number: int) -> None:
         now = trio.current_time()
@@ -198,6 +208,7 @@ class Session:
                 self.want_keyframe(client)
             elif client.behind is Behind.RATE and client.is_due(snapshot):
                 self.want_keyframe(client)
+        self.lossless.shared(snapshot.event.sequence)
 
     def _share_keyframe(self, source: KeyframeSource) -> None:
         waiting = [client for client in self._clients.values() if client.waiting]
@@ -302,6 +313,7 @@ class Session:
     def _remove(self, client: Client) -> None:
         if self._clients.pop(client.number, None) is None:
             return
+        self.lossless.forget(client)
         if self.roles.leave(client.number) and self.roles.controller is None:
             self.core.flow.set_controlled(False, reason="the controller is gone")
         self.refresh_audience()
@@ -311,6 +323,7 @@ class Session:
 
     def tell_clients(self) -> None:
         """Tell everyone who is connected and who controls."""
+        self.lossless.roles_changed()
         self.tell_all(self._clients_message())
 
     def _clients_message(self) -> m.Clients:
@@ -333,6 +346,8 @@ class Session:
         """Say goodbye to everyone, let them read what is queued, within two seconds."""
         self._closing = True
         self.core.flow.set_controlled(False, reason=reason)
+        for client in self._clients.values():
+            self.lossless.leave(client)
         for item in self.core.outbox.take():
             self._share(item)
         for client in list(self._clients.values()):

@@ -48,7 +48,7 @@ _EVENT = struct.Struct("<IHHIxxxxQQQ")
     16     8     occurrence
     24     8     gather nanoseconds
     32     8     held nanoseconds
-    40           msgpack map: cause, clock (name), clock_value; absent when empty
+    40           msgpack map: cause, clock (name), clock_value, waited (nanoseconds); absent when empty
 """
 
 _KEYFRAME, _CACHED = 1, 2
@@ -262,6 +262,8 @@ def encode_event(event: m.Event, frames: list[Frame]) -> bytes:
         rest["cause"] = event.cause
     if event.program_clock is not None:
         rest["clock"], rest["clock_value"] = event.program_clock
+    if event.waited_nanos:
+        rest["waited"] = event.waited_nanos
     flags = (_KEYFRAME if event.keyframe else 0) | (_CACHED if event.cached else 0)
     try:
         body = _EVENT.pack(
@@ -378,6 +380,7 @@ def _event(header: Header, payload: bytes, limits: Limits) -> Message:
         cached=bool(flags & _CACHED),
         cause=rest.text("cause", ""),
         program_clock=clock,
+        waited_nanos=rest.integer("waited", 0, _U64, 0),
     )
 
 

@@ -253,6 +253,8 @@ class Explainer:
         parts.append(f"epoch {event.epoch}")
         parts += [name for name in ("keyframe", "cached") if getattr(event, name)]
         parts.append(f"gathered {event.gather_nanos / 1e6:.3f} ms, held {event.held_nanos / 1e6:.3f} ms")
+        if event.waited_nanos:
+            parts.append(f"of it {event.waited_nanos / 1e6:.3f} ms for lossless clients")
         if event.cause:
             parts.append(f"cause {_text(event.cause)}")
         if event.program_clock is not None:

@@ -356,11 +356,12 @@ class Event:
         occurrence: How often the kind has happened, filtered ones too, from 1.
         epoch: Schema epoch of its data.
         gather_nanos: Time spent gathering for it.
-        held_nanos: Time the target was held (delay, pause) since the event transmitted before.
+        held_nanos: Time the target was held (delay, pause, lossless clients) since the event transmitted before.
         keyframe: Its frames are whole: no earlier frame is needed.
         cached: It was sent before and is repeated for a client that came late or missed it.
         cause: Cause, where the runtime tells it.
         program_clock: Name and value of a clock of the program, such as allocated bytes.
+        waited_nanos: The part of `held_nanos` in which lossless clients were waited for.
     """
 
     sequence: int
@@ -374,6 +375,7 @@ class Event:
     cached: bool = False
     cause: str = ""
     program_clock: tuple[str, int] | None = None
+    waited_nanos: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

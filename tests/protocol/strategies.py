@@ -221,6 +221,7 @@ EVENTS: SearchStrategy[m.Event] = st.builds(
     cached=st.booleans(),
     cause=TEXT,
     program_clock=st.none() | st.tuples(TEXT, U64),
+    waited_nanos=U64,
 )
 
 _MANNERS: SearchStrategy[m.SetPlayback] = st.builds(

@@ -128,9 +128,14 @@ def to_json(value: Any) -> Any:
     return value
 
 
+_LATER = {"waited_nanos"}
+"""Fields that came after the first vectors were written: those have no word of them, and mean the default."""
+
+
 def message_to_json(message: Message) -> dict[str, Any]:
     """A message as JSON, with its class."""
-    return {"is": type(message).__name__, **to_json(message)}
+    fields = {name: value for name, value in to_json(message).items() if name not in _LATER or value}
+    return {"is": type(message).__name__, **fields}
 
 
 def message_of(value: dict[str, Any]) -> Message:
@@ -503,6 +508,11 @@ def _event_messages() -> Iterator[tuple[str, str, list[Message]]]:
         "event-cause-clock",
         "With a cause and a program's clock.",
         [m.Event(**event, cause="threshold", program_clock=("allocated bytes", (1 << 64) - 1))],
+    )
+    yield (
+        "event-waited",
+        "Held, and a part of that for lossless clients.",
+        [m.Event(**event, held_nanos=3_000_000_000, waited_nanos=2_000_000_000)],
     )
     yield (
         "event-frames",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
+from gcspy_protocol.model import PauseActsOn
 
 from gcspy_server.api import Presentation, Server, UniformNames
 
@@ -27,12 +28,14 @@ class Target:
         tiles: int = 64,
         time_nanos: Callable[[], int] | None = None,
         longest_hold_secs: float | None = None,
+        acts_on: PauseActsOn = PauseActsOn.PROGRAM,
     ) -> None:
         self.server = Server(
             "test target",
             events=["collection starts", "collection ends"],
             time_nanos=time_nanos,
             longest_hold_secs=longest_hold_secs,
+            pause_acts_on=acts_on,
         )
         self.heap = self.server.add_space("heap", names=UniformNames(0x1000, 0x100, tiles), main=True)
         self.used = self.heap.add_stream("used", maximum=0x100, presentation=Presentation.PERCENT)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import trio
 import trio.testing
@@ -20,13 +22,19 @@ pytestmark = pytest.mark.trio
 
 
 class Peer:
-    """The client's end of a memory stream."""
+    """The client's end of a memory stream; `through` puts something between the server and its end."""
 
-    def __init__(self, session: Session, nursery: trio.Nursery) -> None:
+    def __init__(
+        self,
+        session: Session,
+        nursery: trio.Nursery,
+        *,
+        through: Callable[[trio.abc.Stream], trio.abc.Stream] = lambda stream: stream,
+    ) -> None:
         self.stream, theirs = trio.testing.memory_stream_pair()
         self.connection = Connection(Role.CLIENT)
         self.gone = trio.Event()
-        nursery.start_soon(self._serve, session, Transport(theirs, "memory", trusted=True))
+        nursery.start_soon(self._serve, session, Transport(through(theirs), "memory", trusted=True))
 
     async def _serve(self, session: Session, transport: Transport) -> None:
         await session.serve(transport)

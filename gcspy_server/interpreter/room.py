@@ -1,0 +1,134 @@
+"""Room for lossless clients: how the driver's thread waits until each can take one more event (SPEC.md 8.6).
+
+    driver's thread                            session's thread
+    posted() ── in flight ──▶ outbox ──▶ shares it out
+    wait()   ◀──── capacities ────────── tell(), after each event shared and each one sent
+
+What is in flight counts against what the session last told, so that the driver's thread
+waits only where a queue may be full, and not for the session at each event.
+
+Knows capacities and deadlines; knows neither queues nor who is behind a capacity.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+
+from gcspy_server.interpreter.flow import Flow
+
+__all__ = ["Capacity", "Room"]
+
+_NANOS = 1_000_000_000
+_LOOK_SECS = 0.5
+"""How often a waiting thread looks whether it must go on."""
+
+_MOST_IN_FLIGHT = 16
+"""So many events at most are on their way to the session, however much room there is behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What one lossless client can take.
+
+    Attributes:
+        events: So many more; 0: its queue is full.
+        size_bytes: So many more, but for the last event, which may be larger; 0: its queue is full.
+        deadline_nanos: How long it is waited for at one event.
+    """
+
+    events: int
+    size_bytes: int
+    deadline_nanos: int
+
+
+class Room:
+    """Where the driver's thread waits for lossless clients.
+
+    Args:
+        flow: Knows whether the session's loop is alive, and when nothing may be held any more.
+        longest_hold_nanos: Nothing is held longer in one go, delay and pause included; None: without bound.
+    """
+
+    def __init__(self, flow: Flow, *, longest_hold_nanos: int | None) -> None:
+        self._flow = flow
+        self._longest_hold = longest_hold_nanos
+        self._changed = threading.Condition(threading.Lock())
+        self._capacities: tuple[Capacity, ...] = ()
+        self._shared = 0
+        self._held = False
+        self._in_flight: deque[tuple[int, int]] = deque()  # sequence, bytes; the driver's thread only
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody is waited for now: then no event may be left out for a full outbox."""
+        return bool(self._capacities)
+
+    @property
+    def held(self) -> bool:
+        """Whether the driver's thread waits now."""
+        return self._held
+
+    # ---------------------------------------------------------- the session's thread
+
+    def tell(self, shared: int, capacities: tuple[Capacity, ...]) -> None:
+        """Say who can take how much.
+
+        Args:
+            shared: Number of the latest snapshot that is in the queues already.
+            capacities: One for each client that is to be waited for.
+        """
+        with self._changed:
+            self._shared, self._capacities = shared, capacities
+            self._changed.notify_all()
+
+    # ----------------------------------------------------------- the driver's thread
+
+    def posted(self, sequence: int, size_bytes: int) -> None:
+        """An event is on its way to the session."""
+        if self._capacities:
+            self._in_flight.append((sequence, size_bytes))
+
+    def wait(self, *, held_nanos: int) -> int:
+        """Wait until everyone has room for another event, or has been waited for long enough.
+
+        Args:
+            held_nanos: How long the thread was held at this event already.
+
+        Returns:
+            Nanoseconds that it waited.
+        """
+        if not self._capacities:
+            self._in_flight.clear()
+            return 0
+        start = time.monotonic_ns()
+        with self._changed:
+            if self._left(0, held_nanos) <= 0:
+                return 0
+            self._held = True
+            try:
+                while (left := self._left(time.monotonic_ns() - start, held_nanos)) > 0 and not self._flow.silent:
+                    self._changed.wait(min(left / _NANOS, _LOOK_SECS))
+                    if self._flow.must_let_go():
+                        break
+            finally:  # also when a Ctrl-C ends the waiting
+                self._held = False
+        return time.monotonic_ns() - start
+
+    def _left(self, elapsed_nanos: int, held_nanos: int) -> int:
+        """How much longer to wait, with the condition held; 0 or less: not at all."""
+        while self._in_flight and self._in_flight[0][0] <= self._shared:
+            self._in_flight.popleft()
+        events = len(self._in_flight)
+        size = sum(size for _, size in self._in_flight)
+        full = [
+            one
+            for one in self._capacities
+            if events >= min(one.events, _MOST_IN_FLIGHT) or size >= one.size_bytes
+        ]
+        left = max((one.deadline_nanos for one in full), default=0) - elapsed_nanos
+        if self._longest_hold is not None:
+            left = min(left, self._longest_hold - held_nanos - elapsed_nanos)
+        return left
