@@ -401,6 +401,42 @@ class Client:
             grant.full_since = trio.current_time()
         return Capacity(events, size, int(grant.deadline_secs * 1_000_000_000))
 
+    def offer(self, snapshot: Shared, *, must: bool) -> bool:
+        """Queue an event if it is in step and wants it, or note that it misses it.
+
+        Args:
+            must: It is to get this event whatever it wants and however slow it is.
+
+        Returns:
+            Whether it needs a keyframe now.
+        """
+        if self.behind is Behind.NO:
+            if must or self.is_due(snapshot):
+                self.push_event(snapshot, must=must)
+            else:
+                self.miss(snapshot.sequence, 1, Behind.RATE)
+            return False
+        self.miss(snapshot.sequence, 1, self.behind)
+        if must:
+            self.defer()
+            return True
+        return self.behind is Behind.RATE and self.is_due(snapshot)
+
+    @property
+    def waiting_events(self) -> int:
+        """Events that wait for it to read."""
+        return self._queue.events
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of those."""
+        return self._queue.event_bytes
+
+    @property
+    def crowded(self) -> bool:
+        """Whether messages that can come later had better do so."""
+        return self._queue.crowded
+
     def miss(self, sequence: int, events: int, why: Behind) -> None:
         """It does not get the snapshot with this number, and so many in all."""
         if self.behind is Behind.NEW:

@@ -64,6 +64,16 @@ class ClientQueue:
         return len(self._entries)
 
     @property
+    def events(self) -> int:
+        """Events that wait."""
+        return self._events
+
+    @property
+    def event_bytes(self) -> int:
+        """Bytes of events that wait."""
+        return self._event_bytes
+
+    @property
     def waiting(self) -> str:
         """What waits, for the log."""
         return f"{self._events} events of {self._event_bytes} bytes and {self._messages} messages unread"

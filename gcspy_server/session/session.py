@@ -194,19 +194,7 @@ class Session:
             self.names[space] = (snapshot.event.sequence, names)
         controller = self.roles.controller
         for client in self._clients.values():
-            must = snapshot.must and client.number == controller
-            sequence = snapshot.event.sequence
-            if client.behind is Behind.NO:
-                if must or client.is_due(snapshot):
-                    client.push_event(snapshot, must=must)
-                else:
-                    client.miss(sequence, 1, Behind.RATE)
-                continue
-            client.miss(sequence, 1, client.behind)
-            if must:
-                client.defer()
-                self.want_keyframe(client)
-            elif client.behind is Behind.RATE and client.is_due(snapshot):
+            if client.offer(snapshot, must=snapshot.must and client.number == controller):
                 self.want_keyframe(client)
         self.lossless.shared(snapshot.event.sequence)
 

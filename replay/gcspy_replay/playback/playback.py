@@ -323,6 +323,16 @@ class Playback:
         self.settle()
         return move
 
+    def go(self, number: int, now_nanos: int) -> Move:
+        """Show an event, also one that the filters hide: what another playback showed when they were not set yet.
+
+        Raises:
+            RecordingError: There is no such event, or it is damaged; nothing has moved.
+        """
+        move = self._go(number)
+        self._shown_at(now_nanos)
+        return move
+
     def _target(self, place: Seek) -> int:
         rows, mask = self._shown()
         if not bool(mask.any()):
