@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from gcspy_protocol.errors import CommandError
-from gcspy_replay.file import FileStore, Recording, cut
+from gcspy_protocol.errors import CommandError, RecordingError
+from gcspy_replay.file import FileStore, Recording, carry_sidecar, cut, sidecar_of, sidecar_path
 
 from gcspy.options import files_argument, new_file_option
 from gcspy.progress import progress_bar
@@ -22,7 +22,7 @@ __all__ = ["command"]
 def command(files: tuple[Path, ...], output: Path, force: bool, first: int | None, last: int | None) -> None:
     """Write a range of events to a new file; a split recording or a ring becomes one file.
 
-    Events keep their numbers, so that event 120 is event 120 in the cut too.
+    Events keep their numbers, so that event 120 is event 120 in the cut too, and bookmarks in the range come along.
     """
     if output.exists() and any(path.is_file() and output.samefile(path) for path in files):
         raise CommandError(f"{output} is the recording itself: name another file")
@@ -35,4 +35,9 @@ def command(files: tuple[Path, ...], output: Path, force: bool, first: int | Non
             )
         with progress_bar(f"writing {output}") as progress:
             events = cut(recording, FileStore(output, replace=force), low, high, progress=progress)
-    click.echo(f"{output}: {events:,} events, {output.stat().st_size:,} bytes")
+        try:
+            marks = carry_sidecar(sidecar_of(files), sidecar_path(output), recording.facts.recording, low, high)
+            carried = f", {marks} bookmark{'s' if marks > 1 else ''}" if marks else ""
+        except RecordingError as error:
+            carried = f"\n  bookmarks were not carried: {error}"
+    click.echo(f"{output}: {events:,} events, {output.stat().st_size:,} bytes{carried}")

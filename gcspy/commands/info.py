@@ -10,7 +10,7 @@ import click
 import numpy as np
 from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.interpreter import ClientInterpreter
-from gcspy_replay.file import Recording, compensated_nanos
+from gcspy_replay.file import Recording, Sidecar, compensated_nanos, read_sidecar, sidecar_of
 
 from gcspy.options import files_argument
 from gcspy.progress import progress_bar
@@ -27,7 +27,7 @@ def command(files: tuple[Path, ...], as_json: bool) -> None:
     Reads the index, not every byte: `gcspy verify` does that.
     """
     with progress_bar("looking for chunks") as progress, Recording.open(*files, progress=progress) as recording:
-        facts = facts_of(recording)
+        facts = facts_of(recording) | _added(files, recording.facts.recording)
     click.echo(json.dumps(facts) if as_json else "\n".join(lines_of(facts)))
 
 
@@ -68,6 +68,33 @@ def facts_of(recording: Recording) -> dict[str, Any]:
     }
 
 
+def _added(files: tuple[Path, ...], recording: bytes) -> dict[str, Any]:
+    """What somebody added in the sidecar."""
+    found, wrong = Sidecar(), ""
+    try:
+        path = sidecar_of(files)
+        there = read_sidecar(path)
+        if there is not None and not there.belongs_to(recording):
+            wrong = f"{path} was made for another recording, {there.recording.hex()}"
+        elif there is not None:
+            found = there
+    except RecordingError as error:
+        wrong = str(error)  # the recording can be told of without it
+    return {
+        "bookmarks": [
+            {
+                "event": mark.number,
+                "title": mark.title,
+                "note": mark.note,
+                "colour": None if mark.colour is None else "#{:02x}{:02x}{:02x}".format(*mark.colour),
+            }
+            for mark in found.bookmarks
+        ],
+        "notes": found.notes,
+        "sidecar_error": wrong,
+    }
+
+
 def _last_state(recording: Recording) -> ClientInterpreter | None:
     try:
         return recording.seek(recording.last) if len(recording) else None
@@ -102,7 +129,26 @@ def lines_of(facts: dict[str, Any]) -> list[str]:
     lines += [f"  {d['file']}: {d['what']}" for d in facts["damages"]]
     if facts["note"]:
         lines.append(f"note      {facts['note']}")
+    return lines + _added_lines(facts)
+
+
+def _added_lines(facts: dict[str, Any]) -> list[str]:
+    lines = []
+    if facts["bookmarks"]:
+        lines.append(f"bookmarks {len(facts['bookmarks'])}")
+        for mark in facts["bookmarks"]:
+            lines.append(f"  {mark['event']:>9,}  {_printable(mark['title'])}".rstrip())
+            lines += [f"             {_printable(line)}" for line in mark["note"].splitlines()]
+    if facts["notes"]:
+        lines += ["notes", *(f"  {_printable(line)}" for line in facts["notes"].splitlines())]
+    if facts["sidecar_error"]:
+        lines.append(f"bookmarks not shown: {facts['sidecar_error']}")
     return lines
+
+
+def _printable(text: str) -> str:
+    """Text of anybody's without what a terminal would obey."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 def _parts(facts: dict[str, Any]) -> str:

@@ -6,13 +6,15 @@ import os
 from pathlib import Path
 
 import click
-from gcspy_protocol.errors import CommandError
-from gcspy_replay.file import FileSource, FileStore, repair
+from gcspy_protocol.errors import CommandError, RecordingError
+from gcspy_replay.file import FileSource, FileStore, Recording, carry_sidecar, repair, sidecar_path
 
 from gcspy.options import file_argument, new_file_option
 from gcspy.progress import progress_bar
 
 __all__ = ["command"]
+
+_LAST = 2**62
 
 
 @click.command()
@@ -21,13 +23,14 @@ __all__ = ["command"]
 def command(file: Path, output: Path, force: bool) -> None:
     """Write what can be saved of a damaged recording to a new file, and say what was lost.
 
-    The damaged file is not changed. Events keep their numbers.
+    The damaged file is not changed. Events keep their numbers, and bookmarks come along, those of lost events too.
     """
     if output.exists() and os.path.samefile(file, output):
         raise CommandError(f"{output} is the damaged file itself: name another")
     with FileSource(file) as source, progress_bar(f"reading {file}") as progress:
         saved = repair(source, FileStore(output, replace=force), progress=progress)
     click.echo(f"{output}: {saved.events:,} events saved")
+    _carry(file, output)
     for number in saved.states:
         click.echo(f"  event {number}: its picture, from the next keyframe")
     for first, last in saved.lost:
@@ -36,3 +39,15 @@ def command(file: Path, output: Path, force: bool) -> None:
         click.echo(f"  bytes {finding.start:,} to {finding.end:,}: {finding.what}")
     if not saved.findings:
         click.echo("  nothing was damaged; the new file has its index")
+
+
+def _carry(file: Path, output: Path) -> None:
+    """Give the repaired file the bookmarks of the damaged one."""
+    try:
+        with Recording.open(output) as recording:
+            marks = carry_sidecar(sidecar_path(file), sidecar_path(output), recording.facts.recording, 1, _LAST)
+    except RecordingError as error:
+        click.echo(f"  bookmarks were not carried: {error}")
+        return
+    if marks:
+        click.echo(f"  bookmarks carried: {marks}")

@@ -7,7 +7,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from gcspy_replay.file import ChunkRule, Recording
+from gcspy_replay.file import (
+    Bookmark,
+    ChunkRule,
+    Recording,
+    Sidecar,
+    read_sidecar,
+    sidecar_path,
+    write_sidecar,
+)
 
 from gcspy.cli import main
 from gcspy.exit_codes import ExitCode
@@ -85,6 +93,53 @@ def test_cut_keeps_the_numbers(path: Path, tmp_path: Path, capsys: pytest.Captur
         assert (recording.first, recording.last) == (3, 9)
     assert main(["cut", str(path), "-o", str(new), "--last", "99"]) == ExitCode.USAGE
     assert "has 1 to 12" in capsys.readouterr().err
+
+
+def test_bookmarks_are_told_and_come_along(
+    path: Path, damaged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Recording.open(path) as recording:
+        id_ = recording.facts.recording
+    marks = (Bookmark(number=2, title="early"), Bookmark(number=7, title="a\x1b[31mleak", note="here\nand there"))
+    added = Sidecar(recording=id_, bookmarks=marks, notes="of a small session")
+    for one in (path, damaged):
+        write_sidecar(sidecar_path(one), added)
+    assert main(["info", str(path)]) == ExitCode.OK
+    told = capsys.readouterr().out
+    assert "bookmarks 2\n          2  early\n          7  a\N{REPLACEMENT CHARACTER}[31mleak\n             here\n" in told
+    assert "notes\n  of a small session" in told
+    new = tmp_path / "new.gcspy"
+    assert main(["cut", str(path), "-o", str(new), "--first", "3", "--last", "9"]) == ExitCode.OK
+    assert "7 events" in (said := capsys.readouterr().out)
+    assert said.endswith(", 1 bookmark\n")
+    assert main(["info", "--json", str(new)]) == ExitCode.OK
+    facts = json.loads(capsys.readouterr().out)
+    assert [(mark["event"], mark["note"]) for mark in facts["bookmarks"]] == [(7, "here\nand there")]
+    assert (facts["notes"], facts["sidecar_error"]) == ("of a small session", "")
+    saved = tmp_path / "saved.gcspy"
+    assert main(["repair", str(damaged), "-o", str(saved)]) == ExitCode.OK
+    assert "bookmarks carried: 2" in capsys.readouterr().out
+    assert read_sidecar(sidecar_path(saved)) == added
+
+
+def test_a_sidecar_that_is_damaged_or_another_s_is_told_and_the_rest_too(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_sidecar(sidecar_path(path), Sidecar(recording=b"x" * 16, bookmarks=(Bookmark(number=2),)))
+    assert main(["info", str(path)]) == ExitCode.OK
+    told = capsys.readouterr().out
+    assert "made for another recording, 7878" in told
+    assert "12 over 1.1 s" in told
+    sidecar_path(path).write_text("{")
+    assert main(["info", "--json", str(path)]) == ExitCode.OK
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["bookmarks"] == []
+    assert "not JSON" in facts["sidecar_error"]
+    new = tmp_path / "new.gcspy"
+    assert main(["cut", str(path), "-o", str(new)]) == ExitCode.OK
+    assert "bookmarks were not carried" in capsys.readouterr().out
+    with Recording.open(new) as recording:
+        assert recording.last == 12
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "mcap"])

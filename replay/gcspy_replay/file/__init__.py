@@ -8,6 +8,7 @@ The door for the player, the recorder and the window. No loop, no window, no ser
 * Serve: `schema_messages` and `encode_keyframe` make what a viewer that jumps is sent; `Step.data` what one
   is sent that goes on.
 * Keep in order: `verify`, `repair`, `cut`.
+* Bookmarks and notes beside it: `read_sidecar`, `write_sidecar`, `carry_sidecar`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,18 @@ from gcspy_replay.file.keyframe import encode_keyframe, name_pages, schema_messa
 from gcspy_replay.file.layout import FORMAT_VERSION, PartFacts
 from gcspy_replay.file.reader import EVENTS, Recording, compensated_nanos, sources_of
 from gcspy_replay.file.shift import ShiftStore
+from gcspy_replay.file.sidecar import (
+    SIDECAR_SUFFIX,
+    Bookmark,
+    Sidecar,
+    carry_sidecar,
+    encode_sidecar,
+    put_sidecar,
+    read_sidecar,
+    sidecar_of,
+    sidecar_path,
+    write_sidecar,
+)
 from gcspy_replay.file.source import FileSource, MemorySource, Source
 from gcspy_replay.file.store import SUFFIX, FileStore, MemoryStore, RingStore, SplitStore, Store
 from gcspy_replay.file.tap import WireTap
@@ -27,7 +40,9 @@ from gcspy_replay.file.writer import ChunkRule, RecordingWriter
 __all__ = [
     "EVENTS",
     "FORMAT_VERSION",
+    "SIDECAR_SUFFIX",
     "SUFFIX",
+    "Bookmark",
     "ChunkRule",
     "Cursor",
     "FileSource",
@@ -42,18 +57,26 @@ __all__ = [
     "RingStore",
     "Saved",
     "ShiftStore",
+    "Sidecar",
     "Source",
     "SplitStore",
     "Step",
     "Store",
     "WireTap",
+    "carry_sidecar",
     "compensated_nanos",
     "cut",
     "encode_keyframe",
+    "encode_sidecar",
     "name_pages",
+    "put_sidecar",
+    "read_sidecar",
     "repair",
     "schema_messages",
+    "sidecar_of",
+    "sidecar_path",
     "sources_of",
     "tiles_of",
     "verify",
+    "write_sidecar",
 ]

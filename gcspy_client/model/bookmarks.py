@@ -1,0 +1,230 @@
+"""Bookmarks and notes of one recording: kept in its sidecar, or in memory as long as there is no file.
+
+Each change to a recording's is written at once, onto what the file has by then: two windows on one recording
+do not wipe out each other's. Those of a live session are written when the session is saved.
+
+Knows the sidecar; does not know widgets, or what the events are.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gcspy_protocol.errors import RecordingError
+from gcspy_replay.file import (
+    Bookmark,
+    Sidecar,
+    encode_sidecar,
+    put_sidecar,
+    read_sidecar,
+    sidecar_path,
+    write_sidecar,
+)
+
+__all__ = ["Bookmark", "Bookmarks"]
+
+
+class Bookmarks:
+    """What a user has added.
+
+    Args:
+        path: Of the recording, or the folder of a ring, that they are kept with; None: in memory.
+        recording: The recording's id.
+
+    Attributes:
+        version: Grows with each change, so that a view knows when to draw anew.
+
+    Raises:
+        RecordingError: The sidecar cannot be read, makes no sense, or is another recording's.
+    """
+
+    def __init__(self, path: Path | None = None, *, recording: bytes = b"") -> None:
+        self.version = 0
+        self._path = None if path is None else sidecar_path(path)
+        self._recording = recording
+        self._added = self._now()
+
+    def _now(self) -> Sidecar:
+        """What there is: other windows may have written since."""
+        if self._path is None:
+            return getattr(self, "_added", Sidecar())
+        found = read_sidecar(self._path) or Sidecar()
+        if not found.belongs_to(self._recording):
+            raise RecordingError(
+                f"{self._path} was made for another recording ({found.recording.hex()}): rename or remove it to add bookmarks"
+            )
+        return replace(found, recording=self._recording or found.recording)
+
+    def _change(self, change: Callable[[Sidecar], Sidecar]) -> None:
+        added = change(self._now())
+        if self._path is not None:
+            write_sidecar(self._path, added)
+        else:
+            encode_sidecar(added, "the bookmarks")  # what could not be saved is refused now
+        self._added = added
+        self.version += 1
+
+    # -------------------------------------------------------------------- what there is
+
+    @property
+    def path(self) -> Path | None:
+        """The sidecar; None: in memory."""
+        return self._path
+
+    @property
+    def all(self) -> tuple[Bookmark, ...]:
+        """In the order of their numbers."""
+        return self._added.bookmarks
+
+    @property
+    def notes(self) -> str:
+        """On the recording as a whole."""
+        return self._added.notes
+
+    @property
+    def layout(self) -> Mapping[str, Any]:
+        """How its window was arranged."""
+        return self._added.layout
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    def at(self, number: int) -> Bookmark | None:
+        """The bookmark of an event; None where there is none."""
+        place = bisect_left(self.all, number, key=_number_of)
+        return self.all[place] if place < len(self.all) and self.all[place].number == number else None
+
+    def next(self, number: int) -> Bookmark | None:
+        """The first bookmark behind an event; None when there is none."""
+        place = bisect_right(self.all, number, key=_number_of)
+        return self.all[place] if place < len(self.all) else None
+
+    def previous(self, number: int) -> Bookmark | None:
+        """The last bookmark before an event; None when there is none."""
+        place = bisect_left(self.all, number, key=_number_of)
+        return self.all[place - 1] if place else None
+
+    # ------------------------------------------------------------------ what users do
+
+    def refresh(self) -> bool:
+        """Look for what another window has written.
+
+        Returns:
+            Whether there was anything.
+
+        Raises:
+            RecordingError: As at the beginning.
+        """
+        now = self._now()
+        changed = now != self._added
+        self._added = now
+        self.version += changed
+        return changed
+
+    def add(self, number: int, title: str = "", *, note: str = "", colour: tuple[int, int, int] | None = None) -> None:
+        """Add a bookmark; one that the event has already is replaced.
+
+        Raises:
+            RecordingError: It cannot be written; nothing was changed.
+        """
+        mark = Bookmark(number=number, title=title, note=note, colour=colour)
+        self._change(lambda now: replace(now, bookmarks=_with(now, mark)))
+
+    def change(
+        self,
+        number: int,
+        *,
+        title: str | None = None,
+        note: str | None = None,
+        colour: tuple[int, int, int] | None = None,
+    ) -> None:
+        """Give a bookmark another title, note or colour; None leaves each as it is. One that is not there is not made.
+
+        Raises:
+            RecordingError: It cannot be written; nothing was changed.
+        """
+
+        def changed(now: Sidecar) -> Sidecar:
+            mark = next((one for one in now.bookmarks if one.number == number), None)
+            if mark is None:
+                return now
+            mark = replace(
+                mark,
+                title=mark.title if title is None else title,
+                note=mark.note if note is None else note,
+                colour=mark.colour if colour is None else colour,
+            )
+            return replace(now, bookmarks=_with(now, mark))
+
+        self._change(changed)
+
+    def rename(self, number: int, title: str) -> None:
+        """Give a bookmark another title.
+
+        Raises:
+            RecordingError: It cannot be written; nothing was changed.
+        """
+        self.change(number, title=title)
+
+    def remove(self, number: int) -> None:
+        """Remove the bookmark of an event, if it has one.
+
+        Raises:
+            RecordingError: That cannot be written; nothing was changed.
+        """
+        self._change(lambda now: replace(now, bookmarks=tuple(m for m in now.bookmarks if m.number != number)))
+
+    def say(self, notes: str) -> None:
+        """Replace the notes on the whole.
+
+        Raises:
+            RecordingError: They cannot be written; nothing was changed.
+        """
+        self._change(lambda now: replace(now, notes=notes))
+
+    def arrange(self, layout: Mapping[str, Any]) -> None:
+        """Remember how the window is arranged; plain JSON.
+
+        Raises:
+            RecordingError: It cannot be written; nothing was changed.
+        """
+        self._change(lambda now: replace(now, layout=dict(layout)))
+
+    def clear(self) -> None:
+        """Forget those in memory: another session begins. Those of a file are left alone."""
+        if self._path is None:
+            self._added = Sidecar()
+            self.version += 1
+
+    def forget_before(self, number: int) -> None:
+        """Forget those in memory of events that are no longer kept."""
+        if self._path is None and self.all and self.all[0].number < number:
+            self._added = self._added.part(number, self.all[-1].number)
+            self.version += 1
+
+    def save(self, path: Path, recording: bytes, first: int, last: int) -> None:
+        """Write those of a range beside a file that was saved; nothing where nothing was added.
+
+        Args:
+            path: Of the file.
+            recording: Its id.
+            first: Number of its first event.
+            last: Of its last.
+
+        Raises:
+            RecordingError: They cannot be written.
+        """
+        put_sidecar(sidecar_path(path), replace(self._now().part(first, last), recording=recording))
+
+
+def _number_of(mark: Bookmark) -> int:
+    return mark.number
+
+
+def _with(now: Sidecar, mark: Bookmark) -> tuple[Bookmark, ...]:
+    others = [one for one in now.bookmarks if one.number != mark.number]
+    return tuple(sorted([*others, mark], key=_number_of))
