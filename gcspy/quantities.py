@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import click
 
-__all__ = ["Kept", "kept_of", "size_of"]
+__all__ = ["Kept", "deadline_of", "kept_of", "size_of"]
 
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)")
 _BYTES = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 _SECS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+_LONGEST_DEADLINE_SECS = 60.0
 _LEAST_BYTES = 10_000
 """A part of a recording holds at least one chunk with its keyframe: a smaller size would promise what cannot be."""
 
@@ -66,3 +67,19 @@ def kept_of(text: str) -> Kept:
     raise click.BadParameter(
         f"{text!r} is neither a duration such as 90s, 10min or 2h, nor a size such as 200MB"
     )
+
+
+def deadline_of(text: str) -> float:
+    """Seconds of a deadline, to a minute: ``500ms``, ``2s``.
+
+    Raises:
+        click.BadParameter: It is none.
+    """
+    number, unit = _split(text)
+    secs = number * {"ms": 0.001, **_SECS}.get(unit.lower(), 0.0)
+    if not 0.001 <= secs <= _LONGEST_DEADLINE_SECS:
+        raise click.BadParameter(
+            f"{text!r} is no deadline from 1ms to 60s, such as 500ms or 2s; "
+            "without one, what comes next must be another option: name ADDRESS or PID first"
+        )
+    return secs

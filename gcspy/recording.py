@@ -12,6 +12,7 @@ import re
 import secrets
 import signal
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +20,14 @@ from enum import Enum
 from pathlib import Path
 from types import FrameType
 
-from gcspy_protocol.errors import CommandError, GCspyError, LinkError, RecordingError, RemoteProtocolError
+from gcspy_protocol.errors import (
+    CommandError,
+    GCspyError,
+    LinkError,
+    RecordingError,
+    Refused,
+    RemoteProtocolError,
+)
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Event, Message, State
 from gcspy_protocol.model import ControlState
@@ -35,6 +43,7 @@ from gcspy_replay.file import (
 )
 
 from gcspy.link import Link
+from gcspy.lossless import Cost, LosslessMode
 from gcspy.quantities import Kept
 
 __all__ = ["Destination", "Progress", "Recorder", "Report", "StopFlag", "Stopped", "stop_signals"]
@@ -52,6 +61,7 @@ class Stopped(Enum):
     TARGET = "the target ended"
     SERVER = "the server ended the session"
     LOST = "the connection was lost"
+    REFUSED = "the server refused it"
     UNWRITABLE = "it could not be written on"
 
 
@@ -165,12 +175,14 @@ class Progress:
         written_bytes: Written; a ring has given some of them back.
         missed: Events that the server did not send us, since we were too slow or joined late.
         secs: Since the recorder began.
+        cost: What it cost whoever is watched that no event was to be dropped; None: that was not asked for.
     """
 
     events: int
     written_bytes: int
     missed: int
     secs: float
+    cost: Cost | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -198,10 +210,19 @@ class Recorder:
         tap: Told of all its bytes.
         open_store: Creates what is written to, when there is something to write: a recorder that is killed before
             leaves no empty file.
+        lossless: Asks that no event be dropped.
     """
 
-    def __init__(self, link: Link, tap: WireTap, open_store: Callable[[], Store]) -> None:
+    def __init__(
+        self,
+        link: Link,
+        tap: WireTap,
+        open_store: Callable[[], Store],
+        *,
+        lossless: LosslessMode | None = None,
+    ) -> None:
         self._link, self._tap, self._open_store = link, tap, open_store
+        self._lossless = lossless
         self._session = ClientInterpreter()
         self._writer: RecordingWriter | None = None
         self._began = time.monotonic()
@@ -214,6 +235,7 @@ class Recorder:
             written_bytes=self._writer.bytes_written if self._writer else 0,
             missed=self._session.missed_total,
             secs=time.monotonic() - self._began,
+            cost=self._lossless.cost if self._lossless else None,
         )
 
     def run(
@@ -237,6 +259,8 @@ class Recorder:
         try:
             try:
                 stopped = self._follow(stop, max_events, max_secs, on_progress)
+            except Refused as refused:
+                stopped, error = Stopped.REFUSED, refused
             except (LinkError, RemoteProtocolError) as lost:
                 stopped, error = Stopped.LOST, lost
             self._close(without_events=error is None)
@@ -252,6 +276,7 @@ class Recorder:
         max_secs: float | None,
         on_progress: Callable[[Progress], None] | None,
     ) -> Stopped:
+        first = deque(self._lossless.begin(self._link) if self._lossless else ())
         while True:
             progress = self.progress
             if on_progress is not None:
@@ -261,7 +286,7 @@ class Recorder:
             if max_secs is not None and progress.secs >= max_secs:
                 return Stopped.SECONDS
             wait = _POLL_SECS if max_secs is None else max(0.0, min(_POLL_SECS, max_secs - progress.secs))
-            message = self._link.receive(wait)
+            message = first.popleft() if first else self._link.receive(wait)
             if message is None:
                 if self._link.closed:
                     return Stopped.SERVER
@@ -274,6 +299,8 @@ class Recorder:
 
     def _add(self, message: Message) -> None:
         self._session.apply(message)
+        if self._lossless is not None:
+            self._lossless.follow(message)
         if self._writer is None and isinstance(message, Event):
             self._writer = self._make_writer()
         if self._writer is not None:

@@ -18,8 +18,9 @@ from rich.live import Live
 from rich.text import Text
 
 from gcspy.link import connect
+from gcspy.lossless import Cost, LosslessMode
 from gcspy.options import needs_token, read_token, sampling_options, token_option
-from gcspy.quantities import Kept, kept_of, size_of
+from gcspy.quantities import Kept, deadline_of, kept_of, size_of
 from gcspy.recording import Destination, Progress, Recorder, Report, stop_signals
 from gcspy.session import joinable
 
@@ -55,6 +56,15 @@ _RATE_OVER = 12
     metavar="TIME|SIZE",
     help="Keep the latest 90s, 10min, 2h or 200MB only, for runs that never end.",
 )
+@click.option(
+    "--lossless",
+    type=deadline_of,
+    is_flag=False,
+    flag_value="2s",
+    metavar="[DEADLINE]",
+    help="Drop no event: hold what is watched while this does not keep up, at most so long at one event "
+    "(2s if not given), and tell how long that was.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Report as one JSON object at the end.")
 @sampling_options
 @token_option
@@ -66,6 +76,7 @@ def command(
     seconds: float | None,
     split_size: int | None,
     keep_last: Kept | None,
+    lossless: float | None,
     as_json: bool,
     clock_hz: float,
     tiles: int,
@@ -90,7 +101,8 @@ def command(
         stop_signals() as stop,
     ):
         with _status_line(output) as show:
-            report = Recorder(link, tap, destination.open).run(
+            mode = None if lossless is None else LosslessMode(lossless)
+            report = Recorder(link, tap, destination.open, lossless=mode).run(
                 stop=stop, max_events=events, max_secs=seconds, on_progress=show
             )
         facts = _facts(report, destination.files())
@@ -102,6 +114,7 @@ def command(
 
 def _facts(report: Report, files: list[Path]) -> dict[str, Any]:
     """What there is to say at the end, as plain JSON values."""
+    cost = report.progress.cost
     return {
         "files": [str(path) for path in files],
         "bytes": sum(path.stat().st_size for path in files),
@@ -111,6 +124,17 @@ def _facts(report: Report, files: list[Path]) -> dict[str, Any]:
         "seconds": round(report.progress.secs, 3),
         "stopped": report.stopped.name.lower(),
         "reason": report.reason,
+        "lossless": None if cost is None else _cost_facts(cost),
+    }
+
+
+def _cost_facts(cost: Cost) -> dict[str, Any]:
+    return {
+        "deadline_seconds": cost.deadline_secs,
+        "held": cost.acts_on.value,
+        "held_seconds": round(cost.held_nanos / 1e9, 6),
+        "held_percent": round(cost.percent, 3),
+        "ended": cost.ended,
     }
 
 
@@ -118,9 +142,10 @@ def _line(report: Report, facts: dict[str, Any]) -> str:
     files = facts["files"]
     where = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
     why = report.reason if report.error is None and report.reason else report.stopped.value
+    cost = "" if report.progress.cost is None else f", {report.progress.cost}"
     return (
         f"{where}: {facts['events']:,} events over {facts['seconds']:,.1f} s, {facts['bytes']:,} bytes, "
-        f"{facts['missed']:,} missed; {why}"
+        f"{facts['missed']:,} missed{cost}; {why}"
     )
 
 
@@ -146,9 +171,10 @@ class _StatusLine:
         secs = progress.secs - oldest.secs
         events = (progress.events - oldest.events) / secs if secs else 0.0
         speed = (progress.written_bytes - oldest.written_bytes) / secs if secs else 0.0
+        cost = "" if progress.cost is None else f"  {progress.cost}"
         return (
             f"● {self._output}  {progress.events:,} events  {progress.written_bytes / 1e6:,.1f} MB  "
-            f"{events:,.1f} events/s  {speed / 1e3:,.1f} kB/s  {progress.missed:,} missed  (Ctrl-C stops)"
+            f"{events:,.1f} events/s  {speed / 1e3:,.1f} kB/s  {progress.missed:,} missed{cost}  (Ctrl-C stops)"
         )
 
 

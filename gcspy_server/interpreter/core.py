@@ -250,7 +250,6 @@ class Core:
             if resized:
                 names[number] = sender.space.names
         held, self._held_nanos = self._held_nanos, 0
-        waited, self._waited_nanos = self._waited_nanos, 0
         self._last_event = Event(
             sequence=self._sequence,
             time_nanos=request.time_nanos,
@@ -261,7 +260,7 @@ class Core:
             held_nanos=held,
             cause=cause,
             program_clock=program_clock,
-            waited_nanos=waited,
+            waited_nanos=self._waited_nanos,
         )
         self._last_keyframe = None
         return Snapshot(self._last_event, parts, tuple(self.counts), names)

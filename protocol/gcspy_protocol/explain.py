@@ -254,7 +254,7 @@ class Explainer:
         parts += [name for name in ("keyframe", "cached") if getattr(event, name)]
         parts.append(f"gathered {event.gather_nanos / 1e6:.3f} ms, held {event.held_nanos / 1e6:.3f} ms")
         if event.waited_nanos:
-            parts.append(f"of it {event.waited_nanos / 1e6:.3f} ms for lossless clients")
+            parts.append(f"waited {event.waited_nanos / 1e6:.3f} ms for lossless clients in all")
         if event.cause:
             parts.append(f"cause {_text(event.cause)}")
         if event.program_clock is not None:

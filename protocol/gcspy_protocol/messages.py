@@ -361,7 +361,7 @@ class Event:
         cached: It was sent before and is repeated for a client that came late or missed it.
         cause: Cause, where the runtime tells it.
         program_clock: Name and value of a clock of the program, such as allocated bytes.
-        waited_nanos: The part of `held_nanos` in which lossless clients were waited for.
+        waited_nanos: Time that lossless clients were waited for, in all, since the server began; part of what was held.
     """
 
     sequence: int

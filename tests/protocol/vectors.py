@@ -511,7 +511,7 @@ def _event_messages() -> Iterator[tuple[str, str, list[Message]]]:
     )
     yield (
         "event-waited",
-        "Held, and a part of that for lossless clients.",
+        "Held, and what was held for lossless clients in all.",
         [m.Event(**event, held_nanos=3_000_000_000, waited_nanos=2_000_000_000)],
     )
     yield (
