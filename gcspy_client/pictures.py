@@ -58,6 +58,7 @@ class _WindowScene(MainWindow):
         super().__init__(theme)
         self.menuBar().hide()
         self.footer.hide()
+        self.time_panel.hide()
         # Nothing here is late or lost: no banner, and so no room for one.
         self.link.status = LinkStatus(phase=LinkPhase.LIVE)
 
@@ -66,7 +67,7 @@ class _WindowScene(MainWindow):
         session = self.session
         if session.interpreter is not interpreter:
             self.following.restart()
-            session.interpreter = interpreter
+            session.live = session.interpreter = interpreter
         session.history.follow(interpreter, change.event)
         session.events_seen += 1
         self.following.show(change)
@@ -101,7 +102,7 @@ class _SpaceScene(QWidget):
     def follow(self, interpreter: ClientInterpreter, change: EventChange) -> None:
         """Take an event."""
         session = self._session
-        session.interpreter = interpreter
+        session.live = session.interpreter = interpreter
         space = next((s for s in interpreter.spaces.values() if s.space.name == self._space_name), None)
         panel = self._panel
         if panel is not None and (space is None or panel.canvas.picture.space is not space):

@@ -8,6 +8,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gcspy_protocol.playback import Direction
+
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.actions import Action, Gesture
 
@@ -16,9 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["GESTURES", "actions_of"]
 
-_SESSION, _VIEW, _HELP = "&Session", "&View", "&Help"
+_SESSION, _TIME, _VIEW, _HELP = "&Session", "&Time", "&View", "&Help"
 
 GESTURES = (
+    Gesture(_TIME, "Click, drag on the timeline", "go there"),
+    Gesture(_TIME, "Arrows on the timeline", "previous, next event; with Shift ten"),
+    Gesture(_TIME, "Shift + drag on the timeline", "choose a range"),
+    Gesture(_TIME, "Wheel, Shift + wheel on the timeline", "look closer, move along"),
     Gesture(_VIEW, "Arrows, Page up / down", "move the selected tile"),
     Gesture(_VIEW, "Ctrl+Home, Ctrl+End", "select the first, the last tile"),
     Gesture(_VIEW, "Ctrl + wheel over tiles", "larger or smaller tiles"),
@@ -27,7 +33,7 @@ GESTURES = (
 
 def actions_of(window: MainWindow) -> tuple[Action, ...]:
     """What can be done in a window."""
-    return (*_session_actions(window), *_view_actions(window), *_help_actions(window))
+    return (*_session_actions(window), *_time_actions(window), *_view_actions(window), *_help_actions(window))
 
 
 def _session_actions(window: MainWindow) -> tuple[Action, ...]:
@@ -55,19 +61,10 @@ def _session_actions(window: MainWindow) -> tuple[Action, ...]:
             menu=_SESSION,
             text="&Pause or resume",
             run=window.toggle_pause,
-            keys=("Space",),
             begins_group=True,
             enabled=footer.pause.isEnabled,
         ),
-        Action(
-            name="session.step",
-            menu=_SESSION,
-            text="&Step",
-            about="step one event",
-            run=window.step,
-            keys=(".",),
-            enabled=footer.step.isEnabled,
-        ),
+        Action(name="session.step", menu=_SESSION, text="&Step", run=window.step, enabled=footer.step.isEnabled),
         Action(
             name="session.control", menu=_SESSION, text="&Take control", run=window.take_control, keys=("Ctrl+T",)
         ),
@@ -79,6 +76,105 @@ def _session_actions(window: MainWindow) -> tuple[Action, ...]:
             run=window.close,
             keys=("Ctrl+Q",),
             begins_group=True,
+        ),
+    )
+
+
+def _time_actions(window: MainWindow) -> tuple[Action, ...]:
+    timing = window.timing
+    backwards = partial(timing.play, Direction.BACKWARDS)
+    return (
+        Action(
+            name="time.play-or-pause",
+            menu=_TIME,
+            text="&Pause or go on",
+            about="pause or go on: the past, while it is shown, else the session; never goes live",
+            run=window.play_or_pause,
+            keys=("Space",),
+        ),
+        Action(
+            name="time.play",
+            menu=_TIME,
+            text="P&lay, or hold the picture",
+            about="Play, or hold the picture; a live session goes on meanwhile",
+            run=timing.play,
+            enabled=lambda: timing.usable,
+        ),
+        Action(
+            name="time.reverse",
+            menu=_TIME,
+            text="Play &backwards",
+            run=backwards,
+            keys=("Shift+Space",),
+            enabled=lambda: timing.usable,
+        ),
+        Action(
+            name="time.back",
+            menu=_TIME,
+            text="Previous &event",
+            run=partial(timing.step, -1),
+            keys=(",",),
+            enabled=lambda: timing.usable,
+            begins_group=True,
+        ),
+        Action(
+            name="time.forward",
+            menu=_TIME,
+            text="&Next event",
+            about="next event; of a paused live session: let one happen",
+            run=window.next_event,
+            keys=(".",),
+        ),
+        Action(
+            name="time.first", menu=_TIME, text="&First event", run=timing.first, keys=("Home",), enabled=lambda: timing.usable
+        ),
+        Action(
+            name="time.last",
+            menu=_TIME,
+            text="Go li&ve, or to the last event",
+            run=timing.last,
+            keys=("End", "L"),
+        ),
+        Action(
+            name="time.loop",
+            menu=_TIME,
+            text="Play over and over",
+            about="play the chosen range, or everything, over and over",
+            run=timing.toggle_loop,
+            keys=("Ctrl+L",),
+            enabled=lambda: timing.usable,
+            checked=lambda: timing.playing.manner.loop is not None,
+            begins_group=True,
+        ),
+        Action(
+            name="time.begin-range",
+            menu=_TIME,
+            text="Range begins here",
+            run=timing.begin_range,
+            keys=("Shift+[", "{"),
+            enabled=lambda: timing.usable,
+        ),
+        Action(
+            name="time.end-range",
+            menu=_TIME,
+            text="Range ends here",
+            run=timing.end_range,
+            keys=("Shift+]", "}"),
+            enabled=lambda: timing.usable,
+        ),
+        Action(
+            name="time.forget-range",
+            menu=_TIME,
+            text="No range",
+            run=timing.forget_range,
+            enabled=lambda: timing.chosen is not None,
+        ),
+        Action(
+            name="time.whole",
+            menu=_TIME,
+            text="Whole session in the timeline",
+            run=window.time_panel.strip.show_whole,
+            enabled=lambda: window.time_panel.strip.zoomed,
         ),
     )
 

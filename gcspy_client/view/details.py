@@ -6,6 +6,7 @@ and the whole space have; its rows are clickable and choose the view.
 
 from __future__ import annotations
 
+import numpy as np
 from gcspy_protocol.interpreter import SpaceState
 from gcspy_protocol.model import EventFilter, Presentation, Stream
 from PySide6.QtCore import QModelIndex, Qt, Signal
@@ -20,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from gcspy_client.model.history import Series
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.picture import Picture
 from gcspy_client.model.session import Session, ordered_streams, tile_title, top_of
@@ -159,7 +161,10 @@ class Details(QScrollArea):
         owner = space.space.id, stream.id
         event = self._session.interpreter.last_event
         now_nanos = 0 if event is None else event.time_nanos
-        self.graph.show_series(stream, self._session.history.series(*owner), now_nanos, owner)
+        series = self._session.history.series(*owner)
+        if not self._session.is_live or self._session.is_playback:
+            series = series_until(series, now_nanos)  # what came after what is shown is not yet known there
+        self.graph.show_series(stream, series, now_nanos, owner)
 
     def _list_streams(self, space: SpaceState, chosen: int) -> None:
         streams = ordered_streams(space)
@@ -237,6 +242,12 @@ class Details(QScrollArea):
 
     def _row_clicked(self, index: QModelIndex) -> None:
         self._chooser.setCurrentIndex(index.row())
+
+
+def series_until(series: Series, time_nanos: int) -> Series:
+    """The points of a series up to a time; views."""
+    there = slice(0, int(np.searchsorted(series.time_nanos, time_nanos, side="right")))
+    return Series(series.time_nanos[there], series.values[there], series.events[there], series.occurrences[there])
 
 
 def _card(*parts: QWidget | QHBoxLayout | QVBoxLayout) -> QFrame:

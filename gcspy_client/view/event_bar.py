@@ -1,26 +1,36 @@
-"""The line above the tiles: who is watched, in which mode, and the event that is shown."""
+"""The line above the tiles: who is watched, in which mode, and the event that is shown.
+
+While the past is shown a coloured field in it says so, and goes live when it is pressed. It is a part of this line so
+that nothing moves when it comes or goes: tiles keep their size.
+"""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
+from gcspy_protocol.messages import Playback, Welcome
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
 from gcspy_client.model.session import Session
 from gcspy_client.model.status import mode_words
 from gcspy_client.model.text import duration
 from gcspy_client.view.elided import ElidedLabel
 
-__all__ = ["EventBar"]
+__all__ = ["EventBar", "recorded_words"]
 
 
 class EventBar(QWidget):
     """Server, mode and role at the left; the event at the right.
 
+    Signals:
+        live_asked: Show what is live.
+
     Args:
         session: What it speaks of.
     """
+
+    live_asked = Signal()
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -30,7 +40,14 @@ class EventBar(QWidget):
         font.setBold(True)
         font.setPointSizeF(font.pointSizeF() * 1.15)
         self._server.setFont(font)
+        self.past = QPushButton()
+        self.past.setProperty("badge", "past")
+        self.past.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.past.setToolTip("Go live (End)")
+        self.past.clicked.connect(self.live_asked)
+        self.past.hide()
         self._mode = _chip()
+        self._recorded = _chip()
         self._role = _chip()
         self._missed = _chip()
         self._missed.setProperty("tone", "warning")
@@ -43,18 +60,25 @@ class EventBar(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(2, 0, 2, 0)
         row.setSpacing(9)
-        for widget in (self._server, self._mode, self._role, self._missed):
+        for widget in (self._server, self._mode, self._recorded, self._role, self._missed, self.past):
             row.addWidget(widget)
         row.addWidget(self._facts, 1)
         row.addWidget(self._event)
 
-    def refresh(self) -> None:
-        """Say everything anew."""
-        interpreter = self._session.interpreter
-        welcome = interpreter.welcome
+    def refresh(self, past: str = "") -> None:
+        """Say everything anew.
+
+        Args:
+            past: What is said of the past while it is shown; empty while it is not.
+        """
+        live = self._session.live  # what is shown may be long ago
+        welcome = live.welcome
+        self.past.setVisible(bool(past))
+        self.past.setText(f"{past}   Go live (End)")
         for chip in (self._mode, self._role, self._event):
             chip.setVisible(welcome is not None)
-        self._missed.setVisible(interpreter.missed_total > 0)
+        self._recorded.setVisible(welcome is not None and self._session.is_playback)
+        self._missed.setVisible(live.missed_total > 0)
         if welcome is None:
             self._server.setText("GCspy")
             self._facts.setText("")
@@ -66,19 +90,41 @@ class EventBar(QWidget):
         )
         self._mode.setText(welcome.mode.value)
         self._mode.setToolTip(mode_words(welcome.mode))
+        self._say_recorded(welcome)
         self._say_role()
-        if interpreter.missed_total:
-            self._missed.setText(f"{interpreter.missed_total:,} events missed")
+        if live.missed_total:
+            self._missed.setText(f"{live.missed_total:,} events missed")
             self._missed.setToolTip(
                 "This window was too slow for so many events; what it shows is whole all the same."
             )
         self._say_event()
 
+    def _say_recorded(self, welcome: Welcome) -> None:
+        """How it was watched when it was recorded, and what was left out then."""
+        if not self._session.is_playback:
+            return
+        then = recorded_words(welcome, self._session.live.playback)
+        self._recorded.setText(then[0])
+        self._recorded.setToolTip("\n".join(then[1:]))
+        hidden = len(then) > 2
+        if self._recorded.property("tone") != ("warning" if hidden else ""):
+            self._recorded.setProperty("tone", "warning" if hidden else "")
+            self._recorded.style().unpolish(self._recorded)
+            self._recorded.style().polish(self._recorded)
+
     def _say_role(self) -> None:
-        interpreter = self._session.interpreter
-        clients = {client.id: client.name for client in interpreter.clients.clients}
-        controller = interpreter.clients.controller
-        if interpreter.is_controller():
+        live = self._session.live
+        clients = {client.id: client.name for client in live.clients.clients}
+        controller = live.clients.controller
+        if self._session.is_playback:
+            self._role.setText("own playback" if live.is_controller() else "following")
+            whose = clients.get(controller, "another client") if controller is not None else "another client"
+            self._role.setToolTip(
+                "This window moves by itself; others are not moved by it."
+                if live.is_controller()
+                else f"This window sees the playback of {whose}: Session ▸ Take control for one of its own."
+            )
+        elif live.is_controller():
             self._role.setText("in control")
             self._role.setToolTip("This window may pause, step and filter.")
         elif controller is None:
@@ -109,6 +155,24 @@ class EventBar(QWidget):
         parts.append(f"gathered in {duration(event.gather_nanos)}")
         parts.append(f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}")
         self._facts.setText("  ·  ".join(parts))
+
+
+def recorded_words(welcome: Welcome, playback: Playback | None) -> list[str]:
+    """What is said of the session when it was recorded: for the chip, how it was watched, then what filters hid."""
+    mode = welcome.target.get("recorded mode", "")
+    pause = welcome.target.get("recorded pause", "")
+    names = {kind.id: kind.name for kind in welcome.events}
+    hidden = []
+    for one in () if playback is None else playback.filters:
+        name = names.get(one.event, f"event {one.event}")
+        if not one.enabled:
+            hidden.append(f"Recorded no {name}: what happened of it is not recorded.")
+        elif one.period > 1:
+            hidden.append(f"Recorded 1 in {one.period:,} of {name}: the others are not recorded.")
+    about = f"Watched in the mode {mode!r} when it was recorded" if mode else "How it was watched is not recorded"
+    about += f"; a pause held the {pause}." if pause else "."
+    chip = f"recorded {mode}" if mode else "recorded"
+    return [f"{chip}, with filters" if hidden else chip, about, *hidden]
 
 
 def _chip() -> QLabel:

@@ -33,6 +33,7 @@ class Following(QObject):
 
     Signals:
         event_shown: An event was shown; its `Event`.
+        came: An event came while the past is shown.
         spoken: Words were said anew: whoever says more words follows.
 
     Args:
@@ -43,6 +44,7 @@ class Following(QObject):
     """
 
     event_shown = Signal(object)
+    came = Signal()
     spoken = Signal()
 
     def __init__(
@@ -81,7 +83,10 @@ class Following(QObject):
         self.speak_soon()
 
     def show(self, change: EventChange) -> None:
-        """Show an event that the session has followed."""
+        """Show an event that the session has followed, unless the user looks back."""
+        if not self._session.is_live:
+            self.came.emit()
+            return
         if self._rebuild:
             self._rebuild = False
             self._spaces.rebuild()
@@ -90,6 +95,19 @@ class Following(QObject):
             self._spaces.sync()
             self._spaces.follow(change)
         self.event_shown.emit(change.event)
+
+    def look(self, change: EventChange | None) -> None:
+        """Show the state that the session shows now.
+
+        Args:
+            change: How it differs from what is on the screen; None: it is another state altogether.
+        """
+        if self._session.interpreter.last_event is None:
+            return  # the bootstrap of another connection is coming: what is on the screen stays until then
+        self._spaces.sync()
+        if change is not None:
+            self._spaces.follow(change)
+        self.speak_soon()
 
     def restart(self) -> None:
         """A new bootstrap comes: with its first event everything is made anew."""
@@ -121,7 +139,7 @@ class Following(QObject):
     def refresh(self) -> None:
         """Say anew everything that is said in words."""
         # The tiles are those of the connection before, until the first event of this one.
-        if not (self._rebuild and self._spaces.panels):
+        if not (self._rebuild and self._session.is_live and self._spaces.panels):
             self._fetch_names()
             self._spaces.mark_active()
             self._spaces.refresh()

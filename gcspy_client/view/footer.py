@@ -66,7 +66,7 @@ class Footer(QWidget):
 
     def refresh(self, status: LinkStatus) -> None:
         """Say everything anew, and enable what can be done now."""
-        interpreter = self._session.interpreter
+        interpreter = self._session.live  # what is shown may be long ago
         state = interpreter.state
         what = pause_words(interpreter.pause_acts_on) if interpreter.welcome is not None else ""
         live = status.phase is LinkPhase.LIVE
@@ -95,7 +95,7 @@ class Footer(QWidget):
             return ""
         if status.phase is not LinkPhase.LIVE:
             return "Not connected."
-        if self._session.interpreter.state is ControlState.ENDED:
+        if self._session.live.state is ControlState.ENDED:
             return "The target has ended."
         return "Only the client in control may pause: Session ▸ Take control."
 
@@ -107,7 +107,7 @@ class Footer(QWidget):
             self.state.style().polish(self.state)
 
     def _say_link(self, status: LinkStatus) -> None:
-        clients = len(self._session.interpreter.clients.clients)
+        clients = len(self._session.live.clients.clients)
         others = f"  ·  {clients} watching" if clients > 1 and status.phase is LinkPhase.LIVE else ""
         words = status.phase.value
         if status.phase is LinkPhase.LIVE:

@@ -34,11 +34,11 @@ def page_words(status: LinkStatus, session: Session) -> tuple[str, str, bool, bo
             parts = [status.address, _sentence(status.message), _sentence(status.remedy)]
             return title, "\n".join(part for part in parts if part), True, True
         case LinkPhase.LIVE:
-            if session.interpreter.state is ControlState.ENDED:
-                return "The target has ended", _sentence(session.interpreter.state_reason), False, True
+            if session.live.state is ControlState.ENDED:
+                return "The target has ended", _sentence(session.live.state_reason), False, True
             name = (
-                session.interpreter.welcome.server
-                if session.interpreter.welcome is not None
+                session.live.welcome.server
+                if session.live.welcome is not None
                 else "the server"
             )
             return (
@@ -51,8 +51,8 @@ def page_words(status: LinkStatus, session: Session) -> tuple[str, str, bool, bo
 
 def banner_words(status: LinkStatus, session: Session) -> tuple[str, str]:
     """What is said above tiles that are no longer live: a text, and ``warning``, ``error`` or nothing."""
-    if session.interpreter.state is ControlState.ENDED and status.phase in (LinkPhase.LIVE, LinkPhase.ENDED):
-        reason = session.interpreter.state_reason
+    if session.live.state is ControlState.ENDED and status.phase in (LinkPhase.LIVE, LinkPhase.ENDED):
+        reason = session.live.state_reason
         return (
             f"The target has ended{f': {reason}' if reason else ''}. What was received last stays here.",
             "warning",
@@ -139,11 +139,7 @@ class StatePage(QWidget):
 
 
 class Banner(QFrame):
-    """One line above the tiles; hidden while everything is as it should be.
-
-    Signals:
-        closed: The user has read a message about a refused command.
-    """
+    """One line above the tiles; hidden while everything is as it should be."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

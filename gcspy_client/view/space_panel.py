@@ -1,6 +1,7 @@
 """One space: a header that says what it is, and its tiles.
 
-The frame of the active space is drawn in the accent colour, twice as thick.
+The frame of the active space is drawn in the accent colour, twice as thick; that of a space
+as it was in the past is broken.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class SpacePanel(QFrame):
         super().__init__(parent)
         self.setProperty("panel", "true")
         self.setProperty("active", "false")
+        self.setProperty("past", "false")
         self.canvas = TileCanvas(picture)
         self._name = ElidedLabel(picture.space.space.name)
         font = self._name.font()
@@ -88,11 +90,12 @@ class SpacePanel(QFrame):
         """Take an event into the picture."""
         self.canvas.follow(change)
 
-    def set_active(self, active: bool) -> None:
-        """Mark the panel as the active space's, or not."""
-        text = "true" if active else "false"
-        if self.property("active") != text:
-            self.setProperty("active", text)
+    def mark(self, *, active: bool, past: bool) -> None:
+        """Mark the panel as the active space's, and as one that shows the past, or not."""
+        wanted = {"active": "true" if active else "false", "past": "true" if past else "false"}
+        if any(self.property(name) != text for name, text in wanted.items()):
+            for name, text in wanted.items():
+                self.setProperty(name, text)
             self.style().unpolish(self)
             self.style().polish(self)
 

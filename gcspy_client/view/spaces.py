@@ -72,12 +72,15 @@ class Spaces(QScrollArea):
         self.sync()
 
     def sync(self) -> None:
-        """Add panels of new spaces and remove those of removed ones."""
+        """Add panels of new spaces and remove those of removed ones; show the state that is shown now."""
         spaces = self._session.interpreter.spaces
         before = tuple(self.panels)
         for space_id in before:
-            if space_id not in spaces:
+            # An id may come back for another space, after a player has sought across its removal.
+            if space_id not in spaces or spaces[space_id].space != self.panels[space_id].canvas.picture.space.space:
                 self._remove(space_id)
+            elif spaces[space_id] is not self.panels[space_id].canvas.picture.space:
+                self._use(space_id)
         for space_id in spaces:
             stream = self._session.chosen_stream(space_id)
             if space_id not in self.panels and stream is not None:
@@ -97,10 +100,10 @@ class Spaces(QScrollArea):
             self.arrange()
 
     def mark_active(self) -> None:
-        """Mark the panel of the active space."""
+        """Mark the panel of the active space, and all while they show the past."""
         active = self._session.active_space()
         for space_id, panel in self.panels.items():
-            panel.set_active(active is not None and active.space.id == space_id)
+            panel.mark(active=active is not None and active.space.id == space_id, past=not self._session.is_live)
 
     def refresh(self) -> None:
         """Say anew what the headers say."""
@@ -204,6 +207,16 @@ class Spaces(QScrollArea):
         self._splitter.addWidget(panel)
         panel.canvas.selected = self._session.selected(space_id)
         panel.refresh(self._session.interpreter.last_event)
+
+    def _use(self, space_id: int) -> None:
+        """Show another state of the same space, with cells and place as they are."""
+        canvas = self.panels[space_id].canvas
+        before = canvas.picture
+        picture = Picture(self._session.interpreter.spaces[space_id], before.stream_id, self._theme)
+        picture.zoom = before.zoom
+        canvas.use(picture)
+        picture.scroll_to(before.layout.first_row)
+        self.select(space_id)
 
     def _remove(self, space_id: int) -> None:
         panel = self.panels.pop(space_id)

@@ -178,6 +178,21 @@ def _style_sheet(t: Tokens) -> str:
     QLabel[chip="true"] {{ background: {t.raised}; color: {t.text}; border-radius: 8px; padding: 1px 9px; }}
     QFrame[banner="warning"] {{ background: {t.surface}; border: 1px solid {t.warning}; border-radius: 7px; }}
     QFrame[banner="error"] {{ background: {t.surface}; border: 1px solid {t.error}; border-radius: 7px; }}
+    QToolButton {{ background: transparent; border: 1px solid transparent; border-radius: 5px; padding: 0; }}
+    QToolButton:hover:enabled {{ background: {t.raised}; border-color: {t.border}; }}
+    QToolButton:focus {{ border-color: {t.accent}; }}
+    QToolButton:pressed:enabled {{ background: {t.border}; }}
+    QToolButton:checked {{ background: {t.accent}; border-color: {t.accent}; }}
+    QPushButton[badge] {{ padding: 2px 11px; border-radius: 11px; font-weight: bold; }}
+    QPushButton[badge="live"]:disabled {{ background: {t.good}; color: {t.window}; border-color: {t.good}; }}
+    QPushButton[badge="behind"] {{ background: transparent; color: {t.accent}; border-color: {t.accent}; }}
+    QPushButton[badge="past"] {{ background: {t.accent}; color: {t.on_accent}; border-color: {t.accent}; padding: 2px 14px; }}
+    QPushButton[badge="none"]:disabled {{ background: transparent; color: {t.dim}; border-color: {t.border}; }}
+    QSpinBox {{ background: {t.raised}; color: {t.text}; border: 1px solid {t.border}; border-radius: 5px;
+        padding: 3px 6px; }}
+    QSpinBox:focus {{ border-color: {t.accent}; }}
     QFrame[panel="true"] {{ background: {t.surface}; border: 1px solid {t.border}; border-radius: 7px; }}
     QFrame[panel="true"][active="true"] {{ border: 2px solid {t.accent}; }}
+    QFrame[panel="true"][past="true"] {{ border: 1px dashed {t.accent}; background: {t.window}; }}
+    QFrame[panel="true"][past="true"][active="true"] {{ border: 2px dashed {t.accent}; background: {t.window}; }}
     """

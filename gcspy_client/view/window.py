@@ -26,6 +26,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.picture import Picture
 from gcspy_client.model.session import Session, ordered_streams
 from gcspy_client.model.status import LinkPhase, LinkStatus
+from gcspy_client.model.timeshift import TimeShift
 from gcspy_client.view.actions import Actions
 from gcspy_client.view.canvas import PaintProbe
 from gcspy_client.view.commands import GESTURES, actions_of
@@ -37,6 +38,8 @@ from gcspy_client.view.footer import Footer
 from gcspy_client.view.notices import Banner, StatePage, banner_words
 from gcspy_client.view.spaces import Spaces
 from gcspy_client.view.theme import apply_theme, system_theme
+from gcspy_client.view.time_panel import TimePanel
+from gcspy_client.view.timing import Timing
 
 __all__ = ["MainWindow"]
 
@@ -59,8 +62,11 @@ class MainWindow(QMainWindow):
         super().__init__(parent)
         self.setWindowTitle("GCspy")
         self.resize(1280, 800)
-        self.session = Session()
+        self.shift = TimeShift()
+        self.session = Session(self.shift.timeline)
         self.link = Link(self)
+        self.link.tap = self.shift
+        self.shift.on_room = self.link.read_on
         self._follow_system = theme is None
         self.theme = theme if theme is not None else system_theme()
         self._refusal = ""
@@ -72,6 +78,8 @@ class MainWindow(QMainWindow):
         self.details = Details(self.session, self.theme)
         self.footer = Footer(self.session)
         self.following = Following(self.session, self.link, self.spaces, self.details, self)
+        self.time_panel = TimePanel(self.theme)
+        self.timing = Timing(self.session, self.link, self.shift, self.following, self.time_panel, self)
         self._stack = QStackedWidget()
         self._refusal_timer = self._single_timer(self._forget_refusal)
         self._build()
@@ -80,6 +88,9 @@ class MainWindow(QMainWindow):
         for action in self.actions_table.made():
             self.addAction(action)
         self.actions_table.fill(self.menuBar())
+        self.time_panel.transport.pressed.connect(self.actions_table.run)
+        names = ("first", "back", "reverse", "play", "forward", "last", "loop")
+        self.time_panel.transport.set_tips((f"time.{n}", self.actions_table.tip(f"time.{n}")) for n in names)
         self.set_theme(self.theme)
         self._refresh_status()
 
@@ -91,11 +102,15 @@ class MainWindow(QMainWindow):
 
     def _build(self) -> None:
         body = QWidget()
-        row = QHBoxLayout(body)
-        row.setContentsMargins(0, 0, 0, 0)
+        whole = QVBoxLayout(body)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(8)
+        row = QHBoxLayout()
         row.setSpacing(10)
         row.addWidget(self.spaces, 1)
         row.addWidget(self.details)
+        whole.addLayout(row, 1)
+        whole.addWidget(self.time_panel)
         self._stack.addWidget(self.page)
         self._stack.addWidget(body)
         centre = QWidget()
@@ -115,6 +130,9 @@ class MainWindow(QMainWindow):
         self.link.refused.connect(self._command_refused)
         self.following.event_shown.connect(self.event_shown)
         self.following.spoken.connect(self._refresh_status)
+        self.timing.moved.connect(self._refresh_status)
+        self.timing.refused.connect(self._say_refusal)
+        self.event_bar.live_asked.connect(self.timing.last)
         self.spaces.activated.connect(self.activate)
         self.spaces.picked.connect(self.select)
         self.details.stream_chosen.connect(self.choose_stream)
@@ -142,7 +160,10 @@ class MainWindow(QMainWindow):
 
     def _command_refused(self, error: Error) -> None:
         remedy = f": {error.remedy}" if error.remedy else ""
-        self._refusal = f"Refused: {error.message}{remedy}"
+        self._say_refusal(f"Refused: {error.message}{remedy}")
+
+    def _say_refusal(self, text: str) -> None:
+        self._refusal = text
         self._refusal_timer.start(_REFUSAL_MILLIS)
         self._refresh_status()
 
@@ -158,10 +179,10 @@ class MainWindow(QMainWindow):
         self._stack.setCurrentIndex(1 if has_tiles else 0)
         self.page.refresh(status, self.session)
         text, kind = banner_words(status, self.session) if has_tiles else ("", "")
-        self.banner.say(text or self._refusal, kind if text else "warning")
-        self.event_bar.refresh()
+        self.banner.say(self._refusal or text, "warning" if self._refusal else kind)
+        self.event_bar.refresh(self.timing.past_words())
         self.footer.refresh(status)
-        name = self.session.interpreter.welcome
+        name = self.session.live.welcome
         self.setWindowTitle(f"{name.server} – GCspy" if name is not None else "GCspy")
 
     def active_picture(self) -> Picture | None:
@@ -178,11 +199,25 @@ class MainWindow(QMainWindow):
 
     # --------------------------------------------------------------------- what users do
 
+    def play_or_pause(self) -> None:
+        """Hold or let go what is looked at: the playback of the past, else the session. Never goes live."""
+        if self.timing.looks_back:
+            self.timing.play()
+        else:
+            self.toggle_pause()
+
+    def next_event(self) -> None:
+        """Show the next event of what is looked at; live, let one happen."""
+        if self.timing.is_live:
+            self.step()
+        else:
+            self.timing.step(1)
+
     def toggle_pause(self) -> None:
         """Pause after the next event, or go on."""
         if not self.footer.pause.isEnabled():
             return
-        paused = self.session.interpreter.state in (ControlState.PAUSING, ControlState.PAUSED)
+        paused = self.session.live.state in (ControlState.PAUSING, ControlState.PAUSED)
         self.link.send(Resume() if paused else Pause())
 
     def step(self) -> None:
@@ -276,6 +311,7 @@ class MainWindow(QMainWindow):
             apply_theme(application, theme)
         self.spaces.set_theme(theme)
         self.details.set_theme(theme)
+        self.time_panel.set_theme(theme)
         self.following.refresh()
 
     def choose_theme(self, theme: Theme | None) -> None:
@@ -297,7 +333,9 @@ class MainWindow(QMainWindow):
         """Leave the session; the target goes on. Also in the middle of an event."""
         self._closed = True
         self.link.shut()
+        self.timing.stop()
         self.following.stop()
+        self.shift.close()
         self._refusal_timer.stop()
         self.details.graph.stop()
         self.set_probe(None)

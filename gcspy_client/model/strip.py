@@ -1,0 +1,169 @@
+"""Which stretch of a timeline is in view, how one moves and looks closer, and what stands along it.
+
+Places are event numbers or nanoseconds, as `timeline.Axis` says.
+
+Knows places and pixels; does not know where events come from, colours, or Qt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Stretch", "moment_text", "tick_step", "ticks_in", "unrecorded"]
+
+Floats = NDArray[np.float64]
+
+_LEAST_EVENTS, _LEAST_NANOS = 8.0, 1e6
+"""No closer than this can one look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What the pixels of a timeline show.
+
+    Attributes:
+        start: Place at the left edge.
+        end: Place at the right edge, above `start`.
+        pixels: Between the two.
+        by_time: Whether places are nanoseconds.
+    """
+
+    start: float
+    end: float
+    pixels: int
+    by_time: bool
+
+    def pixel_of(self, place: float) -> float:
+        """Where a place is; outside 0 to `pixels` when it is not in view."""
+        return (place - self.start) / (self.end - self.start) * self.pixels
+
+    def place_at(self, pixel: float) -> float:
+        """What is at a pixel."""
+        return self.start + pixel / max(1, self.pixels) * (self.end - self.start)
+
+    def columns_of(self, places: Floats) -> NDArray[np.int64]:
+        """Shape (places,): the pixel of each; what is out of view gets numbers out of range."""
+        scaled = (places - self.start) * (self.pixels / (self.end - self.start))
+        columns: NDArray[np.int64] = np.floor(scaled).astype(np.int64)
+        # The event at the very end belongs to the last pixel, and not to one beyond it.
+        columns[(columns == self.pixels) & (places <= self.end)] = self.pixels - 1
+        return columns
+
+    def zoomed(self, factor: float, pixel: float, whole: tuple[float, float]) -> Stretch:
+        """Closer (factor below 1) or farther, with what is at a pixel staying there, inside the whole."""
+        least = _LEAST_NANOS if self.by_time else _LEAST_EVENTS
+        span = max(min((self.end - self.start) * factor, whole[1] - whole[0]), min(least, whole[1] - whole[0]))
+        start = self.place_at(pixel) - pixel / max(1, self.pixels) * span
+        return self._inside(start, span, whole)
+
+    def moved(self, pixels: float, whole: tuple[float, float]) -> Stretch:
+        """Further to the right by so many pixels, inside the whole."""
+        span = self.end - self.start
+        return self._inside(self.start + pixels / max(1, self.pixels) * span, span, whole)
+
+    def showing(self, place: float, whole: tuple[float, float]) -> Stretch:
+        """Moved no more than it takes to see a place."""
+        if self.start <= place <= self.end:
+            return self
+        span = self.end - self.start
+        return self._inside(place if place < self.start else place - span, span, whole)
+
+    def _inside(self, start: float, span: float, whole: tuple[float, float]) -> Stretch:
+        start = max(whole[0], min(start, whole[1] - span))
+        return replace(self, start=start, end=start + span)
+
+
+def unrecorded(
+    stretch: Stretch, places: Floats, kinds: NDArray[np.integer], occurrences: NDArray[np.integer], missed: NDArray[np.integer]
+) -> dict[int, NDArray[np.bool_]]:
+    """Where events happened that were not recorded: an event filter hid them, their occurrence numbers are left out.
+
+    Args:
+        stretch: What the pixels show.
+        places: Shape (events,), not decreasing.
+        kinds: Shape (events,): the kind of each.
+        occurrences: Shape (events,): the occurrence number of each, among those of its kind.
+        missed: Shape (events,): events that were missed right before each.
+
+    Returns:
+        For each kind of which any were not recorded, shape (pixels,): whether the pixel is in such a gap.
+    """
+    found: dict[int, NDArray[np.bool_]] = {}
+    so_far = np.cumsum(missed.astype(np.int64))
+    for kind in np.unique(kinds).tolist():
+        rows = np.flatnonzero(kinds == kind)
+        hidden = np.diff(occurrences[rows].astype(np.int64)) - 1
+        # What was missed is told as missed; only what is left over was not recorded.
+        where = np.flatnonzero(hidden > np.diff(so_far[rows]))
+        if len(where):
+            found[kind] = _covered(stretch, places[rows[where]], places[rows[where + 1]])
+    return found
+
+
+def _covered(stretch: Stretch, starts: Floats, ends: Floats) -> NDArray[np.bool_]:
+    """Shape (pixels,): which pixels lie inside one of the stretches; each covers at least one."""
+    edges = np.zeros(stretch.pixels + 1, dtype=np.int64)
+    if len(starts):
+        seen = (ends >= stretch.start) & (starts <= stretch.end)
+        first = np.clip(stretch.columns_of(starts[seen]), 0, stretch.pixels - 1)
+        last = np.clip(stretch.columns_of(ends[seen]), 0, stretch.pixels - 1)
+        np.add.at(edges, first, 1)
+        np.add.at(edges, last + 1, -1)
+    covered: NDArray[np.bool_] = np.cumsum(edges[:-1]) > 0
+    return covered
+
+
+_STEPS_NANOS = (
+    *(one * 10**ten for ten in range(3, 9) for one in (1, 2, 5)),
+    *(secs * 10**9 for secs in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)),
+)
+
+
+def tick_step(stretch: Stretch, most: int) -> float:
+    """The shortest round step with which there are at most so many ticks."""
+    least = (stretch.end - stretch.start) / max(1, most)
+    if stretch.by_time:
+        days = 86_400e9
+        return next((float(step) for step in _STEPS_NANOS if step >= least), days * np.ceil(least / days))
+    power = 1.0
+    while True:
+        for one in (1.0, 2.0, 5.0):
+            if one * power >= least:
+                return one * power
+        power *= 10.0
+
+
+def ticks_in(stretch: Stretch, most: int, origin: float = 0.0) -> tuple[Floats, float]:
+    """Places of ticks that are in view, and their step.
+
+    Args:
+        stretch: What is in view.
+        most: Ticks, at least 1.
+        origin: What ticks are counted from.
+    """
+    step = tick_step(stretch, most)
+    first = np.ceil((stretch.start - origin) / step)
+    last = np.floor((stretch.end - origin) / step)
+    return origin + np.arange(first, last + 1) * step, step
+
+
+def moment_text(nanos: float, step: float = 1e8) -> str:
+    """A time since the beginning: ``12.3 s``, ``4:05``, ``1:02:03``, as exact as steps of an axis need.
+
+    Args:
+        nanos: Since the beginning.
+        step: Between two that must be told apart.
+    """
+    digits = 0 if step >= 1e9 else 1 if step >= 1e8 else 2 if step >= 1e7 else 3 if step >= 1e6 else 6
+    secs = round(abs(nanos) / 1e9, digits)
+    sign = "−" if nanos < 0 and secs else ""
+    if secs < 60:
+        return f"{sign}{secs:.{digits}f} s"
+    minutes, rest = divmod(secs, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    width = 3 + digits if digits else 2
+    clock = f"{minutes:02d}:{rest:0{width}.{digits}f}" if hours else f"{minutes}:{rest:0{width}.{digits}f}"
+    return f"{sign}{hours}:{clock}" if hours else f"{sign}{clock}"

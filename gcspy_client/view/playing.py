@@ -1,0 +1,376 @@
+"""Moving through time: one behaviour, whether a player at the other end obeys or the time shift in this process.
+
+* `WirePlaying`: a recording that a player serves; wishes are messages, their fulfilment comes as events.
+* `ShiftPlaying`: the past of a live session; a playback over what was kept, driven by Qt's timer. The live
+  session goes on meanwhile, and is not asked to do anything.
+
+Seeks are coalesced: one at a time is under way, and of those that are wished meanwhile only the latest follows.
+
+Knows playbacks and the link; does not know buttons or keys.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from gcspy_protocol.errors import RecordingError
+from gcspy_protocol.interpreter import ClientInterpreter, EventChange
+from gcspy_protocol.messages import Error, Message, Pause, Playback, Position, Resume, Seek, SetPlayback
+from gcspy_protocol.model import ControlState
+from gcspy_protocol.playback import Direction
+from gcspy_replay.file import Recording
+from gcspy_replay.playback import Move
+from gcspy_replay.playback import Playback as LocalPlayback
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from gcspy_client.link import Link
+from gcspy_client.model.session import Session
+
+__all__ = ["Playing", "ShiftPlaying", "WirePlaying"]
+
+_BATCH_NANOS = 8_000_000
+"""So long events that are due are followed before the window is painted."""
+
+
+class Playing(QObject):
+    """What moves through time; the two kinds of it behave alike.
+
+    Signals:
+        changed: What it says of itself has changed.
+        refused: A wish could not be fulfilled; why, in words.
+    """
+
+    changed = Signal()
+    refused = Signal(str)
+
+    @property
+    def running(self) -> bool:
+        """Whether it goes on by itself."""
+        raise NotImplementedError
+
+    @property
+    def manner(self) -> SetPlayback:
+        """How it is played."""
+        raise NotImplementedError
+
+    def set_manner(self, manner: SetPlayback) -> None:
+        """Play in another manner; neither starts nor stops."""
+        raise NotImplementedError
+
+    def seek(self, place: Seek) -> None:
+        """Go to an event."""
+        raise NotImplementedError
+
+    def resume(self) -> None:
+        """Go on, in the direction of the manner."""
+        raise NotImplementedError
+
+    def pause(self) -> None:
+        """Stand still at once."""
+        raise NotImplementedError
+
+    def play(self, direction: Direction) -> None:
+        """Go on in a direction; stand still, if it runs in this direction already."""
+        if self.running and self.manner.direction is direction:
+            self.pause()
+            return
+        if self.manner.direction is not direction:
+            self.set_manner(replace(self.manner, direction=direction))
+        if not self.running:
+            self.resume()
+
+    def step(self, steps: int) -> None:
+        """Stand still so many events further on, or back."""
+        if self.running:
+            self.pause()
+        self.seek(Seek(steps=steps))
+
+
+class WirePlaying(Playing):
+    """A playback of a player's.
+
+    Args:
+        session: What came from it.
+        link: To it.
+    """
+
+    def __init__(self, session: Session, link: Link, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._session, self._link = session, link
+        self._manner: SetPlayback | None = None  # wished and not confirmed
+        self._under_way = False
+        self._next: Seek | None = None
+        link.received.connect(self._received)
+        link.refused.connect(self._refused)
+        link.welcomed.connect(self._begin)
+
+    @property
+    def running(self) -> bool:
+        """Whether the playback runs."""
+        return self._session.live.state is ControlState.RUNNING
+
+    @property
+    def manner(self) -> SetPlayback:
+        """How it is played: as was wished last, or as the player says."""
+        if self._manner is not None:
+            return self._manner
+        playback = self._session.live.playback
+        return SetPlayback() if playback is None else playback.manner
+
+    @property
+    def seeking(self) -> bool:
+        """Whether a seek is under way."""
+        return self._under_way
+
+    def set_manner(self, manner: SetPlayback) -> None:
+        """Ask for another manner."""
+        self._manner = manner
+        self._link.send(manner)
+        self.changed.emit()
+
+    def seek(self, place: Seek) -> None:
+        """Ask for an event, as soon as the one asked for before has come."""
+        if self._under_way:
+            self._next = self._joined(place)
+            return
+        self._under_way = True
+        self._link.send(place)
+
+    def _joined(self, place: Seek) -> Seek:
+        """The wish with what waits: steps add up, anything else replaces it."""
+        waiting = self._next
+        if place.steps is not None and waiting is not None and waiting.steps is not None:
+            return Seek(steps=waiting.steps + place.steps)
+        return place
+
+    def resume(self) -> None:
+        """Ask for it to go on."""
+        self._link.send(Resume())
+
+    def pause(self) -> None:
+        """Ask for it to stand still."""
+        self._link.send(Pause())
+
+    def _begin(self) -> None:
+        self._under_way, self._next, self._manner = False, None, None
+
+    def _received(self, messages: list[Message]) -> None:
+        for message in messages:
+            if isinstance(message, Position):
+                self._arrived()
+            elif isinstance(message, Playback):
+                self._manner = None
+                self.changed.emit()
+
+    def _refused(self, error: Error) -> None:
+        self._manner = None
+        self._arrived()
+
+    def _arrived(self) -> None:
+        self._under_way = False
+        following, self._next = self._next, None
+        if following is not None:
+            self.seek(following)
+
+
+class ShiftPlaying(Playing):
+    """A playback of what was kept of a live session.
+
+    Signals:
+        moved: Another event is shown: what changed since the one before, or None where it is another state altogether.
+
+    Args:
+        session: What is shown, and what is live.
+        recording: Opens what is kept.
+    """
+
+    moved = Signal(object)
+
+    def __init__(
+        self, session: Session, recording: Callable[[], Recording], parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._open = recording
+        self._playback: LocalPlayback | None = None
+        self._manner = SetPlayback()
+        self._next: Seek | None = None
+        self._seeking = QTimer(self)
+        self._seeking.setSingleShot(True)
+        self._seeking.timeout.connect(self._seek_now)
+        self._due = QTimer(self)
+        self._due.setSingleShot(True)
+        self._due.timeout.connect(self._advance)
+
+    @property
+    def running(self) -> bool:
+        """Whether the playback runs; while the session is live there is none."""
+        return self._playback is not None and self._playback.running
+
+    @property
+    def manner(self) -> SetPlayback:
+        """How it is played."""
+        return self._manner
+
+    @property
+    def seeking(self) -> bool:
+        """Whether a seek waits."""
+        return self._seeking.isActive()
+
+    def set_manner(self, manner: SetPlayback) -> None:
+        """Play in another manner, now or the next time."""
+        self._manner = manner
+        if self._playback is not None:
+            self._playback.set_manner(manner)
+            self._schedule()
+        self.changed.emit()
+
+    def seek(self, place: Seek) -> None:
+        """Look at an event as soon as the loop of events has a moment; leaves live."""
+        if place.steps is not None and self._next is not None and self._next.steps is not None:
+            place = Seek(steps=self._next.steps + place.steps)
+        self._next = place
+        if not self._seeking.isActive():
+            self._seeking.start(0)
+
+    def resume(self) -> None:
+        """Go on from what is shown; leaves live."""
+        playback = self._look_back()
+        if playback is None:
+            return
+        self._refresh(playback)
+        self._show(playback.resume(time.monotonic_ns()))
+        self._schedule()
+        self.changed.emit()
+
+    def pause(self) -> None:
+        """Stand still; leaves live."""
+        playback = self._look_back()
+        if playback is not None:
+            playback.pause(time.monotonic_ns())
+            self._schedule()
+            self.changed.emit()
+
+    def go_live(self) -> None:
+        """Show what came last, and what comes."""
+        self.leave()
+        self._session.go_live()
+        self.moved.emit(None)
+        self.changed.emit()
+
+    def leave(self) -> None:
+        """Forget the playback; what is shown is not its business any more."""
+        self._next = None
+        self._seeking.stop()
+        self._due.stop()
+        playback, self._playback = self._playback, None
+        self._manner = replace(self._manner, direction=Direction.FORWARDS, loop=None)
+        if playback is not None:
+            playback.recording.close()
+
+    def came(self) -> None:
+        """A live event came: a playback that had shown everything has something more."""
+        playback = self._playback
+        if playback is not None and playback.running and playback.due_nanos is None and self._refresh(playback):
+            self._schedule()
+
+    # ------------------------------------------------------------------------ moving
+
+    def _look_back(self) -> LocalPlayback | None:
+        """The playback; made, and standing at the newest event, when the session is live."""
+        if self._playback is None:
+            try:
+                self._playback = LocalPlayback(self._open(), manner=self._manner, running=False, growing=True)
+            except RecordingError as error:
+                self.refused.emit(str(error))
+                return None
+            self._go(Seek(number=max(1, self._session.number)))
+        return self._playback
+
+    def _seek_now(self) -> None:
+        place, self._next = self._next, None
+        if place is None:
+            return
+        if self._playback is None and place.steps is not None:
+            self._look_back()  # steps are counted from what is live
+        elif self._playback is None and self._begin() is None:
+            return
+        if self._playback is not None:
+            self._go(place)
+            self._schedule()
+            self.changed.emit()
+
+    def _begin(self) -> LocalPlayback | None:
+        try:
+            self._playback = LocalPlayback(self._open(), manner=self._manner, running=False, growing=True)
+        except RecordingError as error:
+            self.refused.emit(str(error))
+        return self._playback
+
+    def _go(self, place: Seek) -> None:
+        playback = self._playback
+        assert playback is not None
+        self._refresh(playback)
+        try:
+            self._show(playback.seek(place, time.monotonic_ns()))
+        except RecordingError as error:
+            self.refused.emit(str(error))
+            if not playback.number:
+                self.go_live()
+
+    def _refresh(self, playback: LocalPlayback) -> bool:
+        try:
+            return playback.refresh()
+        except RecordingError as error:
+            self.refused.emit(str(error))
+            return False
+
+    def _schedule(self) -> None:
+        """Wait for the event that is due next."""
+        playback = self._playback
+        due = None if playback is None or not playback.running else playback.due_nanos
+        if due is None:
+            self._due.stop()
+        else:
+            self._due.start(max(0, -(-(due - time.monotonic_ns()) // 1_000_000)))
+
+    def _advance(self) -> None:
+        """Show what is due; not all of it at once, so that the window is painted in between."""
+        playback = self._playback
+        if playback is None:
+            return
+        begun = time.monotonic_ns()
+        while True:
+            now = time.monotonic_ns()
+            due = playback.due_nanos
+            if due is None and playback.running:
+                self._refresh(playback)
+                due = playback.due_nanos
+            if due is None or due > now or now - begun > _BATCH_NANOS or not playback.running:
+                break
+            self._show(playback.advance(now))
+        self._schedule()
+        self.changed.emit()
+
+    def _show(self, move: Move | None) -> None:
+        if move is None:
+            return
+        same = self._session.interpreter is move.session
+        self._session.show(move.session, move.number)
+        if not same:
+            self.moved.emit(None)
+        else:
+            self.moved.emit(move.steps[0].change if move.direct else _anything(move.session))
+
+
+def _anything(session: ClientInterpreter) -> EventChange | None:
+    """A change of everything: more than one event was passed."""
+    event = session.last_event
+    if event is None:
+        return None
+    changed = {
+        (space_id, stream_id): None for space_id, space in session.spaces.items() for stream_id in space.streams
+    }
+    return EventChange(event, dict(changed))

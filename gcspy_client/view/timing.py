@@ -1,0 +1,293 @@
+"""Time in the window: joins timeline and transport with what moves through time.
+
+A live session is moved through by its time shift, a recording by its player; users press the same
+buttons for both. What differs is said here: a live session has an end that one goes *live* at, and
+while one looks back the program and its sampling are left alone.
+
+Knows the panel, the two kinds of `Playing` and the session; does not know files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gcspy_protocol.messages import Seek, SetPlayback
+from gcspy_protocol.model import ControlState
+from gcspy_protocol.playback import Direction
+from PySide6.QtCore import QObject, Signal
+
+from gcspy_client.link import Link
+from gcspy_client.model.session import Session
+from gcspy_client.model.status import LinkPhase, pause_words
+from gcspy_client.model.timeline import Axis
+from gcspy_client.model.timeshift import Keeping, TimeShift
+from gcspy_client.view.following import Following
+from gcspy_client.view.playing import Playing, ShiftPlaying, WirePlaying
+from gcspy_client.view.time_panel import TimePanel
+from gcspy_client.view.timeline import Flag, StripFacts
+from gcspy_client.view.transport import TransportFacts
+
+__all__ = ["Timing"]
+
+
+class Timing(QObject):
+    """Moves through time as users wish, and keeps the panel in step.
+
+    Attributes:
+        chosen: First and last event of the range that the user drew.
+        flags: Bookmarks, for the timeline.
+
+    Signals:
+        refused: A wish could not be fulfilled; why, in words.
+        moved: Another moment is shown, or the range is another: whoever says words follows.
+
+    Args:
+        session: What is shown, and what is live.
+        link: To the server.
+        shift: What was kept of a live session.
+        following: Paints what is shown.
+        panel: Buttons and timeline.
+    """
+
+    refused = Signal(str)
+    moved = Signal()
+
+    def __init__(
+        self,
+        session: Session,
+        link: Link,
+        shift: TimeShift,
+        following: Following,
+        panel: TimePanel,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._session, self._link, self._shift = session, link, shift
+        self._panel = panel
+        self.chosen: tuple[int, int] | None = None
+        self.flags: tuple[Flag, ...] = ()
+        self._identity = ""
+        self.past = ShiftPlaying(session, shift.recording, self)
+        self.wire = WirePlaying(session, link, self)
+        self.past.moved.connect(following.look)
+        following.came.connect(self.past.came)
+        following.spoken.connect(self.refresh)
+        for playing in (self.past, self.wire):
+            playing.changed.connect(self._changed)
+            playing.refused.connect(self.refused)
+        panel.strip.scrubbed.connect(self.go_to)
+        panel.strip.stepped.connect(self.step)
+        panel.strip.range_chosen.connect(self.choose_range)
+        panel.transport.manner_chosen.connect(self._set_manner)
+
+    @property
+    def playing(self) -> Playing:
+        """What moves through time now."""
+        return self.wire if self._session.is_playback else self.past
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether the past of a live session is shown."""
+        return not self._session.is_live
+
+    @property
+    def usable(self) -> bool:
+        """Whether one can move through time now."""
+        return not self.reason
+
+    @property
+    def reason(self) -> str:
+        """Why one cannot move through time; empty when one can."""
+        session = self._session
+        if session.is_playback:
+            there = session.live.playback is not None and session.live.playback.last > 0
+            if self._link.status.phase is not LinkPhase.LIVE:
+                return "not connected to the player"
+            return "" if there else "the recording has no event yet"
+        status = self._shift.status
+        if status.keeping is Keeping.ON or (status.keeping is Keeping.ENDED and status.last):
+            return ""
+        return status.reason or "nothing has come yet"
+
+    # ------------------------------------------------------------------- what users do
+
+    def go_to(self, number: int) -> None:
+        """Show an event."""
+        if self.usable:
+            self.playing.seek(Seek(number=number))
+
+    def step(self, steps: int) -> None:
+        """Stand still so many events further on, or back; live there is no event further on."""
+        if self.usable and (steps < 0 or not self.is_newest):
+            self.playing.step(steps)
+
+    def first(self) -> None:
+        """Show the first event."""
+        if self.usable:
+            self.go_to(self._ends()[0])
+
+    def last(self) -> None:
+        """Go live; in a recording, show the last event."""
+        if self._session.is_playback:
+            self.go_to(self._ends()[1])
+        elif self.looks_back:
+            self.past.go_live()
+
+    def play(self, direction: Direction = Direction.FORWARDS) -> None:
+        """Play in a direction, or stand still; what is live is held by it, and nothing else."""
+        if not self.usable:
+            return
+        if self.is_live and direction is Direction.FORWARDS:
+            self.past.pause()
+        else:
+            self.playing.play(direction)
+
+    def choose_range(self, first: int, last: int) -> None:
+        """Choose a range: to loop over, or to save."""
+        self.chosen = (first, last)
+        if self.playing.manner.loop is not None:
+            self._set_manner(replace(self.playing.manner, loop=self.chosen))
+        self._changed()
+
+    def forget_range(self) -> None:
+        """Choose no range."""
+        self.chosen = None
+        if self.playing.manner.loop is not None:
+            self._set_manner(replace(self.playing.manner, loop=None))
+        self._changed()
+
+    def toggle_loop(self) -> None:
+        """Play the chosen range over and over, or everything; or no longer."""
+        if not self.usable:
+            return
+        manner = self.playing.manner
+        self._set_manner(replace(manner, loop=None if manner.loop is not None else self.chosen or self._ends()))
+        self._changed()
+
+    def begin_range(self) -> None:
+        """Let the range begin with the event that is shown."""
+        self._mark_end(first=True)
+
+    def end_range(self) -> None:
+        """Let the range end with the event that is shown."""
+        self._mark_end(first=False)
+
+    def _mark_end(self, *, first: bool) -> None:
+        number = self._session.number
+        if not number:
+            return
+        low, high = self.chosen or self._ends()
+        low, high = (number, max(high, number)) if first else (min(low, number), number)
+        self.choose_range(low, high)
+
+    def _set_manner(self, manner: SetPlayback) -> None:
+        self.playing.set_manner(manner)
+
+    # ------------------------------------------------------------------- how it stands
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a live session is shown as it is now."""
+        return not self._session.is_playback and self._session.is_live
+
+    @property
+    def is_newest(self) -> bool:
+        """Whether nothing can come after what is shown but what has not happened yet."""
+        return self.is_live
+
+    def _ends(self) -> tuple[int, int]:
+        """Numbers of the first and last event that can be gone to."""
+        playback = self._session.live.playback
+        if self._session.is_playback and playback is not None:
+            return playback.first, playback.last
+        timeline = self._session.timeline
+        return timeline.first, timeline.last
+
+    def past_words(self) -> str:
+        """What is said above the tiles while one looks back; empty when one does not."""
+        if not self.looks_back:
+            return ""
+        session = self._session
+        behind = session.behind
+        events = f"{behind:,} {'event' if behind == 1 else 'events'} behind live"
+        what = pause_words(session.live.pause_acts_on)
+        if self._link.status.phase is not LinkPhase.LIVE or session.live.state is ControlState.ENDED:
+            goes_on = "nothing more comes"
+        elif session.live.state is ControlState.PAUSED:
+            goes_on = f"{what} is paused"
+        else:
+            goes_on = "the program goes on" if what == "program" else f"{what} goes on"
+        return f"Showing event {session.number:,}, {events}; {goes_on}."
+
+    def refresh(self) -> None:
+        """Say everything anew."""
+        self._follow_session()
+        session = self._session
+        low, high = self._ends()
+        playing = self.playing
+        reason = self.reason
+        number = session.number
+        self._panel.transport.show_facts(
+            TransportFacts(
+                usable=not reason,
+                reason=reason,
+                number=number,
+                first=low,
+                last=max(high, number),
+                since_nanos=self._since(number),
+                running=playing.running,
+                live_view=not session.is_playback,
+                live=self.is_live,
+                behind=session.behind,
+                manner=playing.manner,
+                chosen=self.chosen is not None,
+                may_save=not reason,
+            )
+        )
+        welcome = session.live.welcome
+        kinds = tuple(kind.name for kind in welcome.events) if welcome is not None else ()
+        self._panel.strip.show_timeline(
+            session.timeline,
+            StripFacts(
+                kinds=kinds,
+                number=number,
+                live=self.is_live,
+                growing=self._is_growing(),
+                chosen=self.chosen,
+                looping=playing.manner.loop is not None,
+                flags=self.flags,
+                filters=tuple(session.live.filters.values()) if session.is_playback else (),
+                wall_offset_nanos=0 if welcome is None else welcome.wall_offset_nanos,
+            ),
+        )
+
+    def _is_growing(self) -> bool:
+        playback = self._session.live.playback
+        if self._session.is_playback:
+            return playback is not None and playback.growing
+        return self._link.status.phase is LinkPhase.LIVE
+
+    def _since(self, number: int) -> int | None:
+        timeline = self._session.timeline
+        row = timeline.row(number)
+        return None if row is None else int(row["time_nanos"]) - timeline.span(Axis.TIME)[0]
+
+    def _follow_session(self) -> None:
+        """Forget range and past of another session."""
+        welcome = self._session.live.welcome
+        identity = "" if welcome is None else welcome.session
+        if welcome is not None and identity != self._identity:
+            self._identity = identity
+            self.chosen = None
+            if self._session.is_live:
+                self.past.leave()
+
+    def _changed(self) -> None:
+        self.refresh()
+        self.moved.emit()
+
+    def stop(self) -> None:
+        """Move no more; no timer is left."""
+        self.past.leave()
+
+
