@@ -92,7 +92,9 @@ class Server:
         self.general_info = general_info
         self.target = dict(target or {})
         self._core = Core(
-            len(self.events), time_nanos=time_nanos or time.monotonic_ns, longest_hold_secs=longest_hold_secs
+            [kind.name for kind in self.events],
+            time_nanos=time_nanos or time.monotonic_ns,
+            longest_hold_secs=longest_hold_secs,
         )
         self._next_space = 1
         self._listening: Listening | None = None

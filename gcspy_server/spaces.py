@@ -63,6 +63,11 @@ class ServerStream:
         return self.schema.name
 
     @property
+    def gathered(self) -> bool:
+        """Whether it was gathered for the coming event; an accumulating stream always is."""
+        return self._touched or self.schema.accumulates
+
+    @property
     def data(self) -> NDArray[Any]:
         """The array itself, shape (tiles,), in the stream's dtype, for the driver to fill in place.
 

@@ -14,13 +14,16 @@ Knows events and spaces; knows neither sockets nor trio.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from gcspy_protocol.errors import LocalProtocolError
 from gcspy_protocol.limits import CLIENT_LIMITS
-from gcspy_protocol.messages import EpochEnd, Event, Message, SpaceDefined, SpaceRemoved, State
+from gcspy_protocol.messages import EpochEnd, Event, Fired, Message, SpaceDefined, SpaceRemoved, State
 from gcspy_protocol.model import EventFilter, Space
+from gcspy_protocol.trigger_set import TriggerSet, pause_reason
+from gcspy_protocol.triggers import TriggerAction
 from gcspy_protocol.values import Stamp
 
 from gcspy_server.interpreter.flow import Flow
@@ -33,11 +36,12 @@ from gcspy_server.interpreter.transmission import (
     SpaceSender,
     copy_keyframe,
 )
+from gcspy_server.interpreter.trigger_source import TriggerSource
 from gcspy_server.interpreter.wants import EVERYTHING, NOTHING, GatherRequest, Wants
 from gcspy_server.names import TileNames
 from gcspy_server.spaces import ServerSpace
 
-__all__ = ["Audience", "Core", "Item", "Opened", "SchemaChange"]
+__all__ = ["Audience", "Core", "Item", "Opened", "SchemaChange", "TriggersChanged"]
 
 _BACKLOG = 16
 """Snapshots that may wait for the session's loop; then events are left out before they are gathered,
@@ -87,14 +91,19 @@ class Audience:
     interval_nanos: int = 0
 
 
-Item = SchemaChange | Snapshot | State | KeyframeSource
+@dataclass(frozen=True, slots=True)
+class TriggersChanged:
+    """How triggers stand was changed; what is told of them is what it is when it is told."""
+
+
+Item = SchemaChange | Snapshot | State | KeyframeSource | Fired | TriggersChanged
 
 
 class Core:
     """Shared by the driver's thread, which calls most of it, and the session's thread.
 
     Args:
-        kinds: Number of kinds of event.
+        kinds: Names of the kinds of event.
         time_nanos: Monotonic clock of all times.
         longest_hold_secs: The target is held no longer in one go.
 
@@ -105,18 +114,21 @@ class Core:
         outbox: Where the session takes what it tells its clients.
         flow: The control flow.
         room: Where lossless clients are waited for.
+        triggers: Set by the session, looked at here.
     """
 
     def __init__(
-        self, kinds: int, *, time_nanos: Callable[[], int], longest_hold_secs: float | None = None
+        self, kinds: Sequence[str], *, time_nanos: Callable[[], int], longest_hold_secs: float | None = None
     ) -> None:
         self.live = False
-        self.counts = [0] * kinds
-        self.filters = tuple(EventFilter(event=number) for number in range(kinds))
+        self.counts = [0] * len(kinds)
+        self.filters = tuple(EventFilter(event=number) for number in range(len(kinds)))
         self.outbox: Outbox[Item] = Outbox()
         self.flow = Flow(self.outbox.post, longest_hold_secs=longest_hold_secs)
         longest = None if longest_hold_secs is None else int(longest_hold_secs * 1_000_000_000)
         self.room = Room(self.flow, longest_hold_nanos=longest)
+        self.triggers = TriggerSet(time_nanos=time.monotonic_ns)
+        self._kinds = tuple(kinds)
         self._time_nanos = time_nanos
         self._encoding = threading.Lock()
         self._arrived = threading.Condition()
@@ -199,14 +211,23 @@ class Core:
         audience = self._audience
         if not self._observers and not self.flow.pausing:
             last = self._last_event
-            too_soon = last is not None and now - last.time_nanos < audience.interval_nanos
-            if too_soon or len(self.outbox) >= (_LOSSLESS_BACKLOG if self.room.wanted else _BACKLOG):
+            due = last is None or now - last.time_nanos >= audience.interval_nanos
+            backlog = _LOSSLESS_BACKLOG if self.room.wanted else _BACKLOG
+            if not (due or self.triggers.active) or len(self.outbox) >= backlog:
                 return None
         wants = EVERYTHING if self._observers else audience.wants
         for space in self._spaces.values():
             space._begin_event()
-        self._request = GatherRequest(event, occurrence, now, event_filter, wants)
+        self._request = GatherRequest(event, occurrence, now, event_filter, wants, self._needed())
         return self._request
+
+    def _needed(self) -> frozenset[tuple[int, int]]:
+        """What triggers need, of the spaces that there are now."""
+        if not self.triggers.active:
+            return frozenset()
+        if self.triggers.bind(tuple(space.schema for space in self._spaces.values())):
+            self.outbox.post(TriggersChanged())
+        return self.triggers.needs()
 
     def skip(self, event: int) -> None:
         """Only count an event."""
@@ -220,19 +241,36 @@ class Core:
         request, self._request = self._request, None
         if request is None or request.event != event or not self.live:
             return
-        pause = self.flow.will_hold(request.event_filter)
         with self._encoding:
             self._publish()
             snapshot = self._encode(request, cause, program_clock)
-            snapshot.must = pause
+            fired, changed = self._look_at_triggers(snapshot)
+            reason = pause_reason(fired)
+            snapshot.must = pause = self.flow.will_hold(request.event_filter, trigger=reason)
             self.outbox.post(snapshot)
+            for one in fired:
+                pauses = pause and one.trigger.action is TriggerAction.PAUSE
+                self.outbox.post(replace(one, pauses=pauses))
+            if changed:
+                self.outbox.post(TriggersChanged())
         self.room.posted(snapshot.event.sequence, sum(len(part.frame.data) for part in snapshot.parts))
         for observer in self._observers:
             observer(snapshot.event)
-        held = self.flow.hold(request.event_filter, pause=pause)
+        held = self.flow.hold(request.event_filter, pause=pause, trigger=reason)
         waited = self.room.wait(held_nanos=held)
         self._held_nanos += held + waited
         self._waited_nanos += waited
+
+    def _look_at_triggers(self, snapshot: Snapshot) -> tuple[list[Fired], bool]:
+        """Which triggers fire at an event that nobody has seen yet; what that took is part of its gathering."""
+        if not self.triggers.active:
+            return [], False
+        event = snapshot.event
+        source = TriggerSource(event, self._kinds[event.event], self._senders)
+        found = self.triggers.look(source, event)
+        gather_nanos = max(0, self._time_nanos() - event.time_nanos)
+        self._last_event = snapshot.event = replace(event, gather_nanos=gather_nanos)
+        return found
 
     def _encode(self, request: GatherRequest, cause: str, program_clock: tuple[str, int] | None) -> Snapshot:
         self._sequence += 1

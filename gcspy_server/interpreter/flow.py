@@ -117,17 +117,23 @@ class Flow:
             before = (ControlState.RUNNING, ControlState.PAUSING, ControlState.PAUSED)
             self._move(before, ControlState.ENDED, reason)
 
-    def will_hold(self, event_filter: EventFilter) -> bool:
-        """Decide, before an event is handed over, whether the target is paused after it."""
-        with self._changed:
-            return self._controlled and (self.pausing or event_filter.pause)
+    def will_hold(self, event_filter: EventFilter, *, trigger: str = "") -> bool:
+        """Decide, before an event is handed over, whether the target is paused after it.
 
-    def hold(self, event_filter: EventFilter, *, pause: bool) -> int:
+        Args:
+            event_filter: The filter that was in force.
+            trigger: Why a trigger wants it; empty: none does.
+        """
+        with self._changed:
+            return self._controlled and (self.pausing or event_filter.pause or bool(trigger))
+
+    def hold(self, event_filter: EventFilter, *, pause: bool, trigger: str = "") -> int:
         """Hold the driver's thread after a transmission: first the delay, then the pause.
 
         Args:
             event_filter: The filter that was in force.
             pause: What `will_hold` decided before the event was handed over.
+            trigger: Why a trigger wants the pause; empty: none does.
 
         Returns:
             Nanoseconds that it was held.
@@ -138,16 +144,16 @@ class Flow:
         with self._changed:
             self._held = True
             try:
-                self._hold(start, event_filter, pause=pause)
+                self._hold(start, event_filter, pause=pause, trigger=trigger)
             finally:  # also when a Ctrl-C ends the waiting
                 self._held = False
         return time.monotonic_ns() - start
 
-    def _hold(self, start: int, event_filter: EventFilter, *, pause: bool) -> None:
+    def _hold(self, start: int, event_filter: EventFilter, *, pause: bool, trigger: str) -> None:
         self._delay(start, event_filter.delay_millis * 1_000_000)
-        # Resumed during the delay: then only the event's own filter still wants the pause.
-        if pause and self._controlled and (self.pausing or event_filter.pause):
-            reason = self._state.reason if self.pausing else "event filter"
+        # Resumed during the delay: then only the event's own filter and triggers still want the pause.
+        if pause and self._controlled and (self.pausing or event_filter.pause or trigger):
+            reason = trigger or (self._state.reason if self.pausing else "event filter")
             if self._move((ControlState.RUNNING, ControlState.PAUSING), ControlState.PAUSED, reason):
                 self._wait_while_paused(start)
 

@@ -98,15 +98,14 @@ class SpaceSender:
             The frames, and whether the tiles are others than before.
         """
         space = self.space
-        if not request.wants(space):
+        if not request.sends(space):
             return [], False
         parts: list[Part] = []
         resized = self._resize(parts, stamp)
         if resized or space._control_touched or CONTROL_STREAM not in self.encoders:
             self._encode_stream(parts, CONTROL_STREAM, space._control, None, stamp)
         for stream in space.streams:
-            gathered = stream._touched or stream.schema.accumulates
-            if gathered and request.wants(space, stream):
+            if stream.gathered and request.sends(space, stream):
                 number = stream.schema.id
                 self._encode_stream(parts, number, stream._values, stream._known, stamp)
                 summary = self._summarise(stream, stamp)
@@ -153,6 +152,13 @@ class SpaceSender:
         # The control stream belongs to the space: whoever wants any of its streams needs it.
         stream = None if number == CONTROL_STREAM else number
         parts.append(Part(self.space.id, stream, encoder.encode(values, known, stamp)))
+
+    def summary(self, stream: int, stamp: Stamp) -> Summary:
+        """The summary of a stream that was gathered, whether it was sent or not."""
+        found = self.summaries.get(stream)
+        if found is not None and found.sequence == stamp.sequence:
+            return found
+        return self._summarise(self.space.streams[stream], stamp)
 
     def _summarise(self, stream: ServerStream, stamp: Stamp) -> Summary:
         counted: NDArray[np.bool_] | None = None

@@ -79,7 +79,8 @@ class GatherRequest:
         occurrence: Its occurrence number, from 1.
         time_nanos: When it happened: when it was asked for.
         event_filter: The filter in force.
-        audience: What anybody wants.
+        audience: What any client wants.
+        needed: Space and stream, by id, of what triggers need besides.
     """
 
     event: int
@@ -87,7 +88,16 @@ class GatherRequest:
     time_nanos: int
     event_filter: EventFilter
     audience: Wants
+    needed: frozenset[tuple[int, int]] = frozenset()
 
     def wants(self, space: ServerSpace, stream: ServerStream | None = None) -> bool:
         """Whether anybody wants the space, or that stream of it; what nobody wants need not be gathered."""
+        if self.sends(space, stream):
+            return True
+        if stream is None:
+            return any(needed == space.id for needed, _ in self.needed)
+        return (space.id, stream.schema.id) in self.needed
+
+    def sends(self, space: ServerSpace, stream: ServerStream | None = None) -> bool:
+        """Whether any client wants the space, or that stream of it; what only triggers need is not sent."""
         return self.audience.has(space.id, None if stream is None else stream.schema.id)

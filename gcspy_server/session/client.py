@@ -344,10 +344,12 @@ class Client:
             self._end_too_slow(error)
         self._more.set()
 
-    def push_if_room(self, data: bytes) -> None:
-        """Queue a message that a later one makes superfluous, unless others wait already."""
-        if not self._queue.crowded:
-            self.push_message(data)
+    def push_if_room(self, data: bytes) -> bool:
+        """Queue a message that a later one makes superfluous, unless others wait already; whether it did."""
+        if self._queue.crowded:
+            return False
+        self.push_message(data)
+        return True
 
     def _sends_now(self, data: bytes, kind: Kind, sequence: int) -> bool:
         """Send past the empty queue; whether the socket took all, or the rest is queued."""

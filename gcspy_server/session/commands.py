@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gcspy_protocol import messages as m
+from gcspy_protocol.errors import ExpressionError, LocalProtocolError
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Error, ErrorCode, Message
 
@@ -36,7 +37,9 @@ def obey(session: Session, client: Client, message: Message) -> Error | None:
             return session.lossless.ask(client, message.deadline_millis)
         case m.TakeControl():
             return _take_control(session, client)
-        case m.Pause() | m.Resume() | m.Step() | m.SetFilters() | m.HandOver() | m.NameSuccessor():
+        case (
+            m.Pause() | m.Resume() | m.Step() | m.SetFilters() | m.Trigger() | m.HandOver() | m.NameSuccessor()
+        ):
             if session.roles.controller != client.number:
                 return _not_controller(session, type(message).__name__)
             return _control(session, client, message)
@@ -61,6 +64,8 @@ def _control(session: Session, client: Client, message: Message) -> Error | None
             if unknown:
                 return _bad(f"filters for events {unknown}: there are {kinds} kinds, 0 to {kinds - 1}")
             session.tell_all(m.Filters(filters=session.core.set_filters(message.filters)))
+        case m.Trigger():
+            return _set_trigger(session, message)
         case m.HandOver():
             if message.client not in session.client_numbers:
                 return _bad(f"control for client {message.client}: it is not connected")
@@ -73,6 +78,15 @@ def _control(session: Session, client: Client, message: Message) -> Error | None
             session.tell_clients()
         case _:
             raise AssertionError(f"{type(message).__name__} is no controller's command")
+    return None
+
+
+def _set_trigger(session: Session, trigger: m.Trigger) -> Error | None:
+    try:
+        session.core.triggers.set(trigger, session.schema.spaces)
+    except (ExpressionError, LocalProtocolError) as error:
+        return _bad(str(error))
+    session.tell_triggers()
     return None
 
 

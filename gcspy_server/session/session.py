@@ -19,7 +19,7 @@ from gcspy_protocol.codec import encode
 from gcspy_protocol.messages import Error, Message, State
 from gcspy_protocol.model import EventKind, Mode, PauseActsOn
 
-from gcspy_server.interpreter.core import Audience, Core, SchemaChange
+from gcspy_server.interpreter.core import Audience, Core, Item, SchemaChange, TriggersChanged
 from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
 from gcspy_server.interpreter.wants import NOTHING, Wants, union_of
 from gcspy_server.names import TileNames
@@ -88,6 +88,7 @@ class Session:
         self._wakeup = trio.Event()
         self._keyframe_wanted = trio.Event()
         self._told_counts: tuple[int, ...] = ()
+        self._triggers_late = False
         self._held_since: float | None = None
         self._state = core.flow.state
         self._closing = False
@@ -136,6 +137,8 @@ class Session:
                 data = encode(m.Counters(counts=counts)).data
                 for client in self._clients.values():
                     client.push_if_room(data)
+            if self._triggers_late:
+                self._tell_triggers_soon()
             number += 1
             self._check_controller(number)
             self.lossless.check()
@@ -169,7 +172,7 @@ class Session:
 
     # ---------------------------------------------------------------- sharing out
 
-    def _share(self, item: SchemaChange | Snapshot | State | KeyframeSource) -> None:
+    def _share(self, item: Item) -> None:
         match item:
             case Snapshot():
                 self._share_snapshot(item)
@@ -186,6 +189,13 @@ class Session:
                         client.push_message(data, schema=True)
             case KeyframeSource():
                 self._share_keyframe(item)
+            case m.Fired():
+                data = encode(item).data
+                for client in self._clients.values():
+                    # Nothing follows a pause before somebody resumes; without one they could fill any queue.
+                    (client.push_message if item.pauses else client.push_if_room)(data)
+            case TriggersChanged():
+                self._tell_triggers_soon()
 
     def _share_snapshot(self, snapshot: Snapshot) -> None:
         self._told_counts = snapshot.counts
@@ -225,6 +235,16 @@ class Session:
         data = encode(message).data
         for client in self._clients.values():
             client.push_message(data)
+
+    def tell_triggers(self) -> None:
+        """Tell everyone how triggers stand."""
+        self.tell_all(self.core.triggers.announcement())
+
+    def _tell_triggers_soon(self) -> None:
+        """Tell everyone who has room how triggers stand, and the others within a second."""
+        data = encode(self.core.triggers.announcement()).data
+        crowded = [client for client in self._clients.values() if not client.push_if_room(data)]
+        self._triggers_late = bool(crowded)
 
     # -------------------------------------------------------------------- clients
 
@@ -281,6 +301,8 @@ class Session:
             self._clients_message(),
             m.Counters(counts=tuple(self.core.counts)),
         ]
+        triggers = self.core.triggers.announcement()
+        bootstrap += [triggers] if triggers.triggers else []
         client.greet_back(bootstrap)
         others = encode(self._clients_message()).data
         for other in self._clients.values():
