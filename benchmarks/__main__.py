@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-BENCHMARKS = ("encoding", "cost", "viewers", "paint", "start", "recording")
+BENCHMARKS = ("encoding", "cost", "viewers", "paint", "start", "recording", "history")
 
 
 def main() -> int:

@@ -105,6 +105,22 @@ class TileNameTable:
         extent = self.extent(tile)
         return tile if extent is None else extent[0]
 
+    def progression(self) -> tuple[int, int, int] | None:
+        """First key, step and count, where keys follow from these; None where each tile has an address of its own."""
+        if self._naming is Naming.EXTENTS:
+            return None
+        if self._naming is Naming.UNIFORM and self._tile_bytes:
+            return self._base, self._tile_bytes, self._count
+        return 0, 1, self._count
+
+    def keys(self) -> NDArray[np.uint64]:
+        """Shape (tiles,): the stable key of each tile; a copy."""
+        steps = self.progression()
+        if steps is None:
+            return self._bases.copy()
+        base, step, count = steps
+        return np.arange(count, dtype=np.uint64) * np.uint64(step) + np.uint64(base)
+
     def index_of(self, key: int) -> int | None:
         """The tile with this key now, or None when there is none."""
         if self._naming is Naming.EXTENTS:

@@ -77,6 +77,8 @@ def test_an_extent_and_its_key_stay_with_the_tile(data: st.DataObject) -> None:
             assert table.name(i) == f"[{base:#x}, {base + size:#x})"
             assert table.key(i) == base
             assert truth[table.index_of(base) or 0][0] == base
+        assert table.keys().tolist() == [base for base, _ in truth]
+        assert table.progression() is None
         for key in (-1, 1 << 64, 3):
             assert table.index_of(key) is None or (key, 0) in [(b, 0) for b, _ in truth]
 
@@ -84,3 +86,14 @@ def test_an_extent_and_its_key_stay_with_the_tile(data: st.DataObject) -> None:
 @pytest.mark.parametrize("naming", list(Naming))
 def test_a_table_without_tiles_knows_no_key(naming: Naming) -> None:
     assert TileNameTable(naming).index_of(0) is None
+
+
+@pytest.mark.parametrize("naming", [Naming.UNIFORM, Naming.STRINGS])
+def test_the_keys_of_all_tiles_are_those_of_each(naming: Naming) -> None:
+    table = TileNameTable(naming)
+    table.resize(tiles_of(1, naming, [None] * 5))
+    assert table.keys().tolist() == [table.key(i) for i in range(5)]
+    steps = table.progression()
+    assert steps is not None
+    base, step, count = steps
+    assert [base + i * step for i in range(count)] == table.keys().tolist()

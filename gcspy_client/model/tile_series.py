@@ -1,0 +1,148 @@
+"""What a range of tiles held at each event, as numbers: the plot of a range that was brushed on a history graph.
+
+Sums are exact: a million tiles of 64 bits do not fit 64 bits. Unknown and unused tiles are left out and
+not counted as zero; how many there were is told beside each number.
+
+Knows keys and values; does not know plots.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from gcspy_protocol.interpreter import EventChange, SpaceState
+from gcspy_protocol.messages import Event
+from numpy.typing import NDArray
+
+from gcspy_client.model.codes import used
+from gcspy_client.model.tile_keys import tile_keys
+from gcspy_client.model.tile_source import TileSource
+
+__all__ = ["SeriesKind", "SeriesMaker", "SeriesPoint", "TileSeries", "exact_sum"]
+
+_HALF = 32
+
+
+class SeriesKind(StrEnum):
+    """Which number of each event is plotted."""
+
+    SUM = "sum"
+    MEAN = "mean"
+    LEAST = "least"
+    GREATEST = "greatest"
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesPoint:
+    """One event.
+
+    Attributes:
+        event: The event.
+        total: Sum of the known values of used tiles.
+        least: The least of them; None when there is none.
+        greatest: The greatest.
+        covered: Tiles that have a known value.
+        tiles: Tiles in the range, used or not.
+    """
+
+    event: Event
+    total: float
+    least: float | None
+    greatest: float | None
+    covered: int
+    tiles: int
+
+
+def exact_sum(values: NDArray[Any]) -> int | float:
+    """Sum of integers of any width, however many; floats are added as floats."""
+    if values.dtype.kind == "f":
+        return float(values.sum())
+    if values.dtype.itemsize < 8:
+        return int(values.sum(dtype=np.int64))  # 2**31 tiles of 32 bits fit
+    low = int((values & np.array((1 << _HALF) - 1, dtype=values.dtype)).astype(np.int64).sum())
+    high = int((values >> np.array(_HALF, dtype=values.dtype)).astype(np.int64).sum())
+    return (high << _HALF) + low
+
+
+class SeriesMaker:
+    """Makes a point of each event that gathered the stream.
+
+    Args:
+        source: The numbers.
+        window: First and last key of the tiles; None: all.
+    """
+
+    def __init__(self, source: TileSource, window: tuple[int, int] | None = None) -> None:
+        self.source = source
+        self._window = window
+        self._tiles: slice | NDArray[np.int64] | None = None
+        self._count = -1
+
+    def follow(self, space: SpaceState, change: EventChange) -> SeriesPoint | None:
+        """Take an event; None when it did not gather the stream."""
+        if self._tiles is None or space.space.id in change.resized or self._count != space.count:
+            self._tiles, self._count = self._inside(space), space.count
+        if not self.source.is_fresh(space, change.event):
+            return None
+        part = self.source.tiles(space).part(self._tiles)
+        counts = used(part.control)
+        if part.known is not None:
+            counts &= part.known
+        values = part.values if counts.all() else part.values[counts]
+        some = len(values) > 0
+        return SeriesPoint(
+            change.event,
+            exact_sum(values),
+            values.min().item() if some else None,
+            values.max().item() if some else None,
+            len(values),
+            len(part.values),
+        )
+
+    def _inside(self, space: SpaceState) -> slice | NDArray[np.int64]:
+        if self._window is None:
+            return slice(0, space.count)
+        keys, order = tile_keys(space.names)
+        first, last = keys.between(*self._window)
+        return slice(first, last) if order is None else np.sort(order[first:last])
+
+
+class TileSeries:
+    """The points of one range of tiles, by event; they may come in any order."""
+
+    def __init__(self) -> None:
+        self._points: dict[int, SeriesPoint] = {}
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def take(self, point: SeriesPoint) -> None:
+        """Take a point; that of the same event is replaced."""
+        self._points[point.event.sequence] = point
+
+    def points(self) -> list[SeriesPoint]:
+        """The points, the oldest first."""
+        return [self._points[sequence] for sequence in sorted(self._points)]
+
+    def line(self, kind: SeriesKind) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Times in nanoseconds and numbers, to plot; NaN, a gap, where no value was known."""
+        points = self.points()
+        times = np.array([point.event.time_nanos for point in points], dtype=np.int64)
+        return times, np.array([_number(point, kind) for point in points], dtype=np.float64)
+
+
+def _number(point: SeriesPoint, kind: SeriesKind) -> float:
+    if not point.covered or point.least is None or point.greatest is None:
+        return np.nan
+    match kind:
+        case SeriesKind.SUM:
+            return float(point.total)
+        case SeriesKind.MEAN:
+            return float(point.total / point.covered)
+        case SeriesKind.LEAST:
+            return float(point.least)
+        case SeriesKind.GREATEST:
+            return float(point.greatest)

@@ -1,0 +1,348 @@
+"""Laws of the history graph: it follows keys, hides no change, and forgets when rather than that something happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+from gcspy_protocol.model import Naming
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from gcspy_client.model import history_graph, history_rows
+from gcspy_client.model.history_events import HistoryEvents, ranges_by_number, ranges_by_time
+from gcspy_client.model.history_graph import HistoryGraph, HistoryPicture, HistoryView
+from gcspy_client.model.history_rows import RowMaker
+from gcspy_client.model.palette import CANVAS, LOW, Theme, sequential
+from gcspy_client.model.tile_source import StreamSource
+from tests.client.model.changing import STREAM, Changing
+
+PALETTE = sequential(Theme.DARK)
+WIDE = 1 << 30
+"""Bins enough for each tile to have its own."""
+
+values = st.integers(0, 249)
+
+
+@st.composite
+def histories(draw: st.DrawFn, naming: Naming = Naming.EXTENTS) -> Changing:
+    """Events between which tiles come, go, move and change."""
+    changing = Changing(naming)
+    now: dict[int, int] = {}
+    for _ in range(draw(st.integers(1, 12))):
+        if not now or draw(st.integers(0, 3)) == 0:
+            if naming is Naming.EXTENTS:
+                keys = draw(st.lists(st.integers(0, 60), unique=True, min_size=1, max_size=30))
+            else:
+                keys = list(range(draw(st.integers(1, 30))))
+            now = {key: now.get(key, 0) for key in keys}
+        for key in draw(st.lists(st.sampled_from(list(now)), max_size=4)):
+            now[key] = draw(values)
+        changing.event(
+            now, gathered=not changing.sequence or draw(st.integers(0, 5)) > 0, delta=draw(st.booleans())
+        )
+    return changing
+
+
+def replay(changing: Changing, each: Callable[[Changing], object]) -> None:
+    """Say everything again, to call something after each event."""
+    again = Changing(changing.naming, changing.stream)
+    for message in changing.messages[3:]:
+        change = again.interpreter.apply(message)
+        if change is not None:
+            again.changes.append(change)
+            each(again)
+
+
+def graph_of(changing: Changing, *, most: int = WIDE, budget: int = 1 << 30) -> HistoryGraph:
+    graph = HistoryGraph(StreamSource(STREAM), HistoryEvents(), budget_bytes=budget, bins=most)
+    replay(changing, lambda now: graph.follow(now.space, now.changes[-1]))
+    return graph
+
+
+def truth_of(changing: Changing, graph: HistoryGraph) -> NDArray[np.int64]:
+    """Shape (events, keys): the paint code of each tile at each event."""
+    keys = [int(key) for key in graph.keys.all()]
+    return np.array([[event.get(key, CANVAS - LOW) + LOW for key in keys] for event in changing.truth])
+
+
+def cells(drawn: HistoryPicture) -> NDArray[np.int64]:
+    """Shape (pixels of events, pixels of tiles): the code under each pixel."""
+    framed = np.zeros((len(drawn.codes) + 1, drawn.codes.shape[1] + 1), dtype=np.int64)
+    framed[:-1, :-1] = drawn.codes
+    return framed[drawn.rows.of_pixel][:, drawn.columns.of_pixel]
+
+
+views = st.tuples(st.integers(1, 40), st.integers(1, 40), st.booleans())
+
+
+def wanted(truth: NDArray[np.int64], drawn: HistoryPicture) -> NDArray[np.int64]:
+    """The greatest code of the tiles and events under each pixel."""
+    out = np.zeros((len(drawn.rows.of_pixel), len(drawn.columns.of_pixel)), dtype=np.int64)
+    for y, row in enumerate(drawn.rows.of_pixel):
+        for x, column in enumerate(drawn.columns.of_pixel):
+            if row >= 0 and column >= 0:
+                part = truth[
+                    drawn.rows.begins[row] : drawn.rows.ends[row],
+                    drawn.columns.begins[column] : drawn.columns.ends[column],
+                ]
+                out[y, x] = part.max()
+    return out
+
+
+@settings(max_examples=40)
+@given(st.one_of(histories(), histories(Naming.UNIFORM)), views)
+def test_a_pixel_shows_the_greatest_code_of_its_tiles_and_events(
+    changing: Changing, size: tuple[int, int, bool]
+) -> None:
+    graph = graph_of(changing)
+    view = replace(graph.whole(size[0], size[1]), across=size[2], marks=False)
+    drawn = graph.draw(view, PALETTE)
+    truth = truth_of(changing, graph)
+    assert truth.shape == (len(graph.events), len(graph.keys))
+    assert (cells(drawn) == wanted(truth, drawn)).all()
+    pixels = drawn.pixels.T if view.across else drawn.pixels
+    assert (pixels == PALETTE.lut[cells(drawn)]).all()
+    assert not drawn.coarse.any()
+
+
+@settings(max_examples=40)
+@given(histories(), st.integers(1, 8), views)
+def test_bins_of_several_tiles_never_show_less_than_there_was(
+    changing: Changing, most: int, size: tuple[int, int, bool]
+) -> None:
+    graph = graph_of(changing, most=most)
+    drawn = graph.draw(graph.whole(size[0], size[1]), PALETTE)
+    truth = truth_of(changing, graph)
+    assert (cells(drawn) >= wanted(truth, drawn)).all()
+    by_event = truth.max(axis=1)
+    exact = graph.draw(graph.whole(len(graph.events), 1), PALETTE)
+    assert (exact.codes[:, 0] == by_event).all(), "nor more than any tile had"
+
+
+@settings(max_examples=40)
+@given(histories(), st.integers(1, 8), st.integers(1, 3000))
+def test_a_budget_makes_rows_coarser_and_keeps_what_was_greatest(
+    changing: Changing, most: int, budget: int
+) -> None:
+    graph = graph_of(changing, most=most, budget=budget)
+    drawn = graph.draw(graph.whole(len(graph.events), len(graph.keys)), PALETTE)
+    kept = [
+        place for place in range(len(graph.events)) if graph._store.has(int(graph.events.sequences[place]))
+    ]
+    truth = truth_of(changing, graph)
+    assert (drawn.codes[kept] >= truth[kept]).all()
+    assert drawn.codes.max() <= truth.max()
+
+
+@settings(max_examples=40)
+@given(st.integers(2, 9), st.integers(1, 70), st.integers(1, 9), st.integers(1, 30), st.data())
+def test_a_single_change_of_a_single_tile_is_seen(
+    events: int, tiles: int, height: int, width: int, data: st.DataObject
+) -> None:
+    """However many tiles and events share its pixel, however few bins and little memory there are."""
+    before = data.draw(st.lists(values, min_size=tiles, max_size=tiles))
+    at, tile = data.draw(st.integers(1, events - 1)), data.draw(st.integers(0, tiles - 1))
+    value = data.draw(values.filter(lambda value: value != before[tile]))
+    most, budget = data.draw(st.integers(1, 80)), data.draw(st.sampled_from([300, 1 << 20]))
+    pictures = []
+    for changed in (False, True):
+        changing = Changing(Naming.UNIFORM)
+        now = dict(enumerate(before))
+        for event in range(events):
+            if changed and event == at:
+                now[tile] = value
+            changing.event(now, delta=event > 0)
+        graph = graph_of(changing, most=most, budget=budget)
+        pictures.append(graph.draw(graph.whole(height, width), PALETTE))
+    plain, drawn = pictures
+    if PALETTE.lut[value + LOW] == PALETTE.lut[before[tile] + LOW]:
+        return  # neighbouring levels may share a colour of 8 bits
+    differ = np.argwhere(plain.pixels != drawn.pixels)
+    assert len(differ)
+    if budget > 300:
+        rows, columns = drawn.rows, drawn.columns
+        ranges = [(rows.of_pixel[y], columns.of_pixel[x]) for y, x in differ]
+        assert any(
+            rows.begins[row] <= at < rows.ends[row] and columns.begins[column] <= tile < columns.ends[column]
+            for row, column in ranges
+        )
+
+
+@settings(max_examples=40)
+@given(histories(), st.data())
+def test_following_live_draws_what_drawing_anew_draws(changing: Changing, data: st.DataObject) -> None:
+    graph = HistoryGraph(StreamSource(STREAM), HistoryEvents())
+    fresh = HistoryGraph(StreamSource(STREAM), HistoryEvents())
+    size = data.draw(st.tuples(st.integers(1, 30), st.integers(1, 30)))
+    span = data.draw(st.integers(1, 15))
+
+    def follow(now: Changing) -> None:
+        graph.follow(now.space, now.changes[-1])
+        fresh.follow(now.space, now.changes[-1])
+        fresh._cache = None
+        last = len(graph.events)
+        view = HistoryView(*size, last - span, last, 0, 40)
+        assert (graph.draw(view, PALETTE).pixels == fresh.draw(view, PALETTE).pixels).all()
+
+    replay(changing, follow)
+
+
+@settings(max_examples=40)
+@given(histories(), st.randoms(use_true_random=False), st.integers(1, 8))
+def test_rows_may_come_in_any_order_and_twice(changing: Changing, random: Random, most: int) -> None:
+    rows: list[history_rows.HistoryRow] = []
+    maker = RowMaker(StreamSource(STREAM), most=most)
+
+    def make(now: Changing) -> None:
+        row = maker.follow(now.space, now.changes[-1])
+        if row is not None:
+            rows.append(row)
+
+    replay(changing, make)
+    in_order, shuffled = (HistoryGraph(StreamSource(STREAM), HistoryEvents()) for _ in range(2))
+    for row in rows:
+        in_order.take(row)
+    mixed = rows + rows[: len(rows) // 2]
+    random.shuffle(mixed)
+    for row in mixed:
+        shuffled.take(row)
+    assert shuffled.keys == in_order.keys
+    view = in_order.whole(max(1, len(in_order.events)), 40)
+    assert (in_order.draw(view, PALETTE).pixels == shuffled.draw(view, PALETTE).pixels).all()
+    assert in_order._store.rows == shuffled._store.rows == len(rows)
+
+
+def test_an_arena_in_the_middle_moves_nobody() -> None:
+    changing = Changing()
+    low, middle, high = (
+        dict.fromkeys(range(start, start + 4), code) for start, code in ((100, 10), (200, 20), (300, 30))
+    )
+    changing.event({**low, **middle, **high})
+    changing.event({**low, **high})
+    changing.event({**low, **middle, **high})
+    graph = graph_of(changing)
+    drawn = graph.draw(graph.whole(3, 12), PALETTE)
+    assert (cells(drawn) - LOW)[:, ::4].tolist() == [[10, 20, 30], [10, CANVAS - LOW, 30], [10, 20, 30]]
+
+
+def test_an_event_that_did_not_gather_the_stream_is_no_measurement() -> None:
+    changing = Changing(Naming.UNIFORM)
+    changing.event({0: 5, 1: 6})
+    changing.event({0: 5, 1: 6}, gathered=False)
+    graph = graph_of(changing)
+    assert cells(graph.draw(graph.whole(2, 2), PALETTE)).tolist() == [[5 + LOW, 6 + LOW], [CANVAS, CANVAS]]
+
+
+def test_what_is_under_a_pixel_is_what_was_drawn_there() -> None:
+    changing = Changing()
+    for event in range(4):
+        changing.event({1000 + key * 16: event * 10 + key for key in range(6)})
+    graph = graph_of(changing)
+    for across in (False, True):
+        drawn = graph.draw(replace(graph.whole(8, 3), across=across), PALETTE)
+        x, y = (5, 1) if across else (1, 5)
+        under = graph.under(drawn, x, y)
+        assert under is not None
+        assert (under.events, under.sequences, under.tiles, under.keys) == (
+            range(2, 3),
+            (3, 3),
+            range(2, 4),
+            (1032, 1048),
+        )
+        assert under.code == 2 * 10 + 3 + LOW
+        assert under.exact
+        assert under.changed
+        assert drawn.pixels[y, x] in (PALETTE.lut[under.code], PALETTE.marked[under.code])
+        assert graph.under(drawn, 99, 0) is None
+    assert graph.place_of_key(1048) == 3
+    assert graph.place_of_key(1049) is None
+
+
+def test_lines_stand_between_tiles_and_before_events() -> None:
+    changing = Changing(Naming.UNIFORM)
+    for event in range(10):
+        changing.event(dict.fromkeys(range(80), 1), kind=1 if event == 4 else 0)
+    graph = graph_of(changing)
+    view = replace(graph.whole(100, 160), every=20, at_events=(5,))
+    drawn = graph.draw(view, PALETTE)
+    assert [(line.pixel, line.value) for line in drawn.tile_lines] == [(40, 20), (80, 40), (120, 60)]
+    assert drawn.event_lines == [history_graph.Line(40, 5)]
+    assert (drawn.pixels[40] == PALETTE.line).all()
+    assert (drawn.pixels[:, 80] == PALETTE.line).all()
+    assert graph.events.places_of_kind(1).tolist() == [4]
+    across = graph.draw(replace(view, across=True), PALETTE)
+    assert (across.pixels == drawn.pixels.T).all()
+    dense = graph.draw(replace(view, tiles_pixels=40, every=1), PALETTE)
+    assert [line.value for line in dense.tile_lines][:3] == [8, 16, 24], "no closer than four pixels"
+
+
+def test_time_goes_on_between_events_and_not_beyond_the_last() -> None:
+    times = np.array([100, 110, 190], dtype=np.int64)
+    ranges = ranges_by_time(times, 90, 210, 12)
+    shown = [range(ranges.begins[i], ranges.ends[i]) if i >= 0 else None for i in ranges.of_pixel]
+    hold = range(1, 2)
+    assert shown == [None, range(1), hold, hold, hold, hold, hold, hold, hold, hold, range(2, 3), None]
+
+
+@given(st.integers(0, 50), st.floats(-20, 60), st.floats(0.5, 80), st.integers(1, 60))
+def test_each_event_in_view_has_a_pixel_or_shares_one(
+    count: int, first: float, span: float, pixels: int
+) -> None:
+    ranges = ranges_by_number(count, first, first + span, pixels)
+    seen = {
+        place for begin, end in zip(ranges.begins, ranges.ends, strict=True) for place in range(begin, end)
+    }
+    assert (
+        set(range(max(0, int(np.ceil(first))), min(count, int(np.floor(first + span)))))
+        <= seen
+        <= set(range(count))
+    )
+    assert (np.diff(ranges.begins) > 0).all()
+
+
+def test_detail_replaces_what_was_kept_coarsely() -> None:
+    changing = Changing(Naming.UNIFORM)
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        changing.event({key: int(rng.integers(250)) for key in range(64)})
+    graph = graph_of(changing, most=8)
+    view = HistoryView(5, 16, 5, 10, 16, 32)
+    truth = truth_of(changing, graph)
+    coarse = graph.draw(view, PALETTE)
+    assert (cells(coarse) != truth[5:10, 16:32]).any()
+    asked = graph.wanted_detail(view)
+    assert asked is not None
+    assert (asked.first, asked.last) == (6, 10)
+    assert asked.window[0] <= 16
+    assert asked.window[1] >= 31
+    graph.begin_detail(asked)
+    maker = RowMaker(StreamSource(STREAM), most=64, window=asked.window)
+
+    def read(now: Changing) -> None:
+        row = maker.follow(now.space, now.changes[-1])
+        if row is not None and asked.first <= row.event.sequence <= asked.last:
+            graph.take_detail(row)
+
+    replay(changing, read)
+    assert (cells(graph.draw(view, PALETTE)) == truth[5:10, 16:32]).all()
+    assert graph.wanted_detail(view) is None, "it is there"
+    assert graph.wanted_detail(graph.whole(20, 4)) is None, "nothing finer could be seen"
+
+
+def test_what_is_looked_at_stays_finest() -> None:
+    changing = Changing(Naming.UNIFORM)
+    for event in range(400):
+        changing.event(dict.fromkeys(range(10), event % 250), delta=event > 0)
+    graph = HistoryGraph(StreamSource(STREAM), HistoryEvents(), budget_bytes=9000)
+    graph._store.look_at(100, 150)
+    replay(changing, lambda now: graph.follow(now.space, now.changes[-1]))
+    assert graph.nbytes <= 9000
+    assert graph.coarsest > 1
+    seen = graph.draw(HistoryView(40, 10, 100, 140, 0, 10), PALETTE)
+    assert not seen.coarse.any()
+    assert (seen.codes[:, 0] == np.arange(100, 140) + LOW).all()
+    assert graph.draw(graph.whole(400, 10), PALETTE).coarse.any()
