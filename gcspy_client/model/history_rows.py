@@ -181,6 +181,7 @@ class RowMaker:
         self._most, self._window = most, window
         self._codes = TileCodes(source.schema)
         self._before: Codes | None = None
+        self._behind = False
         self._keys = NO_KEYS
         self._placement: _Placement | None = None
 
@@ -205,16 +206,14 @@ class RowMaker:
         if changed is None:
             self._codes.refresh(tiles)
         else:
-            self._codes.update(tiles, changed)
+            changed = self._codes.update(tiles, changed)
         if not self.source.is_fresh(space, change.event):
+            self._behind = True
             return None
         codes, placement = self._codes.codes, self._placement
         assert placement is not None
-        if self._before is not None:
-            differ = np.flatnonzero(self._before != codes)
-        else:
-            differ = np.empty(0, dtype=np.int64)
-        self._before = codes.copy()
+        differ = self._differing(codes, None if self._behind else changed)
+        self._behind = False
         return HistoryRow(
             change.event,
             placement.bins,
@@ -223,6 +222,21 @@ class RowMaker:
             self._keys,
             space.count,
         )
+
+    def _differing(self, codes: Codes, changed: Indices | None) -> Indices:
+        """The tiles that look different from the latest row's event; where it is known, only `changed` are looked at."""
+        before = self._before
+        if before is None:
+            self._before = codes.copy()
+            return np.empty(0, dtype=np.int64)
+        if changed is None:
+            differ = np.flatnonzero(before != codes)
+            np.copyto(before, codes)
+        else:
+            now = codes.take(changed)
+            differ = changed[before.take(changed) != now]
+            before[changed] = now
+        return differ
 
     def _follow_resize(self, space: SpaceState, change: EventChange) -> None:
         tiles = change.resized.get(space.space.id)
