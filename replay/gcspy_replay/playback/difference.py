@@ -62,6 +62,8 @@ class Passage:
         parts: Frames of the event.
         data: The event as recorded, where its bytes apply as they are.
         after: Frames behind the event: its number, and names of tiles.
+        spaces: The schema that viewers then have.
+        epoch: Its number.
     """
 
     number: int
@@ -71,6 +73,8 @@ class Passage:
     parts: tuple[Part, ...]
     data: bytes | None
     after: bytes
+    spaces: tuple[Space, ...]
+    epoch: int
 
     def event_bytes(self, wants: Wanted | None = None) -> bytes:
         """All bytes but the schema's.
@@ -109,7 +113,7 @@ class Sender:
             before = encode(m.Counters(counts=session.counters)).data
         event = replace(move.event, epoch=session.epoch, keyframe=move.had is None)
         after = _position(move.number) + b"".join(encode(page).data for page in told.pages())
-        return Passage(move.number, event, schema, before, parts, None, after)
+        return Passage(move.number, event, schema, before, parts, None, after, *_schema_of(session))
 
     def _recorded(self, move: Move) -> Passage:
         (step,) = move.steps
@@ -119,7 +123,8 @@ class Sender:
         self._remember(move.session)
         parts = tuple(_parts_of(step.data))
         schema, before = (said, b"") if changed else (b"", said)
-        return Passage(move.number, move.event, schema, before, parts, step.data, _position(move.number))
+        after, now = _position(move.number), _schema_of(move.session)
+        return Passage(move.number, move.event, schema, before, parts, step.data, after, *now)
 
     def _remember(self, session: ClientInterpreter) -> None:
         self.spaces = {space_id: state.space for space_id, state in session.spaces.items()}
@@ -173,6 +178,10 @@ def _streams(state: SpaceState) -> Iterator[StreamState]:
 
 def _counters_of(had: Had) -> tuple[int, ...]:
     return had.counters if had.session is None else had.session.counters
+
+
+def _schema_of(session: ClientInterpreter) -> tuple[tuple[Space, ...], int]:
+    return tuple(state.space for state in session.spaces.values()), session.epoch
 
 
 def _position(number: int) -> bytes:
@@ -346,7 +355,7 @@ def keyframe_of(session: ClientInterpreter, number: int) -> Passage:
     parts = tuple(part for state in session.spaces.values() for part in _whole(state, event))
     before = encode(m.Counters(counts=session.counters)).data
     after = _position(number) + b"".join(encode(page).data for page in name_pages(session))
-    return Passage(number, repeated, b"", before, parts, None, after)
+    return Passage(number, repeated, b"", before, parts, None, after, *_schema_of(session))
 
 
 # ------------------------------------------------------------------ recorded bytes

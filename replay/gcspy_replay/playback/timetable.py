@@ -39,6 +39,7 @@ class Timetable:
         recording: The recording; after its `refresh`, call this one's.
 
     Attributes:
+        rows: Shape (events,), dtype `TIMES`: a view that stays as it is, replaced when there is more; do not change it.
         lost: First and last numbers of events that the index names and that are not there.
     """
 
@@ -47,16 +48,12 @@ class Timetable:
         self._buffer = np.zeros(_LEAST_ROWS, dtype=TIMES)
         self._start = self._end = 0
         self._missed_total = 0
+        self.rows: NDArray[Any] = self._buffer[:0]
         self.lost: list[tuple[int, int]] = []
         self.refresh()
 
-    @property
-    def rows(self) -> NDArray[Any]:
-        """Shape (events,), dtype `TIMES`: a view that stays as it is; do not change it."""
-        return self._buffer[self._start : self._end]
-
     def __len__(self) -> int:
-        return self._end - self._start
+        return len(self.rows)
 
     @property
     def first(self) -> int:
@@ -70,10 +67,9 @@ class Timetable:
 
     def refresh(self) -> bool:
         """Take what the recording has got since, and let go of what a ring has dropped; whether there was anything."""
-        start = self._start
-        if len(self) and self._recording.first > self.first:
-            self._start += int(np.searchsorted(self.rows["number"], self._recording.first))
         last, new = self.last, []
+        dropped = int(np.searchsorted(self.rows["number"], self._recording.first))
+        self._start += dropped
         for at in reversed(self._recording.chunks):
             place = at.place
             if place.events and place.first + place.events - 1 <= last:
@@ -87,38 +83,43 @@ class Timetable:
                     self._lose(place.first + len(table), place.first + place.events - 1)
                 if len(table):
                     new.append((place.first, table))
-        for first, table in reversed(new):
-            self._append(first, table, last)
-        return self._start != start or self.last != last
+        added = sum([self._append(first, table, last) for first, table in reversed(new)])
+        if not dropped and not added:
+            return False
+        # Replaced in one go: other threads may be reading.
+        self.rows = self._buffer[self._start : self._end]
+        return True
 
     def _lose(self, first: int, last: int) -> None:
         if (first, last) not in self.lost:
             self.lost.append((first, last))
 
-    def _append(self, first: int, table: NDArray[Any], last: int) -> None:
-        """Take the events of a chunk that come after the last one."""
+    def _append(self, first: int, table: NDArray[Any], last: int) -> int:
+        """Take the events of a chunk that come after the last one; how many."""
         skip = max(0, last + 1 - first)
         rows = np.zeros(len(table) - skip, dtype=TIMES)
         rows["number"] = np.arange(first + skip, first + len(table), dtype=np.uint64)
         for name in ("time_nanos", "occurrence", "gather_nanos", "held_nanos", "event", "flags"):
             rows[name] = table[name][skip:]
         totals = table["missed_total"][skip:].astype(np.int64)
-        before = self._missed_total if len(self) else int(totals[0]) if len(totals) else 0
+        kept = self._buffer[self._start : self._end]
+        before = self._missed_total if len(kept) else int(totals[0]) if len(totals) else 0
         rows["missed"] = np.maximum(np.diff(totals, prepend=before), 0)
         self._missed_total = int(totals[-1]) if len(totals) else self._missed_total
         self._make_room(len(rows))
         # The program's time goes on from the row before, which its own gathering still belongs to.
-        overlap = self.rows[-1:]
+        overlap = kept[-1:]
         nanos = compensated_nanos(np.concatenate((overlap, rows)))[len(overlap) :]
         rows["program_nanos"] = nanos + (overlap["program_nanos"][0] if len(overlap) else 0)
         self._buffer[self._end : self._end + len(rows)] = rows
         self._end += len(rows)
+        return len(rows)
 
     def _make_room(self, more: int) -> None:
         if self._end + more <= len(self._buffer):
             return
         # A new one, twice as large: whoever reads the old one keeps it.
-        rows = self.rows
+        rows = self._buffer[self._start : self._end]
         self._buffer = np.zeros(max(_LEAST_ROWS, 2 * (len(rows) + more)), dtype=TIMES)
         self._buffer[: len(rows)] = rows
         self._start, self._end = 0, len(rows)

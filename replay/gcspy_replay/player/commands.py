@@ -1,0 +1,134 @@
+"""What a client of a player may ask for, and what becomes of it (SPEC.md 8.5).
+
+Knows what each command means and who may give it; knows no sockets.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gcspy_protocol import messages as m
+from gcspy_protocol.limits import CLIENT_LIMITS
+from gcspy_protocol.messages import Error, ErrorCode, Message
+from gcspy_protocol.model import Naming
+
+from gcspy_replay.playback import Move, Playback
+from gcspy_server.interpreter.wants import Wants
+from gcspy_server.session.client import Behind, Client
+
+if TYPE_CHECKING:
+    from gcspy_replay.player.player import Player
+    from gcspy_replay.player.screening import Screening
+
+__all__ = ["obey"]
+
+_NANOS = 1_000_000_000
+
+
+def obey(player: Player, screening: Screening, client: Client, message: Message) -> Error | None:
+    """Do what a client asks, or say why not."""
+    match message:
+        case m.Ping():
+            client.send(m.Pong(number=message.number))
+        case m.Subscribe():
+            screening.later(client, partial(_subscribe, screening, client, message))
+        case m.TileNamesRequest():
+            screening.later(client, partial(_tile_names, screening, client, message))
+        case m.Follow() if message.client is not None:
+            return _follow(player, screening, client, message.client)
+        case m.Follow() | m.TakeControl():
+            if client is not screening.leader:
+                # When the playback that it saw so far is at rest, so that its own begins just there.
+                screening.later(client, lambda: player.part(client, screening.playback))
+        case m.Lossless():
+            screening.wait_for(client, message.deadline_millis / 1000)
+        case m.HandOver() | m.NameSuccessor():
+            return _bad(f"{type(message).__name__}: each client has a playback of its own; follow one instead")
+        case m.Pause() | m.Resume() | m.Step() | m.SetFilters() | m.SetPlayback() | m.Seek():
+            if client is not screening.leader:
+                return _not_controller(screening, message)
+            screening.ask(client, partial(_command, message))
+        case _:
+            pass  # Pong and non-fatal errors need nothing; unknown frames are of a later version
+    return None
+
+
+def _command(message: Message, playback: Playback, now_nanos: int) -> Move | None:
+    """Do what the leader asks; in a worker thread.
+
+    Raises:
+        RecordingError: It names what does not exist; nothing was done.
+    """
+    match message:
+        case m.Pause():
+            playback.pause(now_nanos)
+        case m.Resume():
+            return playback.resume(now_nanos)
+        case m.Step():
+            return playback.step(now_nanos)
+        case m.Seek():
+            return playback.seek(message, now_nanos)
+        case m.SetPlayback():
+            playback.set_manner(message)
+        case m.SetFilters():
+            playback.set_filters(message.filters)
+        case _:
+            raise AssertionError(f"{type(message).__name__} is no command of a leader")
+    return None
+
+
+def _follow(player: Player, screening: Screening, client: Client, number: int) -> Error | None:
+    other = player.screening_of(number)
+    if number == client.number:
+        return _bad("follow oneself: name another client, or none for a playback of one's own")
+    if other is None or not other.ready or number not in player.welcomed:
+        return _bad(f"follow client {number}: it is not connected")
+    if other.leader is None or other.leader.number != number:
+        return _bad(f"follow client {number}: it has no playback of its own, it follows another")
+    if other is not screening:
+        player.follow(client, other)
+    return None
+
+
+def _subscribe(screening: Screening, client: Client, message: m.Subscribe) -> None:
+    known = {space.id: {stream.id for stream in space.streams} for space in screening.spaces}
+    for one in message.spaces or ():
+        if one.space not in known:
+            client.send(_bad(f"subscription to space {one.space}: there is none such"))
+            return
+        missing = sorted(set(one.streams or ()) - known[one.space])
+        if missing:
+            client.send(_bad(f"subscription to streams {missing} of space {one.space}: there are none such"))
+            return
+    client.wants = Wants.of(message.spaces)
+    client.interval_nanos = 0 if message.max_rate_hz is None else int(_NANOS / message.max_rate_hz)
+    # Deltas of streams that it did not have so far apply to nothing here: begin with a keyframe.
+    client.behind = Behind.OTHER
+    client.waiting = True
+
+
+def _tile_names(screening: Screening, client: Client, message: m.TileNamesRequest) -> None:
+    session = screening.playback.session
+    state = session.spaces.get(message.space)
+    if state is None or state.space.naming is not Naming.STRINGS or session.last_event is None:
+        client.send(_bad(f"names of tiles of space {message.space}: it has none that are texts, or no event yet"))
+        return
+    if message.first >= state.count:
+        client.send(_bad(f"names from tile {message.first} on: space {message.space} has {state.count} tiles"))
+        return
+    last = min(message.first + min(message.count, CLIENT_LIMITS.names_page), state.count)
+    # A text that the recorder never asked for is not in the recording: then its number is its name.
+    names = tuple(state.names.name(tile) for tile in range(message.first, last))
+    client.send(m.TileNames(space=message.space, sequence=session.last_event.sequence, first=message.first, names=names))
+
+
+def _not_controller(screening: Screening, message: Message) -> Error:
+    whose = "another client" if screening.leader is None else f"client {screening.leader.number}"
+    remedy = "take control, or follow nobody, to have a playback of your own"
+    what = f"{type(message).__name__}: this client follows the playback of {whose}"
+    return Error(code=ErrorCode.NOT_CONTROLLER, message=what, remedy=remedy)
+
+
+def _bad(message: str) -> Error:
+    return Error(code=ErrorCode.BAD_REQUEST, message=message)

@@ -1,0 +1,45 @@
+"""An event of a playback as it is shared among the clients that see it.
+
+Knows passages and subscriptions; does not know clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gcspy_replay.playback import Passage
+from gcspy_server.interpreter.wants import EVERYTHING, Wants
+
+__all__ = ["Picture"]
+
+
+class Picture:
+    """A passage, encoded once for all that want the same of it.
+
+    Args:
+        passage: What is sent.
+
+    Attributes:
+        passage: What is sent.
+        sequence: Number among those that this playback has shown.
+        moment_nanos: When it was shown, by the loop's clock.
+    """
+
+    def __init__(self, passage: Passage) -> None:
+        self.passage = passage
+        self.sequence = 0
+        self.moment_nanos = 0
+        self._bytes: dict[Wants, bytes] = {}
+
+    def prepare(self, wants: Iterable[Wants]) -> None:
+        """Encode it for these subscriptions, in whatever thread this is."""
+        for one in wants:
+            self.bytes_for(one)
+
+    def bytes_for(self, wants: Wants) -> bytes:
+        """All its bytes but those of the schema, for clients with that subscription."""
+        found = self._bytes.get(wants)
+        if found is None:
+            found = self.passage.event_bytes(None if wants == EVERYTHING else wants.has)
+            self._bytes[wants] = found
+        return found

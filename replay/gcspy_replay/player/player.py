@@ -1,0 +1,344 @@
+"""The player: a recording, the clients that have joined, and the playbacks that they see.
+
+Runs in the trio thread, as a session does, and lets clients in in the same way. Every
+playback reads the recording through files of its own, so that none waits for another.
+
+Knows who is connected and who sees whose playback; what is shown is the screenings'.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import trio
+from gcspy_protocol import messages as m
+from gcspy_protocol.codec import encode
+from gcspy_protocol.errors import RecordingError
+from gcspy_protocol.messages import Error, Message
+from gcspy_protocol.model import EventFilter, Mode, PauseActsOn
+from gcspy_protocol.playback import Seek, SetPlayback
+
+from gcspy_replay.file import Recording
+from gcspy_replay.playback import Move, Playback, Timetable
+from gcspy_replay.player import commands
+from gcspy_replay.player.screening import Begin, Screening, Work
+from gcspy_server.session.admission import refusal_of
+from gcspy_server.session.client import Client, log
+from gcspy_server.session.options import SessionOptions
+from gcspy_server.session.transport import Transport
+
+__all__ = ["Beginning", "Player"]
+
+_LOOK_SECS = 0.2
+"""How often a recording that may grow is looked at."""
+
+_SILENT_SECS = 30.0
+"""A recording that was not closed and has not grown for so long is no longer waited for; it is still looked at."""
+
+_PAGE_ROWS = 8192
+"""Events in a page of the timeline: some 300 kB before compression, so that an event behind it does not wait long."""
+
+_FAREWELL_SECS = 2.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Beginning:
+    """How a playback begins for a client that joins.
+
+    Attributes:
+        manner: How it is played.
+        loops: Whether all that there is, is played over and over; the manner may name a range instead.
+        running: Whether it runs.
+        number: Of the event with which it begins; None: the first, or backwards the last.
+        filters: Event filters; what is not named passes.
+    """
+
+    manner: SetPlayback = field(default_factory=SetPlayback)
+    loops: bool = False
+    running: bool = True
+    number: int | None = None
+    filters: tuple[EventFilter, ...] = ()
+
+
+class Player:
+    """Serves a recording.
+
+    Args:
+        recording: The recording; the player closes it.
+        token: What clients must know whose way here does not prove who they are; None: nobody may come that way.
+        options: Limits and deadlines.
+        beginning: How each playback begins.
+        growing: Whether a recorder may still write it; None: if it was not closed.
+
+    Attributes:
+        recording: The recording, as it was opened; playbacks have copies.
+        timetable: Its events.
+        options: Limits and deadlines.
+        welcomed: Clients that got their bootstrap, by number.
+        growing: Whether more events may come.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        *,
+        token: str | None = None,
+        options: SessionOptions | None = None,
+        beginning: Beginning | None = None,
+        growing: bool | None = None,
+    ) -> None:
+        self.recording = recording
+        self.timetable = Timetable(recording)
+        self.options = options or SessionOptions()
+        self.welcomed: dict[int, Client] = {}
+        self.growing = not recording.finished if growing is None else growing
+        self._beginning = beginning or Beginning()
+        self._token = token
+        self._id = secrets.token_hex(8)
+        self._clients: dict[int, Client] = {}
+        self._screenings: dict[int, Screening] = {}
+        self._told_rows: dict[int, int] = {}
+        self._next_number = 1
+        self._nursery: trio.Nursery | None = None
+        self._closing = False
+        self._gone = trio.Event()
+
+    # ------------------------------------------------------------------ its loops
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Run the playbacks, until cancelled."""
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                nursery.start_soon(self._look_loop)
+                task_status.started()
+        finally:
+            self._nursery = None
+            self.recording.close()
+
+    async def _look_loop(self) -> None:
+        """Look whether the recorder has written more, as long as it has not closed the recording."""
+        grown_at = trio.current_time()
+        finished = self.recording.finished
+        while not finished:
+            await trio.sleep(_LOOK_SECS)
+            try:
+                grown = await trio.to_thread.run_sync(self._refresh)
+            except RecordingError as error:
+                log.warning("the recording cannot be followed any more: %s", error)
+                break
+            now = trio.current_time()
+            grown_at = now if grown else grown_at
+            finished = self.recording.finished
+            growing = not finished and now - grown_at < _SILENT_SECS
+            if grown or growing != self.growing:
+                self._grow(growing)
+        if self.growing:
+            self._grow(False)
+        await trio.sleep_forever()  # playbacks run in the same nursery
+
+    def _refresh(self) -> bool:
+        grown = self.recording.refresh()
+        return self.timetable.refresh() or grown
+
+    def _grow(self, growing: bool) -> None:
+        """There is more, or nothing more will come."""
+        self.growing = growing
+        for screening in self.screenings:
+            screening.later(None, partial(_settle, screening, growing))
+        for client in self.welcomed.values():
+            self.tell_timeline(client)
+
+    # ------------------------------------------------------------------ clients
+
+    @property
+    def screenings(self) -> set[Screening]:
+        """All playbacks."""
+        return set(self._screenings.values())
+
+    def screening_of(self, number: int) -> Screening | None:
+        """The playback that a client sees."""
+        return self._screenings.get(number)
+
+    async def serve(self, transport: Transport) -> None:
+        """Serve one connection to its end."""
+        client = Client(self._next_number, transport, self.options)
+        self._next_number += 1
+        try:
+            await client.run(self._admit, self._handle, self._drained)
+        finally:
+            self._remove(client)
+        client.log_end()
+
+    def _admit(self, client: Client, hello: m.Hello) -> Error | None:
+        """Let a client in, or say why not; it is welcomed when its first picture is there."""
+        client.name = hello.client
+        refusal = refusal_of(
+            client.transport,
+            hello,
+            token=self._token,
+            closing=self._closing,
+            clients=len(self._clients),
+            most_clients=self.options.max_clients,
+        )
+        if refusal is not None:
+            return refusal
+        self._clients[client.number] = client
+        beginning = self._beginning
+        if hello.pause_at_connect:
+            beginning = replace(beginning, running=False)
+        self._start(client, partial(self._begin, beginning))
+        log.info("%s connected", client)
+        return None
+
+    def _start(self, client: Client, begin: Begin) -> None:
+        """Give a client a playback of its own."""
+        assert self._nursery is not None, "clients come while it runs"
+        screening = Screening(self, client, begin)
+        self._screenings[client.number] = screening
+        self._nursery.start_soon(screening.run)
+
+    def _begin(self, beginning: Beginning) -> tuple[Playback, Work]:
+        """A playback for a client that joins; in a worker thread."""
+        manner = beginning.manner
+        if beginning.loops and len(self.timetable):
+            manner = replace(manner, loop=(self.timetable.first, self.timetable.last))
+        playback = Playback(
+            self.recording.again(),
+            timetable=self.timetable,
+            manner=manner,
+            filters=beginning.filters,
+            running=beginning.running,
+            growing=self.growing,
+        )
+        return playback, partial(_first_picture, beginning.number)
+
+    def welcome(self, client: Client, screening: Screening) -> None:
+        """Answer a greeting: who we are, and what there is to see."""
+        recorded = self.recording.welcome
+        target = {
+            **recorded.target,
+            "recorded mode": recorded.mode.value,
+            "recorded pause": recorded.pause_acts_on.value,
+        }
+        welcome = replace(
+            recorded,
+            session=self._id,
+            client_id=client.number,
+            controller=True,
+            mode=Mode.PLAYBACK,
+            pause_acts_on=PauseActsOn.PLAYBACK,
+            target=target,
+        )
+        self.welcomed[client.number] = client
+        client.greet_back([welcome, *screening.bootstrap(client)])
+        self.tell_timeline(client)
+
+    def tell_timeline(self, client: Client) -> None:
+        """Tell a client some more of what events there are, unless it has much to read already."""
+        told = self._told_rows.get(client.number)
+        if client.crowded:
+            return
+        page = self.timetable.page(told or 0, _PAGE_ROWS, fresh=told is None)
+        if page is not None:
+            self._told_rows[client.number] = page.first + len(page.rows) - 1
+            client.push_message(encode(page).data)
+
+    def _handle(self, client: Client, message: Message) -> None:
+        screening = self._screenings[client.number]
+        if client.number not in self.welcomed:
+            screening.later(client, partial(self._handle, client, message))  # not before it is greeted back
+            return
+        refusal = commands.obey(self, screening, client, message)
+        if refusal is not None:
+            client.send(refusal)
+
+    def _drained(self, client: Client) -> None:
+        if client.number in self.welcomed:
+            self._screenings[client.number].drained(client)
+            self.tell_timeline(client)
+
+    def _remove(self, client: Client) -> None:
+        if self._clients.pop(client.number, None) is None:
+            return
+        self._told_rows.pop(client.number, None)
+        self._screenings.pop(client.number).remove(client)
+        if self.welcomed.pop(client.number, None) is not None:
+            self.tell_clients()
+        if not self._clients:
+            self._gone.set()
+
+    def follow(self, client: Client, screening: Screening) -> None:
+        """A client sees another playback from now on."""
+        self._leave(client)
+        self._screenings[client.number] = screening
+        screening.add(client)
+        self.tell_clients()
+
+    def part(self, client: Client, playback: Playback) -> None:
+        """A client that followed has a playback of its own from now on, which begins where the other stands."""
+        begin = partial(self._copy, playback.number, playback.state, playback.manner, playback.filters)
+        self._leave(client)
+        self._start(client, begin)
+
+    def _copy(
+        self, number: int, state: m.State, manner: SetPlayback, filters: tuple[EventFilter, ...]
+    ) -> tuple[Playback, Work]:
+        """A playback that stands where another does, and does the same; in a worker thread."""
+        playback = Playback(
+            self.recording.again(), timetable=self.timetable, manner=manner, filters=filters, growing=self.growing
+        )
+        return playback, partial(_same_picture, number, state)
+
+    def _leave(self, client: Client) -> None:
+        before = self._screenings[client.number]
+        before.farewell(client)
+        before.remove(client)
+
+    def clients_for(self, screening: Screening) -> m.Clients:
+        """Who is connected, for those who see a playback: its leader, and who inherits it."""
+        clients = tuple(m.Client(id=client.number, name=client.name) for client in self.welcomed.values())
+        others = [client.number for client in screening.viewers if client is not screening.leader]
+        leader = None if screening.leader is None else screening.leader.number
+        return m.Clients(clients=clients, controller=leader, successor=others[0] if others else None)
+
+    def tell_clients(self) -> None:
+        """Tell everyone who is connected and whose playback they see."""
+        for screening in self.screenings:
+            if screening.ready:
+                screening.tell_all(self.clients_for(screening))
+
+    async def close(self, reason: str) -> None:
+        """Say goodbye to everyone, let them read what is queued, within two seconds."""
+        self._closing = True
+        for screening in self.screenings:
+            screening.stop()
+        for client in list(self._clients.values()):
+            if client.number in self.welcomed:
+                client.send(m.Goodbye(reason=reason))
+                client.close_when_sent()
+            else:
+                client.end(reason, normal=True)
+        with trio.move_on_after(_FAREWELL_SECS):
+            while self._clients:
+                self._gone = trio.Event()
+                await self._gone.wait()
+
+
+def _settle(screening: Screening, growing: bool) -> None:
+    screening.playback.growing = growing
+    screening.playback.settle()
+
+
+def _first_picture(number: int | None, playback: Playback, now_nanos: int) -> Move | None:
+    if number is not None and len(playback.timetable):
+        return playback.seek(Seek(number=number), now_nanos)
+    return playback.advance(now_nanos)
+
+
+def _same_picture(number: int, state: m.State, playback: Playback, now_nanos: int) -> Move | None:
+    move = playback.go(number, now_nanos) if number else None
+    playback.state = state
+    return move

@@ -1,0 +1,438 @@
+"""One playback and the clients that see it: the one whose playback it is, and those who follow.
+
+    clients ──commands──▶ ┌ the screening's task, one thing after the other ┐ ──pictures, state──▶ every viewer's queue
+    the clock ──due─────▶ └ reading and decoding in a worker thread ────────┘
+
+The leader, whose playback it is, gets every event, however slowly it reads: the playback waits for it. A follower
+that does not keep up misses events, and gets a keyframe, as in a live session.
+
+Knows one playback and its viewers; what a client may ask for is in `commands`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+import trio
+from gcspy_protocol import messages as m
+from gcspy_protocol.codec import encode
+from gcspy_protocol.errors import RecordingError
+from gcspy_protocol.messages import Error, ErrorCode, Message, State
+from gcspy_protocol.model import ControlState, EventFilter, Space
+
+from gcspy_replay.playback import Move, Playback, Sender, keyframe_of
+from gcspy_replay.player.picture import Picture
+from gcspy_server.interpreter.wants import Wants
+from gcspy_server.session.client import Behind, Client
+
+if TYPE_CHECKING:
+    from gcspy_replay.player.player import Player
+
+__all__ = ["Begin", "Screening", "Work", "nanos_now"]
+
+Work = Callable[[Playback, int], Move | None]
+"""Something done to a playback at a time, in a worker thread; what it shows is told to the viewers."""
+
+Begin = Callable[[], tuple[Playback, Work]]
+"""Makes a playback and says what shows its first picture; in a worker thread."""
+
+log = logging.getLogger("gcspy.server")
+
+_AHEAD_EVENTS = 8
+_AHEAD_BYTES = 8 << 20
+"""So much waits for the leader to read before the playback waits: enough to keep a connection busy."""
+
+_MOST_JOBS = 256
+"""Commands that wait for a leader that sends and does not read."""
+
+
+class _Job(NamedTuple):
+    """Something that was asked for: done to the playback, or, with the playback at rest, in the loop's thread."""
+
+    client: Client | None
+    work: Work | None
+    call: Callable[[], None] | None = None
+
+
+class _Facts(NamedTuple):
+    """What PLAYBACK says, but for whom a client follows."""
+
+    first: int
+    last: int
+    growing: bool
+    manner: m.SetPlayback
+    filters: tuple[EventFilter, ...]
+
+
+def nanos_now() -> int:
+    """The time that playbacks go by: that of the loop."""
+    return int(trio.current_time() * 1e9)
+
+
+class Screening:
+    """One playback and its viewers.
+
+    Args:
+        player: Whose it is.
+        leader: Whose playback it is.
+        begin: Makes the playback.
+
+    Attributes:
+        leader: Whose playback it is; None when all have left.
+        ready: Whether the first picture was shown, so that others may follow.
+    """
+
+    def __init__(self, player: Player, leader: Client, begin: Begin) -> None:
+        self.leader: Client | None = leader
+        self.ready = False
+        self._player = player
+        self._begin = begin
+        self._viewers: dict[int, Client] = {leader.number: leader}
+        self._opened: Playback | None = None
+        self._sender = Sender()
+        self._spaces: tuple[Space, ...] = ()
+        self._epoch = 0
+        self._jobs: deque[_Job] = deque()
+        self._wakeup = trio.Event()
+        self._scope = trio.CancelScope()
+        self._shown = 0
+        self._moment_nanos = 0
+        self._facts: _Facts | None = None
+        self._state: State | None = None
+        self._lossless: dict[int, float] = {}
+        self._full_since: float | None = None
+
+    @property
+    def playback(self) -> Playback:
+        """The playback; not to be touched while a worker thread has it: only in a job."""
+        assert self._opened is not None, "it was opened"
+        return self._opened
+
+    @property
+    def viewers(self) -> Iterable[Client]:
+        """Who sees it, the leader first."""
+        return self._viewers.values()
+
+    @property
+    def spaces(self) -> tuple[Space, ...]:
+        """The schema, as every viewer was told."""
+        return self._spaces
+
+    # ------------------------------------------------------------------ its task
+
+    async def run(self) -> None:
+        """Play, until the last viewer has left."""
+        try:
+            with self._scope:
+                await self._open()
+                while True:
+                    await self._turn()
+        except RecordingError as error:
+            self._fail(f"the recording cannot be read: {error}")
+        except Exception as error:
+            log.exception("a playback ended by an internal error")
+            self._fail(f"internal error: {error!r}")
+        finally:
+            if self._opened is not None:
+                self._opened.recording.close()
+
+    def stop(self) -> None:
+        """End it."""
+        self._scope.cancel()
+
+    def _fail(self, why: str) -> None:
+        for client in list(self.viewers):
+            client.end(why, last_words=Error(code=ErrorCode.BAD_REQUEST, message=why, fatal=True))
+
+    async def _open(self) -> None:
+        """Open the recording, show the first picture, and welcome the one who waits for it."""
+        now, wants = nanos_now(), self._wants()
+
+        def begin() -> tuple[Playback, Picture | None]:
+            playback, work = self._begin()
+            try:
+                return playback, self._picture(work(playback, now), wants)
+            except BaseException:
+                playback.recording.close()
+                raise
+
+        playback, picture = await trio.to_thread.run_sync(begin)
+        self._opened = playback
+        if picture is not None:
+            self._spaces, self._epoch = picture.passage.spaces, picture.passage.epoch
+        self._state, self._facts = playback.state, self._facts_now()
+        self.ready = True
+        leader = self.leader
+        if leader is None:
+            return
+        if leader.number in self._player.welcomed:
+            self._tell_everything(leader)
+        else:
+            self._player.welcome(leader, self)
+        leader.nothing_yet()
+        if picture is not None:
+            self._share(picture, must=True, bootstrapped=True)
+        self._player.tell_clients()
+
+    def bootstrap(self, client: Client) -> list[Message]:
+        """Schema, filters, state and manner of playing, as a client must know them before its first picture."""
+        messages: list[Message] = [m.SpaceDefined(space=space) for space in self._spaces]
+        messages.append(m.EpochEnd(epoch=self._epoch))
+        messages.append(m.Filters(filters=self.playback.filters))
+        messages.append(self._state or State(state=ControlState.RUNNING))
+        messages.append(self._player.clients_for(self))
+        messages.append(m.Counters(counts=self.playback.session.counters))
+        messages.append(self._playback_message(client))
+        return messages
+
+    def _tell_everything(self, client: Client) -> None:
+        """Tell a client what it has to know, before it gets pictures of this playback."""
+        for message in self.bootstrap(client):
+            schema = isinstance(message, (m.SpaceDefined, m.EpochEnd))
+            client.push_message(encode(message).data, schema=schema)
+
+    async def _turn(self) -> None:
+        """Do one thing, or wait for one."""
+        full = self._is_full()
+        if self._jobs and not full:
+            await self._do(self._jobs.popleft())
+            return
+        if any(client.waiting for client in self.viewers):
+            await self._send_keyframes()
+            return
+        due = self.playback.due_nanos
+        if due is None:
+            await self._wait(float("inf"))
+        elif full:
+            await self._wait(self._patience())
+        elif (early := due - nanos_now()) > 0:
+            await self._wait(early / 1e9)
+        else:
+            await self._advance()
+
+    async def _wait(self, secs: float) -> None:
+        with trio.move_on_after(secs):
+            await self._wakeup.wait()
+        self._wakeup = trio.Event()
+
+    def wake(self) -> None:
+        """Something may have changed."""
+        self._wakeup.set()
+
+    # ------------------------------------------------------------------ work
+
+    def ask(self, client: Client | None, work: Work) -> None:
+        """Have something done to the playback, in the order in which it was asked for."""
+        self._enqueue(_Job(client, work))
+
+    def later(self, client: Client | None, call: Callable[[], None]) -> None:
+        """Call something in the loop's thread, with the playback at rest, after what was asked for before."""
+        self._enqueue(_Job(client, None, call))
+
+    def _enqueue(self, job: _Job) -> None:
+        if job.client is not None and len(self._jobs) >= _MOST_JOBS:
+            why = f"{len(self._jobs)} commands wait, and what they asked for is not read"
+            job.client.end(f"too slow: {why}", last_words=Error(code=ErrorCode.TOO_SLOW, message=why, fatal=True))
+            return
+        self._jobs.append(job)
+        self.wake()
+
+    async def _do(self, job: _Job) -> None:
+        """Do a command and tell what became of it."""
+        if job.client is not None and job.client.number not in self._viewers:
+            return  # it has gone meanwhile
+        if job.call is not None:
+            job.call()
+        if job.work is not None:
+            work, playback, now, wants = job.work, self.playback, nanos_now(), self._wants()
+            try:
+                picture = await trio.to_thread.run_sync(lambda: self._picture(work(playback, now), wants))
+            except RecordingError as error:
+                picture = None
+                if job.client is not None:
+                    job.client.send(Error(code=ErrorCode.BAD_REQUEST, message=str(error)))
+            if picture is not None:
+                self._share(picture, must=True)
+        self._tell_changes()
+
+    async def _advance(self) -> None:
+        """Show what is due; several events in one visit to a worker thread, when they are due already."""
+        playback, now, wants = self.playback, nanos_now(), self._wants()
+        most = 1 if self.leader is None else max(1, _AHEAD_EVENTS - self.leader.waiting_events)
+
+        def advance() -> list[Picture]:
+            found: list[Picture] = []
+            state = playback.state
+            while len(found) < most:
+                picture = self._picture(playback.advance(now), wants)
+                if picture is not None:
+                    found.append(picture)
+                due = playback.due_nanos
+                if picture is None or playback.state is not state or due is None or due > now:
+                    break
+            return found
+
+        self._full_since = None
+        for picture in await trio.to_thread.run_sync(advance):
+            self._share(picture, must=False)
+        self._tell_changes()
+
+    def _picture(self, move: Move | None, wants: Iterable[Wants]) -> Picture | None:
+        """What is sent of a move; in a worker thread."""
+        if move is None:
+            return None
+        picture = Picture(self._sender.passage(move))
+        picture.prepare(wants)
+        return picture
+
+    def _wants(self) -> set[Wants]:
+        return {client.wants for client in self.viewers}
+
+    # ------------------------------------------------------------------ telling
+
+    def _share(self, picture: Picture, *, must: bool, bootstrapped: bool = False) -> None:
+        """Give a picture to every viewer.
+
+        Args:
+            picture: The event.
+            must: It was asked for, so that the leader gets it whatever its rate.
+            bootstrapped: The viewers were told the schema already.
+        """
+        self._shown += 1
+        self._moment_nanos = nanos_now()
+        picture.sequence, picture.moment_nanos = self._shown, self._moment_nanos
+        passage = picture.passage
+        self._spaces, self._epoch = passage.spaces, passage.epoch
+        for client in list(self.viewers):
+            if passage.schema and not bootstrapped:
+                client.push_message(passage.schema, schema=True)
+            leads = client is self.leader
+            wanted = must or client.is_due(picture)
+            if client.offer(picture, must=leads and wanted):
+                client.waiting = True
+
+    def _tell_changes(self) -> None:
+        """Tell the viewers what has become different of the state and of the manner of playing."""
+        playback = self.playback
+        if playback.state != self._state:
+            self._state = playback.state
+            if not playback.running:
+                self._bring_up_to_date()
+            self.tell_all(playback.state)
+        facts = self._facts_now()
+        if facts != self._facts:
+            self._facts = facts
+            for client in self.viewers:
+                client.send(self._playback_message(client))
+
+    def _bring_up_to_date(self) -> None:
+        """Where a playback stands still, those who wanted fewer events see where."""
+        for client in self.viewers:
+            if client.behind is Behind.RATE:
+                client.defer()
+                client.waiting = True
+
+    def tell_all(self, message: Message) -> None:
+        """Queue a message for every viewer."""
+        data = encode(message).data
+        for client in list(self.viewers):
+            client.push_message(data)
+
+    def _facts_now(self) -> _Facts:
+        playback = self.playback
+        table = playback.timetable
+        filters = tuple(playback.session.filters.values())
+        return _Facts(table.first, table.last, playback.growing, playback.manner, filters)
+
+    def _playback_message(self, client: Client) -> m.Playback:
+        facts = self._facts or self._facts_now()
+        follows = None if self.leader is None or client is self.leader else self.leader.number
+        return m.Playback(**facts._asdict(), follows=follows)
+
+    async def _send_keyframes(self) -> None:
+        """Give those who came late, or missed events, everything there is now."""
+        playback = self.playback
+        if not playback.number:
+            for client in self.viewers:
+                if client.waiting:
+                    client.nothing_yet()
+            return
+        wants = {client.wants for client in self.viewers if client.waiting}
+
+        def encoded() -> Picture:
+            picture = Picture(keyframe_of(playback.session, playback.number))
+            picture.prepare(wants)
+            return picture
+
+        picture = await trio.to_thread.run_sync(encoded)
+        for client in list(self.viewers):
+            if client.waiting:
+                entry = client.place_keyframe(self._shown, self._moment_nanos)
+                client.fill(entry, picture.bytes_for(client.wants))
+
+    # ------------------------------------------------------------------ who sees it
+
+    def add(self, client: Client) -> None:
+        """A follower comes; it has no spaces."""
+        self._viewers[client.number] = client
+        self._tell_everything(client)
+        client.behind = Behind.NEW
+        client.waiting = True
+        self.wake()
+
+    def remove(self, client: Client) -> None:
+        """A viewer leaves; if it was the leader the first of its followers inherits."""
+        if self._viewers.pop(client.number, None) is None:
+            return
+        self._lossless.pop(client.number, None)
+        if client is self.leader:
+            self.leader = next(iter(self.viewers), None)
+            if self.leader is None:
+                self.stop()
+            elif self.ready:
+                for viewer in self.viewers:
+                    viewer.send(self._playback_message(viewer))
+        self.wake()
+
+    def farewell(self, client: Client) -> None:
+        """Take the schema back from a client that goes to another playback."""
+        for space in self._spaces:
+            client.push_message(encode(m.SpaceRemoved(space=space.id)).data, schema=True)
+
+    def wait_for(self, client: Client, deadline_secs: float) -> None:
+        """Wait for a follower that wants to lose nothing, no longer than that at one event; 0 ends it."""
+        if deadline_secs:
+            self._lossless[client.number] = deadline_secs
+        else:
+            self._lossless.pop(client.number, None)
+
+    def drained(self, client: Client) -> None:
+        """A viewer has read everything."""
+        if client.behind is Behind.SLOW:
+            client.waiting = True
+        self.wake()
+
+    def _is_full(self) -> bool:
+        """Whether the leader, or a lossless follower in its time, has enough to read."""
+        if self.leader is not None and _has_enough(self.leader):
+            return True
+        lagging = [self._lossless[number] for number in self._lossless if _has_enough(self._viewers[number])]
+        if not lagging:
+            self._full_since = None
+            return False
+        now = trio.current_time()
+        if self._full_since is None:
+            self._full_since = now
+        return now - self._full_since < max(lagging)
+
+    def _patience(self) -> float:
+        if self._full_since is None:
+            return float("inf")
+        return max(0.0, self._full_since + max(self._lossless.values(), default=0.0) - trio.current_time())
+
+
+def _has_enough(client: Client) -> bool:
+    return client.waiting_events >= _AHEAD_EVENTS or client.waiting_bytes >= _AHEAD_BYTES

@@ -1,0 +1,69 @@
+"""A player in a thread of its own, for whoever has no loop: the command line, tests, programs.
+
+Knows threads and addresses; what is played is the player's.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from gcspy_replay.file import Recording
+from gcspy_replay.player.player import Beginning, Player
+from gcspy_server.session.options import SessionOptions
+from gcspy_server.session.thread import SessionThread
+
+__all__ = ["Playing", "serve_recording"]
+
+
+class Playing:
+    """A recording that can be joined, until this is closed; made by `serve_recording`.
+
+    Attributes:
+        addresses: What a client joins with, in the order given.
+    """
+
+    def __init__(self, addresses: tuple[str, ...], thread: SessionThread) -> None:
+        self.addresses = addresses
+        self._thread = thread
+
+    def close(self) -> None:
+        """Say goodbye to every client, stop listening and close the recording."""
+        self._thread.stop()
+
+    def __enter__(self) -> Playing:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def serve_recording(
+    recording: Recording,
+    *addresses: str,
+    token: str | None = None,
+    options: SessionOptions | None = None,
+    beginning: Beginning | None = None,
+    growing: bool | None = None,
+) -> Playing:
+    """Let clients in, from a thread of its own.
+
+    Args:
+        recording: The recording; closed with what this returns.
+        addresses: ``unix:/path``, ``tcp:HOST:PORT`` (port 0: any), ``tls:HOST:PORT``.
+        token: What TCP clients must know; needed for TCP and TLS.
+        options: Limits and deadlines.
+        beginning: How each playback begins.
+        growing: Whether a recorder may still write it; None: if it was not closed.
+
+    Raises:
+        LinkError: An address is taken, or may not be listened at.
+        CommandError: An address may not be listened at.
+    """
+
+    def player() -> Player:
+        return Player(recording, token=token, options=options, beginning=beginning, growing=growing)
+
+    thread = SessionThread(player, addresses, token=token)
+    return Playing(thread.start(), thread)
