@@ -74,6 +74,7 @@ def run_window(
     theme: str | None = None,
     size: tuple[int, int] | None = None,
     control: bool = True,
+    recording: Path | None = None,
     on_ready: Callable[[MainWindow], None] | None = None,
 ) -> int:
     """Show a window until it is closed.
@@ -84,6 +85,7 @@ def run_window(
         theme: ``dark``, ``light``, or None: as the system.
         size: Width and height of the window, in logical pixels.
         control: Whether to ask for control.
+        recording: The file that a player at this address plays: bookmarks are kept beside it.
         on_ready: Called once with the window, when it is shown.
 
     Returns:
@@ -99,6 +101,8 @@ def run_window(
     if size is not None:
         window.resize(*size)
     window.show()
+    if recording is not None:
+        window.use_recording(recording)
     if where is not None:
         window.link.open(where, token=token, wants_control=control)
     if on_ready is not None:

@@ -118,7 +118,13 @@ class Details(QScrollArea):
         column.addWidget(graph, 4)
         column.addWidget(_card(self._counter_table))
         column.addStretch(1)
+        self._cards = column
         self.setWidget(inside)
+
+    def add_card(self, card: QWidget) -> None:
+        """Put another card below the others."""
+        card.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self._cards.insertWidget(self._cards.count() - 1, card)
 
     # ---------------------------------------------------------------------- refreshing
 

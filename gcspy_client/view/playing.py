@@ -293,8 +293,8 @@ class ShiftPlaying(Playing):
         place, self._next = self._next, None
         if place is None:
             return
-        if self._playback is None and place.steps is not None:
-            self._look_back()  # steps are counted from what is live
+        if self._playback is None and (place.steps is not None or place.name is not None):
+            self._look_back()  # these are counted from what is live
         elif self._playback is None and self._begin() is None:
             return
         if self._playback is not None:

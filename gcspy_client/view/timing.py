@@ -9,22 +9,31 @@ Knows the panel, the two kinds of `Playing` and the session; does not know files
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 from gcspy_protocol.messages import Seek, SetPlayback
 from gcspy_protocol.model import ControlState
 from gcspy_protocol.playback import Direction
+from gcspy_replay.file import Recording
 from PySide6.QtCore import QObject, Signal
 
 from gcspy_client.link import Link
+from gcspy_client.model.bookmarks import Bookmarks
+from gcspy_client.model.saving import save_events
 from gcspy_client.model.session import Session
 from gcspy_client.model.status import LinkPhase, pause_words
 from gcspy_client.model.timeline import Axis
 from gcspy_client.model.timeshift import Keeping, TimeShift
+from gcspy_client.view.bookmarks import Bookmarking
 from gcspy_client.view.following import Following
 from gcspy_client.view.playing import Playing, ShiftPlaying, WirePlaying
+from gcspy_client.view.saving import SaveOffer
 from gcspy_client.view.time_panel import TimePanel
-from gcspy_client.view.timeline import Flag, StripFacts
+from gcspy_client.view.timeline import StripFacts
 from gcspy_client.view.transport import TransportFacts
 
 __all__ = ["Timing"]
@@ -35,7 +44,6 @@ class Timing(QObject):
 
     Attributes:
         chosen: First and last event of the range that the user drew.
-        flags: Bookmarks, for the timeline.
 
     Signals:
         refused: A wish could not be fulfilled; why, in words.
@@ -47,6 +55,7 @@ class Timing(QObject):
         shift: What was kept of a live session.
         following: Paints what is shown.
         panel: Buttons and timeline.
+        bookmarking: The bookmarks.
     """
 
     refused = Signal(str)
@@ -59,13 +68,13 @@ class Timing(QObject):
         shift: TimeShift,
         following: Following,
         panel: TimePanel,
+        bookmarking: Bookmarking,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._session, self._link, self._shift = session, link, shift
-        self._panel = panel
+        self._panel, self._bookmarking = panel, bookmarking
         self.chosen: tuple[int, int] | None = None
-        self.flags: tuple[Flag, ...] = ()
         self._identity = ""
         self.past = ShiftPlaying(session, shift.recording, self)
         self.wire = WirePlaying(session, link, self)
@@ -75,6 +84,8 @@ class Timing(QObject):
         for playing in (self.past, self.wire):
             playing.changed.connect(self._changed)
             playing.refused.connect(self.refused)
+        bookmarking.asked.connect(self.go_to)
+        bookmarking.changed.connect(self.refresh)
         panel.strip.scrubbed.connect(self.go_to)
         panel.strip.stepped.connect(self.step)
         panel.strip.range_chosen.connect(self.choose_range)
@@ -118,8 +129,44 @@ class Timing(QObject):
 
     def step(self, steps: int) -> None:
         """Stand still so many events further on, or back; live there is no event further on."""
-        if self.usable and (steps < 0 or not self.is_newest):
+        if self.usable and (steps < 0 or not self.is_live):
             self.playing.step(steps)
+
+    def go_to_words(self, words: str) -> None:
+        """Show the event that is meant: ``1234``, ``12.5 s``, ``1:30``, or the name of a kind: the next of it."""
+        if not self.usable or not words.strip():
+            return
+        try:
+            self.playing.seek(self._place(words.strip()))
+        except ValueError:
+            self.refused.emit(
+                f"{words!r} is no event: give a number, a time such as 12.5 s or 1:30, or one of "
+                f"{', '.join(self._kind_names())}"
+            )
+
+    def _place(self, words: str) -> Seek:
+        if re.fullmatch(r"[\d,]+", words):
+            return Seek(number=int(words.replace(",", "")))
+        matches = [name for name in self._kind_names() if name.lower() == words.lower()]
+        if matches:
+            return Seek(name=matches[0])
+        secs = 0.0
+        for part in words.lower().removesuffix("s").strip().split(":"):
+            secs = secs * 60 + float(part)
+        return Seek(time_nanos=self._session.timeline.span(Axis.TIME)[0] + round(secs * 1e9))
+
+    def _kind_names(self) -> list[str]:
+        welcome = self._session.live.welcome
+        return [] if welcome is None else [kind.name for kind in welcome.events]
+
+    def same_kind(self, *, backwards: bool) -> None:
+        """Show the next event of the same kind, or the one before."""
+        shown = self._session.interpreter.last_event
+        if self.usable and shown is not None and (backwards or not self.is_live):
+            name = self._session.interpreter.event_name(shown.event)
+            if self.playing.running:
+                self.playing.pause()
+            self.playing.seek(Seek(name=name, backwards=backwards))
 
     def first(self) -> None:
         """Show the first event."""
@@ -190,11 +237,6 @@ class Timing(QObject):
         """Whether a live session is shown as it is now."""
         return not self._session.is_playback and self._session.is_live
 
-    @property
-    def is_newest(self) -> bool:
-        """Whether nothing can come after what is shown but what has not happened yet."""
-        return self.is_live
-
     def _ends(self) -> tuple[int, int]:
         """Numbers of the first and last event that can be gone to."""
         playback = self._session.live.playback
@@ -202,6 +244,41 @@ class Timing(QObject):
             return playback.first, playback.last
         timeline = self._session.timeline
         return timeline.first, timeline.last
+
+    def offer(self) -> SaveOffer | None:
+        """What can be saved; None when nothing can."""
+        whole = self._ends()
+        if not whole[1]:
+            return None
+        welcome = self._session.live.welcome
+        name = _file_name(welcome.server if welcome is not None else "session")
+        if not self._session.is_playback:
+            saved = self._shift.status
+            if not saved.last:
+                return None
+            return SaveOffer(save=self._save_live, whole=(saved.first, saved.last), chosen=self.chosen, name=name)
+        path = self._bookmarking.recording
+        if path is None:
+            return None
+        save = partial(_save_part, path, self._bookmarking.marks)
+        return SaveOffer(save=save, whole=whole, chosen=self.chosen, name=f"{path.stem}-part")
+
+    def _save_live(
+        self,
+        path: Path,
+        first: int | None,
+        last: int | None,
+        *,
+        replace: bool,
+        progress: Callable[[int, int], None],
+    ) -> int:
+        """Save what was kept, and its bookmarks beside it; runs in a thread of its own."""
+        status, recording = self._shift.status, self._shift.recording_id
+        first = status.first if first is None else first
+        last = status.last if last is None else last
+        count = self._shift.save(path, first, last, replace=replace, progress=progress)
+        self._bookmarking.marks.save(path, recording, first, last)
+        return count
 
     def past_words(self) -> str:
         """What is said above the tiles while one looks back; empty when one does not."""
@@ -241,7 +318,7 @@ class Timing(QObject):
                 behind=session.behind,
                 manner=playing.manner,
                 chosen=self.chosen is not None,
-                may_save=not reason,
+                may_save=self.offer() is not None,
             )
         )
         welcome = session.live.welcome
@@ -255,7 +332,7 @@ class Timing(QObject):
                 growing=self._is_growing(),
                 chosen=self.chosen,
                 looping=playing.manner.loop is not None,
-                flags=self.flags,
+                flags=self._bookmarking.flags(),
                 filters=tuple(session.live.filters.values()) if session.is_playback else (),
                 wall_offset_nanos=0 if welcome is None else welcome.wall_offset_nanos,
             ),
@@ -291,3 +368,26 @@ class Timing(QObject):
         self.past.leave()
 
 
+def _save_part(
+    recording: Path,
+    marks: Bookmarks,
+    path: Path,
+    first: int | None,
+    last: int | None,
+    *,
+    replace: bool,
+    progress: Callable[[int, int], None],
+) -> int:
+    """Save a part of a recorded session, and its bookmarks beside it; runs in a thread of its own."""
+    with Recording.open(recording) as whole:
+        first = whole.first if first is None else first
+        last = whole.last if last is None else last
+        count = save_events(whole, path, first, last, replace=replace, progress=progress)
+        marks.save(path, whole.facts.recording, first, last)
+    return count
+
+
+def _file_name(server: str) -> str:
+    """A name for a file, of what is watched: letters and digits, and dashes between."""
+    words = re.findall(r"[A-Za-z0-9.]+", server)
+    return "-".join(words)[:60].strip(".-") or "session"

@@ -170,8 +170,6 @@ class Transport(QWidget):
         for widget in (self.badge, self.speed, self.pace, self.axis, self.save):
             widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.interval.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
-        self.mark.hide()
-        self.save.hide()
         self.set_theme(self._theme)
 
     def _wire(self) -> None:

@@ -6,6 +6,7 @@ What came is shown by `following`; what can be asked for is listed in `commands`
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from gcspy_protocol.messages import Error, Message, Pause, Resume, Step, TakeControl
 from gcspy_protocol.model import ControlState
@@ -14,6 +15,7 @@ from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
     QApplication,
     QHBoxLayout,
+    QInputDialog,
     QMainWindow,
     QMessageBox,
     QStackedWidget,
@@ -28,6 +30,7 @@ from gcspy_client.model.session import Session, ordered_streams
 from gcspy_client.model.status import LinkPhase, LinkStatus
 from gcspy_client.model.timeshift import TimeShift
 from gcspy_client.view.actions import Actions
+from gcspy_client.view.bookmarks import Bookmarking, BookmarkPanel
 from gcspy_client.view.canvas import PaintProbe
 from gcspy_client.view.commands import GESTURES, actions_of
 from gcspy_client.view.connect_dialog import ConnectDialog
@@ -36,6 +39,7 @@ from gcspy_client.view.event_bar import EventBar
 from gcspy_client.view.following import Following
 from gcspy_client.view.footer import Footer
 from gcspy_client.view.notices import Banner, StatePage, banner_words
+from gcspy_client.view.saving import SaveDialog
 from gcspy_client.view.spaces import Spaces
 from gcspy_client.view.theme import apply_theme, system_theme
 from gcspy_client.view.time_panel import TimePanel
@@ -79,7 +83,13 @@ class MainWindow(QMainWindow):
         self.footer = Footer(self.session)
         self.following = Following(self.session, self.link, self.spaces, self.details, self)
         self.time_panel = TimePanel(self.theme)
-        self.timing = Timing(self.session, self.link, self.shift, self.following, self.time_panel, self)
+        self.bookmarking = Bookmarking(self.session, self)
+        self.bookmarks = BookmarkPanel(self.bookmarking, self.session, self.theme)
+        self.details.add_card(self.bookmarks)
+        self.timing = Timing(
+            self.session, self.link, self.shift, self.following, self.time_panel, self.bookmarking, self
+        )
+        self._saving: SaveDialog | None = None
         self._stack = QStackedWidget()
         self._refusal_timer = self._single_timer(self._forget_refusal)
         self._build()
@@ -89,7 +99,7 @@ class MainWindow(QMainWindow):
             self.addAction(action)
         self.actions_table.fill(self.menuBar())
         self.time_panel.transport.pressed.connect(self.actions_table.run)
-        names = ("first", "back", "reverse", "play", "forward", "last", "loop")
+        names = ("first", "back", "reverse", "play", "forward", "last", "loop", "bookmark", "save")
         self.time_panel.transport.set_tips((f"time.{n}", self.actions_table.tip(f"time.{n}")) for n in names)
         self.set_theme(self.theme)
         self._refresh_status()
@@ -132,6 +142,7 @@ class MainWindow(QMainWindow):
         self.following.spoken.connect(self._refresh_status)
         self.timing.moved.connect(self._refresh_status)
         self.timing.refused.connect(self._say_refusal)
+        self.bookmarking.refused.connect(self._say_refusal)
         self.event_bar.live_asked.connect(self.timing.last)
         self.spaces.activated.connect(self.activate)
         self.spaces.picked.connect(self.select)
@@ -180,6 +191,8 @@ class MainWindow(QMainWindow):
         self.page.refresh(status, self.session)
         text, kind = banner_words(status, self.session) if has_tiles else ("", "")
         self.banner.say(self._refusal or text, "warning" if self._refusal else kind)
+        self.bookmarking.follow()
+        self.bookmarks.refresh()
         self.event_bar.refresh(self.timing.past_words())
         self.footer.refresh(status)
         name = self.session.live.welcome
@@ -224,6 +237,34 @@ class MainWindow(QMainWindow):
         """Go on until after the next event; only while paused."""
         if self.footer.step.isEnabled():
             self.link.send(Step())
+
+    def bookmark(self) -> None:
+        """Bookmark the event that is shown; of one that is bookmarked already, write the title."""
+        number = self.session.number
+        if number and not self.bookmarking.add():
+            self.bookmarks.edit(number)
+
+    def save_session(self) -> SaveDialog | None:
+        """Ask what to save and where to; the window goes on meanwhile."""
+        offer = self.timing.offer()
+        if offer is None:
+            return None
+        if self._saving is not None:
+            self._saving.close()
+            self._saving.deleteLater()
+        self._saving = SaveDialog(offer, Path.cwd(), self)
+        self._saving.keep_out_of_the_way()
+        return self._saving
+
+    def ask_event(self) -> None:
+        """Ask which event to show."""
+        words, wanted = QInputDialog.getText(self, "Go to event", "Number, time (12.5 s, 1:30) or name of an event:")
+        if wanted:
+            self.timing.go_to_words(words)
+
+    def use_recording(self, path: Path) -> None:
+        """What is played is this file: bookmarks are kept beside it, and parts of it can be saved."""
+        self.bookmarking.use_file(path)
 
     def take_control(self) -> None:
         """Ask for control."""
@@ -312,6 +353,7 @@ class MainWindow(QMainWindow):
         self.spaces.set_theme(theme)
         self.details.set_theme(theme)
         self.time_panel.set_theme(theme)
+        self.bookmarks.set_theme(theme)
         self.following.refresh()
 
     def choose_theme(self, theme: Theme | None) -> None:
@@ -332,6 +374,8 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         """Leave the session; the target goes on. Also in the middle of an event."""
         self._closed = True
+        if self._saving is not None:
+            self._saving.close()
         self.link.shut()
         self.timing.stop()
         self.following.stop()

@@ -2,80 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 
-import numpy as np
 import pytest
 from gcspy_protocol.model import ControlState
 from gcspy_protocol.playback import Direction, Pace, SetPlayback
-from numpy.typing import NDArray
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolButton
-from pytestqt.qtbot import QtBot
 
-from gcspy_client.view.timeline import Flag
 from gcspy_client.view.window import MainWindow
-from tests.client.conftest import MakeWindow
-from tests.client.program import Program
-
-Wait = Callable[[Callable[[], bool]], None]
-EVENTS = 12
-
-
-@pytest.fixture
-def wait(qtbot: QtBot) -> Wait:
-    return lambda condition: qtbot.waitUntil(condition, timeout=10_000)
-
-
-class Watched:
-    """A window on a program of which some events have happened.
-
-    Attributes:
-        heaps: The heap at each event, by its number.
-    """
-
-    def __init__(self, window: MainWindow, program: Program, wait: Wait) -> None:
-        self.window, self.program, self._wait = window, program, wait
-        self.heaps: dict[int, NDArray[np.uint8]] = {}
-
-    def happen(self, events: int) -> None:
-        """Let events happen, and wait until each is received and kept."""
-        for _ in range(events):
-            before = self.window.session.events_seen
-            self.program.let_happen()
-            self._wait(partial(self._has_seen, before + 1))
-            self.heaps[self.window.session.timeline.last] = self.program.values.copy()
-        assert self.window.shift.settle(10)
-        self.window.settle()
-
-    def _has_seen(self, events: int) -> bool:
-        return self.window.session.events_seen >= events
-
-    def shown(self) -> NDArray[np.uint8]:
-        """The heap that is painted."""
-        picture = self.window.spaces.panels[1].canvas.picture
-        values: NDArray[np.uint8] = picture.space.streams[0].values
-        return values
-
-    def shows(self, number: int) -> bool:
-        """Whether the window shows an event, tiles and all."""
-        session = self.window.session
-        return session.number == number and bool(np.array_equal(self.shown(), self.heaps[number]))
-
-
-@pytest.fixture
-def watched(program: Program, socket_directory: Path, make_window: MakeWindow, wait: Wait) -> Watched:
-    address = program.server.serve(f"unix:{socket_directory}/a.sock").addresses[0]
-    window = make_window(address)
-    wait(lambda: window.link.status.phase.connected)
-    made = Watched(window, program, wait)
-    made.happen(EVENTS)
-    return made
+from tests.client.watching import EVENTS, Wait, Watched
 
 
 def is_live(window: MainWindow) -> bool:
@@ -296,7 +235,7 @@ def test_the_timeline_tells_what_is_under_the_mouse(watched: Watched) -> None:
     words = strip.words_at(QPointF(strip.x_of(6), 25))
     assert words.startswith("Clock #6  ·  event 6  ·  ")
     assert "gathered in" in words
-    watched.window.timing.flags = (Flag(number=3, title="a full heap"),)
+    watched.window.bookmarking.marks.add(3, "a full heap")
     watched.window.settle()
     assert strip.words_at(QPointF(strip.x_of(3) + 3, 5)).startswith("a full heap\nClock #3")
 

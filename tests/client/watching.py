@@ -1,0 +1,60 @@
+"""A window on a program that is watched live, with what its heap was at each event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcspy_client.model.picture import Picture
+from gcspy_client.view.window import MainWindow
+from tests.client.program import Program
+
+__all__ = ["EVENTS", "Wait", "Watched"]
+
+Wait = Callable[[Callable[[], bool]], None]
+EVENTS = 12
+"""Have happened when a test begins."""
+
+
+class Watched:
+    """A window on a program of which some events have happened.
+
+    Attributes:
+        heaps: The heap at each event, by its number.
+    """
+
+    def __init__(self, window: MainWindow, program: Program, wait: Wait) -> None:
+        self.window, self.program, self._wait = window, program, wait
+        self.heaps: dict[int, NDArray[np.uint8]] = {}
+
+    def happen(self, events: int) -> None:
+        """Let events happen, and wait until each is received and kept."""
+        for _ in range(events):
+            before = self.window.session.events_seen
+            self.program.let_happen()
+            self._wait(partial(self._has_seen, before + 1))
+            self.heaps[self.window.session.timeline.last] = self.program.values.copy()
+        assert self.window.shift.settle(10)
+        self.window.settle()
+
+    def _has_seen(self, events: int) -> bool:
+        return self.window.session.events_seen >= events
+
+    def shown(self) -> NDArray[np.uint8]:
+        """The heap that is painted."""
+        picture = self.window.spaces.panels[1].canvas.picture
+        values: NDArray[np.uint8] = picture.space.streams[0].values
+        return values
+
+    def shows(self, number: int) -> bool:
+        """Whether the window shows an event, tiles and all."""
+        picture = self.window.spaces.panels[1].canvas.picture
+        painted = Picture(picture.space, picture.stream_id, picture.theme).codes
+        return (
+            self.window.session.number == number
+            and bool(np.array_equal(self.shown(), self.heaps[number]))
+            and bool(np.array_equal(picture.codes, painted))
+        )
