@@ -27,6 +27,7 @@ __all__ = ["Axis", "Overview", "Timeline"]
 
 _KEYFRAME, _CACHED = 1, 2
 _MOST_NUMBER = 2**62
+"""Of numbers and times: one more does not overflow."""
 _SEARCH_ROWS = 4096
 """Rows in which a shown event is looked for at first; four times as many each further time."""
 
@@ -278,7 +279,7 @@ class Timeline:
         holes[0] = (holes[0] and len(self) > 0) or gap
         missed = rows["missed"].astype(np.int64)
         gaps = np.flatnonzero(holes | (missed > 0))
-        times = np.minimum(rows["time_nanos"], np.uint64(2**63 - 1)).astype(np.int64)
+        times = np.minimum(rows["time_nanos"], np.uint64(_MOST_NUMBER)).astype(np.int64)
         if len(self):
             times[0] = max(times[0], self._times.now[-1])
         self._numbers.extend(numbers)
