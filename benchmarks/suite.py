@@ -1,0 +1,164 @@
+"""The pyperformance suite, in a throw-away environment: the programs that `programs` records.
+
+The suite is installed from a package index, at a pinned version, into a virtual environment in a temporary folder: nothing
+of it enters the project's own. Its programs are files of that package, and what they need is pinned by it.
+
+Knows pip and the suite's files; does not know recordings.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["PROGRAMS", "VERSION", "Program", "Suite", "Unavailable", "installed"]
+
+VERSION = "1.14.0"
+"""Of pyperformance: the programs, and the versions of what they need, are those of this release."""
+
+# Lets the program start when a line comes, so that the recorder is there from the first statement on. Otherwise it is as if it had
+# been started by its name; nothing of GCspy is in it.
+_GATE = """
+import sys
+sys.stdin.readline()
+import runpy
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+class Unavailable(Exception):
+    """The suite, or what a program needs, could not be installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One program of the suite.
+
+    Attributes:
+        name: As the suite calls it.
+        loops: How often it does its work: about four seconds on the machine where this was written.
+        arguments: Which of its variants.
+        folder: Where the suite keeps it; by default its name.
+        note: Why it is here, if not because it allocates.
+    """
+
+    name: str
+    loops: int
+    arguments: tuple[str, ...] = ()
+    folder: str = ""
+    note: str = ""
+
+    @property
+    def path(self) -> str:
+        """Its folder in the suite."""
+        return f"bm_{self.folder or self.name}"
+
+
+PROGRAMS = (
+    Program("async_tree_none", 5, ("none",), "async_tree"),
+    Program("chameleon", 220),
+    Program("deepcopy", 9_000, ("--worker-task", "0")),
+    Program("deltablue", 900),
+    Program("docutils", 1),
+    Program("float", 40),
+    Program("gc_collect", 950),
+    Program("gc_traversal", 400),
+    Program("html5lib", 50),
+    Program("json_dumps", 250),
+    Program("mako", 300),
+    Program("nbody", 35, note="allocates floats only"),
+    Program("pickle_pure_python", 500, ("--pure-python", "pickle"), "pickle"),
+    Program("pyflate", 8),
+    Program("raytrace", 10),
+    Program("richards", 70),
+    Program("tomli_loads", 2),
+    Program("unpack_sequence", 50_000, note="allocates nothing"),
+)
+
+
+class Suite:
+    """The suite, installed; made by `installed`.
+
+    Attributes:
+        python: The interpreter of its environment.
+    """
+
+    def __init__(self, python: Path) -> None:
+        self.python = python
+        where = "import pyperformance; print(pyperformance.__path__[0])"
+        found = subprocess.run([python, "-c", where], capture_output=True, text=True, check=True).stdout
+        self._programs = Path(found.strip()) / "data-files" / "benchmarks"
+
+    def prepare(self, program: Program) -> None:
+        """Install what a program needs.
+
+        Raises:
+            Unavailable: There is no such program, or it needs what cannot be installed.
+        """
+        folder = self._programs / program.path
+        if not folder.is_dir():
+            raise Unavailable(f"pyperformance {VERSION} has no {program.path}")
+        requirements = folder / "requirements.txt"
+        if requirements.exists():
+            _install(self.python, "-r", str(requirements))
+
+    def start(self, program: Program, *, scale: float = 1.0) -> subprocess.Popen[str]:
+        """Start a program, which waits for a line on its standard input before its first statement.
+
+        Args:
+            program: Which.
+            scale: So many times the loops.
+        """
+        loops = max(1, round(program.loops * scale))
+        # As the suite's own runner starts the process that does the work: one value, no warm-up.
+        worker = ["--worker", f"--loops={loops}", "--values=1", "--warmups=0"]
+        return subprocess.Popen(
+            [self.python, "-c", _GATE, "run_benchmark.py", *worker, *program.arguments],
+            cwd=self._programs / program.path,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+
+def _install(python: Path, *what: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-input", "--retries=1", *what],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
+        raise Unavailable(
+            f"pip could not install {' '.join(what)} (is a package index reachable?): {lines[-1] if lines else 'no word why'}"
+        )
+
+
+@contextmanager
+def installed(python: str) -> Iterator[Suite]:
+    """Install the suite for the body of the `with`.
+
+    Args:
+        python: The interpreter that is to run it.
+
+    Raises:
+        Unavailable: It cannot be installed.
+    """
+    with tempfile.TemporaryDirectory(prefix="gcspy-suite-") as folder:
+        # Without pip: Debian's python3 has no ensurepip, and ours installs into it from outside.
+        made = subprocess.run(
+            [python, "-m", "venv", "--without-pip", folder], capture_output=True, text=True, check=False
+        )
+        if made.returncode:
+            raise Unavailable(f"{python} makes no virtual environment: {made.stderr.strip()}")
+        inside = Path(folder) / "bin" / "python"
+        _install(inside, f"pyperformance=={VERSION}")
+        yield Suite(inside)
