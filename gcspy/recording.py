@@ -51,6 +51,10 @@ __all__ = ["Destination", "Progress", "Recorder", "Report", "StopFlag", "Stopped
 _POLL_SECS = 0.2
 """How soon a stop is noticed where no event comes."""
 
+_NOTICE_SECS = 0.5
+"""So long a notice waits for the next event, to be one write with it. With the poll it is in the file within a second: a session
+that is paused has no next event."""
+
 
 class Stopped(Enum):
     """Why a recording ended."""
@@ -81,13 +85,17 @@ class StopFlag:
 
 @contextmanager
 def stop_signals() -> Iterator[StopFlag]:
-    """Ctrl-C and SIGTERM set a flag for the body of the `with`, so that neither tears a write apart."""
+    """Ctrl-C, SIGTERM and a terminal that goes set a flag for the body of the `with`, so that none tears a write apart."""
     flag = StopFlag()
 
     def request(_number: int, _frame: FrameType | None) -> None:
         flag.requested = True
 
-    before = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    # SIGHUP exists on Unix only, and whoever started us with nohup wants it to be without effect.
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, request) for number in numbers}
     try:
         yield flag
     finally:
@@ -226,6 +234,7 @@ class Recorder:
         self._session = ClientInterpreter()
         self._writer: RecordingWriter | None = None
         self._began = time.monotonic()
+        self._waits_since: float | None = None
 
     @property
     def progress(self) -> Progress:
@@ -278,15 +287,16 @@ class Recorder:
     ) -> Stopped:
         first = deque(self._lossless.begin(self._link) if self._lossless else ())
         while True:
+            if stop.requested:
+                return Stopped.SIGNAL  # before anything is shown: the terminal may be gone
             progress = self.progress
             if on_progress is not None:
                 on_progress(progress)
-            if stop.requested:
-                return Stopped.SIGNAL
             if max_secs is not None and progress.secs >= max_secs:
                 return Stopped.SECONDS
             wait = _POLL_SECS if max_secs is None else max(0.0, min(_POLL_SECS, max_secs - progress.secs))
             message = first.popleft() if first else self._link.receive(wait)
+            self._flush_notices()
             if message is None:
                 if self._link.closed:
                     return Stopped.SERVER
@@ -305,6 +315,16 @@ class Recorder:
             self._writer = self._make_writer()
         if self._writer is not None:
             self._writer.add(message)
+
+    def _flush_notices(self) -> None:
+        """Write what has waited for an event for too long."""
+        if self._writer is None or not self._writer.waiting:
+            self._waits_since = None
+        elif self._waits_since is None:
+            self._waits_since = time.monotonic()
+        elif time.monotonic() - self._waits_since >= _NOTICE_SECS:
+            self._writer.flush()
+            self._waits_since = None
 
     def _make_writer(self) -> RecordingWriter:
         facts = PartFacts(recording=secrets.token_bytes(16), created=time.time_ns())

@@ -19,7 +19,8 @@ import pytest
 from gcspy_drivers.semispace.driver import make_server
 from gcspy_protocol.errors import NotARecording, TruncatedRecording
 from gcspy_protocol.interpreter import ClientInterpreter
-from gcspy_protocol.messages import Event
+from gcspy_protocol.messages import Event, Pause
+from gcspy_protocol.model import ControlState
 from gcspy_replay.file import FileSource, Recording, verify
 
 from benchmarks.busy_target import BusyTarget
@@ -137,6 +138,70 @@ def test_a_recording_is_event_for_event_what_another_viewer_saw_live(
     assert [len(space["streams"][0]["values"]) for space in shown[-1]["spaces"]] == [
         space.count for space in session.spaces.values()
     ]
+
+
+def state_in(path: Path) -> ControlState:
+    """What the file says of the control flow, at its very end."""
+    with Recording.open(path) as recording:
+        cursor = recording.cursor()
+        cursor.seek(recording.last)
+        assert cursor.step() is None
+        return cursor.session.state
+
+
+def test_a_pause_is_in_the_file_while_it_lasts(busy_target: BusyTarget, tmp_path: Path) -> None:
+    """No event comes with which it could be written; a kill must not lose it."""
+    path = tmp_path / "a.gcspy"
+    with served(busy_target) as (address, _), started("record", address, "-o", str(path)) as recorder:
+        wait_for(path, 3, busy_target, recorder)
+        with connect(address, client="controller", wants_control=True) as controller:
+            session = ClientInterpreter()
+            controller.send(Pause())
+            while session.state is not ControlState.PAUSED:
+                message = controller.receive(30)
+                assert message is not None, "the server did not pause"
+                session.apply(message)
+            assert session.last_event is not None
+            paused_at = session.last_event.sequence
+            give_up = time.monotonic() + 30
+            while last_sequence(path) < paused_at or state_in(path) is not ControlState.PAUSED:
+                assert time.monotonic() < give_up, "the pause is not in the file"
+                assert recorder.poll() is None, recorder.communicate()
+                assert busy_target.advances()
+            recorder.kill()
+            recorder.wait()
+            assert state_in(path) is ControlState.PAUSED
+    with FileSource(path) as source:
+        assert verify(source).intact
+
+
+def last_sequence(path: Path) -> int:
+    """Sequence of the last event in the file."""
+    with Recording.open(path) as recording:
+        return int(recording.events["sequence"][-1])
+
+
+def test_a_terminal_that_goes_ends_it_with_a_finished_file_but_not_under_nohup(
+    busy_target: BusyTarget, tmp_path: Path
+) -> None:
+    for ignored, stopped in ((False, "signal"), (True, "events")):
+        path = tmp_path / f"{stopped}.gcspy"
+        program = (
+            "import signal, sys; from gcspy.cli import main\n"
+            f"signal.signal(signal.SIGHUP, signal.{'SIG_IGN' if ignored else 'SIG_DFL'})\n"
+            "sys.exit(main(sys.argv[1:]))"
+        )
+        options = ["record", str(busy_target.pid), "-o", str(path), "--events", "12", "--clock", "5", "--json"]
+        with subprocess.Popen(
+            [sys.executable, "-c", program, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as recorder:
+            wait_for(path, 2, busy_target, recorder)
+            recorder.send_signal(signal.SIGHUP)
+            output, errors = recorder.communicate(timeout=60)
+        assert (recorder.returncode, errors) == (ExitCode.OK, "")
+        assert json.loads(output)["stopped"] == stopped
+        with Recording.open(path) as recording:
+            assert recording.indexed
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

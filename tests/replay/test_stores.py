@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gcspy_protocol.errors import NotARecording, RecordingError
+from gcspy_protocol.messages import State
+from gcspy_protocol.model import ControlState
 from gcspy_replay.file import (
     ChunkRule,
     FileSource,
@@ -147,6 +149,63 @@ def test_a_ring_keeps_the_latest_seconds(tmp_path: Path) -> None:
         times = recording.events["time_nanos"]
         assert 8 * second <= int(times[-1] - times[0]) <= 10 * second
         assert_true(recording, recording.first, 400)
+
+
+def test_a_ring_of_seconds_is_bounded_where_the_clock_turns_back(tmp_path: Path) -> None:
+    """As that of a playback does, which loops over less than the ring keeps, or plays backwards."""
+    second = 1_000_000_000
+    folder = tmp_path / "ring"
+    there_and_back = [*range(5), *range(5, 0, -1)]
+    ring, part, most = RingStore(folder, keep_nanos=40 * second), 0, 0
+    ring.begin(part)
+    for step in range(1000):
+        ring.append(b"event", time_nanos=there_and_back[step % 10] * second)
+        if ring.is_full(part_bytes=5):
+            ring.end()
+            part += 1
+            ring.begin(part)
+        most = max(most, sum(path.stat().st_size for path in folder.iterdir()))
+    ring.close()
+    assert part > 50
+    assert 40 * len(b"event") <= most <= 60 * len(b"event")
+
+
+def test_a_part_that_cannot_be_created_ends_a_recording_that_can_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a.0001.gcspy").write_bytes(b"somebody's")
+    session = Small(SplitStore(tmp_path / "a.gcspy", part_bytes=3000), rule=RULE)
+    with pytest.raises(RecordingError, match=r"a\.0001\.gcspy is there already"):
+        session.events(60)
+    written = session.writer.number
+    with pytest.raises(RecordingError, match=f"was closed after event {written}"):
+        session.event()
+    session.writer.flush()
+    session.writer.close()
+    assert (tmp_path / "a.0001.gcspy").read_bytes() == b"somebody's"
+    with Recording.open(tmp_path / "a.gcspy") as recording:
+        assert recording.indexed
+        assert_true(recording, 1, written)
+
+
+@pytest.mark.parametrize("events", range(1, 12))
+def test_what_was_said_after_an_event_is_in_the_file_when_it_was_flushed(events: int) -> None:
+    """At the end of a chunk too, where it begins the next one."""
+    store = MemoryStore()
+    session = Small(store, rule=RULE).events(events)
+    session.say(State(state=ControlState.PAUSED, reason="by hand"))
+    waited = session.writer.waiting
+    session.writer.flush()
+    assert (waited, session.writer.waiting) == (True, False)
+    killed = bytes(store.data)
+    session.events(9).writer.close()
+    for data in (killed, bytes(store.data)):
+        with Recording([MemorySource(data)]) as recording:
+            cursor = recording.cursor()
+            cursor.seek(events)
+            step = cursor.step()
+            assert (step is None) == (data is killed)
+            assert (cursor.session.state, cursor.session.state_reason) == (ControlState.PAUSED, "by hand")
+            assert_true(recording, 1, recording.last)
+        assert verify(MemorySource(data)).intact
 
 
 def test_a_reader_follows_a_ring(tmp_path: Path) -> None:

@@ -206,7 +206,7 @@ class ShiftStore:
         self._parts = [other for other in self._parts if other is not part]
         part.give_up()
 
-    def is_full(self, *, part_bytes: int, span_nanos: int) -> bool:
+    def is_full(self, *, part_bytes: int) -> bool:
         """When the part is a thirty-second of the memory budget."""
         return part_bytes >= max(_LEAST_PART_BYTES, self._memory_budget // _PARTS)
 

@@ -39,7 +39,7 @@ class Store(Protocol):
             RecordingError: They cannot be written; what was written before is safe.
         """
 
-    def is_full(self, *, part_bytes: int, span_nanos: int) -> bool:
+    def is_full(self, *, part_bytes: int) -> bool:
         """Whether the next chunk should begin a new part."""
 
     def end(self) -> None:
@@ -98,7 +98,7 @@ class FileStore:
         self._for_nothing = False
         _write(self._file, data)
 
-    def is_full(self, *, part_bytes: int, span_nanos: int) -> bool:
+    def is_full(self, *, part_bytes: int) -> bool:
         """Never."""
         return False
 
@@ -141,7 +141,7 @@ class SplitStore:
         assert self._file is not None, "begin comes first"
         _write(self._file, data)
 
-    def is_full(self, *, part_bytes: int, span_nanos: int) -> bool:
+    def is_full(self, *, part_bytes: int) -> bool:
         """When the file has the size asked for."""
         return part_bytes >= self._part_bytes
 
@@ -162,7 +162,8 @@ class RingStore:
     Args:
         folder: Is created; must hold no recording yet.
         keep_bytes: Keep at most so many, the part that is being written included; None: any.
-        keep_nanos: Keep at least so much time, at most an eighth more; None: any.
+        keep_nanos: Keep at least so much time, at most an eighth more; None: any. Time is how far the clock of the events moved,
+            back too: that of a playback that loops never comes further, and the ring must not grow for ever.
 
     Raises:
         RecordingError: The folder cannot be created, or holds a recording.
@@ -173,11 +174,13 @@ class RingStore:
             raise RecordingError("a ring keeps a number of bytes or of seconds, more than none")
         self.folder = folder
         self._keep_bytes, self._keep_nanos = keep_bytes, keep_nanos
-        self._kept: deque[tuple[Path, int, int]] = deque()  # path, bytes, time of the last event
+        self._kept: deque[tuple[Path, int, int]] = deque()  # path, bytes, run time at the last event
         self._file: FileIO | None = None
         self._path = folder
         self._bytes = 0
-        self._time_nanos = 0
+        self._time_nanos: int | None = None
+        self._run_nanos = 0  # how far the clock moved in all
+        self._part_nanos = 0  # and since the first event of the part
         try:
             folder.mkdir(parents=True, exist_ok=True)
             taken = any(folder.glob("*" + SUFFIX))
@@ -191,10 +194,14 @@ class RingStore:
         self._path = self.folder / f"{part:06d}{SUFFIX}"
         self._file = _create(self._path, replace=False)
         self._bytes = 0
+        self._part_nanos = 0
 
     def append(self, data: bytes, *, time_nanos: int) -> None:
         """Write to the latest file, after room was made for it."""
         assert self._file is not None, "begin comes first"
+        moved = 0 if self._time_nanos is None else abs(time_nanos - self._time_nanos)
+        self._run_nanos += moved
+        self._part_nanos += moved if self._bytes else 0
         self._time_nanos = time_nanos
         self._drop(len(data))
         _write(self._file, data)
@@ -206,7 +213,7 @@ class RingStore:
         while self._kept:
             path, size, last = self._kept[0]
             too_many = self._keep_bytes is not None and held > self._keep_bytes
-            too_old = self._keep_nanos is not None and last < self._time_nanos - self._keep_nanos
+            too_old = self._keep_nanos is not None and last < self._run_nanos - self._keep_nanos
             if not (too_many or too_old):
                 return
             try:
@@ -216,17 +223,17 @@ class RingStore:
             self._kept.popleft()
             held -= size
 
-    def is_full(self, *, part_bytes: int, span_nanos: int) -> bool:
+    def is_full(self, *, part_bytes: int) -> bool:
         """When the part is an eighth of what is kept."""
         by_size = self._keep_bytes is not None and part_bytes * _RING_PARTS >= self._keep_bytes
-        return by_size or (self._keep_nanos is not None and span_nanos * _RING_PARTS >= self._keep_nanos)
+        return by_size or (self._keep_nanos is not None and self._part_nanos * _RING_PARTS >= self._keep_nanos)
 
     def end(self) -> None:
         """Close the latest file."""
         if self._file is not None:
             self._file.close()
             self._file = None
-            self._kept.append((self._path, self._bytes, self._time_nanos))
+            self._kept.append((self._path, self._bytes, self._run_nanos))
 
     def close(self) -> None:
         """Close the latest file."""
@@ -250,7 +257,7 @@ class MemoryStore:
         """Keep the bytes."""
         self.data += data
 
-    def is_full(self, *, part_bytes: int, span_nanos: int) -> bool:
+    def is_full(self, *, part_bytes: int) -> bool:
         """Never."""
         return False
 

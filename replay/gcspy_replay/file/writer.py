@@ -11,7 +11,8 @@ second is one of the target's.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -163,7 +164,6 @@ class RecordingWriter:
         self._chunks = 0
         self._parts = 0
         self._part_bytes = 0
-        self._part_first_nanos = 0
         self._places: list[ChunkPlace] = []
         self._closed = False
 
@@ -171,6 +171,11 @@ class RecordingWriter:
     def started(self) -> bool:
         """Whether an event was written."""
         return self._chunk is not None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there are notices that wait for the next event, or for `flush`."""
+        return bool(self._notices)
 
     def follow(self, session: ClientInterpreter, *, tap: WireTap | None = None) -> None:
         """Make keyframes of another interpreter, which knows the same, or of which `start` is called next.
@@ -268,7 +273,18 @@ class RecordingWriter:
             self._notices.append(data)
 
     def flush(self) -> None:
-        """Write the notices that wait for the next event."""
+        """Write the notices that wait for the next event.
+
+        For a recorder whose session is quiet: a pause would otherwise be in the file when it is over. This
+        room knows no clock, so when to call it is the caller's affair.
+
+        Raises:
+            RecordingError: They cannot be written.
+        """
+        if not self._closed:
+            self._write_notices()
+
+    def _write_notices(self) -> None:
         if self._notices and self._chunk is not None:
             self._turn()
             self._append(self._sealed_notices())
@@ -284,7 +300,7 @@ class RecordingWriter:
         if self._chunk is None and self._session.welcome is not None and not self._chunks:
             self._chunk, self._pending = self._begin(self.number + 1, continues=False)
         self._next = None  # what was said last needs no keyframe of its own
-        self.flush()
+        self._write_notices()
         if self._pending and not self._parts:
             self._append(b"")
         self._end_chunk()
@@ -328,8 +344,6 @@ class RecordingWriter:
                 flags,
             )
         )
-        if not self._part_bytes:
-            self._part_first_nanos = event.time_nanos
         self._append(notices + data)
         self.number = number
         self.events += 1
@@ -351,7 +365,8 @@ class RecordingWriter:
         out = self._pending + data
         self._pending = b""
         if not self._part_bytes:
-            self._store.begin(self._parts)
+            with self._ending_where_unwritable():
+                self._store.begin(self._parts)
             self._parts += 1
             out = self._part_header() + out
         chunk = self._chunk
@@ -360,15 +375,23 @@ class RecordingWriter:
         self._put(out, time_nanos)
 
     def _put(self, data: bytes, time_nanos: int) -> None:
-        try:
+        with self._ending_where_unwritable():
             self._store.append(data, time_nanos=time_nanos)
+        self._part_bytes += len(data)
+        self.bytes_written += len(data)
+
+    @contextmanager
+    def _ending_where_unwritable(self) -> Iterator[None]:
+        """Close the recording where the body cannot write.
+
+        Half an entry may be in the file then; another behind it could not be told from damage.
+        """
+        try:
+            yield
         except RecordingError:
-            # Half an entry may be in the file now; another behind it could not be told from damage.
             self._closed = True
             self._store.close()
             raise
-        self._part_bytes += len(data)
-        self.bytes_written += len(data)
 
     def _part_header(self) -> bytes:
         assert self._session.welcome is not None
@@ -403,7 +426,7 @@ class RecordingWriter:
         chunk = self._chunk
         if chunk is None:
             return
-        self.flush()
+        self._write_notices()
         self._chunk = None
         if self._pending:
             self._pending = b""  # nothing came after its head
@@ -424,8 +447,7 @@ class RecordingWriter:
             )
         )
         self._put(end, times[-1] if times else 0)
-        span = abs(self._places[-1].last_time - self._part_first_nanos)
-        if self._store.is_full(part_bytes=self._part_bytes, span_nanos=span):
+        if self._store.is_full(part_bytes=self._part_bytes):
             self._end_part()
 
     def _end_part(self) -> None:
