@@ -143,8 +143,8 @@ class _Keeper:
     def append(self, data: bytes, *, time_nanos: int) -> None:
         self.store.append(data, time_nanos=time_nanos)
 
-    def is_full(self, *, part_bytes: int, span_nanos: int) -> bool:
-        return self.store.is_full(part_bytes=part_bytes, span_nanos=span_nanos)
+    def is_full(self, *, part_bytes: int) -> bool:
+        return self.store.is_full(part_bytes=part_bytes)
 
     def end(self) -> None:
         self.store.end()
