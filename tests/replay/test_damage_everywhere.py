@@ -64,7 +64,7 @@ class Parts(MemoryStore):
     def append(self, data: bytes, *, time_nanos: int) -> None:
         self.parts[-1] += data
 
-    def is_full(self, *, part_bytes: int, span_nanos: int) -> bool:
+    def is_full(self, *, part_bytes: int) -> bool:
         return True
 
 
