@@ -44,13 +44,18 @@ __all__ = [
     "HIGH",
     "LEVELS",
     "LOW",
+    "ONLY_LEFT",
+    "ONLY_RIGHT",
     "OVERFLOW",
+    "SIDES",
     "UNKNOWN",
     "UNUSED",
     "ZERO",
     "Palette",
+    "Ramp",
     "Theme",
     "categorical",
+    "diverging",
     "palette_for",
     "sequential",
 ]
@@ -65,6 +70,11 @@ HIGH = 254
 OVERFLOW = 255
 LEVELS = HIGH - LOW + 1
 """Distinct codes of values."""
+SIDES = 124
+"""In a comparison, levels to each side: of level m (from 1) less is LOW + 2 (m - 1), more the code after it."""
+ONLY_LEFT = 253
+ONLY_RIGHT = 254
+"""In a comparison, tiles that only one side has."""
 
 
 class Theme(StrEnum):
@@ -72,6 +82,20 @@ class Theme(StrEnum):
 
     DARK = "dark"
     LIGHT = "light"
+
+
+class Ramp(StrEnum):
+    """Which colours go from little to much; each even, and told apart by every kind of eyes."""
+
+    VIOLET = "violet"
+    """From violet over green to yellow."""
+    EMBER = "ember"
+    """From violet over red to yellow, as glowing iron."""
+    ICE = "ice"
+    """From blue to cyan: for who would rather not have many hues."""
+    GREY = "grey"
+    PROJECTOR = "projector"
+    """Grey with as much contrast as there is, for pale projectors and print."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,6 +153,21 @@ _UNKNOWN_CHOICES: Floats = np.array([[0.56, 0.02, 320.0], [0.60, 0.13, 70.0], [0
 """A greyish tone, bronze, orchid: whichever is farthest from the ramp in every kind of vision."""
 
 
+_RAMPS: dict[
+    tuple[Ramp, Theme], tuple[tuple[float, float], tuple[float, float], tuple[float, float], float]
+] = {
+    (Ramp.EMBER, Theme.DARK): ((0.45, 0.94), (300, 460), (0.15, 0.13), -0.10),
+    (Ramp.EMBER, Theme.LIGHT): ((0.80, 0.29), (455, 300), (0.12, 0.13), -0.10),
+    (Ramp.ICE, Theme.DARK): ((0.45, 0.94), (265, 200), (0.16, 0.05), 0.0),
+    (Ramp.ICE, Theme.LIGHT): ((0.80, 0.29), (200, 270), (0.08, 0.15), 0.0),
+    (Ramp.GREY, Theme.DARK): ((0.46, 0.95), (0, 0), (0, 0), 0.0),
+    (Ramp.GREY, Theme.LIGHT): ((0.79, 0.25), (0, 0), (0, 0), 0.0),
+    (Ramp.PROJECTOR, Theme.DARK): ((0.50, 1.0), (0, 0), (0, 0), 0.0),
+    (Ramp.PROJECTOR, Theme.LIGHT): ((0.74, 0.15), (0, 0), (0, 0), 0.0),
+}
+"""Ends of lightness, hue (degrees) and chroma, and how much chroma the middle has less."""
+
+
 def palette_for(stream: Stream, theme: Theme) -> Palette:
     """The palette in which a stream is painted."""
     if stream.presentation is Presentation.ENUM:
@@ -137,29 +176,97 @@ def palette_for(stream: Stream, theme: Theme) -> Palette:
 
 
 @lru_cache(maxsize=64)
-def sequential(theme: Theme, colour: tuple[int, int, int] | None = None) -> Palette:
-    """An even ramp, in the hue of a colour hint or, without one, from violet over green to yellow.
+def sequential(theme: Theme, colour: tuple[int, int, int] | None = None, ramp: Ramp = Ramp.VIOLET) -> Palette:
+    """An even ramp, in the hue of a colour hint or, without one, of one of the ramps.
 
-    A hint that is grey or black has no hue to follow and gives the default ramp: the
+    A hint that is grey or black has no hue to follow and gives the ramp: the
     original painted a whole stream black because a colour's name was not found.
     """
-    looks = _LOOKS[theme]
-    t = np.linspace(0.0, 1.0, LEVELS)
-    lightness = looks.low + (looks.high - looks.low) * t
     hint = oklab_from_rgb(np.array(colour if colour is not None else (0, 0, 0), dtype=np.float64))
     hint_chroma = float(np.hypot(hint[1], hint[2]))
-    if colour is None or hint_chroma < 0.04:
-        hue = looks.low_hue + (looks.high_hue - looks.low_hue) * t
-        # Less chroma in the middle, where the screen's gamut is narrow: clipped, it would show as a kink.
-        chroma = looks.low_chroma + (looks.high_chroma - looks.low_chroma) * t - 0.12 * t * (1 - t)
+    if colour is not None and hint_chroma >= 0.04:
+        colours, first_hue = _hinted(theme, hint, hint_chroma)
+    elif ramp is Ramp.VIOLET:
+        colours, first_hue = _violet(theme)
     else:
-        hue = np.full(LEVELS, float(np.degrees(np.arctan2(hint[2], hint[1]))))
-        chroma = min(hint_chroma, 0.2) * (0.55 + 0.45 * np.sin(np.pi * t))
-    ramp = fit_oklch(lightness, chroma, hue)
-    quiet = _quiet_colours(theme, float(hue[0]))
-    overflow = _farthest(_OVERFLOW_CHOICES, np.concatenate([ramp, quiet]))
-    unknown = _farthest(_UNKNOWN_CHOICES, np.concatenate([ramp, quiet, overflow[None]]))
-    return _assemble(theme, ramp, quiet, overflow, unknown)
+        colours, first_hue = _even_ramp(theme, ramp)
+    quiet = _quiet_colours(theme, first_hue)
+    overflow = _farthest(_OVERFLOW_CHOICES, np.concatenate([colours, quiet]))
+    unknown = _farthest(_UNKNOWN_CHOICES, np.concatenate([colours, quiet, overflow[None]]))
+    return _assemble(theme, colours, quiet, overflow, unknown)
+
+
+def _hinted(theme: Theme, hint: Floats, hint_chroma: float) -> tuple[Floats, float]:
+    looks = _LOOKS[theme]
+    t = np.linspace(0.0, 1.0, LEVELS)
+    hue = np.full(LEVELS, float(np.degrees(np.arctan2(hint[2], hint[1]))))
+    chroma = min(hint_chroma, 0.2) * (0.55 + 0.45 * np.sin(np.pi * t))
+    return fit_oklch(looks.low + (looks.high - looks.low) * t, chroma, hue), float(hue[0])
+
+
+def _violet(theme: Theme) -> tuple[Floats, float]:
+    looks = _LOOKS[theme]
+    t = np.linspace(0.0, 1.0, LEVELS)
+    hue = looks.low_hue + (looks.high_hue - looks.low_hue) * t
+    # Less chroma in the middle, where the screen's gamut is narrow: clipped, it would show as a kink.
+    chroma = looks.low_chroma + (looks.high_chroma - looks.low_chroma) * t - 0.12 * t * (1 - t)
+    return fit_oklch(looks.low + (looks.high - looks.low) * t, chroma, hue), looks.low_hue
+
+
+def _even_ramp(theme: Theme, ramp: Ramp) -> tuple[Floats, float]:
+    """A ramp whose steps are equal on the average of the four visions: hue and chroma change how large one looks."""
+    ends, hues, chromas, dip = _RAMPS[ramp, theme]
+    t = np.linspace(0.0, 1.0, LEVELS)
+    for _ in range(3):
+        colours = _between(ends, hues, chromas, dip, t)
+        steps = np.mean(
+            [distance(seen[1:], seen[:-1]) for seen in (seen_by(v, colours) for v in VISIONS)], axis=0
+        )
+        way = np.concatenate([[0.0], np.cumsum(steps)])
+        t = np.interp(np.linspace(0.0, way[-1], LEVELS), way, t)
+    return _between(ends, hues, chromas, dip, t), float(hues[0])
+
+
+def _between(
+    ends: tuple[float, float], hues: tuple[float, float], chromas: tuple[float, float], dip: float, t: Floats
+) -> Floats:
+    lightness, hue, chroma = (low + (high - low) * t for low, high in (ends, hues, chromas))
+    return fit_oklch(lightness, chroma - dip * t * (1 - t), hue)
+
+
+_SIDE_HUES = (255.0, 65.0)
+"""Less is blue, more is orange: the pair that all kinds of eyes tell apart."""
+
+_ONLY_CHOICES: Floats = np.array(
+    [
+        *([0.75, 0.14, 330.0], [0.78, 0.15, 160.0], [0.93, 0.12, 120.0], [0.92, 0.07, 330.0]),
+        *([0.55, 0.14, 330.0], [0.55, 0.12, 160.0], [0.30, 0.10, 330.0], [0.27, 0.09, 150.0]),
+    ]
+)
+"""For tiles that only one side has: whichever two are farthest from all else in every kind of vision."""
+
+
+@lru_cache(maxsize=2)
+def diverging(theme: Theme) -> Palette:
+    """For comparisons: less and more go apart from the canvas, in equal steps of lightness; equal tiles are quiet."""
+    looks = _LOOKS[theme]
+    t = np.linspace(0.0, 1.0, SIDES)
+    # No lighter, darker or more colourful than this: there the screen's gamut ends, and steps would shrink.
+    most, chroma = (0.78, 0.06 + 0.06 * t) if theme is Theme.DARK else (0.46, 0.05 + 0.05 * t)
+    lightness = looks.low + (most - looks.low) * t
+    sides = [fit_oklch(lightness, chroma, np.full(SIDES, hue)) for hue in _SIDE_HUES]
+    ramp = np.stack(sides, axis=1).reshape(-1, 3)
+    quiet = _quiet_colours(theme, 260.0)
+    taken = np.concatenate([ramp, quiet])
+    only: list[Floats] = []
+    for _ in range(2):
+        only.append(_farthest(_ONLY_CHOICES, np.concatenate([taken, *(one[None] for one in only)])))
+    greys = np.array([[0.62, 0.02, 320.0], [0.45, 0.02, 320.0], [0.78, 0.02, 320.0]])
+    everything = np.concatenate([taken, np.array(only)])
+    unknown = _farthest(greys, everything)
+    # Overflow has no code of its own here: what is beyond the scale is at its end.
+    codes = np.concatenate([ramp, np.array(only)])
+    return _assemble(theme, codes, quiet, ramp[-1], unknown, categories=2)
 
 
 @lru_cache(maxsize=16)
