@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -74,7 +74,7 @@ def run_window(
     theme: str | None = None,
     size: tuple[int, int] | None = None,
     control: bool = True,
-    recording: Path | None = None,
+    recording: Sequence[Path] = (),
     on_ready: Callable[[MainWindow], None] | None = None,
 ) -> int:
     """Show a window until it is closed.
@@ -85,7 +85,7 @@ def run_window(
         theme: ``dark``, ``light``, or None: as the system.
         size: Width and height of the window, in logical pixels.
         control: Whether to ask for control.
-        recording: The file that a player at this address plays: bookmarks are kept beside it.
+        recording: The files that a player at this address plays: bookmarks are kept beside them.
         on_ready: Called once with the window, when it is shown.
 
     Returns:
@@ -101,8 +101,8 @@ def run_window(
     if size is not None:
         window.resize(*size)
     window.show()
-    if recording is not None:
-        window.use_recording(recording)
+    if recording:
+        window.use_recording(*recording)
     if where is not None:
         window.link.open(where, token=token, wants_control=control)
     if on_ready is not None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gcspy_protocol.errors import RecordingError
-from gcspy_replay.file import Recording
+from gcspy_replay.file import Recording, sidecar_of, sidecar_path
 from PySide6.QtCore import QObject, QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -48,7 +48,7 @@ class Bookmarking(QObject):
 
     Attributes:
         marks: They.
-        recording: The file that is played, where it is known.
+        recording: The files that are played, where they are known.
 
     Signals:
         changed: There are others now.
@@ -67,14 +67,16 @@ class Bookmarking(QObject):
         super().__init__(parent)
         self._session = session
         self.marks = Bookmarks()
-        self.recording: Path | None = None
+        self.recording: tuple[Path, ...] = ()
         self._identity = ""
 
-    def use_file(self, path: Path) -> None:
+    def use_files(self, *paths: Path) -> None:
         """Keep them beside this recording."""
-        self.recording = path
+        self.recording = paths
         try:
-            with Recording.open(path) as recording:
+            with Recording.open(*paths) as recording:
+                beside = sidecar_of(paths)
+                path = next(path for path in paths if sidecar_path(path) == beside)
                 self.marks = Bookmarks(path, recording=recording.facts.recording)
         except RecordingError as error:
             self.marks = Bookmarks()

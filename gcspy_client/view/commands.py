@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gcspy_protocol.playback import Direction
 
+from gcspy_client.model.filters import FilterPart
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.actions import Action, Gesture
 
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["GESTURES", "actions_of"]
 
 _SESSION, _TIME, _VIEW, _HELP = "&Session", "&Time", "&View", "&Help"
+
+_REMOVALS = (
+    (FilterPart.OFF, "Event filters: &enable all"),
+    (FilterPart.PERIOD, "Event filters: reset periods"),
+    (FilterPart.DELAY, "Event filters: clear delays"),
+    (FilterPart.PAUSE, "Event filters: clear pauses"),
+)
 
 GESTURES = (
     Gesture(_TIME, "Click, drag on the timeline", "go there"),
@@ -67,6 +75,17 @@ def _session_actions(window: MainWindow) -> tuple[Action, ...]:
         Action(name="session.step", menu=_SESSION, text="&Step", run=window.step, enabled=footer.step.isEnabled),
         Action(
             name="session.control", menu=_SESSION, text="&Take control", run=window.take_control, keys=("Ctrl+T",)
+        ),
+        *(
+            Action(
+                name=f"session.filters-{part.name.lower()}",
+                menu=_SESSION,
+                text=text,
+                run=partial(window.details.filters.remove_all, part),
+                enabled=partial(window.details.filters.in_force, part),
+                begins_group=part is FilterPart.OFF,
+            )
+            for part, text in _REMOVALS
         ),
         Action(
             name="session.quit",

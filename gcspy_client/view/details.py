@@ -28,6 +28,7 @@ from gcspy_client.model.session import Session, ordered_streams, tile_title, top
 from gcspy_client.model.text import control_words, long_value, short_value, summary_short, summary_text
 from gcspy_client.view.chooser import Chooser
 from gcspy_client.view.elided import ElidedLabel
+from gcspy_client.view.filters import EventRow, Filters
 from gcspy_client.view.legend import Legend
 from gcspy_client.view.sparkline import Sparkline
 from gcspy_client.view.tables import Cell, RowsModel, RowTable
@@ -41,10 +42,13 @@ _NOTHING = Cell("–", tone="dim")
 
 
 class Details(QScrollArea):
-    """Everything about the active space, and the counters of the session.
+    """Everything about the active space, and the events of the session.
 
     Signals:
         stream_chosen: Space id and stream id.
+
+    Attributes:
+        filters: The kinds of event, and their filters.
     """
 
     stream_chosen = Signal(int, int)
@@ -82,12 +86,7 @@ class Details(QScrollArea):
             self._stream_table.setColumnWidth(column, width)
         self._stream_table.clicked.connect(self._row_clicked)
         self.graph = Sparkline(colours, self._event_name)
-        self._counters = RowsModel(("Event", "Happened", "Filter"), (1,), colours)
-        self._counter_table = RowTable(self._counters, most_rows=8)
-        header = self._counter_table.horizontalHeader()
-        for column, width in ((1, 84), (2, 104)):
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
-            self._counter_table.setColumnWidth(column, width)
+        self.filters = Filters(theme, self._filter_now)
         self._build()
 
     def _build(self) -> None:
@@ -116,7 +115,7 @@ class Details(QScrollArea):
         graph.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
         graph.setMaximumHeight(_HIGHEST_GRAPH)
         column.addWidget(graph, 4)
-        column.addWidget(_card(self._counter_table))
+        column.addWidget(self.filters)
         column.addStretch(1)
         self._cards = column
         self.setWidget(inside)
@@ -133,17 +132,18 @@ class Details(QScrollArea):
         self._theme = theme
         colours = tokens(theme)
         self._streams.set_colours(colours)
-        self._counters.set_colours(colours)
+        self.filters.set_theme(theme)
         self.graph.set_colours(colours)
 
-    def refresh(self, picture: Picture | None, under_mouse: int | None) -> None:
+    def refresh(self, picture: Picture | None, under_mouse: int | None, *, connected: bool = True) -> None:
         """Say anew what all parts say.
 
         Args:
             picture: Of the active space; None when there is none.
             under_mouse: The tile of the active space under the mouse.
+            connected: Whether commands can be sent.
         """
-        self._show_counters()
+        self._show_events(connected=connected)
         if picture is None:
             self._name.setText("No space yet")
             self._info.setText("")
@@ -214,27 +214,30 @@ class Details(QScrollArea):
             )
         return rows
 
-    def _show_counters(self) -> None:
-        interpreter = self._session.interpreter
-        last = interpreter.last_event
-        kinds = interpreter.welcome.events if interpreter.welcome is not None else ()
-        rows = []
-        for kind in kinds:
-            count = interpreter.counters[kind.id] if kind.id < len(interpreter.counters) else 0
-            latest = last is not None and last.event == kind.id
-            rows.append(
-                (
-                    Cell(
-                        kind.name,
-                        kind.description or kind.name,
-                        tone="accent" if latest else "text",
-                        bold=latest,
-                    ),
-                    Cell(f"{count:,}"),
-                    _filter_cell(interpreter.filters.get(kind.id)),
-                )
+    def _show_events(self, *, connected: bool) -> None:
+        live, shown = self._session.live, self._session.interpreter
+        last = shown.last_event
+        kinds = live.welcome.events if live.welcome is not None else ()
+        rows = [
+            EventRow(
+                kind.name,
+                kind.description,
+                shown.counters[kind.id] if kind.id < len(shown.counters) else 0,
+                live.filters.get(kind.id, EventFilter(event=kind.id)),
+                last is not None and last.event == kind.id,
             )
-        self._counters.set_rows(rows)
+            for kind in kinds
+        ]
+        if not connected:
+            reason = "Not connected."
+        elif live.is_controller():
+            reason = ""
+        else:
+            reason = "Only the client in control may change filters: Session ▸ Take control."
+        self.filters.show_events(rows, reason)
+
+    def _filter_now(self, kind: int) -> EventFilter | None:
+        return self._session.live.filters.get(kind)
 
     def _event_name(self, kind: int) -> str:
         return self._session.interpreter.event_name(kind)  # a reconnect brings another interpreter
@@ -285,20 +288,3 @@ def _tile_cell(space: SpaceState, stream: Stream, tile: int | None) -> Cell:
     if known and stream.presentation in (Presentation.PERCENT, Presentation.PERCENT_VAR):
         return Cell(short_value(stream, value, top=top), full)
     return Cell(full, full, tone="text" if known else "warning")
-
-
-def _filter_cell(in_force: EventFilter | None) -> Cell:
-    """The event filter of one kind, in words."""
-    if in_force is None:
-        return Cell("")
-    words = []
-    if not in_force.enabled:
-        words.append("off")
-    if in_force.period > 1:
-        words.append(f"1 in {in_force.period:,}")
-    if in_force.delay_millis:
-        words.append(f"+{in_force.delay_millis:,} ms")
-    if in_force.pause:
-        words.append("pauses")
-    text = ", ".join(words)
-    return Cell(text or "every one", text or "every one is transmitted", tone="warning" if words else "dim")

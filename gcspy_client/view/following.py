@@ -144,7 +144,8 @@ class Following(QObject):
             self._spaces.mark_active()
             self._spaces.refresh()
             picture = self.active_picture()
-            self._details.refresh(picture, self._tile_under_mouse(picture))
+            connected = self._link.status.phase.connected
+            self._details.refresh(picture, self._tile_under_mouse(picture), connected=connected)
         self.spoken.emit()
 
     def _tile_under_mouse(self, picture: Picture | None) -> int | None:

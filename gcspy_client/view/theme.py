@@ -188,6 +188,11 @@ def _style_sheet(t: Tokens) -> str:
     QPushButton[badge="behind"] {{ background: transparent; color: {t.accent}; border-color: {t.accent}; }}
     QPushButton[badge="past"] {{ background: {t.accent}; color: {t.on_accent}; border-color: {t.accent}; padding: 2px 14px; }}
     QPushButton[badge="none"]:disabled {{ background: transparent; color: {t.dim}; border-color: {t.border}; }}
+    QPushButton[chip="filter"] {{ background: {t.raised}; color: {t.warning}; border-color: {t.warning};
+        border-radius: 9px; padding: 1px 9px; }}
+    QPushButton[chip="plain"] {{ border-radius: 9px; padding: 1px 9px; }}
+    QPushButton[chip="filter"]:disabled {{ color: {t.dim}; border-color: {t.border}; }}
+    QSpinBox[cell="true"] {{ padding: 0; border-radius: 0; }}
     QSpinBox {{ background: {t.raised}; color: {t.text}; border: 1px solid {t.border}; border-radius: 5px;
         padding: 3px 6px; }}
     QSpinBox:focus {{ border-color: {t.accent}; }}

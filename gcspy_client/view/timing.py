@@ -257,11 +257,11 @@ class Timing(QObject):
             if not saved.last:
                 return None
             return SaveOffer(save=self._save_live, whole=(saved.first, saved.last), chosen=self.chosen, name=name)
-        path = self._bookmarking.recording
-        if path is None:
+        paths = self._bookmarking.recording
+        if not paths:
             return None
-        save = partial(_save_part, path, self._bookmarking.marks)
-        return SaveOffer(save=save, whole=whole, chosen=self.chosen, name=f"{path.stem}-part")
+        save = partial(_save_part, paths, self._bookmarking.marks)
+        return SaveOffer(save=save, whole=whole, chosen=self.chosen, name=f"{paths[0].stem}-part")
 
     def _save_live(
         self,
@@ -369,7 +369,7 @@ class Timing(QObject):
 
 
 def _save_part(
-    recording: Path,
+    paths: tuple[Path, ...],
     marks: Bookmarks,
     path: Path,
     first: int | None,
@@ -379,7 +379,7 @@ def _save_part(
     progress: Callable[[int, int], None],
 ) -> int:
     """Save a part of a recorded session, and its bookmarks beside it; runs in a thread of its own."""
-    with Recording.open(recording) as whole:
+    with Recording.open(*paths) as whole:
         first = whole.first if first is None else first
         last = whole.last if last is None else last
         count = save_events(whole, path, first, last, replace=replace, progress=progress)

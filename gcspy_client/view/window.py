@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from gcspy_protocol.messages import Error, Message, Pause, Resume, Step, TakeControl
-from gcspy_protocol.model import ControlState
+from gcspy_protocol.messages import Error, Message, Pause, Resume, SetFilters, Step, TakeControl
+from gcspy_protocol.model import ControlState, EventFilter
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
@@ -147,6 +147,7 @@ class MainWindow(QMainWindow):
         self.spaces.activated.connect(self.activate)
         self.spaces.picked.connect(self.select)
         self.details.stream_chosen.connect(self.choose_stream)
+        self.details.filters.wished.connect(self.set_filters)
         self.footer.pause_toggled.connect(self.toggle_pause)
         self.footer.stepped.connect(self.step)
         self.footer.disconnect_asked.connect(self.link.close)
@@ -170,6 +171,7 @@ class MainWindow(QMainWindow):
         self._refresh_status()
 
     def _command_refused(self, error: Error) -> None:
+        self.details.filters.model.forget_wishes()
         remedy = f": {error.remedy}" if error.remedy else ""
         self._say_refusal(f"Refused: {error.message}{remedy}")
 
@@ -262,9 +264,13 @@ class MainWindow(QMainWindow):
         if wanted:
             self.timing.go_to_words(words)
 
-    def use_recording(self, path: Path) -> None:
-        """What is played is this file: bookmarks are kept beside it, and parts of it can be saved."""
-        self.bookmarking.use_file(path)
+    def use_recording(self, *paths: Path) -> None:
+        """What is played are these files: bookmarks are kept beside them, and parts of them can be saved."""
+        self.bookmarking.use_files(*paths)
+
+    def set_filters(self, filters: tuple[EventFilter, ...]) -> None:
+        """Ask for event filters; of a recording they are this window's own."""
+        self.link.send(SetFilters(filters=filters))
 
     def take_control(self) -> None:
         """Ask for control."""
