@@ -79,6 +79,9 @@ class _Meter:
             "p99_ms": float(np.percentile(latency, 99)),
             "max_ms": max(latency),
             "cpu_share": used / max(seconds, 1e-9),
+            "cpu_ms": 1e3 * used / max(1, len(self.gathered)),
+            "kept": self.window.shift.last,
+            "kept_bytes": self.window.shift.status.memory_bytes + self.window.shift.status.disk_bytes,
             "missed": self.window.session.interpreter.missed_total,
             "pixels_checked": checked,
             "pixels_wrong": wrong,
@@ -117,12 +120,17 @@ def main() -> None:
     parser.add_argument("address")
     parser.add_argument("--size", default="1600x1000")
     parser.add_argument("--skip", type=int, default=0, help="events at the beginning that are not measured")
+    parser.add_argument("--unkept", action="store_true", help="keep nothing for looking back")
     options = parser.parse_args()
     width, height = map(int, options.size.split("x"))
     meters: list[_Meter] = []  # kept: signals hold no reference
-    run_window(
-        options.address, theme="dark", size=(width, height), on_ready=lambda window: meters.append(_Meter(window, skip=options.skip))
-    )
+
+    def ready(window: MainWindow) -> None:
+        if options.unkept:
+            window.link.tap = None
+        meters.append(_Meter(window, skip=options.skip))
+
+    run_window(options.address, theme="dark", size=(width, height), on_ready=ready)
 
 
 if __name__ == "__main__":

@@ -92,17 +92,26 @@ class _Growing(Generic[_Scalar]):
     def __len__(self) -> int:
         return self._end - self._start
 
+    def push(self, value: Any) -> None:
+        if self._end == len(self._buffer):
+            self._make_room(1)
+        self._buffer[self._end] = value
+        self._end += 1
+
     def extend(self, more: NDArray[Any]) -> None:
         if self._end + len(more) > len(self._buffer):
-            there = self.now
-            # Where half is free at the beginning, moving down is enough.
-            needed = len(there) + len(more)
-            size = len(self._buffer) if 2 * needed <= len(self._buffer) else 2 * needed
-            buffer: NDArray[_Scalar] = np.empty(size, dtype=self._buffer.dtype)
-            buffer[: len(there)] = there
-            self._buffer, self._start, self._end = buffer, 0, len(there)
+            self._make_room(len(more))
         self._buffer[self._end : self._end + len(more)] = more
         self._end += len(more)
+
+    def _make_room(self, more: int) -> None:
+        there = self.now
+        # Where half is free at the beginning, moving down is enough.
+        needed = len(there) + more
+        size = len(self._buffer) if 2 * needed <= len(self._buffer) else 2 * needed
+        buffer: NDArray[_Scalar] = np.empty(size, dtype=self._buffer.dtype)
+        buffer[: len(there)] = there
+        self._buffer, self._start, self._end = buffer, 0, len(there)
 
     def drop_front(self, count: int) -> None:
         self._start += count
@@ -230,7 +239,19 @@ class Timeline:
         """
         flags = (_KEYFRAME if event.keyframe else 0) | (_CACHED if event.cached else 0)
         row = (event.time_nanos, event.occurrence, event.gather_nanos, event.held_nanos, missed, event.event, flags)
-        self._append(np.array([number], dtype=np.uint64), np.array([row], dtype=TIMELINE), gap=gap)
+        # Sixty times a second, between two frames: not by way of arrays of one.
+        place, time_nanos = self._base + len(self), min(event.time_nanos, _MOST_NUMBER)
+        if len(self):
+            gap = gap or number != self.last + 1
+            time_nanos = max(time_nanos, int(self._times.now[-1]))
+        if gap or missed:
+            self._gaps.push(place)
+            self._gap_missed.push(missed)
+        self._numbers.push(number)
+        self._rows.push(row)
+        self._times.push(time_nanos)
+        self._kinds.setdefault(event.event, _Growing(np.int64)).push(place)
+        self.version += 1
 
     def forget_before(self, number: int) -> None:
         """Drop the events before a number: they are no longer kept."""
@@ -271,12 +292,11 @@ class Timeline:
         unique, where = np.unique(all_numbers, return_index=True)
         return unique, all_rows[where]
 
-    def _append(self, numbers: NDArray[np.uint64], rows: NDArray[Any], *, gap: bool = False) -> None:
+    def _append(self, numbers: NDArray[np.uint64], rows: NDArray[Any]) -> None:
         self.version += 1
         start = self._base + len(self)
         before = self._numbers.now[-1:] if len(self) else numbers[:1] - np.uint64(1)
         holes = np.diff(numbers, prepend=before) != 1
-        holes[0] = (holes[0] and len(self) > 0) or gap
         missed = rows["missed"].astype(np.int64)
         gaps = np.flatnonzero(holes | (missed > 0))
         times = np.minimum(rows["time_nanos"], np.uint64(_MOST_NUMBER)).astype(np.int64)

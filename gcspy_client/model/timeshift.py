@@ -40,6 +40,10 @@ _DISK_BYTES = 4 << 30
 _QUEUE_BYTES = 32 << 20
 """What may wait for the thread: some keyframes of a million tiles, and a second or two of what follows them."""
 
+_RULE = ChunkRule(weight=1.0)
+"""Longer chunks than in a file: a keyframe of a million tiles costs 40 times what an event does, in a process that has frames
+to paint. Looking back at such a heap costs some 25 ms for it instead of 20."""
+
 _PATIENCE_SECS = 0.25
 """For an event that was received a moment ago and waits in the queue."""
 
@@ -116,7 +120,7 @@ class _Keeper:
         parts: Number of the first event of each part that was begun.
     """
 
-    def __init__(self, store: ShiftStore, rule: ChunkRule | None) -> None:
+    def __init__(self, store: ShiftStore, rule: ChunkRule) -> None:
         self.store = store
         self.recording = secrets.token_bytes(16)
         self.last = 0
@@ -245,7 +249,7 @@ class TimeShift:
         self.on_room = on_room
         self._budgets = memory_bytes, disk_bytes
         self._folder = folder if folder is not None else temporary_folder()
-        self._rule = rule
+        self._rule = rule or _RULE
         self._most_queued = queue_bytes
         self._condition = threading.Condition()
         self._queue: deque[tuple[int, _Keeper, Callable[[], None]]] = deque()
@@ -349,7 +353,8 @@ class TimeShift:
         """Take from the timeline what cannot be gone to."""
         keeper = self._keeper
         if keeper is not None:
-            self.timeline.forget_before(keeper.first)
+            if keeper.first > self.timeline.first:
+                self.timeline.forget_before(keeper.first)
             if keeper.failure:
                 self.timeline.forget_after(keeper.last)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
+from bisect import bisect_right
 from typing import IO
 
 from gcspy_protocol.errors import RecordingError
@@ -24,6 +25,40 @@ _PARTS = 32
 """The memory budget is so many parts: moving one to its file takes milliseconds."""
 
 _LEAST_PART_BYTES = 1 << 16
+_PIECE_BYTES = 1 << 16
+
+
+class _Pieces:
+    """Bytes that grow at their end without being moved: one large array would be copied each time it does.
+
+    Attributes:
+        pieces: The bytes, in order; small ones that came one after the other are one piece.
+    """
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes | bytearray] = []
+        self._starts: list[int] = []
+        self._size = 0
+
+    def append(self, data: bytes) -> None:
+        last = self.pieces[-1] if self.pieces else b""
+        if isinstance(last, bytearray) and len(last) + len(data) <= _PIECE_BYTES:
+            last += data
+        else:
+            small = len(data) <= _PIECE_BYTES // 2
+            self.pieces.append(bytearray(data) if small else data)
+            self._starts.append(self._size)
+        self._size += len(data)
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        found = []
+        i = bisect_right(self._starts, offset) - 1
+        while size > 0 and 0 <= i < len(self.pieces):
+            at = offset - self._starts[i]
+            part = bytes(memoryview(self.pieces[i])[at : at + size])
+            found.append(part)
+            offset, size, i = offset + len(part), size - len(part), i + 1
+        return b"".join(found)
 
 
 class _ShiftPart:
@@ -40,14 +75,13 @@ class _ShiftPart:
         self.number = number
         self.size = 0
         self._lock = threading.Lock()
-        self._memory: bytearray | None = bytearray()
+        self._memory: _Pieces | None = _Pieces()
         self._file: IO[bytes] | None = None
         self._gone = False
 
     @property
     def memory_bytes(self) -> int:
-        memory = self._memory
-        return 0 if memory is None else len(memory)
+        return 0 if self._memory is None else self.size
 
     @property
     def disk_bytes(self) -> int:
@@ -56,7 +90,7 @@ class _ShiftPart:
     def append(self, data: bytes) -> None:
         with self._lock:
             if self._memory is not None:
-                self._memory += data
+                self._memory.append(data)
             else:
                 assert self._file is not None
                 self._file.seek(self.size)
@@ -70,7 +104,8 @@ class _ShiftPart:
             return
         file = tempfile.TemporaryFile(dir=folder, prefix="gcspy-shift-", buffering=0)  # noqa: SIM115  # lives as long as the part
         try:
-            _write(file, memory)
+            for piece in memory.pieces:
+                _write(file, piece)
         except OSError:
             file.close()
             raise
@@ -82,7 +117,7 @@ class _ShiftPart:
             if self._gone:
                 raise RecordingError("what is asked for is no longer kept: it is older than the time shift's budget")
             if self._memory is not None:
-                return bytes(memoryview(self._memory)[offset : offset + size])
+                return self._memory.read_at(offset, size)
             assert self._file is not None
             try:
                 return _read(self._file, offset, min(size, max(0, self.size - offset)))
