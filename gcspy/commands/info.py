@@ -57,6 +57,7 @@ def facts_of(recording: Recording) -> dict[str, Any]:
         "duration_nanos": int(times[-1]) - int(times[0]) if len(times) else 0,
         "program_nanos": int(compensated_nanos(events)[-1]) if len(times) else 0,
         "spaces": [_space(state) for state in session.spaces.values()] if session else [],
+        "triggers_fired": session.triggers.fired if session else None,
         "missed": int(events["missed"].sum()),
         "lost": [[int(events["number"][i]) + 1, int(events["number"][i + 1]) - 1] for i in gaps],
         "closed": recording.finished,
@@ -97,7 +98,12 @@ def _added(files: tuple[Path, ...], recording: bytes) -> dict[str, Any]:
 
 def _last_state(recording: Recording) -> ClientInterpreter | None:
     try:
-        return recording.seek(recording.last) if len(recording) else None
+        if not len(recording):
+            return None
+        cursor = recording.cursor()
+        cursor.seek(recording.last)
+        cursor.step()  # what was said after it
+        return cursor.session
     except RecordingError:
         return None  # the damage is told below; everything else can be told without it
 
@@ -122,6 +128,7 @@ def lines_of(facts: dict[str, Any]) -> list[str]:
         *(f"  {count:>9,}  {name}" for name, count in facts["events_by_name"].items() if count),
         f"spaces    {len(facts['spaces'])}, {tiles:,} tiles at the last event",
         *(f"  {s['tiles']:>9,}  {s['name']}: {', '.join(s['streams'])}" for s in facts["spaces"]),
+        *([f"triggers  fired {facts['triggers_fired']:,} times"] if facts["triggers_fired"] else []),
         f"size      {facts['bytes']:,} bytes in {facts['chunks']:,} chunks" + _parts(facts),
         f"gaps      {_gaps(facts)}",
         f"integrity {_integrity(facts)}",

@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from gcspy_protocol import messages as m
 from gcspy_replay.file import (
     Bookmark,
     ChunkRule,
+    MemoryStore,
     Recording,
     Sidecar,
     read_sidecar,
@@ -19,7 +21,7 @@ from gcspy_replay.file import (
 
 from gcspy.cli import main
 from gcspy.exit_codes import ExitCode
-from tests.replay.recorded import small
+from tests.replay.recorded import Small, small
 
 EVENTS = 12
 
@@ -52,6 +54,19 @@ def test_info_tells_what_is_in_it(path: Path, capsys: pytest.CaptureFixture[str]
     assert facts["events_by_name"] == {"clock": 8, "collection": 4}
     assert (facts["events"], facts["missed"], facts["lost"], facts["closed"]) == (12, 1, [], True)
     assert facts["program_nanos"] == 11 * (100_000_000 - 1010)
+
+
+def test_info_counts_what_fired_also_at_the_last_event(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = MemoryStore()
+    session = Small(store)
+    for number in range(3):
+        session.event()
+        session.say(m.Triggers(triggers=(), fired=number))
+    session.writer.close()
+    path = tmp_path / "a.gcspy"
+    path.write_bytes(store.data)
+    assert main(["info", str(path)]) == ExitCode.OK
+    assert "triggers  fired 2 times" in capsys.readouterr().out
 
 
 def test_info_tells_of_a_file_that_was_not_closed(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

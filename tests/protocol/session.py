@@ -345,6 +345,8 @@ def _assert_said(client: ClientInterpreter, truth: Truth) -> None:
                 assert client.clients == message
             case m.Missed():
                 assert client.missed_total == message.total
+            case m.Triggers():
+                assert client.triggers == message
             case _:
                 raise AssertionError(f"not a notice: {message}")
 

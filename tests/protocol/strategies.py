@@ -392,7 +392,14 @@ COMMANDS: SearchStrategy[Message] = st.one_of(
 NOTICES: SearchStrategy[Message] = st.one_of(
     *[
         BY_TYPE[t]
-        for t in (FrameType.COUNTERS, FrameType.STATE, FrameType.FILTERS, FrameType.CLIENTS, FrameType.MISSED)
+        for t in (
+            FrameType.COUNTERS,
+            FrameType.STATE,
+            FrameType.FILTERS,
+            FrameType.CLIENTS,
+            FrameType.MISSED,
+            FrameType.TRIGGERS,
+        )
     ]
 )
 """What a server may send between events without a schema."""

@@ -96,7 +96,16 @@ class Recorder:
                 self.seen.notices.append(self.seen.left)
                 self.seen.left = []
             elif self.seen.events and isinstance(
-                message, (m.SpaceDefined, m.SpaceRemoved, m.EpochEnd, m.Counters, m.State, m.Filters, m.Missed)
+                message,
+                m.SpaceDefined
+                | m.SpaceRemoved
+                | m.EpochEnd
+                | m.Counters
+                | m.State
+                | m.Filters
+                | m.Missed
+                | m.Triggers
+                | m.Fired,
             ):
                 self.seen.left.append(message)
 

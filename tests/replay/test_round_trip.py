@@ -13,6 +13,7 @@ from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import Role
+from gcspy_protocol.triggers import TriggerState, TriggerStatus
 from gcspy_replay.file import (
     ChunkRule,
     MemorySource,
@@ -151,6 +152,27 @@ def test_what_was_said_after_the_last_event_is_kept() -> None:
     assert cursor.seek(5).counters == (4, 1)
     assert cursor.step() is None
     assert cursor.session.counters == (5, 1)
+
+
+def test_what_fired_is_kept_behind_its_event_and_how_often_in_each_chunk() -> None:
+    store = MemoryStore()
+    session = Small(store, rule=ChunkRule(most_events=2))
+    trigger = m.Trigger(id=1, expression="max(Used) > 2")
+    for number in range(1, 7):
+        session.event()
+        if number in (2, 5, 6):
+            session.say(m.Fired(trigger=trigger, sequence=number, time_nanos=1, event=0, occurrence=number))
+            status = TriggerStatus(trigger=trigger, state=TriggerState.HOLDS, fired=number)
+            session.say(m.Triggers(triggers=(status,), fired=number))
+    session.writer.close()
+    cursor = Recording([MemorySource(store.data)]).cursor()
+    fired = {}
+    while (step := cursor.step()) is not None:
+        fired[step.number] = [one.sequence for one in step.notices if isinstance(one, m.Fired)]
+    assert fired == {1: [], 2: [], 3: [2], 4: [], 5: [], 6: [5]}, "each with the next event"
+    assert cursor.session.fired is not None
+    assert cursor.session.fired.sequence == 6
+    assert [cursor.seek(number).triggers.fired for number in (1, 3, 5, 6)] == [0, 2, 2, 5]
 
 
 def test_events_are_found_by_time_and_by_name() -> None:

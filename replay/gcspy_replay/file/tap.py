@@ -27,6 +27,8 @@ _KEPT = frozenset(
         FrameType.STATE,
         FrameType.FILTERS,
         FrameType.MISSED,
+        FrameType.TRIGGERS,
+        FrameType.FIRED,
     }
 )
 """What is kept besides events. Who else was connected, errors and pings are this client's own affair."""

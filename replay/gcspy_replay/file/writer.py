@@ -48,7 +48,18 @@ __all__ = ["ChunkRule", "RecordingWriter"]
 
 _OF_EVENTS = (m.Tiles, m.StreamKey, m.StreamDelta, m.Summary, m.SpaceInfo)
 
-_NOTICES = (m.SpaceDefined, m.SpaceRemoved, m.EpochEnd, m.Counters, m.State, m.Filters, m.Missed, m.TileNames)
+_NOTICES = (
+    m.SpaceDefined,
+    m.SpaceRemoved,
+    m.EpochEnd,
+    m.Counters,
+    m.State,
+    m.Filters,
+    m.Missed,
+    m.TileNames,
+    m.Triggers,
+    m.Fired,
+)
 """What is kept besides events, as in `tap`."""
 
 _KEYFRAME, _CACHED = 1, 2

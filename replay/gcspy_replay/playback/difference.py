@@ -36,7 +36,16 @@ __all__ = ["Part", "Passage", "Sender", "Wanted", "keyframe_of"]
 Wanted = Callable[[int, int | None], bool]
 """Whether somebody wants a space, or one of its streams."""
 
-_OWN = frozenset({FrameType.STATE, FrameType.FILTERS, FrameType.MISSED, FrameType.WELCOME})
+_OWN = frozenset(
+    {
+        FrameType.STATE,
+        FrameType.FILTERS,
+        FrameType.MISSED,
+        FrameType.TRIGGERS,
+        FrameType.FIRED,
+        FrameType.WELCOME,
+    }
+)
 """Notices of which a playback has its own."""
 
 _SCHEMA = frozenset({FrameType.SPACE_DEFINED, FrameType.SPACE_REMOVED, FrameType.EPOCH_END})
