@@ -1,7 +1,8 @@
 """The front door: the `gcspy` command.
 
 Each command is one module in `gcspy.commands`, imported only when it is called, so
-that a command that needs no Qt never loads it. Errors of ours become one line on
+that a command that needs no Qt never loads it; and each module imports what it works with
+in its function, so that help and a wrong command line cost neither numpy nor trio. Errors of ours become one line on
 standard error and an exit code, here and nowhere else.
 """
 
@@ -11,7 +12,6 @@ import importlib
 import os
 import signal
 import sys
-from importlib.metadata import PackageNotFoundError, version
 
 import click
 from gcspy_protocol.errors import GCspyError
@@ -38,11 +38,17 @@ class _LazyCommands(click.Group):
         return command
 
 
-def _version() -> str:
+def _say_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if not wanted or context.resilient_parsing:
+        return
+    from importlib.metadata import PackageNotFoundError, version  # 30 ms, for who asks
+
     try:
-        return version("gcspy")
+        found = version("gcspy")
     except PackageNotFoundError:
-        return "not installed: run from a source tree"
+        found = "not installed: run from a source tree"
+    click.echo(f"gcspy, version {found}")
+    context.exit()
 
 
 @click.group(
@@ -50,7 +56,14 @@ def _version() -> str:
     epilog=EXIT_CODE_HELP,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(_version(), prog_name="gcspy")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_say_version,
+    help="Show the version and exit.",
+)
 def gcspy() -> None:
     """See the heap of a running process, live.
 

@@ -14,10 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from gcspy_protocol.errors import CommandError
-from gcspy_replay.file import Recording
-from numpy.typing import NDArray
 
 from gcspy.exit_codes import ExitCode
 from gcspy.gui import has_display, require_gui
@@ -25,6 +22,9 @@ from gcspy.new_file import new_file, new_folder
 from gcspy.progress import progress_bar
 
 if TYPE_CHECKING:
+    from gcspy_replay.file import Recording
+    from numpy.typing import NDArray
+
     from gcspy_client.pictures import Camera
 
 __all__ = ["MOST_FRAMES", "PictureWish", "Taken", "wanted_events", "write_gif", "write_png_folder"]
@@ -85,6 +85,8 @@ def wanted_events(recording: Recording, wish: PictureWish) -> tuple[NDArray[Any]
         RecordingError: There is no such kind of event.
         CommandError: There is no such range, or nothing in it.
     """
+    import numpy as np
+
     first = recording.first if wish.first is None else wish.first
     last = recording.last if wish.last is None else wish.last
     if not 1 <= recording.first <= first <= last <= recording.last:
@@ -229,7 +231,7 @@ def write_gif(
     from gcspy_replay.file.export.gif_file import GifWriter, frame_centis
 
     rows, left_out = wanted_events(recording, wish)
-    times = rows["time_nanos"].astype(np.int64).tolist()
+    times = rows["time_nanos"].astype("i8").tolist()
     centis = frame_centis(times, speed=speed)
     _prepare(recording, wish)
     with new_file(path, replace=replace) as part, GifWriter(wish.size) as gif:

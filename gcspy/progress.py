@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
 __all__ = ["progress_bar"]
 
 
@@ -21,6 +18,10 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
     Yields:
         To be called with how much is done, and of how much.
     """
+    # rich takes 60 ms to import: only who works long needs it.
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     # A bar in a file or a pipe would be noise; rich shows none there.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gcspy_protocol.errors import CommandError
-from gcspy_replay.file import SUFFIX, Recording
-from gcspy_replay.file.layout import MAGIC
 
 from gcspy.progress import progress_bar
+
+if TYPE_CHECKING:
+    from gcspy_replay.file import Recording
 
 __all__ = ["names_recording", "opened"]
 
@@ -22,6 +24,8 @@ def opened(paths: Iterable[Path | str]) -> Iterator[Recording]:
     Raises:
         RecordingError: It is none, or cannot be read.
     """
+    from gcspy_replay.file import Recording
+
     with progress_bar("looking for chunks") as progress:
         recording = Recording.open(*paths, progress=progress)
     with recording:
@@ -37,6 +41,8 @@ def names_recording(source: str) -> bool:
     Raises:
         CommandError: It has the suffix of a recording, and is not there.
     """
+    from gcspy_replay.file import SUFFIX
+
     path = Path(source)
     if path.is_file():
         return not source.isdecimal() or _begins_like_one(path)
@@ -48,6 +54,8 @@ def names_recording(source: str) -> bool:
 
 
 def _begins_like_one(path: Path) -> bool:
+    from gcspy_replay.file.layout import MAGIC
+
     try:
         with path.open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC

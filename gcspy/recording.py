@@ -8,20 +8,17 @@ Knows a link and a store; does not know where either comes from, nor how progres
 
 from __future__ import annotations
 
-import re
 import secrets
 import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 from types import FrameType
 
 from gcspy_protocol.errors import (
-    CommandError,
     GCspyError,
     LinkError,
     RecordingError,
@@ -31,22 +28,12 @@ from gcspy_protocol.errors import (
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Event, Message, State
 from gcspy_protocol.model import ControlState
-from gcspy_replay.file import (
-    SUFFIX,
-    FileStore,
-    PartFacts,
-    RecordingWriter,
-    RingStore,
-    SplitStore,
-    Store,
-    WireTap,
-)
+from gcspy_replay.file import PartFacts, RecordingWriter, Store, WireTap
 
 from gcspy.link import Link
 from gcspy.lossless import Cost, LosslessMode
-from gcspy.quantities import Kept
 
-__all__ = ["Destination", "Progress", "Recorder", "Report", "StopFlag", "Stopped", "stop_signals"]
+__all__ = ["Progress", "Recorder", "Report", "StopFlag", "Stopped", "stop_signals"]
 
 _POLL_SECS = 0.2
 """How soon a stop is noticed where no event comes."""
@@ -101,77 +88,6 @@ def stop_signals() -> Iterator[StopFlag]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@dataclass(kw_only=True)
-class Destination:
-    """Where a recording goes: a file, several by size, or a folder that keeps the latest.
-
-    Attributes:
-        path: Of the file, of the first of several, or of the folder.
-        split_bytes: A file that reached so many is followed by another; None: one file.
-        keep: What the folder keeps; None: everything.
-        replace: Whether a recording that is there may be replaced.
-    """
-
-    path: Path
-    split_bytes: int | None = None
-    keep: Kept | None = None
-    replace: bool = False
-    _store: Store | None = field(default=None, init=False, repr=False)
-
-    def check(self) -> None:
-        """Refuse early what `open` would refuse when the first event has come.
-
-        Raises:
-            CommandError: A recording is there and may not be replaced, or there is no folder for it.
-        """
-        if not self.path.parent.is_dir():
-            raise CommandError(f"there is no folder {self.path.parent} for {self.path.name}: create it first")
-        if self.keep is None and self.path.is_dir():
-            raise CommandError(f"{self.path} is a folder: name a file; only --keep-last fills a folder")
-        if self.keep is not None and self.path.exists() and not self.path.is_dir():
-            raise CommandError(f"{self.path} is a file: --keep-last fills a folder, name one")
-        there = self._there()
-        if there and not self.replace:
-            raise CommandError(f"{there[0]} is there already: name another, or replace it with --force")
-
-    def _there(self) -> list[Path]:
-        """Files that belong to what would be replaced, the further parts of a split recording included."""
-        if self.keep is not None:
-            return sorted(self.path.glob("*" + SUFFIX))
-        found = [self.path] if self.path.exists() else []
-        if self.split_bytes is None or not self.path.parent.is_dir():
-            return found
-        part = re.compile(re.escape(self.path.stem) + r"\.\d{4,}" + re.escape(self.path.suffix))
-        return found + sorted(path for path in self.path.parent.iterdir() if part.fullmatch(path.name))
-
-    def open(self) -> Store:
-        """Create it; what is to be replaced goes now.
-
-        Raises:
-            RecordingError: It cannot be created.
-        """
-        # A part of the recording before, left beside the new ones, would be taken for one of them.
-        if self.replace and (self.keep is not None or self.split_bytes is not None):
-            for path in self._there():
-                path.unlink(missing_ok=True)
-        if self.keep is not None:
-            self._store = RingStore(self.path, keep_bytes=self.keep.size_bytes, keep_nanos=self.keep.nanos)
-        elif self.split_bytes is not None:
-            self._store = SplitStore(self.path, part_bytes=self.split_bytes, replace=self.replace)
-        else:
-            self._store = FileStore(self.path, replace=self.replace)
-        return self._store
-
-    def files(self) -> list[Path]:
-        """The files that there are of it, in order."""
-        if self._store is None:
-            return []
-        if isinstance(self._store, SplitStore):
-            return list(self._store.paths)
-        found = sorted(self.path.glob("*" + SUFFIX)) if self.keep is not None else [self.path]
-        return [path for path in found if path.exists()]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from gcspy.target import attach
 from gcspy_server.address import default_address
-from gcspy_server.api import AttachOptions, Listening, Server
-from gcspy_server.sampler import run_driver
+
+if TYPE_CHECKING:
+    from gcspy_server.api import Listening, Server
 
 __all__ = ["ServingOptions", "serve_target"]
 
@@ -52,6 +53,11 @@ def serve_target(
         TargetError: The process cannot be watched.
         LinkError: An address cannot be listened on.
     """
+    # Imported by who serves: the options alone are needed by many who do not.
+    from gcspy.target import attach
+    from gcspy_server.api import AttachOptions
+    from gcspy_server.sampler import run_driver
+
     driver = attach(options.pid, AttachOptions(tiles=options.tiles, clock_hz=options.clock_hz))
     try:
         server = driver.describe().server()

@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 
-from gcspy_protocol.errors import GCspyError
+from gcspy_protocol.address import UnixAddress
 
-from gcspy.link import connect
 from gcspy.serving import ServingOptions
 from gcspy.sidecar import start_sidecar
 from gcspy_server.address import default_address
 
-__all__ = ["joinable"]
+__all__ = ["Place", "joinable"]
+
+_LOOK_SECS = 2.0
+
+
+class Place:
+    """Where a client can join; made by `joinable`.
+
+    Args:
+        address: Gives the address; may wait until somebody listens there.
+    """
+
+    def __init__(self, address: Callable[[], str]) -> None:
+        self._address = address
+
+    @cached_property
+    def address(self) -> str:
+        """The address; waits until somebody listens there.
+
+        What else takes time, such as loading Qt or numpy, is best done before this is asked for.
+
+        Raises:
+            CommandError: The sidecar could not start, with its exit code.
+        """
+        return self._address()
 
 
 @contextmanager
-def joinable(address_or_pid: str, *, clock_hz: float, tiles: int) -> Iterator[str]:
-    """An address to join for the body of the `with`.
+def joinable(address_or_pid: str, *, clock_hz: float, tiles: int) -> Iterator[Place]:
+    """A place to join for the body of the `with`.
 
     A PID that somebody watches already is joined there; otherwise a sidecar watches it for
     as long as the body runs. Anything but a number is an address and stays what it is.
@@ -26,27 +51,25 @@ def joinable(address_or_pid: str, *, clock_hz: float, tiles: int) -> Iterator[st
         address_or_pid: What the user named.
         clock_hz: Events of the clock a second, for a sidecar.
         tiles: About how many tiles a space should have at most, for a sidecar.
-
-    Raises:
-        TargetError: The process cannot be watched.
     """
     if not address_or_pid.isdecimal():
-        yield address_or_pid
+        yield Place(lambda: address_or_pid)
         return
     pid = int(address_or_pid)
-    watched = _watched_already(pid)
-    if watched is not None:
-        yield watched
+    address = default_address(pid)
+    if _somebody_listens(address):
+        yield Place(lambda: str(address))
         return
     with start_sidecar(ServingOptions(pid=pid, clock_hz=clock_hz, tiles=tiles, linger=True)) as sidecar:
-        yield sidecar.addresses[0]
+        yield Place(lambda: sidecar.addresses[0])
 
 
-def _watched_already(pid: int) -> str | None:
-    """Address of the server that watches the process, if there is one and it answers."""
-    address = default_address(pid)
-    try:
-        connect(address, client="gcspy, asking who is there", timeout_secs=2.0).close()
-    except GCspyError:
-        return None
-    return str(address)
+def _somebody_listens(address: UnixAddress) -> bool:
+    """Whether a server has this socket; it is not greeted, so that no other client sees us come and go."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(_LOOK_SECS)
+        try:
+            sock.connect(address.path)
+        except OSError:
+            return False
+    return True

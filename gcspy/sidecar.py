@@ -23,12 +23,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from gcspy_protocol.errors import CommandError, GCspyError
 
 from gcspy.exit_codes import ExitCode, exit_code_of
 from gcspy.serving import ServingOptions, serve_target
-from gcspy_server.api import Listening, Server
+
+if TYPE_CHECKING:
+    from gcspy_server.api import Listening, Server
 
 __all__ = ["Sidecar", "start_sidecar"]
 

@@ -8,6 +8,7 @@ import threading
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from gcspy_protocol.address import TcpAddress, parse_address
@@ -18,7 +19,9 @@ from gcspy.serving import ServingOptions, serve_target
 from gcspy.sidecar import start_sidecar
 from gcspy.tokens import own_token
 from gcspy_server.address import default_address
-from gcspy_server.api import Listening, Server
+
+if TYPE_CHECKING:
+    from gcspy_server.api import Listening, Server
 
 __all__ = ["command"]
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 from gcspy_protocol.errors import CommandError, RecordingError
-from gcspy_replay.file import FileStore, Recording, carry_sidecar, cut, sidecar_of, sidecar_path
 
 from gcspy.options import files_argument, new_file_option
 from gcspy.progress import progress_bar
@@ -24,6 +23,8 @@ def command(files: tuple[Path, ...], output: Path, force: bool, first: int | Non
 
     Events keep their numbers, so that event 120 is event 120 in the cut too, and bookmarks in the range come along.
     """
+    from gcspy_replay.file import FileStore, Recording, carry_sidecar, cut, sidecar_of, sidecar_path
+
     if output.exists() and any(path.is_file() and output.samefile(path) for path in files):
         raise CommandError(f"{output} is the recording itself: name another file")
     with Recording.open(*files) as recording:

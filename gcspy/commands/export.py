@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 from gcspy_protocol.errors import CommandError
-from gcspy_replay.file.export.tables import Wanted
 
 from gcspy.commands.screenshot import parse_size
 from gcspy.exit_codes import ExitCode
@@ -88,6 +87,8 @@ def _refuse_foreign(options: dict[str, Any], *, is_folder: bool, is_gif: bool) -
 
 def _table(files: tuple[Path, ...], output: Path, options: dict[str, Any], *, force: bool) -> None:
     module = _module_for(output)
+    from gcspy_replay.file.export.tables import Wanted
+
     wanted = Wanted(**{name: options[name] for name in ("first", "last", "space", "stream", "tiles")})
     with (
         opened(files) as recording,

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 from gcspy_protocol.errors import RecordingError
-from gcspy_protocol.interpreter import ClientInterpreter
-from gcspy_replay.file import Recording, Sidecar, compensated_nanos, read_sidecar, sidecar_of
 
 from gcspy.options import files_argument
-from gcspy.progress import progress_bar
+from gcspy.recorded import opened
+
+if TYPE_CHECKING:
+    from gcspy_protocol.interpreter import ClientInterpreter
+    from gcspy_replay.file import Recording
 
 __all__ = ["command"]
 
@@ -26,13 +27,16 @@ def command(files: tuple[Path, ...], as_json: bool) -> None:
 
     Reads the index, not every byte: `gcspy verify` does that.
     """
-    with progress_bar("looking for chunks") as progress, Recording.open(*files, progress=progress) as recording:
+    with opened(files) as recording:
         facts = facts_of(recording) | _added(files, recording.facts.recording)
     click.echo(json.dumps(facts) if as_json else "\n".join(lines_of(facts)))
 
 
 def facts_of(recording: Recording) -> dict[str, Any]:
     """What there is to say, as plain JSON values."""
+    import numpy as np  # by who reads a recording, and not by who asks how to
+    from gcspy_replay.file import compensated_nanos
+
     welcome, events = recording.welcome, recording.events
     session = _last_state(recording)
     names = [kind.name for kind in welcome.events]
@@ -71,6 +75,8 @@ def facts_of(recording: Recording) -> dict[str, Any]:
 
 def _added(files: tuple[Path, ...], recording: bytes) -> dict[str, Any]:
     """What somebody added in the sidecar."""
+    from gcspy_replay.file import Sidecar, read_sidecar, sidecar_of
+
     found, wrong = Sidecar(), ""
     try:
         path = sidecar_of(files)

@@ -6,9 +6,6 @@ import json
 from dataclasses import asdict, dataclass
 
 import click
-import psutil
-
-from gcspy.target import recognise
 
 __all__ = ["Row", "command", "rows"]
 
@@ -37,6 +34,10 @@ def rows(everything: bool = False) -> list[Row]:
     Args:
         everything: Also those that nobody recognises.
     """
+    import psutil  # by who looks at processes, and not by who asks how to
+
+    from gcspy.target import recognise
+
     found = []
     own = psutil.Process().pid
     for process in psutil.process_iter(["pid", "username", "memory_info", "cmdline", "name"]):

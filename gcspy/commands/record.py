@@ -4,32 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import time
-from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
-from gcspy_replay.file import WireTap
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
-from gcspy.link import connect
-from gcspy.lossless import Cost, LosslessMode
+from gcspy.destination import Destination
 from gcspy.options import needs_token, read_token, sampling_options, token_option
 from gcspy.quantities import Kept, deadline_of, kept_of, size_of
-from gcspy.recording import Destination, Progress, Recorder, Report, stop_signals
 from gcspy.session import joinable
 
 __all__ = ["command"]
-
-_REFRESH_SECS = 0.25
-_RATE_OVER = 12
-"""Rates are over so many refreshes, three seconds."""
-
 
 @click.command()
 @click.argument("source", metavar="ADDRESS|PID")
@@ -92,98 +76,28 @@ def command(
     destination = Destination(path=output, split_bytes=split_size, keep=keep_last, replace=force)
     destination.check()
     token = read_token(token_file, ask=needs_token(source))
-    tap = WireTap()
-    with (
-        joinable(source, clock_hz=clock_hz, tiles=tiles) as address,
-        connect(
-            address, token=token or "", client=f"gcspy record ({os.getpid()})", tap=tap.receive_data
-        ) as link,
-        stop_signals() as stop,
-    ):
-        with _status_line(output) as show:
-            mode = None if lossless is None else LosslessMode(lossless)
-            report = Recorder(link, tap, destination.open, lossless=mode).run(
-                stop=stop, max_events=events, max_secs=seconds, on_progress=show
-            )
-        facts = _facts(report, destination.files())
-        if as_json or facts["files"]:
-            click.echo(json.dumps(facts) if as_json else _line(report, facts))
-        if report.error is not None:
-            raise report.error
+    with joinable(source, clock_hz=clock_hz, tiles=tiles) as place:
+        # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
+        from gcspy_replay.file import WireTap
 
+        from gcspy.link import connect
+        from gcspy.lossless import LosslessMode
+        from gcspy.recording import Recorder, stop_signals
+        from gcspy.recording_report import report_facts, report_line, status_line
 
-def _facts(report: Report, files: list[Path]) -> dict[str, Any]:
-    """What there is to say at the end, as plain JSON values."""
-    cost = report.progress.cost
-    return {
-        "files": [str(path) for path in files],
-        "bytes": sum(path.stat().st_size for path in files),
-        "written_bytes": report.progress.written_bytes,
-        "events": report.progress.events,
-        "missed": report.progress.missed,
-        "seconds": round(report.progress.secs, 3),
-        "stopped": report.stopped.name.lower(),
-        "reason": report.reason,
-        "lossless": None if cost is None else _cost_facts(cost),
-    }
-
-
-def _cost_facts(cost: Cost) -> dict[str, Any]:
-    return {
-        "deadline_seconds": cost.deadline_secs,
-        "held": cost.acts_on.value,
-        "held_seconds": round(cost.held_nanos / 1e9, 6),
-        "held_percent": round(cost.percent, 3),
-        "ended": cost.ended,
-    }
-
-
-def _line(report: Report, facts: dict[str, Any]) -> str:
-    files = facts["files"]
-    where = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
-    why = report.reason if report.error is None and report.reason else report.stopped.value
-    cost = "" if report.progress.cost is None else f", {report.progress.cost}"
-    return (
-        f"{where}: {facts['events']:,} events over {facts['seconds']:,.1f} s, {facts['bytes']:,} bytes, "
-        f"{facts['missed']:,} missed{cost}; {why}"
-    )
-
-
-class _StatusLine:
-    """Events, size, rates and what was missed, on one line that is drawn over."""
-
-    def __init__(self, output: Path, live: Live) -> None:
-        self._output, self._live = output, live
-        self._samples: deque[Progress] = deque(maxlen=_RATE_OVER)
-        self._due = 0.0
-
-    def show(self, progress: Progress) -> None:
-        """Draw it again, if it is time to."""
-        now = time.monotonic()
-        if now < self._due:
-            return
-        self._due = now + _REFRESH_SECS
-        self._samples.append(progress)
-        self._live.update(Text(self._text(progress), no_wrap=True, overflow="ellipsis"), refresh=True)
-
-    def _text(self, progress: Progress) -> str:
-        oldest = self._samples[0]
-        secs = progress.secs - oldest.secs
-        events = (progress.events - oldest.events) / secs if secs else 0.0
-        speed = (progress.written_bytes - oldest.written_bytes) / secs if secs else 0.0
-        cost = "" if progress.cost is None else f"  {progress.cost}"
-        return (
-            f"● {self._output}  {progress.events:,} events  {progress.written_bytes / 1e6:,.1f} MB  "
-            f"{events:,.1f} events/s  {speed / 1e3:,.1f} kB/s  {progress.missed:,} missed{cost}  (Ctrl-C stops)"
-        )
-
-
-@contextmanager
-def _status_line(output: Path) -> Iterator[Callable[[Progress], None] | None]:
-    """A status line on standard error, where that is a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    with Live(console=console, auto_refresh=False, transient=True) as live:
-        yield _StatusLine(output, live).show
+        tap = WireTap()
+        name = f"gcspy record ({os.getpid()})"
+        with (
+            connect(place.address, token=token or "", client=name, tap=tap.receive_data) as link,
+            stop_signals() as stop,
+        ):
+            with status_line(output) as show:
+                mode = None if lossless is None else LosslessMode(lossless)
+                report = Recorder(link, tap, destination.open, lossless=mode).run(
+                    stop=stop, max_events=events, max_secs=seconds, on_progress=show
+                )
+            facts = report_facts(report, destination.files())
+            if as_json or facts["files"]:
+                click.echo(json.dumps(facts) if as_json else report_line(report, facts))
+            if report.error is not None:
+                raise report.error

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 from gcspy_protocol.errors import CommandError, RecordingError
-from gcspy_replay.file import FileSource, FileStore, Recording, carry_sidecar, repair, sidecar_path
 
 from gcspy.options import file_argument, new_file_option
 from gcspy.progress import progress_bar
@@ -25,6 +24,8 @@ def command(file: Path, output: Path, force: bool) -> None:
 
     The damaged file is not changed. Events keep their numbers, and bookmarks come along, those of lost events too.
     """
+    from gcspy_replay.file import FileSource, FileStore, repair
+
     if output.exists() and os.path.samefile(file, output):
         raise CommandError(f"{output} is the damaged file itself: name another")
     with FileSource(file) as source, progress_bar(f"reading {file}") as progress:
@@ -43,6 +44,8 @@ def command(file: Path, output: Path, force: bool) -> None:
 
 def _carry(file: Path, output: Path) -> None:
     """Give the repaired file the bookmarks of the damaged one."""
+    from gcspy_replay.file import Recording, carry_sidecar, sidecar_path
+
     try:
         with Recording.open(output) as recording:
             marks = carry_sidecar(sidecar_path(file), sidecar_path(output), recording.facts.recording, 1, _LAST)

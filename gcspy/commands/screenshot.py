@@ -71,11 +71,13 @@ def command(
     require_gui()
     if not has_display():
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    from gcspy_client.app import take_screenshot
-
     token = read_token(token_file, ask=needs_token(source))
-    with joinable(source, clock_hz=clock_hz, tiles=tiles) as address:
+    with joinable(source, clock_hz=clock_hz, tiles=tiles) as place:
+        from gcspy_client.app import (
+            take_screenshot,  # while the sidecar starts: both take about half a second
+        )
+
         take_screenshot(
-            address, output, size=width_height, theme=theme or "dark", token=token, settle_secs=settle_secs
+            place.address, output, size=width_height, theme=theme or "dark", token=token, settle_secs=settle_secs
         )
     click.echo(f"gcspy: wrote {output}")

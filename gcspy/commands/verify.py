@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import click
-from gcspy_replay.file import sources_of, verify
 
 from gcspy.exit_codes import ExitCode
 from gcspy.options import files_argument
@@ -25,6 +24,8 @@ def command(context: click.Context, files: tuple[Path, ...], as_json: bool) -> N
     The exit code is 9 when anything is lost. A missing index, or an event that was cut off at the end by a kill, loses
     nothing that was whole.
     """
+    from gcspy_replay.file import sources_of, verify
+
     intact = True
     for source in sources_of(files):
         try:

@@ -107,3 +107,26 @@ def test_the_command_line_loads_neither_qt_nor_a_server_before_it_needs_them() -
     loaded = run("import sys, gcspy.cli; print(' '.join(name.partition('.')[0] for name in sys.modules))").split()
     assert "gcspy_protocol" in loaded
     assert not {"PySide6", "shiboken6", "pyqtgraph", "trio", "gcspy_server", "gcspy_drivers"} & set(loaded)
+
+
+WITHOUT_WORK = """
+import contextlib, io, sys
+from gcspy import cli
+lines = [["--help"], ["--version"], ["nonsense"], ["--nonsense"]]
+for name in cli.gcspy.list_commands(None):
+    lines += [[name, "--help"], [name, "--nonsense"]]
+lines += [["tail"], ["record", "1"], ["record", "1", "-o", "f", "--split-size", "1"], ["screenshot", "1"]]
+for line in lines:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        code = cli.main(line)
+    assert code in (0, 2), (line, code)
+    heavy = {name.partition(".")[0] for name in sys.modules} & set(sys.argv[1:])
+    assert not heavy, f"gcspy {' '.join(line)} loads {heavy}"
+"""
+
+
+def test_help_and_a_wrong_command_line_load_nothing_heavy() -> None:
+    heavy = ["numpy", "trio", "PySide6", "shiboken6", "pyqtgraph", "rich", "psutil", "msgpack", "gcspy_drivers"]
+    command = [sys.executable, "-c", WITHOUT_WORK, *heavy]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr

@@ -54,8 +54,8 @@ def test_a_real_session_is_read_as_it_was_seen(tmp_path: Path) -> None:
         target.stdout.readline()
         try:
             with (
-                joinable(str(target.pid), clock_hz=50, tiles=4096) as address,
-                connect(address, client="test") as link,
+                joinable(str(target.pid), clock_hz=50, tiles=4096) as place,
+                connect(place.address, client="test") as link,
             ):
                 for message in link:
                     change = session.apply(message)

@@ -1,0 +1,89 @@
+"""`gcspy tail`, once it is known what to print: the events of a session as they happen, or those of a recording.
+
+Knows the client interpreter and what an event looks like as text; does not know who is connected where.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from gcspy_protocol.errors import LinkError, TargetGone
+from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.messages import Event, State
+from gcspy_protocol.model import ControlState
+
+from gcspy.link import Link
+from gcspy.recorded import opened
+from gcspy.text import event_as_dict, event_as_lines
+
+__all__ = ["Printer", "print_recording", "print_session"]
+
+
+class Printer:
+    """Prints events, up to a number of them."""
+
+    def __init__(self, most: int | None, *, as_json: bool, values: bool) -> None:
+        self.shown = 0
+        self.most = most
+        self._as_json, self._values = as_json, values
+
+    @property
+    def done(self) -> bool:
+        """Whether so many were shown as were asked for."""
+        return self.shown == self.most
+
+    def show(self, session: ClientInterpreter, event: Event) -> None:
+        """Print one event, with the state right after it."""
+        if self._as_json:
+            click.echo(json.dumps(event_as_dict(session, event, values=self._values)))
+        else:
+            click.echo("\n".join(event_as_lines(session, event)))
+        self.shown += 1
+
+
+def _say_end(session: ClientInterpreter) -> None:
+    click.echo(f"gcspy: {session.state_reason or 'the target ended'}", err=True)
+
+
+def print_recording(paths: list[Path], printer: Printer) -> None:
+    """Print the events of a recording, as a viewer saw them.
+
+    Raises:
+        RecordingError: It is none, or damaged.
+    """
+    with opened(paths) as recording:
+        if not recording.chunks:
+            return
+        cursor = recording.cursor()
+        while not printer.done and (step := cursor.step()) is not None:
+            printer.show(cursor.session, step.change.event)
+        if not printer.done and cursor.session.state is ControlState.ENDED:
+            _say_end(cursor.session)
+
+
+def print_session(link: Link, printer: Printer) -> None:
+    """Print events until so many came or the session ended.
+
+    Raises:
+        LinkError: The connection was lost, or the server ended the session before so many events.
+        TargetGone: The target ended before so many events.
+    """
+    session = ClientInterpreter()
+    for message in link:
+        change = session.apply(message)
+        if isinstance(message, State) and message.state is ControlState.ENDED:
+            if printer.most is not None:
+                raise TargetGone(
+                    f"{session.state_reason or 'the target ended'}, after {printer.shown} of {printer.most} events"
+                )
+            _say_end(session)
+            return
+        if change is None:
+            continue
+        printer.show(session, change.event)
+        if printer.done:
+            return
+    if printer.most is not None:
+        raise LinkError(f"the server ended the session after {printer.shown} of {printer.most} events")
