@@ -1,0 +1,210 @@
+"""Ways to draw a space, and how another package adds one (docs/adding-a-renderer.md).
+
+A renderer is given a space, numbers and a palette; it makes pixels, follows events, and says which tiles are under a
+pixel. Those that come with GCspy stand in `arranged`, `bars` and `bivariate`; others are found through the entry
+point group ``gcspy.renderers``: name to class.
+
+Knows the shape of a renderer; does not know Qt.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import ClassVar
+
+import numpy as np
+from gcspy_protocol.errors import Unsupported
+from gcspy_protocol.interpreter import EventChange, SpaceState
+
+from gcspy_client.model.codes import Codes, Indices, TileCodes
+from gcspy_client.model.palette import CANVAS, Palette
+from gcspy_client.model.raster import Pixels
+from gcspy_client.model.tile_source import TileSource
+
+__all__ = ["ENTRY_POINT_GROUP", "NO_TILES", "Renderer", "RendererFacts", "find_renderers", "load_renderer"]
+
+ENTRY_POINT_GROUP = "gcspy.renderers"
+"""Where an installed package announces its renderers."""
+
+NO_TILES: Indices = np.empty(0, dtype=np.int64)
+
+
+class Renderer(ABC):
+    """Draws one space under one source of numbers.
+
+    A renderer of another package defines `name`, `title`, `draw` and `tiles_at`; the rest has an answer here.
+
+    Args:
+        space: The space, as the interpreter follows it.
+        source: The numbers.
+        palette: The colours.
+
+    Attributes:
+        name: Of the renderer, in settings: the name of its entry point.
+        title: In menus.
+        about: One sentence for a tooltip.
+        width: Device pixels there are.
+        height: Device pixels there are.
+        scale: Device pixels of one logical pixel.
+        pixels: Shape (height, width), u32 0xFFRRGGBB, C-contiguous; another array after each `draw` is allowed.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    about: ClassVar[str] = ""
+
+    def __init__(self, space: SpaceState, source: TileSource, palette: Palette) -> None:
+        self.space = space
+        self.source = source
+        self.palette = palette
+        self.width, self.height, self.scale = 1, 1, 1.0
+        self.pixels: Pixels = np.full((1, 1), palette.lut[CANVAS], dtype=np.uint32)
+        self._codes = TileCodes(source.schema)
+        self._codes.refresh(source.tiles(space))
+
+    @property
+    def codes(self) -> Codes:
+        """Shape (tiles,), u8: the paint code of each tile; a view."""
+        return self._codes.codes
+
+    @property
+    def maximum(self) -> int:
+        """The value that is painted as the highest now."""
+        return self._codes.maximum
+
+    @abstractmethod
+    def draw(self) -> None:
+        """Draw everything anew into `pixels`, of `height` by `width`."""
+
+    def draw_changed(self, changed: Indices) -> None:
+        """Draw what an event changed; by default everything.
+
+        Args:
+            changed: Shape (some,), increasing: tiles whose code may have changed. Their number did not.
+        """
+        self.draw()
+
+    @abstractmethod
+    def tiles_at(self, x: int, y: int) -> Indices:
+        """The tiles under a pixel, increasing; `NO_TILES` where there is none."""
+
+    def rectangle(self, tile: int) -> tuple[int, int, int, int] | None:
+        """Left, top, width and height of where a tile is, to mark it; None where that cannot be said."""
+        return None
+
+    def resize(self, width: int, height: int, scale: float = 1.0) -> None:
+        """Draw into so many device pixels."""
+        if (width, height, scale) != (self.width, self.height, self.scale):
+            self.width, self.height, self.scale = max(1, width), max(1, height), scale
+            self.draw()
+
+    def set_palette(self, palette: Palette) -> None:
+        """Draw in other colours."""
+        self.palette = palette
+        self.draw()
+
+    def show(self, source: TileSource, palette: Palette) -> None:
+        """Draw other numbers."""
+        self.source, self.palette = source, palette
+        self._codes = TileCodes(source.schema)
+        self._codes.refresh(source.tiles(self.space))
+        self.draw()
+
+    def follow(self, change: EventChange) -> bool:
+        """Take an event, right after the interpreter did.
+
+        Returns:
+            Whether any pixel may differ.
+        """
+        tiles = self.source.tiles(self.space)
+        if self.space.space.id in change.resized or len(self.codes) != len(tiles.values):
+            self._codes.refresh(tiles)
+            self.draw()
+            return True
+        changed = self.source.changed(change, self.space)
+        if changed is not None and not len(changed):
+            return False
+        if changed is None:
+            self._codes.refresh(tiles)
+        else:
+            changed = self._codes.update(tiles, changed)
+        if changed is None:
+            self.draw()
+        else:
+            self.draw_changed(changed)
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class RendererFacts:
+    """A renderer that could be used.
+
+    Attributes:
+        name: Its name.
+        title: In menus; for one that is not imported yet its name.
+        builtin: Comes with GCspy.
+        load: Imports it.
+    """
+
+    name: str
+    title: str
+    builtin: bool
+    load: Callable[[], type[Renderer]]
+
+
+def find_renderers() -> dict[str, RendererFacts]:
+    """All renderers by name, those of GCspy first; none of another package is imported, and none replaces ours."""
+    found = dict(_builtin())
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        if entry.name not in found:
+            found[entry.name] = RendererFacts(
+                entry.name, entry.name.replace("-", " ").capitalize(), False, _loader(entry)
+            )
+    return found
+
+
+def _loader(entry: EntryPoint) -> Callable[[], type[Renderer]]:
+    def load() -> type[Renderer]:
+        found: object = entry.load()
+        if not (isinstance(found, type) and issubclass(found, Renderer)):
+            raise Unsupported(
+                f"the renderer {entry.name!r} is not one",
+                found=repr(found),
+                known="a class derived from Renderer",
+            )
+        return found
+
+    return load
+
+
+def load_renderer(name: str) -> type[Renderer]:
+    """Import a renderer.
+
+    Raises:
+        Unsupported: There is none of that name, or what is installed under it is none.
+    """
+    found = find_renderers()
+    if name not in found:
+        raise Unsupported("no such renderer is installed", found=name, known=", ".join(found))
+    return found[name].load()
+
+
+def _builtin() -> dict[str, RendererFacts]:
+    from gcspy_client.model.arranged import HilbertRenderer, RowsRenderer, TilesRenderer
+    from gcspy_client.model.bars import DistributionRenderer, ProfileRenderer
+
+    ours: tuple[type[Renderer], ...] = (
+        TilesRenderer,
+        RowsRenderer,
+        HilbertRenderer,
+        ProfileRenderer,
+        DistributionRenderer,
+    )
+    return {one.name: RendererFacts(one.name, one.title, True, _given(one)) for one in ours}
+
+
+def _given(renderer: type[Renderer]) -> Callable[[], type[Renderer]]:
+    return lambda: renderer
