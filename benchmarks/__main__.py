@@ -1,27 +1,131 @@
-"""`python -m benchmarks`: all of them, one after the other, each in a process of its own."""
+"""`python -m benchmarks`: all of them, one after the other, each in a process of its own; at the end, a summary.
+
+    python -m benchmarks [NAME]... [--json] [--most-minutes M]
+
+One that fails, or takes too long, does not hide the others. What each prints is shown as it comes; with `--json`
+it goes to standard error, and standard output gets one object.
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
+import platform
+import signal
 import subprocess
 import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 
-BENCHMARKS = ("encoding", "cost", "viewers", "paint", "start", "recording", "history")
+from benchmarks.figures import VARIABLE, Figure, told_in
+
+BENCHMARKS = ("encoding", "cost", "viewers", "paint", "start", "recording")
+"""Those that need nothing but this machine. `programs` needs a package index, and is run by its name."""
+
+BY_NAME_ONLY = ("programs",)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """How a benchmark went.
+
+    Attributes:
+        name: Its name.
+        problem: Why it has not all its figures; "" when it has.
+        seconds: It took.
+        load: Processes that wanted a core in the minute before it ended, its own included.
+        figures: What it told.
+    """
+
+    name: str
+    problem: str
+    seconds: float
+    load: float
+    figures: tuple[Figure, ...]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a benchmark and every process that it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # ended just now, and all its children with it
+    process.wait()
+
+
+def run(command: list[str], name: str, *, most_secs: float, to_stderr: bool) -> Outcome:
+    """Run one benchmark to its end.
+
+    Args:
+        command: What to run.
+        name: What it is called.
+        most_secs: It is ended after so long.
+        to_stderr: Where what it prints goes.
+    """
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="gcspy-bench-") as folder:
+        path = Path(folder) / "figures"
+        # A session of its own, so that a Ctrl-C comes here alone and what it started is ended with it.
+        process = subprocess.Popen(
+            command,
+            env={**os.environ, VARIABLE: str(path)},
+            stdout=sys.stderr if to_stderr else None,
+            start_new_session=True,
+        )
+        try:
+            code = process.wait(most_secs)
+            problem = f"exit code {code}" if code else ""
+        except subprocess.TimeoutExpired:
+            problem = f"ended after {most_secs / 60:.0f} minutes"
+        except KeyboardInterrupt:
+            problem = "interrupted"
+        finally:
+            _end(process)
+        figures = tuple(told_in(path))
+    load = os.getloadavg()[0]
+    return Outcome(name=name, problem=problem, seconds=time.monotonic() - began, load=load, figures=figures)
+
+
+def summary(outcomes: list[Outcome]) -> str:
+    """All figures beside their budgets, and what could not be measured."""
+    rows = [(o.name, figure.what, str(figure), figure.budget) for o in outcomes for figure in o.figures]
+    widths = [max((len(row[i]) for row in rows), default=0) for i in range(3)]
+    lines = [
+        f"{name:<{widths[0]}}  {what:<{widths[1]}}  {value:>{widths[2]}}  {budget}".rstrip()
+        for name, what, value, budget in rows
+    ]
+    times = ", ".join(f"{o.name} {o.seconds:.0f} s at load {o.load:.1f}" for o in outcomes)
+    lines.append(f"{os.cpu_count()} cores; {times}")
+    lines += [f"not complete: {o.name}, {o.problem}" for o in outcomes if o.problem]
+    return "\n".join(lines)
 
 
 def main() -> int:
-    """Run all; the exit code is 1 when one could not run."""
-    wanted = sys.argv[1:] or BENCHMARKS
-    if unknown := [name for name in wanted if name not in BENCHMARKS]:
-        print(f"there is no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
-        return 2
-    failed = []
-    for name in wanted:
-        print(f"\n== {name}", flush=True)
-        if subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=False).returncode:
-            failed.append(name)
-    if failed:
-        print(f"could not run: {', '.join(failed)}")
-    return 1 if failed else 0
+    """Run them; the exit code is 1 when one has not all its figures."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join((*BENCHMARKS, *BY_NAME_ONLY))}; by default the first {len(BENCHMARKS)}")
+    parser.add_argument("--json", action="store_true", help="one JSON object at the end")
+    parser.add_argument("--most-minutes", type=float, default=60.0, help="end a benchmark that takes longer")
+    options = parser.parse_args()
+    if unknown := [name for name in options.names if name not in (*BENCHMARKS, *BY_NAME_ONLY)]:
+        parser.error(f"there is no benchmark {', '.join(unknown)}")
+    outcomes: list[Outcome] = []
+    for name in options.names or BENCHMARKS:
+        print(f"\n== {name}", flush=True, file=sys.stderr if options.json else sys.stdout)
+        command = [sys.executable, "-m", f"benchmarks.{name}"]
+        outcomes.append(run(command, name, most_secs=options.most_minutes * 60, to_stderr=options.json))
+        if outcomes[-1].problem == "interrupted":
+            break
+    if options.json:
+        facts = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "system": platform.platform(), "cores": os.cpu_count()}
+        print(json.dumps({**facts, "benchmarks": [asdict(outcome) for outcome in outcomes]}))
+    else:
+        print(f"\n== summary\n{summary(outcomes)}")
+    return 1 if any(outcome.problem for outcome in outcomes) else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What watching costs: time of one event on a large heap, and the target's slowdown at 1 and 10 Hz, in pairs.
+"""What watching costs: time of one event on a large heap, and the target's slowdown without a client, at 1 and at 10 Hz, in pairs.
 
-The target has so many megabytes of small objects and never rests. Windows without and with a server that
-has a client alternate; the ratio of work done a second is quoted pair by pair, as the machine is shared.
+The target has so many megabytes of small objects and never rests. Windows without and with a server alternate, which has
+a client but in the first row; the ratio of work done a second is quoted pair by pair, as the machine is shared.
 """
 
 from __future__ import annotations
@@ -17,11 +17,21 @@ from pathlib import Path
 from gcspy_protocol import ClientInterpreter
 
 from benchmarks.busy_target import BusyTarget, busy_target
+from benchmarks.figures import tell
 from gcspy.link import connect
 from gcspy.serving import ServingOptions
 from gcspy.sidecar import start_sidecar
 
 __all__ = ["main"]
+
+
+def attached_rate(found: BusyTarget, seconds: float) -> tuple[float, float]:
+    """The target's rate while a server is attached to it that nobody looks at."""
+    with start_sidecar(ServingOptions(pid=found.pid, clock_hz=10.0)) as sidecar:
+        if not sidecar.addresses:  # asking waits until it serves
+            raise RuntimeError("the server listens nowhere")
+        time.sleep(1.0)
+        return found.rate(seconds)
 
 
 def watched_rate(found: BusyTarget, hz: float, seconds: float) -> tuple[tuple[float, float], list[float], int]:
@@ -65,6 +75,21 @@ def main() -> None:
         print(
             "clock | work/s with server : without, pair by pair (wall)  median | by its own cpu  | one event ms median, max | tiles"
         )
+        alone_twice = []
+        walls, cpus = [], []
+        for _ in range(options.pairs):
+            alone, attached = found.rate(options.seconds), attached_rate(found, options.seconds)
+            alone_twice.append(found.rate(options.seconds)[0] / alone[0])
+            walls.append(attached[0] / alone[0])
+            cpus.append(attached[1] / alone[1])
+        pairs = " ".join(f"{ratio:.3f}" for ratio in walls)
+        print(
+            f"none  | {pairs}  median {statistics.median(walls):.3f} | {statistics.median(cpus):.3f} | nobody is connected; "
+            f"the noise of two windows without: {min(alone_twice):.3f} to {max(alone_twice):.3f}",
+            flush=True,
+        )
+        tell("server attached, no client: slowdown", 1 / statistics.median(walls), "", "1.00 within noise")
+        tell("the same by its own processor time", 1 / statistics.median(cpus), "", "1.00 within noise")
         for hz in (1.0, 10.0):
             walls, cpus, gather, tiles = [], [], [], 0
             for _ in range(options.pairs):
@@ -79,6 +104,9 @@ def main() -> None:
                 f"| {statistics.median(gather):.1f}, {max(gather):.1f} | {tiles:,}",
                 flush=True,
             )
+            case = f"client, passive, {hz:g} Hz, {options.megabytes:,} MB of small objects"
+            tell(f"{case}: slowdown", 1 / statistics.median(walls), "", "<= 1.10")
+            tell(f"{case}: by its own processor time", 1 / statistics.median(cpus), "", "<= 1.10")
 
 
 if __name__ == "__main__":

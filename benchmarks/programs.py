@@ -96,6 +96,7 @@ class Row:
         slowdowns: Wall time with the recorder : without, pair by pair.
         cpu_slowdowns: The same of the program's own processor time.
         recorder_share: Of a core, that recorder and sidecar used, without their start.
+        load: Processes that wanted a core in the last minute, ours included: above the number of cores, wall times say little.
     """
 
     program: str
@@ -105,6 +106,7 @@ class Row:
     slowdowns: tuple[float, ...]
     cpu_slowdowns: tuple[float, ...]
     recorder_share: float
+    load: float
 
 
 def _finish(process: subprocess.Popen[str]) -> Run:
@@ -249,12 +251,13 @@ def measure(suite: Suite, program: Program, *, clock_hz: float, pairs: int, scal
         slowdowns=tuple(walls),
         cpu_slowdowns=tuple(cpus),
         recorder_share=statistics.median(shares),
+        load=round(os.getloadavg()[0], 1),
     )
 
 
 _HEADINGS = (
     "program", "Hz", "s", "events", "at coll.", "collections 0/1/2", "spaces", "tiles", "resident MB",
-    "whole MB", "gzip kB", "file kB", "bytes/event", "ratio", "missed", "slowdown wall, cpu", "recorder",
+    "whole MB", "gzip kB", "file kB", "bytes/event", "ratio", "missed", "slowdown wall, cpu", "recorder", "load",
 )  # fmt: skip
 
 
@@ -278,6 +281,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         str(c.missed),
         f"{statistics.median(row.slowdowns):.3f}, {statistics.median(row.cpu_slowdowns):.3f}",
         f"{row.recorder_share:.0%}",
+        f"{row.load:g}",
     )
 
 

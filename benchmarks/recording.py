@@ -27,6 +27,8 @@ from gcspy_replay.file import FileStore, Recording, RecordingWriter, WireTap
 from mcap.writer import CompressionType, Writer
 from numpy.typing import NDArray
 
+from benchmarks.figures import tell
+
 __all__ = ["main"]
 
 _MAXIMUM = 32768
@@ -223,6 +225,11 @@ def main() -> None:
         print(_line(f"MCAP zstd of whole ones ({options.others})", _mcap(Path(folder) / "a.mcap", snapshots), raw))
         del snapshots
         print(_told("seek in it", seeks))
+        case = f"{options.tiles:,} tiles, {options.changed:.0%} changed"
+        tell(f"{case}: recorded", done["events"] / done["seconds"], "snapshots/s", ">= 800")
+        tell(f"{case}: whole streams : file", raw * done["events"] / done["bytes"], "", ">= 50")
+        tell(f"{case}: seek, median", float(np.median(seeks)), "ms", "<= 20")
+        tell(f"{case}: seek, worst of {options.seeks}", float(seeks.max()), "ms", "<= 20")
 
         traffic = _Traffic(options.long_tiles, options.changed, options.hz)
         done = _record(path, traffic.greeting(), (traffic.event() for _ in range(options.long_events)))
@@ -233,7 +240,11 @@ def main() -> None:
             opened = time.perf_counter() - began
             rows = len(recording.events)
             print(f"  open {opened * 1e3:.1f} ms, table of {rows:,} events {(time.perf_counter() - began) * 1e3:.1f} ms")
-        print(_told(f"seek, {options.seeks} at random", _seek(path, options.seeks)))
+        seeks = _seek(path, options.seeks)
+        print(_told(f"seek, {options.seeks} at random", seeks))
+        case = f"{options.long_events:,} events of {options.long_tiles:,} tiles"
+        tell(f"{case}: seek, median", float(np.median(seeks)), "ms", "<= 20")
+        tell(f"{case}: seek, worst of {options.seeks}", float(seeks.max()), "ms", "<= 20")
         with path.open("r+b") as file:
             file.truncate(path.stat().st_size - 100)
         began = time.perf_counter()

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 from benchmarks.busy_target import busy_target
+from benchmarks.figures import tell
 
 __all__ = ["main"]
 
@@ -53,6 +54,7 @@ def main() -> None:
             run()
             times = [run() for _ in range(options.runs)]
             print(f"{name:45} {min(times):6.2f}  {statistics.median(times):6.2f} {max(times):5.2f}", flush=True)
+            tell(f"{name}, median", statistics.median(times), "s", "<= 1.5" if name.startswith("attach") else "")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from gcspy_protocol import Connection
 from gcspy_protocol import messages as m
 from gcspy_protocol.model import Role
 
+from benchmarks.figures import tell
 from benchmarks.processes import child
 
 __all__ = ["measure"]
@@ -110,6 +111,10 @@ def main() -> None:
             f"{r['received']:16.0f}/{r['sent']:.0f} {r['missed']:9.0f}",
             flush=True,
         )
+        case = f"{viewers} viewers, {stalled} of them stalled, {r['kilobytes']:.0f} kB an event, 30 events/s"
+        tell(f"{case}: share of a core", 100 * r["cpu_share"], "%", "<= 15 at 100" if viewers == 100 else "")
+        tell(f"{case}: latency p99", r["latency_p99"], "ms", "as without" if stalled else "")
+        tell(f"{case}: events received of those sent", r["received"] / r["sent"])
 
 
 if __name__ == "__main__":
