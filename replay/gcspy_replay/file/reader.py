@@ -70,18 +70,34 @@ def sources_of(paths: Iterable[Path]) -> list[Source]:
     Raises:
         RecordingError: There is none, or it cannot be read.
     """
-    files: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            found = sorted(path.glob("*" + SUFFIX))
-            if not found:
+    sources: list[Source] = []
+    try:
+        for path in paths:
+            if not path.is_dir():
+                sources.append(FileSource(path))
+                continue
+            before = len(sources)
+            for file in sorted(path.glob("*" + SUFFIX)):
+                source = _source_of_ring(file)
+                if source is not None:
+                    sources.append(source)
+            if len(sources) == before:
                 raise NotARecording(f"there is no recording in the folder {path}: its files should end in {SUFFIX}")
-            files += found
-        elif path.exists() and not path.is_file():
-            raise NotARecording(f"{path} is not a file")
-        else:
-            files.append(path)
-    return [FileSource(path) for path in files]
+    except RecordingError:
+        for source in sources:
+            source.close()
+        raise
+    return sources
+
+
+def _source_of_ring(path: Path) -> Source | None:
+    """A file of a ring; None where the recorder has dropped it since the folder was looked at."""
+    try:
+        return FileSource(path)
+    except RecordingError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        raise
 
 
 def compensated_nanos(events: NDArray[Any]) -> NDArray[np.int64]:

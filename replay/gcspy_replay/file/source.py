@@ -7,11 +7,12 @@ process, and positioned reads do not exist on every system that views recordings
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-from gcspy_protocol.errors import RecordingError
+from gcspy_protocol.errors import NotARecording, RecordingError
 
 __all__ = ["FileSource", "MemorySource", "Source", "Window"]
 
@@ -52,6 +53,9 @@ class FileSource:
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
+            # Looked at first: to open a pipe waits for whoever writes to it, and a device may never end.
+            if not stat.S_ISREG(path.stat().st_mode):
+                raise NotARecording(f"{path} is not a file")
             self._file = path.open("rb", buffering=0)
         except OSError as error:
             raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
@@ -63,7 +67,15 @@ class FileSource:
 
     def size(self) -> int:
         """Bytes that are there now."""
-        return self._file.seek(0, 2)
+        try:
+            return self._file.seek(0, 2)
+        except OSError as error:
+            raise RecordingError(f"cannot read {self._path}: {error.strerror or error}") from error
+        except ValueError as error:
+            raise self._gone() from error
+
+    def _gone(self) -> RecordingError:
+        return RecordingError(f"{self._path} is no longer open: the ring has dropped it, or it was closed")
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Up to `size` bytes; fewer where the file ends."""
@@ -74,8 +86,8 @@ class FileSource:
                 found += more
         except OSError as error:
             raise RecordingError(f"cannot read {self._path} at byte {offset}: {error.strerror or error}") from error
-        except ValueError as error:  # closed: a ring has dropped the part, or the recording was closed
-            raise RecordingError(f"{self._path} is no longer open: the ring has dropped it, or it was closed") from error
+        except ValueError as error:
+            raise self._gone() from error
         return found
 
     def again(self) -> FileSource:
