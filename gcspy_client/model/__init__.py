@@ -7,7 +7,9 @@ colours, `text` words values and `history` keeps summaries.
 `history_graph` is time × tile: `history_rows` makes a row of an event, `history_store` keeps rows within a
 budget, `history_events` are the axis, `history_reader` reads rows from a recording, `tile_series` are the
 numbers of a range of tiles. `compare` is the difference of two states, `pairing` says what belongs together
-in two sessions, `palettes` which colours the user chose. 
+in two sessions, `palettes` which colours the user chose.
+
 `renderers` is what a way to draw a space looks like: `arranged` gives each tile a cell (`hilbert`, `ordering`),
-`bars` draws values and their distribution; `tile_table` is the table. `tile_keys` are what tiles are matched by, `tile_source` is where numbers come from.
+`bars` draws values and their distribution; `tile_table` is the table. `tile_keys` are what tiles are matched by,
+`tile_source` is where numbers come from.
 """
