@@ -7,6 +7,9 @@ tile named by text is its number.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -99,6 +102,23 @@ class TileNameTable:
         if self._naming is Naming.EXTENTS:
             return int(self._bases[tile]), int(self._sizes[tile])
         return None
+
+    @property
+    def uniform(self) -> tuple[int, int]:
+        """Address of tile 0 and bytes a tile, as TILES said them; 0 where each tile has its own, or a text."""
+        return self._base, self._tile_bytes
+
+    def extents(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]] | None:
+        """Address and size in bytes of each tile, where each has its own: two arrays of shape (tiles,), views that cannot be written."""
+        if self._naming is not Naming.EXTENTS:
+            return None
+        bases, sizes = self._bases.view(), self._sizes.view()
+        bases.flags.writeable = sizes.flags.writeable = False
+        return bases, sizes
+
+    def texts(self) -> Mapping[int, str]:
+        """The texts that are here, by tile; they change with the table."""
+        return MappingProxyType(self._texts)
 
     def key(self, tile: int) -> int:
         """Stable key of a tile."""

@@ -97,3 +97,30 @@ def test_the_keys_of_all_tiles_are_those_of_each(naming: Naming) -> None:
     assert steps is not None
     base, step, count = steps
     assert [base + i * step for i in range(count)] == table.keys().tolist()
+
+
+def test_all_extents_are_had_at_once_and_cannot_be_written() -> None:
+    table = TileNameTable(Naming.EXTENTS)
+    places = {"bases": np.array([9, 1, 5], dtype="<u8"), "sizes": np.array([1, 2, 3], dtype="<u8")}
+    table.resize(tiles_of(1, Naming.EXTENTS, [None] * 3, **places))
+    found = table.extents()
+    assert found is not None
+    assert [tuple(pair) for pair in np.stack(found, axis=1).tolist()] == [table.extent(i) for i in range(3)]
+    for array in found:
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    for naming in (Naming.UNIFORM, Naming.STRINGS):
+        assert TileNameTable(naming).extents() is None
+
+
+def test_what_tiles_said_of_all_tiles_is_had_as_it_was_said() -> None:
+    table = TileNameTable(Naming.UNIFORM)
+    table.resize(tiles_of(1, Naming.UNIFORM, [None] * 3, base=0x1000, tile_bytes=0x100))
+    assert table.uniform == (0x1000, 0x100)
+
+
+def test_the_texts_that_are_here_are_had_at_once() -> None:
+    table = TileNameTable(Naming.STRINGS)
+    table.resize(tiles_of(1, Naming.STRINGS, [None] * 4))
+    table.add_page(page(1, "one", "two"))
+    assert dict(table.texts()) == {1: "one", 2: "two"}

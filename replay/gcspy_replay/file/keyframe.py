@@ -21,11 +21,9 @@ from gcspy_protocol.interpreter import ClientInterpreter, SpaceState, StreamStat
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import CONTROL_STREAM, Naming
-from gcspy_protocol.names import TileNameTable
 from gcspy_protocol.values import Stamp, pack_key
-from numpy.typing import NDArray
 
-__all__ = ["encode_keyframe", "keyframe_frames", "name_pages", "schema_messages", "tile_bases", "tiles_of"]
+__all__ = ["encode_keyframe", "keyframe_frames", "name_pages", "schema_messages", "tiles_of"]
 
 _NO_RUNS = np.empty(0, dtype="<u4")
 
@@ -54,18 +52,11 @@ def schema_messages(session: ClientInterpreter) -> list[Message]:
     return messages
 
 
-def tile_bases(table: TileNameTable) -> NDArray[np.uint64]:
-    """Addresses of all tiles of a space named by extents, shape (tiles,); not a copy."""
-    bases: NDArray[np.uint64] = table._bases
-    return bases
-
-
 def tiles_of(state: SpaceState) -> m.Tiles:
     """The tiles of a space as a keyframe says them: all new."""
     table, naming = state.names, state.space.naming
-    # The table answers for one tile at a time; a keyframe needs them all at once, and a loop over a heap's
-    # tiles is out of the question. Until the protocol has an accessor, its fields are read here and nowhere else.
-    extents = naming is Naming.EXTENTS
+    base, tile_bytes = table.uniform
+    bases, sizes = table.extents() or (None, None)
     return m.Tiles(
         space=state.space.id,
         count=state.count,
@@ -73,10 +64,10 @@ def tiles_of(state: SpaceState) -> m.Tiles:
         new_starts=_NO_RUNS,
         lengths=_NO_RUNS,
         naming=naming,
-        base=0 if extents else table._base,
-        tile_bytes=0 if extents else table._tile_bytes,
-        bases=tile_bases(table) if extents else None,
-        sizes=table._sizes if extents else None,
+        base=0 if bases is not None else base,
+        tile_bytes=0 if bases is not None else tile_bytes,
+        bases=bases,
+        sizes=sizes,
     )
 
 
@@ -86,7 +77,7 @@ def name_pages(session: ClientInterpreter, *, page: int = CLIENT_LIMITS.names_pa
     for space_id, state in session.spaces.items():
         if state.space.naming is not Naming.STRINGS:
             continue
-        texts = state.names._texts
+        texts = state.names.texts()
         run: list[str] = []
         start = 0
         for tile in sorted(texts):

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.interpreter import ClientInterpreter
-from gcspy_protocol.model import Naming, Presentation, Stream
+from gcspy_protocol.model import Presentation, Stream
 from gcspy_protocol.names import TileNameTable
 from numpy.typing import NDArray
 
 from gcspy_replay.file.cursor import Step
-from gcspy_replay.file.keyframe import tile_bases
 from gcspy_replay.file.reader import Recording
 from gcspy_replay.file.series import summaries
 
@@ -141,7 +140,7 @@ def tile_batches(recording: Recording, wanted: Wanted, progress: Progress | None
 def _tiles(step: Step, session: ClientInterpreter, wanted: Wanted, offset: int) -> Iterator[Batch]:
     event = step.change.event
     for state in session.spaces.values():
-        addresses = _addresses(state.names, state.count, state.space.naming)
+        addresses = _addresses(state.names, state.count)
         for stream in state.streams.values():
             if not wanted.has(state.space.name, stream.schema.name) or not stream.is_fresh(event):
                 continue
@@ -163,10 +162,5 @@ def _tiles(step: Step, session: ClientInterpreter, wanted: Wanted, offset: int) 
             yield Batch(arrays, unknown, addresses is not None)
 
 
-def _addresses(names: TileNameTable, count: int, naming: Naming) -> NDArray[np.uint64] | None:
-    first = names.extent(0) if count else None
-    if first is None:
-        return None
-    if naming is Naming.UNIFORM:
-        return np.uint64(first[0]) + np.arange(count, dtype=np.uint64) * np.uint64(first[1])
-    return tile_bases(names)
+def _addresses(names: TileNameTable, count: int) -> NDArray[np.uint64] | None:
+    return names.keys() if count and names.extent(0) is not None else None
