@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -18,11 +19,16 @@ TARGETS = set(re.findall(r"^([a-z][a-z-]*):(?!=)", MAKEFILE, re.MULTILINE))
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    (built,) = folder.glob("*.whl")
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> set[str]:
     with zipfile.ZipFile(built) as archive:
         return set(archive.namelist())
 
@@ -42,6 +48,22 @@ def is_source(path: Path) -> bool:
 def test_a_wheel_holds_nothing_but_the_rooms(wheel: set[str]) -> None:
     tops = {name.partition("/")[0] for name in wheel}
     assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
+
+
+def test_the_samples_are_found_where_a_wheel_is_installed(built: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(built) as archive:
+        archive.extractall(tmp_path)
+    program = (
+        "from gcspy_replay.samples import samples; from gcspy_replay.file import Recording\n"
+        "for sample in samples():\n"
+        "    with Recording.open(sample.path) as recording: print(sample.path, len(recording))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert {Path(path).name for path, _ in lines} == {path.name for path in (ROOT / "replay/samples").glob("*.gcspy")}
+    assert all(Path(path).is_relative_to(tmp_path) and int(events) > 30 for path, events in lines)
 
 
 @pytest.mark.parametrize("entry", entry_points(group="gcspy.drivers"), ids=lambda entry: str(entry.name))

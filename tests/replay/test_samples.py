@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gcspy_replay.file import FileSource, Recording, verify
+from gcspy_replay.samples import samples
 
 SAMPLES = Path(__file__).resolve().parents[2] / "replay" / "samples"
 SPACES = {
@@ -22,6 +23,8 @@ FOLDER = re.compile(r"(?<![\w.)])/[\w.-]+/")
 
 def test_these_are_all_samples_and_the_readme_names_each() -> None:
     assert {path.name for path in SAMPLES.glob("*.gcspy")} == set(SPACES)
+    assert {sample.path for sample in samples()} == set(SAMPLES.glob("*.gcspy"))
+    assert all(sample.title and sample.about.endswith(".") for sample in samples())
     readme = (SAMPLES / "README.md").read_text()
     assert all(name in readme for name in SPACES)
 

@@ -1,0 +1,47 @@
+"""The recordings that come with GCspy, for a first look: where they are, and what each shows.
+
+Knows files; does not open them. In a wheel they lie beside this module, in a source tree in `replay/samples/`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Sample", "samples"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A recording to look at.
+
+    Attributes:
+        path: Of the file.
+        title: A few words.
+        about: A sentence.
+    """
+
+    path: Path
+    title: str
+    about: str
+
+
+_ABOUT = {
+    "demo-cpython-3.11.gcspy": (
+        "A Python service",
+        "A small web service on CPython 3.11, its first 20 s: the cache fills, an import brings arenas and frees most of them.",
+    ),
+    "semispace.gcspy": (
+        "A semi-space collector",
+        "A simulated collector, 50 collections: the two halves of its heap take turns.",
+    ),
+}
+
+
+def samples() -> tuple[Sample, ...]:
+    """The samples that are installed, in the order in which a newcomer looks at them."""
+    here = Path(__file__).resolve().parent
+    installed = here / "sample_files"
+    folder = installed if installed.is_dir() else here.parent / "samples"
+    found = ((folder / name, *told) for name, told in _ABOUT.items())
+    return tuple(Sample(*one) for one in found if one[0].is_file())
