@@ -19,20 +19,20 @@ from PySide6.QtCore import (
     QEvent,
     QModelIndex,
     QPersistentModelIndex,
-    QRect,
+    QPointF,
+    QRectF,
+    QSize,
     Qt,
     Signal,
 )
-from PySide6.QtGui import QBrush, QColor, QFont, QPainter
+from PySide6.QtGui import QBrush, QColor, QFont, QPainter, QPen
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
     QHeaderView,
     QPushButton,
     QSpinBox,
-    QStyle,
     QStyledItemDelegate,
-    QStyleOptionButton,
     QStyleOptionViewItem,
     QTableView,
     QVBoxLayout,
@@ -61,6 +61,7 @@ _TIPS = (
 _MOST_PERIOD = 1_000_000_000
 _MOST_DELAY = 3_600_000
 _MOST_ROWS = 8
+_MARK = 12.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,19 +235,24 @@ class _Checks(QStyledItemDelegate):
     """Marks in the middle of their cells, which are pressed anywhere."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
-        """Draw the mark."""
-        style = option.widget.style()
-        mark = QStyleOptionButton()
-        side = style.pixelMetric(QStyle.PixelMetric.PM_IndicatorWidth)
-        where = QRect(0, 0, side, side)
-        where.moveCenter(option.rect.center())
-        mark.rect = where
-        mark.palette = option.palette
+        """Draw the mark: filled for on, open for off, pale where it cannot be changed."""
+        model = index.model()
+        t = tokens(model.theme if isinstance(model, _Model) else Theme.DARK)
         on = Qt.CheckState(index.data(Qt.ItemDataRole.CheckStateRole)) is Qt.CheckState.Checked
-        mark.state = QStyle.StateFlag.State_On if on else QStyle.StateFlag.State_Off
-        if index.flags() & Qt.ItemFlag.ItemIsUserCheckable:
-            mark.state |= QStyle.StateFlag.State_Enabled
-        style.drawPrimitive(QStyle.PrimitiveElement.PE_IndicatorCheckBox, mark, painter, option.widget)
+        may = bool(index.flags() & Qt.ItemFlag.ItemIsUserCheckable)
+        colour = QColor((t.accent if on else t.dim) if may else t.border)
+        where = QRectF(0, 0, _MARK, _MARK)
+        where.moveCenter(QRectF(option.rect).center())
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(colour, 1.4))
+        painter.setBrush(colour if on else Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(where, 3, 3)
+        if on:
+            painter.setPen(QPen(QColor(t.on_accent if may else t.dim), 1.8, c=Qt.PenCapStyle.RoundCap))
+            left, top = where.left(), where.top()
+            painter.drawPolyline([QPointF(left + 3, top + 6.4), QPointF(left + 5.4, top + 8.8), QPointF(left + 9.2, top + 3.8)])
+        painter.restore()
 
     def editorEvent(
         self, event: QEvent, model: QAbstractItemModel, option: QStyleOptionViewItem, index: _Index
@@ -339,6 +345,8 @@ class Filters(QFrame):
             | QAbstractItemView.EditTrigger.EditKeyPressed
         )
         table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        table.setIconSize(QSize(8, 8))
+        table.setProperty("dense", "true")
         table.setTextElideMode(Qt.TextElideMode.ElideRight)
         table.verticalHeader().hide()
         table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
@@ -348,7 +356,7 @@ class Filters(QFrame):
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(_NAME, QHeaderView.ResizeMode.Stretch)
-        for place, width in ((_HAPPENED, 78), (_ON, 34), (_PERIOD, 58), (_DELAY, 62), (_PAUSE, 52)):
+        for place, width in ((_HAPPENED, 78), (_ON, 30), (_PERIOD, 54), (_DELAY, 60), (_PAUSE, 48)):
             table.setColumnWidth(place, width)
 
     def _fit(self) -> None:

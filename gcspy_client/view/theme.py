@@ -166,6 +166,8 @@ def _style_sheet(t: Tokens) -> str:
     QHeaderView {{ background: {t.surface}; border: none; }}
     QHeaderView::section {{ background: {t.surface}; color: {t.dim}; border: none;
         border-bottom: 1px solid {t.border}; padding: 3px 9px; }}
+    QTableView[dense="true"]::item {{ padding: 0 3px; }}
+    QTableView[dense="true"] QHeaderView::section {{ padding: 3px 4px; }}
     QFrame[card="true"] {{ background: {t.surface}; border: 1px solid {t.border}; border-radius: 7px; }}
     QLabel {{ background: transparent; }}
     QLabel[dim="true"] {{ color: {t.dim}; }}
