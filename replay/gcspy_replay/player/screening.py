@@ -102,6 +102,7 @@ class Screening:
         self._moment_nanos = 0
         self._facts: _Facts | None = None
         self._state: State | None = None
+        self._filters: tuple[EventFilter, ...] = ()
         self._lossless: dict[int, float] = {}
         self._full_since: float | None = None
 
@@ -163,7 +164,7 @@ class Screening:
         self._opened = playback
         if picture is not None:
             self._spaces, self._epoch = picture.passage.spaces, picture.passage.epoch
-        self._state, self._facts = playback.state, self._facts_now()
+        self._state, self._filters, self._facts = playback.state, playback.filters, self._facts_now()
         self.ready = True
         leader = self.leader
         if leader is None:
@@ -322,6 +323,9 @@ class Screening:
             if not playback.running:
                 self._bring_up_to_date()
             self.tell_all(playback.state)
+        if playback.filters != self._filters:
+            self._filters = playback.filters
+            self.tell_all(m.Filters(filters=playback.filters))
         facts = self._facts_now()
         if facts != self._facts:
             self._facts = facts
