@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -18,13 +19,15 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
     Yields:
         To be called with how much is done, and of how much.
     """
-    # rich takes 60 ms to import: only who works long needs it.
+    if not sys.stderr.isatty():
+        yield lambda _done, _total: None  # a bar in a file or a pipe would be noise
+        return
+    # rich takes 60 ms to import, which a command in a script is spared.
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    # A bar in a file or a pipe would be noise; rich shows none there.
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(what, total=None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +12,9 @@ from gcspy_protocol.errors import CommandError
 from gcspy.progress import progress_bar
 
 if TYPE_CHECKING:
-    from gcspy_replay.file import Recording
+    from gcspy_replay.file import Loss, Recording
 
-__all__ = ["names_recording", "opened"]
+__all__ = ["loss_lines", "names_recording", "opened"]
 
 
 @contextmanager
@@ -30,6 +30,20 @@ def opened(paths: Iterable[Path | str]) -> Iterator[Recording]:
         recording = Recording.open(*paths, progress=progress)
     with recording:
         yield recording
+
+
+def loss_lines(lost: Sequence[Loss]) -> list[str]:
+    """What was lost, for people: each range of events, and all of them together where there are several."""
+    lines = []
+    for one in lost:
+        which = f"events {one.first:,} to {one.last:,}" if one.last > one.first else f"event {one.first:,}"
+        time = "for an unknown time" if one.nanos is None else f"{one.nanos / 1e9:,.3f} s without a picture"
+        lines.append(f"lost: {which}, {time}")
+    if len(lost) > 1:
+        known = sum(one.nanos or 0 for one in lost) / 1e9
+        more = " or more" if any(one.nanos is None for one in lost) else ""
+        lines.append(f"lost in all: {sum(one.events for one in lost):,} events, {known:,.3f} s{more}")
+    return lines
 
 
 def names_recording(source: str) -> bool:

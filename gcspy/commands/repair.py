@@ -10,6 +10,7 @@ from gcspy_protocol.errors import CommandError, RecordingError
 
 from gcspy.options import file_argument, new_file_option
 from gcspy.progress import progress_bar
+from gcspy.recorded import loss_lines
 
 __all__ = ["command"]
 
@@ -34,8 +35,8 @@ def command(file: Path, output: Path, force: bool) -> None:
     _carry(file, output)
     for number in saved.states:
         click.echo(f"  event {number}: its picture, from the next keyframe")
-    for first, last in saved.lost:
-        click.echo(f"  lost: events {first} to {last}" if last > first else f"  lost: event {first}")
+    for line in loss_lines(saved.lost):
+        click.echo(f"  {line}")
     for finding in saved.findings:
         click.echo(f"  bytes {finding.start:,} to {finding.end:,}: {finding.what}")
     if not saved.findings:

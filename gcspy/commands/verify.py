@@ -10,6 +10,7 @@ import click
 from gcspy.exit_codes import ExitCode
 from gcspy.options import files_argument
 from gcspy.progress import progress_bar
+from gcspy.recorded import loss_lines
 
 __all__ = ["command"]
 
@@ -38,11 +39,14 @@ def command(context: click.Context, files: tuple[Path, ...], as_json: bool) -> N
             findings = [
                 {"start": f.start, "end": f.end, "what": f.what, "loses": f.loses} for f in report.findings
             ]
+            lost = [{"first": one.first, "last": one.last, "nanos": one.nanos} for one in report.lost]
             told = {"file": source.name, "intact": report.intact, "bytes": report.size, "chunks": report.chunks}
-            click.echo(json.dumps({**told, "events": report.events, "findings": findings}))
+            click.echo(json.dumps({**told, "events": report.events, "lost": lost, "findings": findings}))
             continue
         word = "intact" if report.intact else "DAMAGED"
         click.echo(f"{source.name}: {word}, {report.events:,} events in {report.chunks:,} chunks, {report.size:,} bytes")
+        for line in loss_lines(report.lost):
+            click.echo(f"  {line}")
         for finding in report.findings:
             click.echo(f"  bytes {finding.start:,} to {finding.end:,}: {finding.what}")
     context.exit(ExitCode.OK if intact else ExitCode.RECORDING)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from gcspy_protocol import messages as m
 from gcspy_replay.file import (
     Bookmark,
     ChunkRule,
+    FileStore,
     MemoryStore,
     Recording,
     Sidecar,
@@ -21,7 +23,7 @@ from gcspy_replay.file import (
 
 from gcspy.cli import main
 from gcspy.exit_codes import ExitCode
-from tests.replay.recorded import Small, small
+from tests.replay.recorded import WELCOME, Small, small
 
 EVENTS = 12
 
@@ -69,6 +71,39 @@ def test_info_counts_what_fired_also_at_the_last_event(tmp_path: Path, capsys: p
     assert "triggers  fired 2 times" in capsys.readouterr().out
 
 
+def test_info_tells_of_density_and_of_what_was_not_recorded(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", "--json", str(path)]) == ExitCode.OK
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["snapshot_bytes"] == 3 * 9, "two streams and the control stream, a byte a tile"
+    assert facts["bytes_an_event"] == path.stat().st_size / 12
+    # The small session counts occurrences over both kinds: of 1 to 11 four are no clock, of 3 to 12 six no collection.
+    assert facts["not_recorded"] == {"clock": 3, "collection": 6}
+    assert facts["created_wall_nanos"] is None
+    assert main(["info", str(path)]) == ExitCode.OK
+    told = capsys.readouterr().out
+    assert " bytes an event" in told
+    assert "8 were not sent" in told
+    assert "recorded  2023-11-14" in told
+
+
+def test_info_keeps_to_80_columns_and_to_letters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for sample in sorted((Path(__file__).parents[2] / "replay" / "samples").glob("*.gcspy")):
+        assert main(["info", str(sample)]) == ExitCode.OK
+        told = capsys.readouterr().out
+        assert max(map(len, told.splitlines())) <= 80
+        assert "not sent" in told or "gaps      none" in told
+    nasty = tmp_path / "nasty.gcspy"
+    store = FileStore(nasty)
+    session = Small(store)
+    session.say(replace(WELCOME, server="\x1b[31mred\x1b]0;title\x07", target={"key": "\x1b[2J" + "word " * 60}))
+    session.events(2).writer.close()
+    assert main(["info", str(nasty)]) == ExitCode.OK
+    told = capsys.readouterr().out
+    assert "\x1b" not in told
+    assert "\x07" not in told
+    assert max(map(len, told.splitlines())) <= 80
+
+
 def test_info_tells_of_a_file_that_was_not_closed(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path.write_bytes(path.read_bytes()[:-300])
     assert main(["info", str(path)]) == ExitCode.OK
@@ -83,6 +118,9 @@ def test_verify_exits_by_what_it_finds(path: Path, damaged: Path, capsys: pytest
     assert not report["intact"]
     assert report["events"] == 9
     assert report["findings"][0]["loses"]
+    assert report["lost"] == [{"first": 6, "last": 8, "nanos": 400_000_000}], "from event 5 to event 9"
+    assert main(["verify", str(damaged)]) == ExitCode.RECORDING
+    assert "lost: events 6 to 8, 0.400 s without a picture" in capsys.readouterr().out
 
 
 def test_repair_saves_the_rest_and_says_what_was_lost(
@@ -93,7 +131,7 @@ def test_repair_saves_the_rest_and_says_what_was_lost(
     told = capsys.readouterr().out
     assert "10 events saved" in told
     assert "event 8: its picture" in told
-    assert "lost: events 6 to 7" in told
+    assert "lost: events 6 to 7, 0.300 s without a picture" in told
     assert main(["info", str(new)]) == ExitCode.OK
     assert "lost since: 6 to 7" in capsys.readouterr().out
     assert main(["repair", str(damaged), "-o", str(damaged), "--force"]) == ExitCode.USAGE

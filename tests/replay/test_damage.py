@@ -13,6 +13,7 @@ from gcspy_protocol.frame import HEADER, pack_frame
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.limits import CLIENT_LIMITS, Limits
 from gcspy_replay.file import ChunkRule, MemorySource, MemoryStore, Recording, repair, verify
+from gcspy_replay.file.integrity import Loss
 from gcspy_replay.file.layout import CHUNK_BYTES, CHUNK_MAGIC, pack_footer, pack_index, pack_seal
 from gcspy_replay.file.scan import PartScan
 from gcspy_replay.file.source import Window
@@ -182,7 +183,7 @@ def test_a_repair_saves_the_picture_of_the_last_event_of_a_damaged_chunk() -> No
     saved = repair(MemorySource(bytes(data)), store)
     last = place.first + place.events - 1
     assert saved.states == [last]
-    assert saved.lost == [(place.first, last - 1)]
+    assert saved.lost == [Loss(place.first, last - 1, (last - 1) * 100_000_000)], "from the first event to the one saved"
     session = Recording([MemorySource(store.data)]).seek(last)
     assert np.array_equal(session.spaces[1].streams[0].values, Small.values(last))
 

@@ -215,7 +215,7 @@ def _outcome_of(parts: tuple[bytes, ...], changed: int, data: bytes) -> Outcome:
     else:
         saved = read([Counting(bytes(store.data))])
         assert len(saved) == told_of.events
-        lost = {number for first, last in told_of.lost for number in range(first, last + 1)}
+        lost = {number for loss in told_of.lost for number in range(loss.first, loss.last + 1)}
         assert not lost & saved, "lost and saved"
         again = verify(MemorySource(store.data))
         assert all("are missing before" in finding.what for finding in again.findings), "a repaired file is whole"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from gcspy_replay.file.cursor import Cursor, Step
 from gcspy_replay.file.cut import cut
-from gcspy_replay.file.integrity import Finding, Report, Saved, repair, verify
+from gcspy_replay.file.integrity import Finding, Loss, Report, Saved, repair, verify
 from gcspy_replay.file.keyframe import encode_keyframe, name_pages, schema_messages, tiles_of
 from gcspy_replay.file.layout import FORMAT_VERSION, PartFacts
 from gcspy_replay.file.reader import EVENTS, Recording, compensated_nanos, sources_of
@@ -48,6 +48,7 @@ __all__ = [
     "FileSource",
     "FileStore",
     "Finding",
+    "Loss",
     "MemorySource",
     "MemoryStore",
     "PartFacts",

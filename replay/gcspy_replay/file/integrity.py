@@ -31,7 +31,7 @@ from gcspy_replay.file.store import Store
 from gcspy_replay.file.walk import read_header
 from gcspy_replay.file.writer import RecordingWriter
 
-__all__ = ["Finding", "Report", "Saved", "repair", "verify"]
+__all__ = ["Finding", "Loss", "Report", "Saved", "repair", "verify"]
 
 
 class Finding(NamedTuple):
@@ -52,18 +52,40 @@ class Finding(NamedTuple):
     loses: bool
 
 
+class Loss(NamedTuple):
+    """Events that are lost.
+
+    Attributes:
+        first: Number of the first.
+        last: Number of the last.
+        nanos: The time of which nothing is known any more: from the event before them to the one after, as far as
+            there is one; None where neither the events around them nor an index tell.
+    """
+
+    first: int
+    last: int
+    nanos: int | None
+
+    @property
+    def events(self) -> int:
+        """How many."""
+        return self.last - self.first + 1
+
+
 @dataclass(slots=True)
 class Report:
     """What `verify` found.
 
     Attributes:
         events: Events that can be shown.
+        lost: Events that cannot. Where the index is lost too, those after the last that can be shown are not known.
         chunks: Chunks that begin as they should.
         size: Bytes looked at.
         findings: What is wrong; empty when nothing is.
     """
 
     events: int = 0
+    lost: list[Loss] = field(default_factory=list)
     chunks: int = 0
     size: int = 0
     findings: list[Finding] = field(default_factory=list)
@@ -72,6 +94,64 @@ class Report:
     def intact(self) -> bool:
         """Whether nothing is lost; a missing index and a torn last event lose nothing that was whole."""
         return not any(finding.loses for finding in self.findings)
+
+
+class _Range(NamedTuple):
+    """Events with numbers that follow one another, and the times of the first and last."""
+
+    first: int
+    last: int
+    first_time: int
+    last_time: int
+
+
+def _losses(there: list[_Range], good: list[_Range]) -> list[Loss]:
+    """The events of `there` that are not in `good`; both in order.
+
+    Args:
+        there: What the index, or the numbers of the chunks, say that there was.
+        good: What can be shown.
+    """
+    lost: list[Loss] = []
+    there, good = _joined(there), _joined(good)
+    for first, last in _without([one[:2] for one in there], [one[:2] for one in good]):
+        before = [one.last_time for one in good if one.last < first][-1:]
+        after = [one.first_time for one in good if one.first > last][:1]
+        # At the ends of the recording the index tells when the first and last event were.
+        begin = before or [one.first_time for one in there if one.first == first]
+        end = after or [one.last_time for one in there if one.last == last]
+        lost.append(Loss(first, last, end[0] - begin[0] if begin and end else None))
+    return lost
+
+
+def _joined(ranges: list[_Range]) -> list[_Range]:
+    """Ranges that follow one another as one: a recording without losses is a single one."""
+    joined: list[_Range] = []
+    for one in ranges:
+        if joined and joined[-1].last + 1 == one.first:
+            joined[-1] = joined[-1]._replace(last=one.last, last_time=one.last_time)
+        else:
+            joined.append(one)
+    return joined
+
+
+def _there(window: Window, limits: Limits, good: list[_Range]) -> list[_Range]:
+    """What the index says there is; without it, all from the first to the last event that can be shown."""
+    places = read_places(window, limits)
+    if places is None:
+        return [_Range(good[0].first, good[-1].last, good[0].first_time, good[-1].last_time)] if good else []
+    return [
+        _Range(place.first, place.first + place.events - 1, place.first_time, place.last_time)
+        for place in places
+        if place.events
+    ]
+
+
+def _halves(progress: Progress | None, *, second: bool) -> Progress | None:
+    """Progress of the first or second of two runs over the same bytes."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(done + (total if second else 0), 2 * total)
 
 
 def _decoded(file: ChunkFile, found: FoundChunk, limits: Limits) -> tuple[int, CorruptChunk | None]:
@@ -113,9 +193,11 @@ def verify(source: Source, *, limits: Limits = CLIENT_LIMITS, progress: Progress
 
     start = _header_end(window, limits, note)
     scan = PartScan(window, start, limits, careful=True)
-    scan.advance(progress)
+    scan.advance(_halves(progress, second=False))
+    tell = _halves(progress, second=True)
     file = ChunkFile(window, limits)
     following = 1
+    good: list[_Range] = []
     for found in scan.chunks:
         place = found.place
         report.chunks += 1
@@ -129,7 +211,13 @@ def verify(source: Source, *, limits: Limits = CLIENT_LIMITS, progress: Progress
         if error is not None:
             note(error.offset, place.offset + place.size, f"chunk {place.number}: {error}")
         report.events += events
+        if events:
+            times = found.rows["time_nanos"]
+            good.append(_Range(place.first, place.first + events - 1, int(times[0]), int(times[events - 1])))
         following = found.head.first + place.events
+        if tell is not None:
+            tell(place.offset + place.size, report.size)
+    report.lost = _losses(_there(window, limits, good), good)
     for damage in scan.damages:
         note(damage.start, damage.end, damage.what)
     if scan.tail:
@@ -179,14 +267,14 @@ class Saved:
 
     Attributes:
         events: Events written.
-        lost: Ranges of numbers of events that are lost, first and last. Where the index is lost too, those
-            before the first and after the last that were saved are not known.
+        lost: Events that are lost. Where the index is lost too, those before the first and after the last that
+            were saved are not known.
         findings: What was wrong, as `verify` tells it.
         states: Events of which only the picture could be saved, from the keyframe that repeats it.
     """
 
     events: int = 0
-    lost: list[tuple[int, int]] = field(default_factory=list)
+    lost: list[Loss] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     states: list[int] = field(default_factory=list)
 
@@ -217,13 +305,14 @@ def repair(
 def _repair(source: Source, store: Store, limits: Limits, progress: Progress | None) -> Saved:
     window = Window(source)
     scan = PartScan(window, _salvage_start(window, limits), limits, careful=True)
-    scan.advance(progress)
+    scan.advance(_halves(progress, second=False))
     if not scan.chunks:
         raise NotARecording(f"{source.name}: no chunk of a recording could be found in {source.size()} bytes")
     note = f"repaired from {source.name}"
     writer: RecordingWriter | None = None
     saved = Saved()
-    written: list[tuple[int, int]] = []
+    written: list[_Range] = []
+    tell = _halves(progress, second=True)
     for cursor, found in _cursors(window, scan, limits):
         if writer is None:
             facts = PartFacts(recording=found.head.recording, software="gcspy repair", note=note)
@@ -232,15 +321,12 @@ def _repair(source: Source, store: Store, limits: Limits, progress: Progress | N
             first = found.head.first - 1 if cut_off else found.head.first
             writer = RecordingWriter(store, cursor.session, facts=facts, first=first)
         _save_chunk(writer, cursor, found, saved, written)
+        if tell is not None:
+            tell(found.place.offset + found.place.size, source.size())
     if writer is None:
         raise NotARecording(f"{source.name}: none of its {len(scan.chunks)} chunks can be read")
     writer.close()
-    places = read_places(window, limits)
-    if places is None and written:
-        there = [(written[0][0], written[-1][1])]
-    else:
-        there = [(place.first, place.first + place.events - 1) for place in places or () if place.events]
-    saved.lost = _without(there, written)
+    saved.lost = _losses(_there(window, limits, written), written)
     saved.findings = [Finding(source.name, d.start, d.end, d.what, True) for d in scan.damages]
     return saved
 
@@ -280,7 +366,7 @@ def _cursors(window: Window, scan: PartScan, limits: Limits) -> Iterator[tuple[C
 
 
 def _save_chunk(
-    writer: RecordingWriter, cursor: Cursor, found: FoundChunk, saved: Saved, written: list[tuple[int, int]]
+    writer: RecordingWriter, cursor: Cursor, found: FoundChunk, saved: Saved, written: list[_Range]
 ) -> None:
     """Write the events of a chunk behind what was written before."""
     first, before = found.head.first, writer.number
@@ -289,14 +375,18 @@ def _save_chunk(
     joined = writer.started and found.head.continues and first == before + 1
     writer.follow(cursor.session)
     begun = first
+    begun_time: int | None = None
+    last_time: int | None = None
     if not joined and found.head.continues and first - 1 > before and cursor.session.last_event is not None:
         # The event before was lost; but this chunk's head repeats it.
-        begun = first - 1
+        begun, begun_time = first - 1, cursor.session.last_event.time_nanos
         writer.start(begun)
         saved.states.append(begun)
         joined = True
     try:
         while (step := cursor.step()) is not None:
+            last_time = step.change.event.time_nanos
+            begun_time = last_time if begun_time is None else begun_time
             if joined:
                 writer.add_notices(step.notice_data)
                 writer.add_event(step.data)
@@ -306,5 +396,5 @@ def _save_chunk(
     except CorruptChunk:
         pass  # what was lost shows when the next chunk begins
     if writer.started and writer.number >= begun:
-        written.append((begun, writer.number))
+        written.append(_Range(begun, writer.number, begun_time or 0, last_time or begun_time or 0))
         saved.events += writer.number - begun + 1

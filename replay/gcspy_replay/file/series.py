@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from gcspy_replay.file.cursor import ChunkAt, Cursor
 from gcspy_replay.file.layout import blamed
 from gcspy_replay.file.reader import Recording, compensated_nanos
+from gcspy_replay.file.scan import Progress
 from gcspy_replay.file.walk import Entry, check_entry, read_entry
 
 __all__ = ["Matrix", "Moment", "SavedSession", "SpaceThen", "SummaryRow", "summaries"]
@@ -52,7 +53,13 @@ class SummaryRow(NamedTuple):
 
 
 def summaries(
-    recording: Recording, space: str | None = None, stream: str | None = None
+    recording: Recording,
+    space: str | None = None,
+    stream: str | None = None,
+    *,
+    first: int | None = None,
+    last: int | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[SummaryRow]:
     """The summaries that events brought, without decoding any tile.
 
@@ -62,12 +69,24 @@ def summaries(
         recording: Where from.
         space: Name of the space; None: all.
         stream: Name of the stream; None: all.
+        first: Number of the first event; None: of the recording.
+        last: Number of the last event; None: of the recording.
+        progress: Told how many events were looked at, and of how many.
 
     Raises:
         CorruptChunk: The recording is damaged.
     """
+    first = recording.first if first is None else first
+    last = recording.last if last is None else last
     for at in recording.chunks:
-        yield from _Summaries(at, recording.limits, space, stream)
+        end = at.place.first + at.place.events - 1
+        if end < first or at.place.first > last:
+            continue  # each chunk has the schema in its head
+        for row in _Summaries(at, recording.limits, space, stream):
+            if first <= row.number <= last:
+                yield row
+        if progress is not None:
+            progress(min(end, last) - first + 1, last - first + 1)
 
 
 class _Summaries:

@@ -104,8 +104,8 @@ def summary_batches(recording: Recording, wanted: Wanted, progress: Progress | N
     kinds = [kind.name for kind in recording.welcome.events]
     offset = recording.welcome.wall_offset_nanos
     rows: list[tuple[Any, ...]] = []
-    for row in summaries(recording, wanted.space, wanted.stream):
-        if not first <= row.number <= last or not row.summary.covered:
+    for row in summaries(recording, wanted.space, wanted.stream, first=first, last=last, progress=progress):
+        if not row.summary.covered:
             continue
         event = row.event
         told = (
@@ -118,8 +118,6 @@ def summary_batches(recording: Recording, wanted: Wanted, progress: Progress | N
         if len(rows) >= _ROWS:
             yield _batch(rows)
             rows = []
-        if progress is not None:
-            progress(row.number - first + 1, last - first + 1)
     if rows:
         yield _batch(rows)
 
