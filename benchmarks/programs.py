@@ -137,7 +137,8 @@ def _alone(suite: Suite, program: Program, scale: float) -> Run:
 
 def _recorded(suite: Suite, program: Program, scale: float, clock_hz: float, path: Path) -> tuple[Run, float]:
     """Run a program under the recorder; also the share of a core that recorder and sidecar used."""
-    command = ["record", "-o", str(path), "--clock", f"{clock_hz:g}", "--force", "--json"]
+    path.unlink(missing_ok=True)  # that it is there again means that the recorder records
+    command = ["record", "-o", str(path), "--clock", f"{clock_hz:g}", "--json"]
     with suite.start(program, scale=scale) as process:
         recorder = subprocess.Popen(
             [sys.executable, "-m", "gcspy", *command, str(process.pid)], stdout=subprocess.PIPE, text=True
@@ -236,7 +237,6 @@ def measure(suite: Suite, program: Program, *, clock_hz: float, pairs: int, scal
                 alone = _alone(suite, program, scale)
             else:
                 alone = _alone(suite, program, scale)
-                path.unlink(missing_ok=True)
                 watched, share = _recorded(suite, program, scale, clock_hz, path)
             runs.append(watched)
             walls.append(watched.wall_secs / alone.wall_secs)
