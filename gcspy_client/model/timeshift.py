@@ -191,6 +191,11 @@ class _Keeper:
                 self._sequence, self._missed_before = message.sequence, self._interpreter.missed_total
                 self.last = self._writer.number
 
+    def flush(self) -> None:
+        """Keep what was said since the latest event: a session that is paused has no next one with which it would come."""
+        if self._writer is not None:
+            self._writer.flush()
+
     def _start(self, event: Event) -> None:
         """Begin with what the interpreter knows: at first, and with each connection."""
         if self._writer is None:
@@ -563,6 +568,8 @@ class TimeShift:
             RecordingError: They are not kept, or the file cannot be written, or is there already.
         """
         keeper = self._kept()
+        if not self._stopping:
+            self._put(0, keeper, keeper.flush)
         self.settle(_END_SECS)
         note = "a session, saved while it was watched"
         for _ in range(_TRIES):

@@ -144,6 +144,10 @@ class Steady:
         for _ in range(count):
             self.hear(self.encode())
 
+    def say(self, *messages: m.Message) -> None:
+        """Let the server say something between events."""
+        self.hear(b"".join(self._server.send(message) for message in messages))
+
     def hear(self, data: bytes) -> None:
         """Let bytes arrive."""
         self.sent_bytes += len(data)

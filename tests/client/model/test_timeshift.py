@@ -15,7 +15,7 @@ import pytest
 from gcspy_protocol import messages as m
 from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.frame import pack_frame
-from gcspy_protocol.model import Mode
+from gcspy_protocol.model import ControlState, Mode
 from gcspy_replay.file import ChunkRule, FileSource, Recording, verify
 from gcspy_replay.file import shift as shift_module
 from hypothesis import given, settings
@@ -308,6 +308,18 @@ def test_a_file_that_is_there_is_replaced_only_when_told(tmp_path: Path) -> None
         with pytest.raises(RecordingError, match="there is no folder"):
             shift.save(tmp_path / "none" / "b.gcspy")
         assert [found.name for found in tmp_path.iterdir()] == ["a.gcspy"]
+
+
+def test_a_session_that_is_saved_while_it_is_paused_says_so(tmp_path: Path) -> None:
+    with shifting() as shift:
+        session = steady(shift, 20)
+        session.say(m.State(state=ControlState.PAUSED, reason="by hand"))
+        assert shift.save(tmp_path / "a.gcspy") == 20
+    with Recording.open(tmp_path / "a.gcspy") as recording:
+        cursor = recording.cursor()
+        cursor.seek(20)
+        assert cursor.step() is None
+        assert (cursor.session.state, cursor.session.state_reason) == (ControlState.PAUSED, "by hand")
 
 
 def test_a_saving_that_is_broken_off_leaves_no_file(tmp_path: Path) -> None:
