@@ -20,7 +20,7 @@ from gcspy.exit_codes import EXIT_CODE_HELP, ExitCode, exit_code_of
 
 __all__ = ["gcspy", "main"]
 
-_COMMANDS = ("ps", "attach", "view", "tail", "record", "screenshot", "demo", "info", "verify", "repair", "cut", "export")
+_COMMANDS = ("ps", "attach", "view", "tail", "record", "replay", "screenshot", "demo", "info", "verify", "repair", "cut", "export")
 
 
 class _LazyCommands(click.Group):
@@ -72,6 +72,7 @@ def gcspy() -> None:
     gcspy attach PID        watch it in a window
     gcspy tail PID          watch it as text
     gcspy record PID -o F   keep what there is to see in a file
+    gcspy replay F          play such a file in the same window
     """
 
 

@@ -1,4 +1,4 @@
-"""From what the user named, an address or a PID, to an address that a client can join."""
+"""From what the user named, an address, a PID or a recording, to an address that a client can join."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from functools import cached_property
 
 from gcspy_protocol.address import UnixAddress
 
+from gcspy.playing import LAST, PlayingOptions
+from gcspy.recorded import names_recording
 from gcspy.serving import ServingOptions
 from gcspy.sidecar import start_sidecar
 from gcspy_server.address import default_address
@@ -41,21 +43,26 @@ class Place:
 
 
 @contextmanager
-def joinable(address_or_pid: str, *, clock_hz: float, tiles: int) -> Iterator[Place]:
+def joinable(source: str, *, clock_hz: float, tiles: int) -> Iterator[Place]:
     """A place to join for the body of the `with`.
 
     A PID that somebody watches already is joined there; otherwise a sidecar watches it for
-    as long as the body runs. Anything but a number is an address and stays what it is.
+    as long as the body runs. A recording is played by a sidecar, which stands still at its last event. Anything else
+    is an address and stays what it is.
 
     Args:
-        address_or_pid: What the user named.
+        source: What the user named.
         clock_hz: Events of the clock a second, for a sidecar.
         tiles: About how many tiles a space should have at most, for a sidecar.
     """
-    if not address_or_pid.isdecimal():
-        yield Place(lambda: address_or_pid)
+    if names_recording(source):
+        with start_sidecar(PlayingOptions(files=(source,), paused=True, event=LAST)) as player:
+            yield Place(lambda: player.addresses[0])
         return
-    pid = int(address_or_pid)
+    if not source.isdecimal():
+        yield Place(lambda: source)
+        return
+    pid = int(source)
     address = default_address(pid)
     if _somebody_listens(address):
         yield Place(lambda: str(address))

@@ -1,6 +1,6 @@
-"""The sidecar: driver and server in a process of their own, beside the window or the text client.
+"""The sidecar: driver and server, or a player, in a process of their own, beside the window or the text client.
 
-A window that draws must not delay the sampling, and its memory must not be
+A window that draws must not delay the sampling or the playing, and its memory must not be
 near the target's. The child lives as long as its standard input is open: when the
 parent ends, however it ends, the child sees the end of file, stops, and the
 target runs on. Options, with the token, travel through that pipe and never stand on
@@ -23,14 +23,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gcspy_protocol.errors import CommandError, GCspyError
 
 from gcspy.exit_codes import ExitCode, exit_code_of
+from gcspy.playing import PlayingOptions, losses_of, play
 from gcspy.serving import ServingOptions, serve_target
 
 if TYPE_CHECKING:
+    from gcspy_replay.file import Recording
+    from gcspy_replay.player import Playing
+
     from gcspy_server.api import Listening, Server
 
 __all__ = ["Sidecar", "start_sidecar"]
@@ -50,7 +54,7 @@ class Sidecar:
         self.pid = process.pid
         self._process = process
 
-    @cached_property
+    @property
     def addresses(self) -> tuple[str, ...]:
         """Where it listens, the local one first; waits until it does.
 
@@ -59,6 +63,20 @@ class Sidecar:
         Raises:
             CommandError: What the child said was wrong, with its exit code.
         """
+        return tuple(self._ready["addresses"])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What it has to say to the user, a line each; waits as `addresses` does.
+
+        Raises:
+            CommandError: As `addresses`.
+        """
+        return tuple(self._ready["notes"])
+
+    @cached_property
+    def _ready(self) -> dict[str, list[str]]:
+        """What the child said when it was ready."""
         assert self._process.stdout is not None
         answer = self._process.stdout.readline()
         if not answer:
@@ -67,11 +85,11 @@ class Sidecar:
         ready = json.loads(answer)
         if "error" in ready:
             raise CommandError(ready["error"], exit_code=ready["exit_code"])
-        return tuple(ready["addresses"])
+        return {"addresses": ready["addresses"], "notes": ready["notes"]}
 
 
 @contextmanager
-def start_sidecar(options: ServingOptions) -> Iterator[Sidecar]:
+def start_sidecar(options: ServingOptions | PlayingOptions) -> Iterator[Sidecar]:
     """Start a sidecar for the body of the `with`; it stops with the body."""
     # A session of its own, so that Ctrl-C in the terminal reaches us and not the child.
     with subprocess.Popen(
@@ -84,7 +102,7 @@ def start_sidecar(options: ServingOptions) -> Iterator[Sidecar]:
         assert child.stdin is not None
         try:
             with suppress(BrokenPipeError):  # a child that ended at once is told of by `addresses`
-                child.stdin.write(json.dumps(asdict(options)) + "\n")
+                child.stdin.write(json.dumps({"plays": isinstance(options, PlayingOptions), **asdict(options)}) + "\n")
                 child.stdin.flush()
             yield Sidecar(child)
         finally:
@@ -107,6 +125,14 @@ def _stop_at_eof(stop: threading.Event) -> None:
     stop.set()
 
 
+def _say_listening(_server: Server, listening: Listening) -> None:
+    _answer(addresses=list(listening.addresses), notes=[])
+
+
+def _say_playing(recording: Recording, playing: Playing) -> None:
+    _answer(addresses=list(playing.addresses), notes=losses_of(recording))
+
+
 def main() -> int:
     """The child: read the options, serve until standard input ends."""
     logging.basicConfig(level=logging.WARNING, format="gcspy: %(message)s")
@@ -117,16 +143,15 @@ def main() -> int:
         if not more:
             return ExitCode.USAGE
         line += more
-    fields = json.loads(line)
-    options = ServingOptions(**{**fields, "listen": tuple(fields["listen"])})
+    fields: dict[str, Any] = json.loads(line)
+    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
     stop = threading.Event()
     threading.Thread(target=_stop_at_eof, args=(stop,), daemon=True).start()
-
-    def ready(_server: Server, listening: Listening) -> None:
-        _answer(addresses=[str(address) for address in listening.addresses])
-
     try:
-        serve_target(options, stop=stop, on_ready=ready)
+        if fields.pop("plays"):
+            play(PlayingOptions(**fields), stop=stop, on_ready=_say_playing)
+        else:
+            serve_target(ServingOptions(**fields), stop=stop, on_ready=_say_listening)
     except GCspyError as error:
         _answer(error=str(error), exit_code=int(exit_code_of(error)))
         return exit_code_of(error)

@@ -15,6 +15,8 @@ from types import FrameType
 
 from gcspy_protocol.address import parse_address
 from gcspy_protocol.errors import CommandError, LinkError
+from gcspy_protocol.messages import Pause
+from gcspy_protocol.playback import Seek
 from PySide6.QtCore import QEventLoop, QMessageLogContext, QTimer, QtMsgType, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
@@ -146,6 +148,7 @@ def take_screenshot(
     timeout_secs: float = 30.0,
     settle_events: int = 1,
     settle_secs: float = 0.0,
+    event: int | None = None,
 ) -> None:
     """Write a picture of the window on a session to a PNG file.
 
@@ -158,10 +161,11 @@ def take_screenshot(
         timeout_secs: How long to wait for the events.
         settle_events: How many events to wait for.
         settle_secs: How long to go on watching after those.
+        event: Go to the event of this number first, if it is a recording that is played there.
 
     Raises:
         LinkError: No connection came about, or not enough events came in time.
-        CommandError: The address or theme is none, or the file cannot be written.
+        CommandError: The address or theme is none, the file cannot be written, or there is no such event.
     """
     where = parse_address(address)
     wanted = _theme(theme)
@@ -173,6 +177,8 @@ def take_screenshot(
     try:
         window.link.open(where, token=token, wants_control=False)
         _wait_for_events(window, settle_events, timeout_secs)
+        if event is not None:
+            _go_to(window, event, timeout_secs)
         if settle_secs > 0:
             _let_run(settle_secs)
         window.settle()
@@ -214,6 +220,31 @@ def _wait_for_events(window: MainWindow, events: int, timeout_secs: float) -> No
         f"{status.address}: {seen} of {events} events came within {timeout_secs:g} s; is the session paused or "
         "the target held still?"
     )
+
+
+def _go_to(window: MainWindow, event: int, timeout_secs: float) -> None:
+    """Show an event of the recording that is played, and wait for it."""
+    session = window.session.live
+    playback = session.playback
+    if playback is None:
+        raise CommandError("only a recording has events to go to: this session is live")
+    if not playback.first <= event <= playback.last:
+        raise CommandError(f"there is no event {event}: the recording has {playback.first} to {playback.last}")
+    loop = QEventLoop()
+    patience, look = QTimer(), QTimer()
+    patience.setSingleShot(True)
+    patience.timeout.connect(loop.quit)
+    # The number of an event comes behind the event, and has no signal of its own.
+    look.timeout.connect(lambda: loop.quit() if session.position == event else None)
+    window.link.send(Pause())
+    window.link.send(Seek(number=event))
+    patience.start(round(timeout_secs * 1000))
+    look.start(10)
+    loop.exec()
+    look.stop()
+    patience.stop()
+    if session.position != event:
+        raise CommandError(f"event {event} did not come: the recording stands at event {session.position}")
 
 
 def _hopeless(phase: LinkPhase) -> bool:

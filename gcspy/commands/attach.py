@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import signal
-import socket
 import threading
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +14,7 @@ from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy.gui import require_window
 from gcspy.options import read_token, sampling_options, theme_option, token_option
 from gcspy.serving import ServingOptions, serve_target
+from gcspy.sharing import say_addresses
 from gcspy.sidecar import start_sidecar
 from gcspy.tokens import own_token
 from gcspy_server.address import default_address
@@ -73,7 +72,7 @@ def command(
         # Loaded while the sidecar starts: both take about half a second.
         from gcspy_client.app import run_window
 
-        _say_addresses(sidecar.addresses[1:])
+        say_addresses(sidecar.addresses[1:])
         return run_window(sidecar.addresses[0], theme=theme)
 
 
@@ -87,21 +86,8 @@ def _serve(options: ServingOptions) -> int:
         click.echo(
             f"gcspy: watching {server.name}, {server.mode.value}; a pause stops the {server.pause_acts_on.value}"
         )
-        _say_addresses(listening.addresses)
+        say_addresses(listening.addresses)
 
     ended = serve_target(options, stop=stop, on_ready=ready)
     click.echo(f"gcspy: {ended}")
     return 0
-
-
-def _say_addresses(addresses: tuple[str, ...]) -> None:
-    for address in addresses:
-        click.echo(f"gcspy: join with  gcspy view {_reachable(address)}")
-
-
-def _reachable(address: str) -> str:
-    """An address that others can use: who listens at all interfaces is called by this machine's name."""
-    place = parse_address(address)
-    if isinstance(place, TcpAddress) and place.host in ("0.0.0.0", "::"):
-        place = replace(place, host=socket.gethostname())
-    return str(place)

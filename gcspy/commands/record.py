@@ -7,10 +7,12 @@ import os
 from pathlib import Path
 
 import click
+from gcspy_protocol.errors import CommandError
 
 from gcspy.destination import Destination
 from gcspy.options import needs_token, read_token, sampling_options, token_option
 from gcspy.quantities import Kept, deadline_of, kept_of, size_of
+from gcspy.recorded import names_recording
 from gcspy.session import joinable
 
 __all__ = ["command"]
@@ -75,6 +77,8 @@ def command(
         raise click.UsageError("--keep-last splits by itself: use it without --split-size")
     destination = Destination(path=output, split_bytes=split_size, keep=keep_last, replace=force)
     destination.check()
+    if names_recording(source):
+        raise CommandError(f"{source} is a recording already: copy it, or use gcspy cut")
     token = read_token(token_file, ask=needs_token(source))
     with joinable(source, clock_hz=clock_hz, tiles=tiles) as place:
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.

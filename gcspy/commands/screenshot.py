@@ -11,6 +11,7 @@ from gcspy_protocol.errors import CommandError
 
 from gcspy.gui import has_display, require_gui
 from gcspy.options import needs_token, read_token, sampling_options, theme_option, token_option
+from gcspy.recorded import names_recording
 from gcspy.session import joinable
 
 __all__ = ["command", "parse_size"]
@@ -34,7 +35,7 @@ def parse_size(text: str) -> tuple[int, int]:
 
 
 @click.command()
-@click.argument("source", metavar="ADDRESS|PID")
+@click.argument("source", metavar="ADDRESS|PID|FILE")
 @click.option(
     "-o",
     "--output",
@@ -48,10 +49,17 @@ def parse_size(text: str) -> tuple[int, int]:
 @click.option(
     "--after",
     "settle_secs",
-    default=2.0,
-    show_default=True,
+    type=click.FloatRange(0),
+    default=None,
     metavar="SECONDS",
-    help="How long to watch before the picture is taken.",
+    help="How long to watch before the picture is taken; by default 2, and 0 where an event of a recording is shown.",
+)
+@click.option(
+    "--event",
+    type=click.IntRange(1),
+    default=None,
+    metavar="N",
+    help="Of a recording: go to event N first; by default a FILE shows its last.",
 )
 @theme_option
 @sampling_options
@@ -60,24 +68,34 @@ def command(
     source: str,
     output: Path,
     size: str,
-    settle_secs: float,
+    settle_secs: float | None,
+    event: int | None,
     theme: str | None,
     clock_hz: float,
     tiles: int,
     token_file: Path | None,
 ) -> None:
-    """Write the window that shows a session or a process to a PNG file."""
+    """Write the window that shows a session, a process or a recording to a PNG file."""
     width_height = parse_size(size)
     require_gui()
     if not has_display():
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    token = read_token(token_file, ask=needs_token(source))
+    recorded = names_recording(source)
+    token = None if recorded else read_token(token_file, ask=needs_token(source))
+    if settle_secs is None:
+        settle_secs = 0.0 if recorded or event is not None else 2.0
     with joinable(source, clock_hz=clock_hz, tiles=tiles) as place:
         from gcspy_client.app import (
             take_screenshot,  # while the sidecar starts: both take about half a second
         )
 
         take_screenshot(
-            place.address, output, size=width_height, theme=theme or "dark", token=token, settle_secs=settle_secs
+            place.address,
+            output,
+            size=width_height,
+            theme=theme or "dark",
+            token=token,
+            settle_secs=settle_secs,
+            event=event,
         )
     click.echo(f"gcspy: wrote {output}")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.busy_target import BusyTarget
-from gcspy.commands import attach
+from gcspy import sharing
 from gcspy.exit_codes import ExitCode
 from tests.cli.conftest import Run
 
@@ -178,7 +178,7 @@ def test_the_join_line_names_a_host_that_others_can_reach(
     address: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: "desk")
-    attach._say_addresses((address,))
+    sharing.say_addresses((address,))
     assert capsys.readouterr().out == f"gcspy: join with  gcspy view {said}\n"
 
 

@@ -61,9 +61,10 @@ def serve_recording(
         LinkError: An address is taken, or may not be listened at.
         CommandError: An address may not be listened at.
     """
-
-    def player() -> Player:
-        return Player(recording, token=token, options=options, beginning=beginning, growing=growing)
-
-    thread = SessionThread(player, addresses, token=token)
-    return Playing(thread.start(), thread)
+    try:
+        player = Player(recording, token=token, options=options, beginning=beginning, growing=growing)
+        thread = SessionThread(lambda: player, addresses, token=token)
+        return Playing(thread.start(), thread)
+    except BaseException:
+        recording.close()
+        raise

@@ -1,0 +1,116 @@
+"""Playing a recording to whoever joins, until told to stop."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gcspy_protocol.address import UnixAddress
+
+from gcspy.progress import progress_bar
+from gcspy_server.address import default_address
+
+if TYPE_CHECKING:
+    from gcspy_replay.file import Recording
+    from gcspy_replay.player import Beginning, Playing
+
+__all__ = ["LAST", "PlayingOptions", "default_playing_address", "losses_of", "play"]
+
+LAST = (1 << 63) - 1
+"""As number of an event: the last one, because a number beyond the end goes there."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlayingOptions:
+    """What is played to whom, and how.
+
+    Attributes:
+        files: A file, the files of a split recording, or the folder of a ring.
+        listen: Addresses; empty takes the local default of this process.
+        token: The secret for TCP; None where only Unix sockets are used.
+        pace: ``original``, ``program`` or ``fixed``.
+        interval_millis: Between events, at the fixed pace.
+        speed: How many times as fast, at the others.
+        backwards: Whether it is played towards the beginning.
+        loop: First and last number of a range that is played over and over; None: none.
+        loops: Whether the whole recording is.
+        paused: Whether it stands still at first.
+        event: Number of the event with which it begins; None: the first, or backwards the last.
+    """
+
+    files: tuple[str, ...]
+    listen: tuple[str, ...] = ()
+    token: str | None = None
+    pace: str = "original"
+    interval_millis: int = 100
+    speed: float = 1.0
+    backwards: bool = False
+    loop: tuple[int, int] | None = None
+    loops: bool = False
+    paused: bool = False
+    event: int | None = None
+
+    def beginning(self) -> Beginning:
+        """How each playback begins."""
+        from gcspy_protocol.playback import Direction, Pace, SetPlayback
+        from gcspy_replay.player import Beginning
+
+        manner = SetPlayback(
+            pace=Pace(self.pace),
+            interval_millis=self.interval_millis,
+            speed=self.speed,
+            direction=Direction.BACKWARDS if self.backwards else Direction.FORWARDS,
+            loop=self.loop,
+        )
+        return Beginning(manner=manner, loops=self.loops, running=not self.paused, number=self.event)
+
+
+def default_playing_address() -> UnixAddress:
+    """The Unix socket on which a player in this process listens, in a directory made for this user alone.
+
+    Raises:
+        LinkError: The directory is somebody else's, or open to others.
+    """
+    own = Path(default_address(os.getpid()).path)
+    # Not the process's own name: who watches this very process must not find its recording there.
+    return UnixAddress(str(own.with_name(f"replay-{own.stem}.sock")))
+
+
+def losses_of(recording: Recording) -> list[str]:
+    """What of a recording cannot be played, a line each; what only playing it finds is told then."""
+    lines = [f"{name}: {damage.what}" for name, damage in recording.damages]
+    if recording.torn_bytes:
+        lines.append(
+            f"not closed: the recorder was killed, or still writes; the last {recording.torn_bytes:,} bytes are no whole event"
+        )
+    return lines
+
+
+def play(
+    options: PlayingOptions, *, stop: threading.Event, on_ready: Callable[[Recording, Playing], None]
+) -> None:
+    """Open a recording and serve it until `stop` is set.
+
+    Args:
+        options: What to play and how.
+        stop: Set by another thread or a signal handler.
+        on_ready: Called once, when clients can connect.
+
+    Raises:
+        RecordingError: It is none, or its header is damaged.
+        LinkError: An address cannot be listened on.
+    """
+    # numpy and trio are loaded only by who plays.
+    from gcspy_replay.file import Recording
+    from gcspy_replay.player import serve_recording
+
+    with progress_bar("looking for chunks") as progress:
+        recording = Recording.open(*options.files, progress=progress)
+    addresses = options.listen or (str(default_playing_address()),)
+    with serve_recording(recording, *addresses, token=options.token, beginning=options.beginning()) as playing:
+        on_ready(recording, playing)
+        stop.wait()
