@@ -10,6 +10,7 @@ numbers of a range of tiles. `compare` is the difference of two states, `pairing
 in two sessions, `palettes` which colours the user chose.
 
 `renderers` is what a way to draw a space looks like: `arranged` gives each tile a cell (`hilbert`, `ordering`),
-`bars` draws values and their distribution; `tile_table` is the table. `tile_keys` are what tiles are matched by,
+`bars` draws values and their distribution, `bivariate` two streams at once, `multiples` several side by side;
+`tile_table` is the table, `derived` a stream that the user made of others. `tile_keys` are what tiles are matched by,
 `tile_source` is where numbers come from.
 """

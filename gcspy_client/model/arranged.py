@@ -64,6 +64,10 @@ class ArrangedRenderer(Renderer):
         """
         raise NotImplementedError
 
+    def pooled(self, codes: Codes, per_cell: int) -> Codes:
+        """What a cell of several tiles shows: the greatest of their codes."""
+        return pool(codes, per_cell)
+
     def set_order(self, order: TileOrder | None) -> None:
         """Put the tiles into another order."""
         self.order = order
@@ -91,7 +95,7 @@ class ArrangedRenderer(Renderer):
         if not layout.count:
             return
         ordered = codes if self.order is None else codes[self.order.tiles]
-        units = pool(ordered, self._per_cell) if self._per_cell > 1 else ordered
+        units = self.pooled(ordered, self._per_cell) if self._per_cell > 1 else ordered
         where = slice(0, len(units)) if self._cells is None else self._cells
         self._grid[where] = units
         if self._per_cell == 1 and self.order is None and self._cells is None:
@@ -119,12 +123,9 @@ class ArrangedRenderer(Renderer):
         codes = self.codes
         if self._per_cell == 1:
             return codes[units if self.order is None else self.order.tiles[units]]
-        starts = units * self._per_cell
-        best: Codes = np.zeros(len(units), dtype=np.uint8)
-        for step in range(self._per_cell):
-            places = np.minimum(starts + step, len(codes) - 1)
-            np.maximum(best, codes[places if self.order is None else self.order.tiles[places]], out=best)
-        return best
+        places = (units * self._per_cell)[:, None] + np.arange(self._per_cell)
+        places = np.minimum(places, len(codes) - 1).reshape(-1)
+        return self.pooled(codes[places if self.order is None else self.order.tiles[places]], self._per_cell)
 
     def _mark(self, cells: Indices) -> None:
         layout = self.layout

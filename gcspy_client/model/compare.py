@@ -104,7 +104,7 @@ def difference(
     """
     other = other or source
     keys, at_left, at_right = _matched(left, right)
-    one, two = source.tiles(left), other.tiles(right)
+    one, two = source.numbers(left), other.numbers(right)
     count = len(keys)
     in_both = np.flatnonzero((at_left >= 0) & (at_right >= 0))
     a, b = one.part(at_left[in_both]), two.part(at_right[in_both])

@@ -74,7 +74,7 @@ def sort_keys(tiles: Tiles) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 
 def order_by(space: SpaceState, source: TileSource, *, descending: bool = False) -> TileOrder:
     """All tiles of a space by a number, those without a known one last."""
-    keys, counts = sort_keys(source.tiles(space))
+    keys, counts = sort_keys(source.numbers(space))
     some = np.flatnonzero(counts)
     chosen = keys[some]
     if descending:

@@ -56,6 +56,7 @@ __all__ = [
     "Theme",
     "categorical",
     "diverging",
+    "farthest",
     "palette_for",
     "sequential",
 ]
@@ -191,8 +192,8 @@ def sequential(theme: Theme, colour: tuple[int, int, int] | None = None, ramp: R
     else:
         colours, first_hue = _even_ramp(theme, ramp)
     quiet = _quiet_colours(theme, first_hue)
-    overflow = _farthest(_OVERFLOW_CHOICES, np.concatenate([colours, quiet]))
-    unknown = _farthest(_UNKNOWN_CHOICES, np.concatenate([colours, quiet, overflow[None]]))
+    overflow = farthest(_OVERFLOW_CHOICES, np.concatenate([colours, quiet]))
+    unknown = farthest(_UNKNOWN_CHOICES, np.concatenate([colours, quiet, overflow[None]]))
     return _assemble(theme, colours, quiet, overflow, unknown)
 
 
@@ -260,10 +261,10 @@ def diverging(theme: Theme) -> Palette:
     taken = np.concatenate([ramp, quiet])
     only: list[Floats] = []
     for _ in range(2):
-        only.append(_farthest(_ONLY_CHOICES, np.concatenate([taken, *(one[None] for one in only)])))
+        only.append(farthest(_ONLY_CHOICES, np.concatenate([taken, *(one[None] for one in only)])))
     greys = np.array([[0.62, 0.02, 320.0], [0.45, 0.02, 320.0], [0.78, 0.02, 320.0]])
     everything = np.concatenate([taken, np.array(only)])
-    unknown = _farthest(greys, everything)
+    unknown = farthest(greys, everything)
     # Overflow has no code of its own here: what is beyond the scale is at its end.
     codes = np.concatenate([ramp, np.array(only)])
     return _assemble(theme, codes, quiet, ramp[-1], unknown, categories=2)
@@ -279,8 +280,8 @@ def categorical(theme: Theme, count: int) -> Palette:
     ramp = chosen[np.arange(LEVELS) % len(chosen)]
     greys = np.array([[0.62, 0.02, 320.0], [0.45, 0.02, 320.0], [0.78, 0.02, 320.0]])
     quiet = _quiet_colours(theme, _LOOKS[theme].low_hue)
-    overflow = _farthest(_OVERFLOW_CHOICES, np.concatenate([chosen, quiet]))
-    unknown = _farthest(greys, np.concatenate([chosen, quiet, overflow[None]]))
+    overflow = farthest(_OVERFLOW_CHOICES, np.concatenate([chosen, quiet]))
+    unknown = farthest(greys, np.concatenate([chosen, quiet, overflow[None]]))
     return _assemble(theme, ramp, quiet, overflow, unknown, categories=len(chosen))
 
 
@@ -312,7 +313,13 @@ def _worst_distances(candidates: Floats, rivals: Floats) -> Floats:
     return worst
 
 
-def _farthest(choices: Floats, rivals: Floats) -> Floats:
+def farthest(choices: Floats, rivals: Floats) -> Floats:
+    """The choice (lightness, chroma, hue in degrees) that any eyes tell best from all rivals, as OKLab.
+
+    Args:
+        choices: Shape (n, 3).
+        rivals: Shape (m, 3), OKLab.
+    """
     candidates = fit_oklch(choices[:, 0], choices[:, 1], choices[:, 2])
     best: Floats = candidates[int(np.argmax(_worst_distances(candidates, rivals)))]
     return best

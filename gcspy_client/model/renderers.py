@@ -61,6 +61,7 @@ class Renderer(ABC):
         self.source = source
         self.palette = palette
         self.width, self.height, self.scale = 1, 1, 1.0
+        self._asked: tuple[int, int, float] | None = None
         self.pixels: Pixels = np.full((1, 1), palette.lut[CANVAS], dtype=np.uint32)
         self._codes = TileCodes(source.schema)
         self._codes.refresh(source.tiles(space))
@@ -97,7 +98,8 @@ class Renderer(ABC):
 
     def resize(self, width: int, height: int, scale: float = 1.0) -> None:
         """Draw into so many device pixels."""
-        if (width, height, scale) != (self.width, self.height, self.scale):
+        if (width, height, scale) != self._asked:
+            self._asked = width, height, scale
             self.width, self.height, self.scale = max(1, width), max(1, height), scale
             self.draw()
 
@@ -195,6 +197,7 @@ def load_renderer(name: str) -> type[Renderer]:
 def _builtin() -> dict[str, RendererFacts]:
     from gcspy_client.model.arranged import HilbertRenderer, RowsRenderer, TilesRenderer
     from gcspy_client.model.bars import DistributionRenderer, ProfileRenderer
+    from gcspy_client.model.bivariate import BivariateRenderer
 
     ours: tuple[type[Renderer], ...] = (
         TilesRenderer,
@@ -202,6 +205,7 @@ def _builtin() -> dict[str, RendererFacts]:
         HilbertRenderer,
         ProfileRenderer,
         DistributionRenderer,
+        BivariateRenderer,
     )
     return {one.name: RendererFacts(one.name, one.title, True, _given(one)) for one in ours}
 

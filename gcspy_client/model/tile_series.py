@@ -87,7 +87,7 @@ class SeriesMaker:
             self._tiles, self._count = self._inside(space), space.count
         if not self.source.is_fresh(space, change.event):
             return None
-        part = self.source.tiles(space).part(self._tiles)
+        part = self.source.numbers(space).part(self._tiles)
         counts = used(part.control)
         if part.known is not None:
             counts &= part.known

@@ -31,7 +31,10 @@ class TileSource(Protocol):
         """How the numbers are shown: name, range, unit."""
 
     def tiles(self, space: SpaceState) -> Tiles:
-        """The numbers as they are now; views, or fresh arrays."""
+        """The numbers to be painted, as the schema has them; views, or fresh arrays."""
+
+    def numbers(self, space: SpaceState) -> Tiles:
+        """The numbers to be sorted, summed up and compared: those that are told, where others are painted."""
 
     def changed(self, change: EventChange, space: SpaceState) -> Indices | None:
         """Tiles that an event may have changed; None: any."""
@@ -60,6 +63,10 @@ class StreamSource:
 
     def tiles(self, space: SpaceState) -> Tiles:
         """Views of the stream's arrays."""
+        return tiles_of(space, self._schema.id)
+
+    def numbers(self, space: SpaceState) -> Tiles:
+        """The same."""
         return tiles_of(space, self._schema.id)
 
     def changed(self, change: EventChange, space: SpaceState) -> Indices | None:

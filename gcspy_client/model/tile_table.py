@@ -114,7 +114,7 @@ class TileTable:
         if not column:
             keys, counts = self.space.names.keys(), np.ones(self.space.count, dtype=np.bool_)
         else:
-            keys, counts = sort_keys(self.sources[column - 1].tiles(self.space))
+            keys, counts = sort_keys(self.sources[column - 1].numbers(self.space))
         some, rest = rows[counts[rows]], rows[~counts[rows]]
         chosen = keys[some]
         if descending:
