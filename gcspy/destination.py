@@ -30,12 +30,14 @@ class Destination:
         split_bytes: A file that reached so many is followed by another; None: one file.
         keep: What the folder keeps; None: everything.
         replace: Whether a recording that is there may be replaced.
+        sync_secs: How often what was written is brought to the disk; 0: when the system likes.
     """
 
     path: Path
     split_bytes: int | None = None
     keep: Kept | None = None
     replace: bool = False
+    sync_secs: float = 0.0
     _store: Store | None = field(default=None, init=False, repr=False)
 
     def check(self) -> None:
@@ -83,11 +85,15 @@ class Destination:
             for path in self._there():
                 path.unlink(missing_ok=True)
         if self.keep is not None:
-            self._store = RingStore(self.path, keep_bytes=self.keep.size_bytes, keep_nanos=self.keep.nanos)
+            self._store = RingStore(
+                self.path, keep_bytes=self.keep.size_bytes, keep_nanos=self.keep.nanos, sync_secs=self.sync_secs
+            )
         elif self.split_bytes is not None:
-            self._store = SplitStore(self.path, part_bytes=self.split_bytes, replace=self.replace)
+            self._store = SplitStore(
+                self.path, part_bytes=self.split_bytes, replace=self.replace, sync_secs=self.sync_secs
+            )
         else:
-            self._store = FileStore(self.path, replace=self.replace)
+            self._store = FileStore(self.path, replace=self.replace, sync_secs=self.sync_secs)
         return self._store
 
     def files(self) -> list[Path]:

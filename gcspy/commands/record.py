@@ -51,6 +51,14 @@ __all__ = ["command"]
     help="Drop no event: hold what is watched while this does not keep up, at most so long at one event "
     "(2s if not given), and tell how long that was.",
 )
+@click.option(
+    "--sync",
+    type=click.FloatRange(0, 3600),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Bring what was written to the disk so often, so that it survives the machine too; 0: when the system likes.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Report as one JSON object at the end.")
 @sampling_options
 @token_option
@@ -63,6 +71,7 @@ def command(
     split_size: int | None,
     keep_last: Kept | None,
     lossless: float | None,
+    sync: float,
     as_json: bool,
     clock_hz: float,
     tiles: int,
@@ -75,7 +84,7 @@ def command(
     """
     if split_size is not None and keep_last is not None:
         raise click.UsageError("--keep-last splits by itself: use it without --split-size")
-    destination = Destination(path=output, split_bytes=split_size, keep=keep_last, replace=force)
+    destination = Destination(path=output, split_bytes=split_size, keep=keep_last, replace=force, sync_secs=sync)
     destination.check()
     if names_recording(source):
         raise CommandError(f"{source} is a recording already: copy it, or use gcspy cut")

@@ -151,6 +151,26 @@ def test_a_ring_keeps_the_latest_seconds(tmp_path: Path) -> None:
         assert_true(recording, recording.first, 400)
 
 
+@pytest.mark.parametrize("interval", [0.1, 1, 2, 5])
+def test_a_ring_keeps_an_eighth_and_an_event_too_much_at_most_however_slow_the_clock(
+    tmp_path: Path, interval: float
+) -> None:
+    """With chunks of eight events, as elsewhere, it kept nearly twice what was asked for."""
+    second = 1_000_000_000
+    session = Small(RingStore(tmp_path / "ring", keep_nanos=10 * second), nanos=int(interval * second))
+    kept = []
+    for _ in range(100):
+        session.event()
+        with Recording.open(tmp_path / "ring") as recording:
+            times = recording.events["time_nanos"]
+        kept.append((int(times[-1]) - int(times[0])) / second)
+    session.writer.close()
+    assert max(kept) <= 10 * 9 / 8 + 2 * interval
+    assert min(kept[int(10 / interval) + 1 :], default=10) >= 10
+    with Recording.open(tmp_path / "ring") as recording:
+        assert_true(recording, recording.first, 100)
+
+
 def test_a_ring_of_seconds_is_bounded_where_the_clock_turns_back(tmp_path: Path) -> None:
     """As that of a playback does, which loops over less than the ring keeps, or plays backwards."""
     second = 1_000_000_000

@@ -18,6 +18,8 @@ from typing import Protocol
 
 from gcspy_protocol.errors import RecordingError
 
+from gcspy_replay.file.sync import Syncer
+
 __all__ = ["SUFFIX", "FileStore", "MemoryStore", "RingStore", "SplitStore", "Store"]
 
 SUFFIX = ".gcspy"
@@ -49,17 +51,19 @@ class Store(Protocol):
         """Nothing more will be written."""
 
 
-def _create(path: Path, *, replace: bool) -> FileIO:
+def _create(path: Path, syncer: Syncer, *, replace: bool) -> FileIO:
     try:
         # Unbuffered: what was written is in the kernel, whatever becomes of this process.
-        return FileIO(path, "w" if replace else "x")
+        file = FileIO(path, "w" if replace else "x")
     except FileExistsError as error:
         raise RecordingError(f"{path} is there already: name another file, or remove it") from error
     except OSError as error:
         raise RecordingError(f"cannot write {path}: {error.strerror or error}") from error
+    syncer.created(path)
+    return file
 
 
-def _write(file: FileIO, data: bytes) -> None:
+def _write(file: FileIO, data: bytes, syncer: Syncer) -> None:
     left = memoryview(data)
     try:
         while left:  # one write, but for a disk that fills up
@@ -68,6 +72,7 @@ def _write(file: FileIO, data: bytes) -> None:
         raise RecordingError(
             f"cannot go on writing {file.name!s}: {error.strerror or error}; what was written before can be read"
         ) from error
+    syncer.wrote(file)
 
 
 class FileStore:
@@ -76,27 +81,29 @@ class FileStore:
     Args:
         path: Of the file.
         replace: Whether a file of that name may be replaced.
+        sync_secs: How often it is brought to the disk (`Syncer`); 0: when the system likes.
 
     Raises:
         RecordingError: It cannot be created, or is there already.
     """
 
-    def __init__(self, path: Path, *, replace: bool = False) -> None:
+    def __init__(self, path: Path, *, replace: bool = False, sync_secs: float = 0) -> None:
         self.path = path
+        self._syncer = Syncer(sync_secs)
         # A file that is to be replaced stays as it is until there is something to replace it with.
-        self._file = None if replace else _create(path, replace=False)
+        self._file = None if replace else _create(path, self._syncer, replace=False)
         self._for_nothing = not replace  # created here, and nothing written yet
 
     def begin(self, part: int) -> None:
         """There is one part."""
         if self._file is None:
-            self._file = _create(self.path, replace=True)
+            self._file = _create(self.path, self._syncer, replace=True)
 
     def append(self, data: bytes, *, time_nanos: int) -> None:
         """Write to the file."""
         assert self._file is not None, "begin comes first"
         self._for_nothing = False
-        _write(self._file, data)
+        _write(self._file, data, self._syncer)
 
     def is_full(self, *, part_bytes: int) -> bool:
         """Never."""
@@ -108,10 +115,11 @@ class FileStore:
     def close(self) -> None:
         """Close the file; one that was created for nothing goes."""
         if self._file is not None:
-            self._file.close()
+            self._syncer.finish(self._file)
             self._file = None
             if self._for_nothing:
                 self.path.unlink(missing_ok=True)
+        self._syncer.close()
 
 
 class SplitStore:
@@ -121,10 +129,14 @@ class SplitStore:
         path: Of the first.
         part_bytes: A file that reached so many gets no further chunk.
         replace: Whether files of those names may be replaced.
+        sync_secs: How often they are brought to the disk (`Syncer`); 0: when the system likes.
     """
 
-    def __init__(self, path: Path, *, part_bytes: int, replace: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, part_bytes: int, replace: bool = False, sync_secs: float = 0
+    ) -> None:
         self.paths: list[Path] = []
+        self._syncer = Syncer(sync_secs)
         self._path, self._part_bytes, self._replace = path, part_bytes, replace
         self._file: FileIO | None = None
 
@@ -133,13 +145,13 @@ class SplitStore:
         path = self._path
         if part:
             path = path.with_name(f"{path.stem}.{part:04d}{path.suffix}")
-        self._file = _create(path, replace=self._replace)
+        self._file = _create(path, self._syncer, replace=self._replace)
         self.paths.append(path)
 
     def append(self, data: bytes, *, time_nanos: int) -> None:
         """Write to the latest file."""
         assert self._file is not None, "begin comes first"
-        _write(self._file, data)
+        _write(self._file, data, self._syncer)
 
     def is_full(self, *, part_bytes: int) -> bool:
         """When the file has the size asked for."""
@@ -148,12 +160,13 @@ class SplitStore:
     def end(self) -> None:
         """Close the latest file."""
         if self._file is not None:
-            self._file.close()
+            self._syncer.finish(self._file)
             self._file = None
 
     def close(self) -> None:
         """Close the latest file."""
         self.end()
+        self._syncer.close()
 
 
 class RingStore:
@@ -162,17 +175,26 @@ class RingStore:
     Args:
         folder: Is created; must hold no recording yet.
         keep_bytes: Keep at most so many, the part that is being written included; None: any.
-        keep_nanos: Keep at least so much time, at most an eighth more; None: any. Time is how far the clock of the events moved,
+        keep_nanos: Keep at least so much time, at most an eighth and an event more; None: any. Time is how far the clock of the events moved,
             back too: that of a playback that loops never comes further, and the ring must not grow for ever.
+        sync_secs: How often the parts are brought to the disk (`Syncer`); 0: when the system likes.
 
     Raises:
         RecordingError: The folder cannot be created, or holds a recording.
     """
 
-    def __init__(self, folder: Path, *, keep_bytes: int | None = None, keep_nanos: int | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        keep_bytes: int | None = None,
+        keep_nanos: int | None = None,
+        sync_secs: float = 0,
+    ) -> None:
         if (keep_bytes or keep_nanos or 0) <= 0:
             raise RecordingError("a ring keeps a number of bytes or of seconds, more than none")
         self.folder = folder
+        self._syncer = Syncer(sync_secs)
         self._keep_bytes, self._keep_nanos = keep_bytes, keep_nanos
         self._kept: deque[tuple[Path, int, int]] = deque()  # path, bytes, run time at the last event
         self._file: FileIO | None = None
@@ -192,7 +214,7 @@ class RingStore:
     def begin(self, part: int) -> None:
         """Create the next file."""
         self._path = self.folder / f"{part:06d}{SUFFIX}"
-        self._file = _create(self._path, replace=False)
+        self._file = _create(self._path, self._syncer, replace=False)
         self._bytes = 0
         self._part_nanos = 0
 
@@ -204,7 +226,7 @@ class RingStore:
         self._part_nanos += moved if self._bytes else 0
         self._time_nanos = time_nanos
         self._drop(len(data))
-        _write(self._file, data)
+        _write(self._file, data, self._syncer)
         self._bytes += len(data)
 
     def _drop(self, more: int) -> None:
@@ -231,13 +253,19 @@ class RingStore:
     def end(self) -> None:
         """Close the latest file."""
         if self._file is not None:
-            self._file.close()
+            self._syncer.finish(self._file)
             self._file = None
             self._kept.append((self._path, self._bytes, self._run_nanos))
+
+    @property
+    def part_nanos(self) -> int | None:
+        """How long a part should last; None: that does not matter."""
+        return None if self._keep_nanos is None else self._keep_nanos // _RING_PARTS
 
     def close(self) -> None:
         """Close the latest file."""
         self.end()
+        self._syncer.close()
 
 
 class MemoryStore:

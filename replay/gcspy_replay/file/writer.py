@@ -41,7 +41,7 @@ from gcspy_replay.file.layout import (
     pack_preamble,
     pack_seal,
 )
-from gcspy_replay.file.store import Store
+from gcspy_replay.file.store import RingStore, Store
 from gcspy_replay.file.tap import WireTap
 
 __all__ = ["ChunkRule", "RecordingWriter"]
@@ -86,6 +86,13 @@ class ChunkRule:
     events: int = 8
     most_events: int = 256
     most_secs: float = 10.0
+
+    @classmethod
+    def of(cls, store: Store) -> ChunkRule:
+        """The rule for what is written there: in a ring that keeps a time, a chunk must not last longer than a part should."""
+        if isinstance(store, RingStore) and store.part_nanos is not None:
+            return cls(most_secs=min(cls().most_secs, store.part_nanos / _NANOS))
+        return cls()
 
     def ends(self, *, events: int, span_nanos: int, delta_bytes: int, key_bytes: int) -> bool:
         """Whether a chunk of these sizes ends."""
@@ -139,7 +146,7 @@ class RecordingWriter:
     Args:
         store: Where to.
         session: The client's interpreter, of which keyframes are made.
-        rule: When chunks end.
+        rule: When chunks end; by default as the store needs it.
         facts: What the file says of itself; by default a new random id.
         first: Number of the first event.
         tap: Where the server's own bytes are; without it messages are encoded anew, which costs more, and frames of
@@ -162,7 +169,7 @@ class RecordingWriter:
         tap: WireTap | None = None,
     ) -> None:
         self._store, self._session, self._tap = store, session, tap
-        self._rule = rule or ChunkRule()
+        self._rule = rule or ChunkRule.of(store)
         self._facts = facts or PartFacts(recording=secrets.token_bytes(16))
         self.events = 0
         self.bytes_written = 0
