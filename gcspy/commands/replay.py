@@ -146,7 +146,7 @@ def command(
         say_addresses(sidecar.addresses[1:])
         for note in sidecar.notes:
             click.echo(f"gcspy: {note}", err=True)
-        return run_window(sidecar.addresses[0], theme=theme)
+        return run_window(sidecar.addresses[0], theme=theme, recording=files)
 
 
 def _serve(options: PlayingOptions) -> int:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,52 +10,16 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.messages import ErrorCode
 from gcspy_protocol.model import ControlState, EventFilter, Mode, PauseActsOn
 from gcspy_protocol.playback import Direction, Pace, Seek, SetPlayback
-from gcspy_replay.file import ChunkRule, MemorySource, Recording
-from gcspy_replay.player import Beginning, Playing, serve_recording
+from gcspy_replay.player import Beginning, Playing
 
-from gcspy_server.session.options import SessionOptions
-from tests.replay.recorded import WELCOME, small
+from tests.replay.recorded import WELCOME
 from tests.replay.watching import Watcher
-from tests.server.conftest import socket_directory as socket_directory
 
 FAST = Beginning(manner=SetPlayback(pace=Pace.FIXED, interval_millis=0))
 STILL = Beginning(running=False)
 
 Play = Callable[..., Playing]
 Watch = Callable[..., Watcher]
-
-DATA = small(40, rule=ChunkRule(events=6, weight=0))
-
-
-@pytest.fixture
-def play(socket_directory: Path) -> Iterator[Play]:
-    """Play a recording; everything is closed at the end."""
-    open_ones: list[Playing] = []
-
-    def start(data: bytes = DATA, beginning: Beginning | None = None, options: SessionOptions | None = None) -> Playing:
-        address = f"unix:{socket_directory}/{len(open_ones)}.sock"
-        playing = serve_recording(Recording([MemorySource(data)]), address, beginning=beginning, options=options)
-        open_ones.append(playing)
-        return playing
-
-    yield start
-    for playing in open_ones:
-        playing.close()
-
-
-@pytest.fixture
-def watch() -> Iterator[Watch]:
-    """Connect watchers; all are closed at the end."""
-    watchers: list[Watcher] = []
-
-    def start(playing: Playing, data: bytes = DATA, name: str = "watcher") -> Watcher:
-        watcher = Watcher(playing.addresses[0], Recording([MemorySource(data)]), name)
-        watchers.append(watcher)
-        return watcher
-
-    yield start
-    for watcher in watchers:
-        watcher.link.close()
 
 
 def test_a_client_sees_all_events_in_order_and_then_the_end(play: Play, watch: Watch) -> None:

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from gcspy_replay.file import ChunkRule, MemorySource, Recording
+from gcspy_replay.player import Beginning, Playing, serve_recording
+
+from gcspy_server.session.options import SessionOptions
+from tests.replay.recorded import small
+from tests.replay.watching import Watcher
+from tests.server.conftest import ended as ended
+from tests.server.conftest import socket_directory as socket_directory
+
+DATA = small(40, rule=ChunkRule(events=6, weight=0))
+"""A recording of 40 events."""
+
+
+@pytest.fixture
+def play(socket_directory: Path) -> Iterator[Callable[..., Playing]]:
+    """Play a recording; everything is closed at the end."""
+    open_ones: list[Playing] = []
+
+    def start(
+        recording: bytes | Recording = DATA,
+        beginning: Beginning | None = None,
+        options: SessionOptions | None = None,
+        growing: bool | None = None,
+    ) -> Playing:
+        address = f"unix:{socket_directory}/{len(open_ones)}.sock"
+        if isinstance(recording, bytes):
+            recording = Recording([MemorySource(recording)])
+        playing = serve_recording(recording, address, beginning=beginning, options=options, growing=growing)
+        open_ones.append(playing)
+        return playing
+
+    yield start
+    for playing in open_ones:
+        playing.close()
+
+
+@pytest.fixture
+def watch() -> Iterator[Callable[..., Watcher]]:
+    """Connect watchers; all are closed at the end."""
+    watchers: list[Watcher] = []
+
+    def start(playing: Playing, data: bytes = DATA, name: str = "watcher") -> Watcher:
+        watcher = Watcher(playing.addresses[0], Recording([MemorySource(data)]), name)
+        watchers.append(watcher)
+        return watcher
+
+    yield start
+    for watcher in watchers:
+        watcher.link.close()
+        watcher.recording.close()
