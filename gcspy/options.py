@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 
 import click
 from gcspy_protocol.address import TcpAddress, parse_address
-from gcspy_protocol.errors import CommandError
+from gcspy_protocol.errors import CommandError, ExpressionError
 
 __all__ = [
+    "CONDITION",
     "file_argument",
     "files_argument",
     "needs_token",
@@ -21,9 +22,35 @@ __all__ = [
     "sampling_options",
     "theme_option",
     "token_option",
+    "until_option",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Condition(click.ParamType[str]):
+    """A condition over streams; what is wrong with it is shown with a mark under it."""
+
+    name = "condition"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from gcspy_protocol.expression import parse_condition  # numpy comes with it
+
+        try:
+            return parse_condition(str(value)).text
+        except ExpressionError as error:
+            self.fail(f"{error}\n{error.pointed()}", param, ctx)
+
+
+CONDITION = _Condition()
+"""The type of an option that is a condition (`protocol/SPEC.md` 8.7)."""
+
+until_option = click.option(
+    "--until",
+    type=CONDITION,
+    metavar="CONDITION",
+    help="Stop after the first event at which it holds: 'sum(\"pymalloc arenas\".Used) > 1GiB'.",
+)
 
 
 def sampling_options(function: F) -> F:

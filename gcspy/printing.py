@@ -9,30 +9,42 @@ import json
 from pathlib import Path
 
 import click
-from gcspy_protocol.errors import LinkError, TargetGone
+from gcspy_protocol.errors import CommandError, LinkError, TargetGone
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Event, State
 from gcspy_protocol.model import ControlState
 
+from gcspy.exit_codes import ExitCode
 from gcspy.link import Link
 from gcspy.recorded import opened
 from gcspy.text import event_as_dict, event_as_lines
+from gcspy.until import Until
 
 __all__ = ["Printer", "print_recording", "print_session"]
 
 
 class Printer:
-    """Prints events, up to a number of them."""
+    """Prints events, up to a number of them, or until a condition holds."""
 
-    def __init__(self, most: int | None, *, as_json: bool, values: bool) -> None:
+    def __init__(self, most: int | None, until: str | None, *, as_json: bool, values: bool) -> None:
         self.shown = 0
         self.most = most
+        self.until = None if until is None else Until(until)
+        self._held = False
         self._as_json, self._values = as_json, values
 
     @property
     def done(self) -> bool:
-        """Whether so many were shown as were asked for."""
-        return self.shown == self.most
+        """Whether so many were shown as were asked for, or the condition holds."""
+        return self._held or self.shown == self.most
+
+    @property
+    def shortfall(self) -> str:
+        """What came instead of what was asked for; empty: nothing was, or it came."""
+        if self.done or (self.most is None and self.until is None):
+            return ""
+        events = f"{self.shown} of {self.most} events" if self.most else f"{self.shown} events"
+        return events + (f", and {self.until.never()}" if self.until else "")
 
     def show(self, session: ClientInterpreter, event: Event) -> None:
         """Print one event, with the state right after it."""
@@ -41,6 +53,7 @@ class Printer:
         else:
             click.echo("\n".join(event_as_lines(session, event)))
         self.shown += 1
+        self._held = self.until is not None and self.until.holds(session)
 
 
 def _say_end(session: ClientInterpreter) -> None:
@@ -52,15 +65,17 @@ def print_recording(paths: list[Path], printer: Printer) -> None:
 
     Raises:
         RecordingError: It is none, or damaged.
+        CommandError: It ends before the condition holds.
     """
     with opened(paths) as recording:
-        if not recording.chunks:
-            return
-        cursor = recording.cursor()
-        while not printer.done and (step := cursor.step()) is not None:
-            printer.show(cursor.session, step.change.event)
-        if not printer.done and cursor.session.state is ControlState.ENDED:
-            _say_end(cursor.session)
+        if recording.chunks:
+            cursor = recording.cursor()
+            while not printer.done and (step := cursor.step()) is not None:
+                printer.show(cursor.session, step.change.event)
+            if not printer.done and cursor.session.state is ControlState.ENDED:
+                _say_end(cursor.session)
+    if printer.until is not None and printer.shortfall:
+        raise CommandError(f"the recording ended after {printer.shortfall}", exit_code=ExitCode.FAILED)
 
 
 def print_session(link: Link, printer: Printer) -> None:
@@ -74,10 +89,8 @@ def print_session(link: Link, printer: Printer) -> None:
     for message in link:
         change = session.apply(message)
         if isinstance(message, State) and message.state is ControlState.ENDED:
-            if printer.most is not None:
-                raise TargetGone(
-                    f"{session.state_reason or 'the target ended'}, after {printer.shown} of {printer.most} events"
-                )
+            if printer.shortfall:
+                raise TargetGone(f"{session.state_reason or 'the target ended'}, after {printer.shortfall}")
             _say_end(session)
             return
         if change is None:
@@ -85,5 +98,5 @@ def print_session(link: Link, printer: Printer) -> None:
         printer.show(session, change.event)
         if printer.done:
             return
-    if printer.most is not None:
-        raise LinkError(f"the server ended the session after {printer.shown} of {printer.most} events")
+    if printer.shortfall:
+        raise LinkError(f"the server ended the session after {printer.shortfall}")

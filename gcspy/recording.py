@@ -32,6 +32,7 @@ from gcspy_replay.file import PartFacts, RecordingWriter, Store, WireTap
 
 from gcspy.link import Link
 from gcspy.lossless import Cost, LosslessMode
+from gcspy.until import Until
 
 __all__ = ["Progress", "Recorder", "Report", "StopFlag", "Stopped", "stop_signals"]
 
@@ -47,6 +48,7 @@ class Stopped(Enum):
     """Why a recording ended."""
 
     EVENTS = "it has the events that were asked for"
+    CONDITION = "the condition holds"
     SECONDS = "the time that was asked for is over"
     SIGNAL = "stopped by the user"
     TARGET = "the target ended"
@@ -169,6 +171,7 @@ class Recorder:
         stop: StopFlag,
         max_events: int | None = None,
         max_secs: float | None = None,
+        until: Until | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Report:
         """Record until something ends it, and close what was written.
@@ -177,13 +180,14 @@ class Recorder:
             stop: Ends it.
             max_events: End after so many.
             max_secs: End after so long.
+            until: End after the first event at which it holds.
             on_progress: Told after each message, and now and then where none comes.
         """
         error: GCspyError | None = None
         self._began = time.monotonic()
         try:
             try:
-                stopped = self._follow(stop, max_events, max_secs, on_progress)
+                stopped = self._follow(stop, max_events, max_secs, until, on_progress)
             except Refused as refused:
                 stopped, error = Stopped.REFUSED, refused
             except (LinkError, RemoteProtocolError) as lost:
@@ -199,6 +203,7 @@ class Recorder:
         stop: StopFlag,
         max_events: int | None,
         max_secs: float | None,
+        until: Until | None,
         on_progress: Callable[[Progress], None] | None,
     ) -> Stopped:
         first = deque(self._lossless.begin(self._link) if self._lossless else ())
@@ -222,6 +227,8 @@ class Recorder:
                 return Stopped.TARGET
             if self._writer is not None and self._writer.events == max_events:
                 return Stopped.EVENTS
+            if until is not None and isinstance(message, Event) and until.holds(self._session):
+                return Stopped.CONDITION
 
     def _add(self, message: Message) -> None:
         self._session.apply(message)

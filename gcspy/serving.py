@@ -26,6 +26,7 @@ class ServingOptions:
         tiles: About how many tiles a space should have at most.
         clock_hz: Events of the clock a second.
         linger: Go on serving what was gathered after the target ended.
+        triggers: Conditions at which it pauses; they are looked at while clients are there.
     """
 
     pid: int
@@ -34,6 +35,7 @@ class ServingOptions:
     tiles: int = 65536
     clock_hz: float = 10.0
     linger: bool = False
+    triggers: tuple[str, ...] = ()
 
 
 def serve_target(
@@ -55,13 +57,15 @@ def serve_target(
     """
     # Imported by who serves: the options alone are needed by many who do not.
     from gcspy.target import attach
-    from gcspy_server.api import AttachOptions
+    from gcspy_server.api import AttachOptions, Trigger
     from gcspy_server.sampler import run_driver
 
     driver = attach(options.pid, AttachOptions(tiles=options.tiles, clock_hz=options.clock_hz))
     try:
         server = driver.describe().server()
         driver.open(server)
+        for number, condition in enumerate(options.triggers, start=1):
+            server.set_trigger(Trigger(id=number, expression=condition))
         addresses = options.listen or (str(default_address(options.pid)),)
         with server.serve(*addresses, token=options.token) as listening:
             on_ready(server, listening)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import Control, EventKind, Mode, PaintStyle, PauseActsOn, Presentation
+from gcspy_protocol.triggers import Trigger, TriggerAction
 
 from gcspy_server.address import default_address
 from gcspy_server.binning import bytes_per_tile, tiles_of
@@ -44,6 +45,8 @@ __all__ = [
     "SessionOptions",
     "StringNames",
     "TileNames",
+    "Trigger",
+    "TriggerAction",
     "UniformNames",
     "bytes_per_tile",
     "default_address",

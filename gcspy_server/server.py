@@ -15,6 +15,7 @@ from gcspy_protocol.errors import LocalProtocolError
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import EventKind, Mode, PauseActsOn, Space
+from gcspy_protocol.triggers import Trigger
 
 from gcspy_server.interpreter.core import Core
 from gcspy_server.interpreter.wants import GatherRequest
@@ -191,6 +192,15 @@ class Server:
     def counts(self) -> tuple[int, ...]:
         """How often each kind of event has happened, filtered ones too."""
         return tuple(self._core.counts)
+
+    def set_trigger(self, trigger: Trigger) -> None:
+        """Set, replace or remove a trigger, as a controller does; without an expression it is removed.
+
+        Raises:
+            ExpressionError: Its expression is no condition.
+            LocalProtocolError: There are too many.
+        """
+        self._core.set_trigger(trigger)
 
     def add_observer(self, observer: Callable[[Event], None]) -> None:
         """Have a function called at each event, in the driver's thread, when the arrays are filled.

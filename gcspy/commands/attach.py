@@ -12,7 +12,7 @@ import click
 from gcspy_protocol.address import TcpAddress, parse_address
 
 from gcspy.gui import require_window
-from gcspy.options import read_token, sampling_options, theme_option, token_option
+from gcspy.options import CONDITION, read_token, sampling_options, theme_option, token_option
 from gcspy.serving import ServingOptions, serve_target
 from gcspy.sharing import say_addresses
 from gcspy.sidecar import start_sidecar
@@ -34,6 +34,15 @@ __all__ = ["command"]
     metavar="ADDRESS",
     help="HOST:PORT (port 0: any free one), tls:HOST:PORT, or unix:/PATH; may be repeated.",
 )
+@click.option(
+    "--trigger",
+    "triggers",
+    type=CONDITION,
+    multiple=True,
+    metavar="CONDITION",
+    help="Pause the sampling at the very event at which it becomes true, such as "
+    "'sum(\"pymalloc arenas\".Used) > 1GiB'; may be repeated.",
+)
 @sampling_options
 @token_option
 @theme_option
@@ -41,6 +50,7 @@ def command(
     pid: int,
     no_window: bool,
     listen: tuple[str, ...],
+    triggers: tuple[str, ...],
     clock_hz: float,
     tiles: int,
     token_file: Path | None,
@@ -65,6 +75,7 @@ def command(
             tiles=tiles,
             clock_hz=clock_hz,
             linger=not no_window,
+            triggers=triggers,
         )
         if no_window:
             return _serve(options)

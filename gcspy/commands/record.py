@@ -10,7 +10,7 @@ import click
 from gcspy_protocol.errors import CommandError
 
 from gcspy.destination import Destination
-from gcspy.options import needs_token, read_token, sampling_options, token_option
+from gcspy.options import needs_token, read_token, sampling_options, token_option, until_option
 from gcspy.quantities import Kept, deadline_of, kept_of, size_of
 from gcspy.recorded import names_recording
 from gcspy.session import joinable
@@ -30,6 +30,7 @@ __all__ = ["command"]
 @click.option("--force", is_flag=True, help="Replace the recording that is there.")
 @click.option("--events", type=click.IntRange(1), metavar="N", help="Stop after so many events.")
 @click.option("--seconds", type=click.FloatRange(0.1), metavar="S", help="Stop after so long.")
+@until_option
 @click.option(
     "--split-size",
     type=size_of,
@@ -68,6 +69,7 @@ def command(
     force: bool,
     events: int | None,
     seconds: float | None,
+    until: str | None,
     split_size: int | None,
     keep_last: Kept | None,
     lossless: float | None,
@@ -97,6 +99,7 @@ def command(
         from gcspy.lossless import LosslessMode
         from gcspy.recording import Recorder, stop_signals
         from gcspy.recording_report import report_facts, report_line, status_line
+        from gcspy.until import Until
 
         tap = WireTap()
         name = f"gcspy record ({os.getpid()})"
@@ -107,7 +110,11 @@ def command(
             with status_line(output) as show:
                 mode = None if lossless is None else LosslessMode(lossless)
                 report = Recorder(link, tap, destination.open, lossless=mode).run(
-                    stop=stop, max_events=events, max_secs=seconds, on_progress=show
+                    stop=stop,
+                    max_events=events,
+                    max_secs=seconds,
+                    until=None if until is None else Until(until),
+                    on_progress=show,
                 )
             facts = report_facts(report, destination.files())
             if as_json or facts["files"]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from gcspy.options import needs_token, read_token, sampling_options, token_option
+from gcspy.options import needs_token, read_token, sampling_options, token_option, until_option
 from gcspy.recorded import names_recording
 from gcspy.session import joinable
 
@@ -19,6 +19,7 @@ __all__ = ["command"]
 @click.option(
     "--events", type=click.IntRange(1), default=None, metavar="N", help="Stop after so many events."
 )
+@until_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 @click.option(
     "--values", is_flag=True, help="With --json: also the value of each tile; null where it is unknown."
@@ -28,6 +29,7 @@ __all__ = ["command"]
 def command(
     sources: tuple[str, ...],
     events: int | None,
+    until: str | None,
     as_json: bool,
     values: bool,
     clock_hz: float,
@@ -44,7 +46,7 @@ def command(
     if all(names_recording(source) for source in sources):
         from gcspy.printing import Printer, print_recording
 
-        printer = Printer(events, as_json=as_json, values=values)
+        printer = Printer(events, until, as_json=as_json, values=values)
         print_recording([Path(source) for source in sources], printer)
         return
     if len(sources) > 1:
@@ -56,6 +58,6 @@ def command(
         from gcspy.link import connect
         from gcspy.printing import Printer, print_session
 
-        printer = Printer(events, as_json=as_json, values=values)
+        printer = Printer(events, until, as_json=as_json, values=values)
         with connect(place.address, token=token or "", client=f"gcspy tail ({os.getpid()})") as link:
             print_session(link, printer)

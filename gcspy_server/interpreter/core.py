@@ -23,7 +23,7 @@ from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import EpochEnd, Event, Fired, Message, SpaceDefined, SpaceRemoved, State
 from gcspy_protocol.model import EventFilter, Space
 from gcspy_protocol.trigger_set import TriggerSet, pause_reason
-from gcspy_protocol.triggers import TriggerAction
+from gcspy_protocol.triggers import Trigger, TriggerAction
 from gcspy_protocol.values import Stamp
 
 from gcspy_server.interpreter.flow import Flow
@@ -131,6 +131,7 @@ class Core:
         self._kinds = tuple(kinds)
         self._time_nanos = time_nanos
         self._encoding = threading.Lock()
+        self._setting = threading.Lock()
         self._arrived = threading.Condition()
         self._audience = Audience()
         self._observers: list[Callable[[Event], None]] = []
@@ -302,6 +303,19 @@ class Core:
         )
         self._last_keyframe = None
         return Snapshot(self._last_event, parts, tuple(self.counts), names)
+
+    def set_trigger(self, trigger: Trigger, spaces: tuple[Space, ...] | None = None) -> None:
+        """Set, replace or remove a trigger; by the session, or from the driver's side between events.
+
+        Args:
+            trigger: The trigger.
+            spaces: Those that clients know; None: those that there are.
+        """
+        if spaces is None:
+            spaces = tuple(space.schema for space in self._spaces.values())
+        with self._setting:
+            self.triggers.set(trigger, spaces)
+        self.outbox.post(TriggersChanged())
 
     def add_observer(self, observer: Callable[[Event], None]) -> None:
         """Call a function at each event, in the driver's thread."""

@@ -83,10 +83,9 @@ def _control(session: Session, client: Client, message: Message) -> Error | None
 
 def _set_trigger(session: Session, trigger: m.Trigger) -> Error | None:
     try:
-        session.core.triggers.set(trigger, session.schema.spaces)
+        session.core.set_trigger(trigger, session.schema.spaces)
     except (ExpressionError, LocalProtocolError) as error:
         return _bad(str(error))
-    session.tell_triggers()
     return None
 
 

@@ -236,10 +236,6 @@ class Session:
         for client in self._clients.values():
             client.push_message(data)
 
-    def tell_triggers(self) -> None:
-        """Tell everyone how triggers stand."""
-        self.tell_all(self.core.triggers.announcement())
-
     def _tell_triggers_soon(self) -> None:
         """Tell everyone who has room how triggers stand, and the others within a second."""
         data = encode(self.core.triggers.announcement()).data

@@ -1,0 +1,79 @@
+"""A network that takes its time: whatever goes through it arrives so much later, in order, in both directions."""
+
+from __future__ import annotations
+
+import queue
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def delayed(target: Path, listen: Path, delay_secs: float) -> Iterator[str]:
+    """Stand between a server's Unix socket and one client.
+
+    Args:
+        target: Where the server listens.
+        listen: Where the client joins.
+        delay_secs: How long each byte is on its way.
+
+    Yields:
+        The address for the client.
+    """
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(listen))
+        listener.listen(1)
+        middle = threading.Thread(target=_serve, args=(listener, target, delay_secs), name="delaying")
+        middle.start()
+        try:
+            yield f"unix:{listen}"
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            middle.join(10)
+            listen.unlink()
+            assert not middle.is_alive(), "somebody still holds the connection"
+
+
+def _serve(listener: socket.socket, target: Path, delay_secs: float) -> None:
+    try:
+        client, _ = listener.accept()
+    except OSError:
+        return  # nobody came
+    with client, socket.socket(socket.AF_UNIX) as server:
+        server.connect(str(target))
+        pairs = ((client, server), (server, client))
+        pumps = [threading.Thread(target=_pump, args=(*pair, delay_secs)) for pair in pairs]
+        for pump in pumps:
+            pump.start()
+        for pump in pumps:
+            pump.join()
+
+
+def _pump(source: socket.socket, sink: socket.socket, delay_secs: float) -> None:
+    under_way: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
+    arriving = threading.Thread(target=_arrive, args=(under_way, sink))
+    arriving.start()
+    data = b"begin"
+    while data:
+        try:
+            data = source.recv(1 << 16)
+        except OSError:
+            data = b""
+        under_way.put((time.monotonic() + delay_secs, data))
+    arriving.join()
+
+
+def _arrive(under_way: queue.SimpleQueue[tuple[float, bytes]], sink: socket.socket) -> None:
+    while True:
+        due, data = under_way.get()
+        time.sleep(max(0.0, due - time.monotonic()))
+        try:
+            if not data:
+                sink.shutdown(socket.SHUT_WR)
+                return
+            sink.sendall(data)
+        except OSError:
+            return  # it has gone
