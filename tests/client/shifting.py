@@ -95,9 +95,12 @@ class Steady:
         tiles: Tiles of its space.
         session: Its name.
         few: Only every hundredth tile ever changes.
+        noise: Values are random, and so are many bytes.
     """
 
-    def __init__(self, shift: TimeShift, *, tiles: int = 1000, session: str = "steady", few: bool = False) -> None:
+    def __init__(
+        self, shift: TimeShift, *, tiles: int = 1000, session: str = "steady", few: bool = False, noise: bool = False
+    ) -> None:
         self.shift, self.tiles, self.name = shift, tiles, session
         self.number = 0
         self.live = ClientInterpreter()
@@ -105,7 +108,7 @@ class Steady:
         self.sent_bytes = 0
         self._encoder = StreamEncoder(1, 2, dtype="u2", default=0, count=tiles)
         self._server, self._client = Connection(Role.SERVER), Connection(Role.CLIENT)
-        self._few = few
+        self._few, self._noise = few, noise
 
     def connect(self, *, mode: Mode = Mode.PASSIVE) -> None:
         """Begin a connection; what happened before comes as a keyframe."""
@@ -125,6 +128,8 @@ class Steady:
 
     def values(self, number: int) -> NDArray[np.uint16]:
         """What the tiles have at an event."""
+        if self._noise:
+            return np.random.default_rng(number).integers(0, 1 << 16, self.tiles, dtype="<u2")
         tiles = np.arange(self.tiles, dtype=np.uint64)
         return np.where((tiles % 100 != 0) & self._few, 7, tiles * number % 9973).astype("<u2")
 
