@@ -11,6 +11,7 @@ Knows playbacks and the link; does not know buttons or keys.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,10 +21,10 @@ from gcspy_protocol.interpreter import ClientInterpreter, EventChange
 from gcspy_protocol.messages import Error, Message, Pause, Playback, Position, Resume, Seek, SetPlayback
 from gcspy_protocol.model import ControlState
 from gcspy_protocol.playback import Direction
-from gcspy_replay.file import Recording
+from gcspy_replay.file import Cursor, Recording
 from gcspy_replay.playback import Move
 from gcspy_replay.playback import Playback as LocalPlayback
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 from gcspy_client.link import Link
 from gcspy_client.model.session import Session
@@ -175,8 +176,44 @@ class WirePlaying(Playing):
             self.seek(following)
 
 
+class _Errand:
+    """Getting at an event in a thread of its own: that of a million tiles takes longer than a picture may.
+
+    Args:
+        playback: Nobody else asks anything of it until this is back.
+        target: Number of the event.
+        tell: Called from the thread, with this, when it is back.
+
+    Attributes:
+        reached: Where it got, or why not.
+        given_up: Whether nobody waits for it any more.
+    """
+
+    def __init__(self, playback: LocalPlayback, target: int, tell: Callable[[object], None]) -> None:
+        self.playback, self.target = playback, target
+        self.reached: Cursor | RecordingError = RecordingError(f"event {target} was not reached")
+        self.given_up = False
+        self._tell = tell
+        self._thread = threading.Thread(target=self._run, name="gcspy looking back")
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.reached = self.playback.reach(self.target)
+        except RecordingError as error:
+            self.reached = error
+        self._tell(self)
+
+    def wait(self) -> None:
+        """Wait until the thread has ended."""
+        self._thread.join()
+
+
 class ShiftPlaying(Playing):
     """A playback of what was kept of a live session.
+
+    The next event is shown at once, as it costs only what changed; any other one is got at in a thread, one
+    at a time, while the window goes on.
 
     Signals:
         moved: Another event is shown: what changed since the one before, or None where it is another state altogether.
@@ -187,6 +224,7 @@ class ShiftPlaying(Playing):
     """
 
     moved = Signal(object)
+    _back = Signal(object)
 
     def __init__(
         self, session: Session, recording: Callable[[], Recording], parent: QObject | None = None
@@ -197,17 +235,22 @@ class ShiftPlaying(Playing):
         self._playback: LocalPlayback | None = None
         self._manner = SetPlayback()
         self._next: Seek | None = None
-        self._seeking = QTimer(self)
-        self._seeking.setSingleShot(True)
-        self._seeking.timeout.connect(self._seek_now)
-        self._due = QTimer(self)
-        self._due.setSingleShot(True)
-        self._due.timeout.connect(self._advance)
+        self._errand: _Errand | None = None
+        self._resumes = False  # when the errand is back
+        self._seeking = self._timer(self._seek_now)
+        self._due = self._timer(self._advance)
+        self._back.connect(self._arrived, Qt.ConnectionType.QueuedConnection)
+
+    def _timer(self, slot: Callable[[], None]) -> QTimer:
+        timer = QTimer(self)
+        timer.setSingleShot(True)
+        timer.timeout.connect(slot)
+        return timer
 
     @property
     def running(self) -> bool:
         """Whether the playback runs; while the session is live there is none."""
-        return self._playback is not None and self._playback.running
+        return self._resumes or (self._playback is not None and self._playback.running)
 
     @property
     def manner(self) -> SetPlayback:
@@ -216,23 +259,23 @@ class ShiftPlaying(Playing):
 
     @property
     def seeking(self) -> bool:
-        """Whether a seek waits."""
-        return self._seeking.isActive()
+        """Whether an event is on its way."""
+        return self._errand is not None or self._seeking.isActive()
 
     def set_manner(self, manner: SetPlayback) -> None:
         """Play in another manner, now or the next time."""
         self._manner = manner
-        if self._playback is not None:
+        if self._playback is not None and self._errand is None:
             self._playback.set_manner(manner)
             self._schedule()
         self.changed.emit()
 
     def seek(self, place: Seek) -> None:
-        """Look at an event as soon as the loop of events has a moment; leaves live."""
+        """Look at an event as soon as the one before is there; leaves live."""
         if place.steps is not None and self._next is not None and self._next.steps is not None:
             place = Seek(steps=self._next.steps + place.steps)
         self._next = place
-        if not self._seeking.isActive():
+        if self._errand is None and not self._seeking.isActive():
             self._seeking.start(0)
 
     def resume(self) -> None:
@@ -240,13 +283,17 @@ class ShiftPlaying(Playing):
         playback = self._look_back()
         if playback is None:
             return
-        self._refresh(playback)
-        self._show(playback.resume(time.monotonic_ns()))
-        self._schedule()
+        if self.seeking:
+            self._resumes = True
+        else:
+            self._refresh(playback)
+            self._show(playback.resume(time.monotonic_ns()))
+            self._schedule()
         self.changed.emit()
 
     def pause(self) -> None:
         """Stand still; leaves live."""
+        self._resumes = False
         playback = self._look_back()
         if playback is not None:
             playback.pause(time.monotonic_ns())
@@ -260,47 +307,43 @@ class ShiftPlaying(Playing):
         self.moved.emit(None)
         self.changed.emit()
 
-    def leave(self) -> None:
-        """Forget the playback; what is shown is not its business any more."""
+    def leave(self, *, wait: bool = False) -> None:
+        """Forget the playback; what is shown is not its business any more.
+
+        Args:
+            wait: Whether to wait for what is under way: the window is being closed.
+        """
         self._next = None
+        self._resumes = False
         self._seeking.stop()
         self._due.stop()
         playback, self._playback = self._playback, None
+        errand, self._errand = self._errand, None
         self._manner = replace(self._manner, direction=Direction.FORWARDS, loop=None)
-        if playback is not None:
+        if errand is not None:
+            errand.given_up = True
+            if wait:
+                errand.wait()
+                errand.playback.recording.close()
+        elif playback is not None:
             playback.recording.close()
 
     def came(self) -> None:
         """A live event came: a playback that had shown everything has something more."""
         playback = self._playback
-        if playback is not None and playback.running and playback.due_nanos is None and self._refresh(playback):
+        if playback is None or self._errand is not None or not playback.running:
+            return
+        if playback.due_nanos is None and self._refresh(playback):
             self._schedule()
 
     # ------------------------------------------------------------------------ moving
 
     def _look_back(self) -> LocalPlayback | None:
-        """The playback; made, and standing at the newest event, when the session is live."""
-        if self._playback is None:
-            try:
-                self._playback = LocalPlayback(self._open(), manner=self._manner, running=False, growing=True)
-            except RecordingError as error:
-                self.refused.emit(str(error))
-                return None
-            self._go(Seek(number=max(1, self._session.number)))
-        return self._playback
-
-    def _seek_now(self) -> None:
-        place, self._next = self._next, None
-        if place is None:
-            return
-        if self._playback is None and (place.steps is not None or place.name is not None):
-            self._look_back()  # these are counted from what is live
-        elif self._playback is None and self._begin() is None:
-            return
-        if self._playback is not None:
-            self._go(place)
-            self._schedule()
-            self.changed.emit()
+        """The playback; made, and on its way to the newest event, when the session is live."""
+        playback = self._playback if self._playback is not None else self._begin()
+        if playback is not None and not playback.number and not self.seeking:
+            self.seek(Seek(number=max(1, self._session.number)))
+        return playback
 
     def _begin(self) -> LocalPlayback | None:
         try:
@@ -309,16 +352,59 @@ class ShiftPlaying(Playing):
             self.refused.emit(str(error))
         return self._playback
 
-    def _go(self, place: Seek) -> None:
-        playback = self._playback
-        assert playback is not None
+    def _seek_now(self) -> None:
+        playback = self._playback if self._playback is not None else self._begin()
+        place, self._next = self._next, None
+        if place is None or playback is None:
+            return
+        self._due.stop()
         self._refresh(playback)
+        if not playback.number and place.number is None and place.time_nanos is None:
+            self._next = place  # steps and names are counted from what is live: first go there
+            place = Seek(number=max(1, self._session.number))
         try:
-            self._show(playback.seek(place, time.monotonic_ns()))
+            target = playback.target(place)
         except RecordingError as error:
-            self.refused.emit(str(error))
-            if not playback.number:
-                self.go_live()
+            self._stay(error)
+            return
+        if playback.number and target == playback.number + 1:
+            try:
+                self._show(playback.seek(Seek(number=target), time.monotonic_ns()))
+            except RecordingError as error:
+                self._stay(error)
+            self._go_on()
+        else:
+            self._errand = _Errand(playback, target, self._back.emit)
+
+    def _arrived(self, errand: _Errand) -> None:
+        if errand.given_up:
+            errand.wait()
+            errand.playback.recording.close()
+            return
+        self._errand = None
+        errand.playback.set_manner(self._manner)
+        try:
+            self._show(errand.playback.arrive(errand.target, errand.reached, time.monotonic_ns()))
+        except RecordingError as error:
+            self._stay(error)
+        self._go_on()
+
+    def _stay(self, error: RecordingError) -> None:
+        """There is no such event: stay where one is."""
+        self.refused.emit(str(error))
+        if self._playback is not None and not self._playback.number:
+            self.go_live()
+
+    def _go_on(self) -> None:
+        """What was wished meanwhile comes next."""
+        if self._next is not None:
+            self._seeking.start(0)
+        elif self._resumes:
+            self._resumes = False
+            self.resume()
+        else:
+            self._schedule()
+        self.changed.emit()
 
     def _refresh(self, playback: LocalPlayback) -> bool:
         try:
@@ -331,7 +417,7 @@ class ShiftPlaying(Playing):
         """Wait for the event that is due next."""
         playback = self._playback
         due = None if playback is None or not playback.running else playback.due_nanos
-        if due is None:
+        if due is None or self._errand is not None:
             self._due.stop()
         else:
             self._due.start(max(0, -(-(due - time.monotonic_ns()) // 1_000_000)))
@@ -339,7 +425,7 @@ class ShiftPlaying(Playing):
     def _advance(self) -> None:
         """Show what is due; not all of it at once, so that the window is painted in between."""
         playback = self._playback
-        if playback is None:
+        if playback is None or self._errand is not None:
             return
         begun = time.monotonic_ns()
         while True:
@@ -350,6 +436,10 @@ class ShiftPlaying(Playing):
                 due = playback.due_nanos
             if due is None or due > now or now - begun > _BATCH_NANOS or not playback.running:
                 break
+            following = playback.following
+            if following is not None and following != playback.number + 1:
+                self._errand = _Errand(playback, following, self._back.emit)
+                return
             self._show(playback.advance(now))
         self._schedule()
         self.changed.emit()

@@ -364,8 +364,8 @@ class Timing(QObject):
         self.moved.emit()
 
     def stop(self) -> None:
-        """Move no more; no timer is left."""
-        self.past.leave()
+        """Move no more; no timer and no thread is left."""
+        self.past.leave(wait=True)
 
 
 def _save_part(

@@ -210,6 +210,11 @@ class Playback:
             return self._begin()
         return found
 
+    @property
+    def following(self) -> int | None:
+        """The number of the event that comes next, loops followed; None: none does."""
+        return self._next()
+
     # ------------------------------------------------------------------ when
 
     @property
@@ -310,12 +315,43 @@ class Playback:
         Raises:
             RecordingError: There is no such place, or it is damaged; nothing has moved.
         """
-        target = self._target(place)
+        target = self.target(place)
         try:
             move = self._go(target)
         except RecordingError as error:
             self._note_loss(target, error)
             raise
+        return self._sought(move, now_nanos)
+
+    def reach(self, target: int) -> Cursor:
+        """Get at an event as `seek` does, but leave what is shown as it is: `arrive` shows it.
+
+        It may take a while, and may be called in another thread, as long as nothing else is asked of this
+        playback meanwhile but `pause` and what it says of itself.
+
+        Raises:
+            RecordingError: It is not there, or damaged; tell `arrive`.
+        """
+        if target > self.recording.last:
+            self.recording.refresh()
+        cursor = self.recording.cursor()
+        cursor.seek(target)
+        return cursor
+
+    def arrive(self, target: int, reached: Cursor | RecordingError, now_nanos: int) -> Move:
+        """Show the event that was got at.
+
+        Raises:
+            RecordingError: What was told; nothing has moved.
+        """
+        if isinstance(reached, RecordingError):
+            self._note_loss(target, reached)
+            raise reached
+        before = None if self._astray or not self.number else Had(self.session)
+        self._cursor, self._astray, self.number = reached, False, target
+        return self._sought(Move(target, _event_of(reached.session), reached.session, (), before), now_nanos)
+
+    def _sought(self, move: Move, now_nanos: int) -> Move:
         self._shown_at(now_nanos)
         self._pause_after = False
         if not self.running:
@@ -333,7 +369,12 @@ class Playback:
         self._shown_at(now_nanos)
         return move
 
-    def _target(self, place: Seek) -> int:
+    def target(self, place: Seek) -> int:
+        """The number of the event that a seek would show.
+
+        Raises:
+            RecordingError: There is no such place.
+        """
         rows, mask = self._shown()
         if not bool(mask.any()):
             raise RecordingError("the event filters let no event through" if len(rows) else "there is no event yet")

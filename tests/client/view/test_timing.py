@@ -155,7 +155,7 @@ def test_every_button_of_the_transport_does_what_it_says(watched: Watched, wait:
 def test_holding_the_picture_leaves_the_session_running(watched: Watched, wait: Wait) -> None:
     window = watched.window
     press(watched, "time.play")
-    assert not is_live(window)
+    wait(lambda: not is_live(window))
     assert watched.shows(EVENTS)
     watched.happen(2)
     assert watched.shows(EVENTS)
