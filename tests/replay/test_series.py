@@ -34,7 +34,7 @@ def test_a_moment_has_the_tiles_by_name(path: Path) -> None:
         assert list(then["heap"]) == ["Used", "Kind"]
         assert then["heap"].tiles == 9
         assert np.array_equal(then["heap"]["Used"].values, Small.values(12))
-        assert "events 1 to 30" in repr(rec)
+        assert "30 events, 1 to 30" in repr(rec)
 
 
 def test_names_that_are_wrong_are_answered_with_those_there_are(path: Path) -> None:

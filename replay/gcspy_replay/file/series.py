@@ -1,21 +1,11 @@
-"""A recording for notebooks and scripts: events and arrays, read when they are asked for.
+"""Summaries and tiles of one stream over many events, read when they are asked for.
 
-`gcspy.open(FILE)` makes one::
-
-    rec = gcspy.open("x.gcspy")
-    rec.events["time_nanos"]                        # the table of events, a structured array
-    rec.at(120)["pymalloc arenas"]["Used"].values   # the tiles after event 120
-    rec.series("pymalloc arenas", "Used")           # events x summary, masked where there is none
-    rec.matrix("pymalloc arenas", "Used", 1, 100)   # events x tiles, a row when it is asked for
-
-Knows names of spaces and streams; what is in a file is `reader`'s.
+Knows names of spaces and streams; what is in a file is `reader`'s, what scripts are offered is `notebook`'s.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,15 +16,14 @@ from gcspy_protocol.interpreter import ClientInterpreter, SpaceState, StreamStat
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import Event, FrameType, SpaceDefined, SpaceRemoved, Summary
 from gcspy_protocol.model import Space, Stream
-from numpy.typing import NDArray
 
 from gcspy_replay.file.cursor import ChunkAt, Cursor
 from gcspy_replay.file.layout import blamed
-from gcspy_replay.file.reader import Recording, compensated_nanos
+from gcspy_replay.file.reader import Recording
 from gcspy_replay.file.scan import Progress
 from gcspy_replay.file.walk import Entry, check_entry, read_entry
 
-__all__ = ["Matrix", "Moment", "SavedSession", "SpaceThen", "SummaryRow", "summaries"]
+__all__ = ["Matrix", "SummaryRow", "stream_named", "summaries"]
 
 
 def _masked(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ma.MaskedArray[Any, Any]:
@@ -147,59 +136,17 @@ class _Summaries:
                 yield SummaryRow(number, event, *wanted, summary)
 
 
-class SpaceThen:
-    """A space as it was after an event; `then["Used"]` is one of its streams.
+def stream_named(space: SpaceState, name: str) -> StreamState:
+    """A stream of a space.
 
-    Args:
-        state: What a viewer knew of it.
+    Raises:
+        RecordingError: It has none of this name.
     """
-
-    def __init__(self, state: SpaceState) -> None:
-        self.state = state
-
-    @property
-    def tiles(self) -> int:
-        """How many tiles it had."""
-        return self.state.count
-
-    def __getitem__(self, stream: str) -> StreamState:
-        for state in self.state.streams.values():
-            if state.schema.name == stream:
-                return state
-        known = ", ".join(state.schema.name for state in self.state.streams.values())
-        raise RecordingError(f"the space {self.state.space.name!r} has no stream {stream!r}; it has: {known}")
-
-    def __iter__(self) -> Iterator[str]:
-        return (state.schema.name for state in self.state.streams.values())
-
-
-class Moment:
-    """All that a viewer knew right after an event; `moment["heap"]["Used"].values` are tiles.
-
-    Args:
-        number: Of the event.
-        session: What was known.
-    """
-
-    def __init__(self, number: int, session: ClientInterpreter) -> None:
-        self.number, self.session = number, session
-
-    @property
-    def event(self) -> Event:
-        """The event."""
-        event = self.session.last_event
-        assert event is not None, "a moment is after an event"
-        return event
-
-    def __getitem__(self, space: str) -> SpaceThen:
-        for state in self.session.spaces.values():
-            if state.space.name == space:
-                return SpaceThen(state)
-        known = ", ".join(state.space.name for state in self.session.spaces.values())
-        raise RecordingError(f"there is no space {space!r} at event {self.number}; there are: {known}")
-
-    def __iter__(self) -> Iterator[str]:
-        return (state.space.name for state in self.session.spaces.values())
+    for state in space.streams.values():
+        if state.schema.name == name:
+            return state
+    known = ", ".join(state.schema.name for state in space.streams.values())
+    raise RecordingError(f"the space {space.space.name!r} has no stream {name!r}; it has: {known}")
 
 
 class Matrix:
@@ -238,7 +185,7 @@ class Matrix:
         session = self._cursor.seek(self.first + row)
         for state in session.spaces.values():
             if state.space.name == self._space:
-                return self._row(session, SpaceThen(state)[self._stream])
+                return self._row(session, stream_named(state, self._stream))
         return _masked((0,), np.dtype(np.int64))
 
     def _row(self, session: ClientInterpreter, state: StreamState) -> np.ma.MaskedArray[Any, Any]:
@@ -258,91 +205,3 @@ class Matrix:
         for i, row in enumerate(rows):
             out[i, : row.size] = row
         return out
-
-
-class SavedSession:
-    """What `gcspy.open` gives.
-
-    Args:
-        recording: The recording; it is closed with this.
-    """
-
-    def __init__(self, recording: Recording) -> None:
-        self.recording = recording
-
-    @classmethod
-    def open(cls, *paths: Path | str) -> SavedSession:
-        """Open a file, the files of a split recording, or the folder of a ring."""
-        return cls(Recording.open(*paths))
-
-    def close(self) -> None:
-        """Close the files."""
-        self.recording.close()
-
-    def __enter__(self) -> SavedSession:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __len__(self) -> int:
-        return len(self.recording)
-
-    def __repr__(self) -> str:
-        rec = self.recording
-        return f"<GCspy recording of {rec.welcome.server}: events {rec.first} to {rec.last}>"
-
-    @property
-    def events(self) -> NDArray[Any]:
-        """The table of events, a structured array of dtype `EVENTS` (`gcspy_replay.file.reader`)."""
-        return self.recording.events
-
-    @property
-    def event_names(self) -> list[str]:
-        """Names of the kinds of event; `events["event"]` indexes them."""
-        return [kind.name for kind in self.recording.welcome.events]
-
-    @property
-    def program_nanos(self) -> NDArray[np.int64]:
-        """The program's own time of each event: without what gathering and holding took."""
-        return compensated_nanos(self.events)
-
-    def at(self, number: int) -> Moment:
-        """All that a viewer knew right after the event with this number.
-
-        Raises:
-            RecordingError: There is no such event, or it is damaged.
-        """
-        return Moment(number, self.recording.seek(number))
-
-    def series(self, space: str, stream: str) -> np.ma.MaskedArray[Any, Any]:
-        """The summaries of a stream over all events.
-
-        Returns:
-            Shape (events, numbers of the summary), i64: one number; (sum, total) for percent; one a name for enum.
-            Masked where an event brought none, or an unknown one.
-
-        Raises:
-            RecordingError: No event has such a stream, or the recording is damaged.
-        """
-        numbers = self.events["number"]
-        found = [(row.number, row.summary) for row in summaries(self.recording, space, stream) if row.summary.covered]
-        if not found and len(numbers):
-            self.at(int(numbers[-1]))[space][stream]  # says what there is, where the name is wrong
-        width = max((len(summary.values) for _, summary in found), default=1)
-        out = _masked((len(numbers), width), np.dtype(np.int64))
-        if found:
-            rows = np.searchsorted(numbers, np.array([number for number, _ in found], dtype=np.uint64))
-            for row, (_, summary) in zip(rows.tolist(), found, strict=True):
-                out[row, : len(summary.values)] = summary.values
-        return out
-
-    def matrix(
-        self, space: str, stream: str, first: int | None = None, last: int | None = None, *, stale: bool = False
-    ) -> Matrix:
-        """Events by tiles of a stream, a row when it is asked for; `to_array()` reads them all."""
-        rec = self.recording
-        first = rec.first if first is None else first
-        return Matrix(rec, space, stream, first, rec.last if last is None else last, stale=stale)

@@ -11,7 +11,7 @@ import pytest
 from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_replay.file import MemorySource, Recording
-from gcspy_replay.file.series import SavedSession
+from gcspy_replay.file.notebook import SavedSession
 
 from gcspy_client.model.history_events import HistoryEvents
 from gcspy_client.model.history_graph import HistoryGraph

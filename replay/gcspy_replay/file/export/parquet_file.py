@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from gcspy_replay.file.export.tables import (
 )
 from gcspy_replay.file.reader import Recording
 
-__all__ = ["write"]
+__all__ = ["Table", "table_of", "write"]
+
+Table = pa.Table
 
 _GROUP_ROWS = 1 << 17
 
@@ -45,23 +48,43 @@ def write(recording: Recording, path: Path, wanted: Wanted, progress: Progress |
         RecordingError: There is no such range, the recording is damaged, or a value does not fit.
         OSError: The file cannot be written.
     """
-    names = TILE_COLUMNS if wanted.tiles else SUMMARY_COLUMNS
-    batches = (tile_batches if wanted.tiles else summary_batches)(recording, wanted, progress)
-    schema = pa.schema([(name, _type(name)) for name in names], metadata={"gcspy": recording.welcome.server})
+    schema = _schema(recording, wanted)
     rows = 0
     with parquet.ParquetWriter(str(path), schema, compression="zstd") as writer:
         waiting: list[pa.Table] = []
         written = 0
-        for batch in batches:
-            columns = {name: _array(batch, name) for name in names}
-            waiting.append(pa.table(columns, schema=schema))
-            rows += len(batch)
+        for table in _tables(recording, wanted, schema, progress):
+            waiting.append(table)
+            rows += table.num_rows
             if rows - written >= _GROUP_ROWS:
                 writer.write_table(pa.concat_tables(waiting))
                 waiting, written = [], rows
         if waiting:
             writer.write_table(pa.concat_tables(waiting))
     return rows
+
+
+def table_of(recording: Recording, wanted: Wanted) -> pa.Table:
+    """The same as a table in memory.
+
+    Raises:
+        RecordingError: There is no such range, the recording is damaged, or a value does not fit.
+    """
+    schema = _schema(recording, wanted)
+    return pa.concat_tables([schema.empty_table(), *_tables(recording, wanted, schema, None)])
+
+
+def _schema(recording: Recording, wanted: Wanted) -> pa.Schema:
+    names = TILE_COLUMNS if wanted.tiles else SUMMARY_COLUMNS
+    return pa.schema([(name, _type(name)) for name in names], metadata={"gcspy": recording.welcome.server})
+
+
+def _tables(
+    recording: Recording, wanted: Wanted, schema: pa.Schema, progress: Progress | None
+) -> Iterator[pa.Table]:
+    batches = (tile_batches if wanted.tiles else summary_batches)(recording, wanted, progress)
+    for batch in batches:
+        yield pa.table({name: _array(batch, name) for name in schema.names}, schema=schema)
 
 
 def _array(batch: Batch, name: str) -> pa.Array:
