@@ -107,6 +107,7 @@ class Session:
         self._history = SummaryHistory()
         self._past: SummaryHistory | None = None
         self._number = 0
+        self._behind = self._seen = 0  # events behind what is shown, when that was chosen, and events seen then
         self._chosen: dict[int, int] = {}
         self._selected: dict[int, int] = {}
         self._asked: set[tuple[int, int]] = set()
@@ -174,7 +175,10 @@ class Session:
     @property
     def behind(self) -> int:
         """How many events came after the one that is shown."""
-        return 0 if self.is_live else self.timeline.after(self._number)
+        if self.is_live:
+            return 0
+        # What comes counts also when it is not kept any more, and so not in the timeline.
+        return self._behind + self.events_seen - self._seen
 
     @property
     def history(self) -> SummaryHistory:
@@ -194,6 +198,7 @@ class Session:
         if self._past is None:
             self._past = self._history.copy()
         self.interpreter, self._number = interpreter, number
+        self._behind, self._seen = self.timeline.after(number), self.events_seen
         if interpreter.last_event is not None:
             self._past.follow(interpreter, interpreter.last_event)
 

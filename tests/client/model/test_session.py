@@ -7,8 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from gcspy_protocol import messages as m
+from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.model import Naming, Space, Stream
+from hypothesis import given
+from hypothesis import strategies as st
 
+from gcspy_client.model.history import SummaryHistory
 from gcspy_client.model.session import Session, tile_rows, tile_title
 from gcspy_client.model.status import retry_delay_secs
 from tests.client.feeding import PAGE, Feed, follow, kept
@@ -86,6 +90,82 @@ def test_history_takes_each_summary_once_and_none_that_is_old(session: Session, 
     session.history.follow(session.interpreter, session.interpreter.last_event)
     assert len(session.history.series(1, 2)) == 2
     assert len(session.history.series(1, 99)) == 0
+
+
+def past_of(feed: Feed) -> ClientInterpreter:
+    """Another interpreter at the same session's latest event, as one from the time shift would be."""
+    other = Session()
+    sequence, feed.sequence = feed.sequence, 0
+    follow(other, feed.bootstrap())
+    follow(other, feed.event({(1, 2): np.arange(100), (1, 4): np.arange(100), (2, 1): np.arange(10)}))
+    feed.sequence = sequence
+    return other.live
+
+
+def live(session: Session) -> bool:
+    return session.is_live
+
+
+def test_what_is_shown_stays_while_what_is_live_goes_on(session: Session, feed: Feed) -> None:
+    past = past_of(feed)
+    session.select(1, 50)
+    session.show(past, 1)
+    assert not live(session)
+    assert (session.interpreter, session.number) == (past, 1)
+    before = session.behind
+    follow(session, feed.event({(1, 2): np.arange(100)}))
+    follow(session, [kept(1, 80, [(20, 0, 80)], 0x10000 + 20 * PAGE), *feed.event({})])
+    assert session.interpreter is past
+    assert session.behind == before + 2
+    assert session.selected(1) == 50
+    assert session.live.last_event is not None
+    assert session.live.last_event.sequence == 3
+    assert session.missing_names(2, 0, 10) == []
+    session.go_live()
+    assert live(session)
+    assert session.behind == 0
+    assert session.interpreter is session.live
+    assert session.selected(1) == 30
+
+
+def test_who_looks_back_goes_on_doing_so_through_a_reconnect(session: Session, feed: Feed) -> None:
+    past = past_of(feed)
+    session.show(past, 1)
+    session.restart()
+    follow(session, feed.bootstrap())
+    assert session.interpreter is past
+    session.restart()
+    follow(session, Feed(spaces=(HEAP, MAIN), counts={1: 100, 2: 10}, session="session-2").bootstrap())
+    assert session.interpreter is session.live, "another session has another past"
+
+
+@given(st.lists(st.integers(1, 60), max_size=80), st.integers(1, 20))
+def test_in_whatever_order_events_are_seen_the_history_is_the_same(order: list[int], capacity: int) -> None:
+    history = SummaryHistory(capacity)
+    interpreter = past_of(Feed(spaces=(HEAP, MAIN), counts={1: 100, 2: 10}))
+    stream = interpreter.spaces[1].streams[2]
+    seen: list[int] = []
+    for number in order:
+        stream.sequence = number
+        stream.summary = m.Summary(space=1, stream=2, sequence=number, time_nanos=number, values=(number,), covered=1)
+        history.follow(interpreter, m.Event(sequence=number, time_nanos=number, event=0, occurrence=number, epoch=1))
+        seen = sorted({*seen, number})
+        if len(seen) > capacity:
+            seen.remove(max(seen, key=lambda one, now=number: (abs(one - now), -one)))  # type: ignore[misc]
+        assert history.series(1, 2).time_nanos.tolist() == seen
+        assert history.series(1, 2).values.tolist() == seen
+
+
+def test_a_playback_that_jumps_back_leaves_one_point_an_event() -> None:
+    session = Session()
+    feed = Feed(spaces=(HEAP, MAIN), counts={1: 100, 2: 10})
+    follow(session, feed.bootstrap())
+    events = [feed.event({(1, 2): np.arange(100)}) for _ in range(5)]
+    for i in (0, 1, 2, 3, 4, 2, 1, 3):
+        follow(session, [message for message in events[i] if i == 0 or not isinstance(message, m.Tiles)])
+    series = session.history.series(1, 2)
+    assert series.time_nanos.tolist() == [n * 100_000_000 for n in range(1, 6)]
+    assert len(series) == 5
 
 
 def test_what_was_gathered_without_a_sum_is_a_gap_and_no_zero(session: Session, feed: Feed) -> None:
