@@ -13,6 +13,7 @@ Source: D. Hilbert, "Über die stetige Abbildung einer Linie auf ein Flächenst�
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,14 +93,22 @@ class Curve:
         return (self.squares if self.upright else 1) << self.order
 
     def cells(self, count: int) -> Places:
-        """Shape (count,): for the first cells along the curve their number row by row."""
-        numbers = np.arange(count, dtype=np.int64)
-        square, rest = np.divmod(numbers, 1 << 2 * self.order)
-        x, y = place_of(rest, self.order)
-        x += square << self.order
-        if self.upright:
-            x, y = y, x
-        return y * self.columns + x
+        """Shape (count,): for the first cells along the curve their number row by row; not to be written to."""
+        return _cells(self, count)
+
+
+@lru_cache(maxsize=4)
+def _cells(curve: Curve, count: int) -> Places:
+    """Kept for as long as a picture does not change its size: a million cells take 80 ms."""
+    numbers = np.arange(count, dtype=np.int64)
+    square, rest = np.divmod(numbers, 1 << 2 * curve.order)
+    x, y = place_of(rest, curve.order)
+    x += square << curve.order
+    if curve.upright:
+        x, y = y, x
+    cells: Places = y * curve.columns + x
+    cells.flags.writeable = False
+    return cells
 
 
 def fit_curve(count: int, width: int, height: int, *, largest: int = 24) -> Curve:
