@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gcspy_protocol import messages as m
 from gcspy_protocol.interpreter import ClientInterpreter
-from gcspy_replay.file import FileSource, FileStore, Recording, RecordingWriter, verify
+from gcspy_protocol.playback import Pace, Seek, SetPlayback
+from gcspy_replay.file import FileSource, FileStore, Recording, RecordingWriter, WireTap, verify
+from gcspy_replay.player import Beginning, serve_recording
 
 from gcspy.link import connect
 from gcspy.session import joinable
@@ -77,3 +80,63 @@ def test_a_real_session_is_read_as_it_was_seen(tmp_path: Path) -> None:
             assert known(recording.seek(i + 1)) == seen[i][1]
     with FileSource(path) as source:
         assert verify(source).findings == []
+
+
+def test_a_real_session_is_played_as_a_viewer_saw_it_live(tmp_path: Path) -> None:
+    """A viewer and a recorder on one live server; then a viewer of the player."""
+    path = tmp_path / "real.gcspy"
+    watched, kept, tap = ClientInterpreter(), ClientInterpreter(), WireTap()
+    writer = RecordingWriter(FileStore(path), kept, tap=tap)
+    seen: dict[int, tuple[m.Event, dict[tuple[str, str], tuple[Any, ...]]]] = {}
+    with subprocess.Popen([sys.executable, "-c", TARGET], stdout=subprocess.PIPE) as target:
+        assert target.stdout is not None
+        target.stdout.readline()
+        try:
+            with (
+                joinable(str(target.pid), clock_hz=30, tiles=4096) as place,
+                connect(place.address, client="viewer") as viewer,
+                connect(place.address, client="recorder", tap=tap.receive_data) as recorder,
+            ):
+                events = 0
+                while events < EVENTS:
+                    message = recorder.receive()
+                    assert message is not None
+                    events += kept.apply(message) is not None
+                    writer.add(message)
+                last = kept.last_event
+                while last is not None and (watched.last_event is None or watched.last_event.sequence < last.sequence):
+                    message = viewer.receive()
+                    assert message is not None
+                    change = watched.apply(message)
+                    if change is not None:
+                        seen[change.event.sequence] = change.event, known(watched)
+        finally:
+            target.kill()
+    writer.close()
+    assert not watched.missed_total
+    beginning = Beginning(manner=SetPlayback(pace=Pace.FIXED, interval_millis=0))
+    address = f"unix:{tmp_path}/player.sock"
+    with serve_recording(Recording.open(path), address, beginning=beginning), connect(address) as link:
+        session = ClientInterpreter()
+        played: list[int] = []
+
+        def until_position(number: int) -> None:
+            """Follow the player to an event, and compare each on the way with what the live viewer saw."""
+            while session.position != number:
+                message = link.receive(10)
+                assert message is not None
+                session.apply(message)
+                if isinstance(message, m.Position):
+                    event = session.last_event
+                    assert event is not None
+                    live, then = seen[event.sequence]
+                    for name in ("time_nanos", "event", "occurrence", "gather_nanos", "held_nanos", "cause"):
+                        assert getattr(event, name) == getattr(live, name)
+                    assert known(session) == then
+                    played.append(message.number)
+
+        until_position(EVENTS)
+        assert played == list(range(1, EVENTS + 1))
+        for number in (7, 31, 2, 30, 29, 40, 1):
+            link.send(Seek(number=number))
+            until_position(number)
