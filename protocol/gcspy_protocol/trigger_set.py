@@ -6,7 +6,7 @@ by the player. Knows schemas, expressions and one event at a time; does not know
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from gcspy_protocol.errors import ExpressionError, GCspyError, LocalProtocolError
@@ -123,11 +123,15 @@ class TriggerSet:
     Args:
         time_nanos: A clock, for what looking at them takes; without one that is not bounded.
         most_nanos: All of them together may take so long at an event; the one that took longest fails then.
+
+    Attributes:
+        changes: How often there was something new to tell.
     """
 
     def __init__(self, *, time_nanos: Callable[[], int] = int, most_nanos: int = 500_000_000) -> None:
         self._time_nanos = time_nanos
         self._most_nanos = most_nanos
+        self.changes = 0
         self._entries: tuple[_Entry, ...] = ()
         self._fired = 0
 
@@ -162,6 +166,7 @@ class TriggerSet:
             entry.bind(spaces)
             others.append(entry)
         self._entries = tuple(sorted(others, key=lambda entry: entry.trigger.id))
+        self.changes += 1
 
     def announcement(self) -> Triggers:
         """What is told of them now."""
@@ -178,6 +183,7 @@ class TriggerSet:
         changed = False
         for entry in self._entries:
             changed |= entry.bind(spaces)
+        self.changes += changed
         return changed
 
     def needs(self) -> frozenset[tuple[int, int]]:
@@ -222,6 +228,7 @@ class TriggerSet:
                 self._fired += 1
                 fired.append(one)
             changed |= entry.status.state is not before.state or one is not None
+        self.changes += changed
         return fired, changed
 
     def _check(self, start: int) -> None:
@@ -236,7 +243,9 @@ class TriggerSet:
     def reset(self) -> None:
         """Forget the event before, and arm what holds: another place of a recording, say."""
         for entry in self._entries:
+            before = entry.status
             entry.reset()
+            self.changes += entry.status is not before
 
 
 class _TooLong(GCspyError):
@@ -247,7 +256,7 @@ def _same(one: Bound, other: Bound) -> bool:
     return one.streams == other.streams and one.enums == other.enums
 
 
-def pause_reason(fired: list[Fired]) -> str:
+def pause_reason(fired: Sequence[Fired]) -> str:
     """Why a pause holds at an event; empty when none of what fired asks for one."""
     pausing = [one.trigger for one in fired if one.trigger.action is TriggerAction.PAUSE]
     if not pausing:

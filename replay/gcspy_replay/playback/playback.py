@@ -14,15 +14,18 @@ it, or shows it in a window, gets a `Move` for each event that is to be shown.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from gcspy_protocol.errors import CorruptChunk, RecordingError
+from gcspy_protocol.errors import CorruptChunk, ExpressionError, LocalProtocolError, RecordingError
+from gcspy_protocol.expression.client import ClientSource
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Event, State, Summary
 from gcspy_protocol.model import CONTROL_STREAM, ControlState, EventFilter
-from gcspy_protocol.playback import Pace, Seek, SetPlayback
+from gcspy_protocol.playback import Direction, Pace, Seek, SetPlayback
+from gcspy_protocol.trigger_set import TriggerSet, pause_reason
+from gcspy_protocol.triggers import Fired, Trigger
 from numpy.typing import NDArray
 
 from gcspy_replay.file import Cursor, Recording, Step
@@ -73,6 +76,7 @@ class Move:
         session: All that a viewer knows now; changed by the next move.
         steps: The events from the one before to this one, when `session` was changed in place; else empty.
         had: What viewers had before; None: that is lost, or this is the first: they need everything.
+        fired: The triggers that fired at it.
     """
 
     number: int
@@ -80,6 +84,7 @@ class Move:
     session: ClientInterpreter
     steps: tuple[Step, ...] = ()
     had: Had | None = None
+    fired: tuple[Fired, ...] = ()
 
     @property
     def direct(self) -> bool:
@@ -97,6 +102,7 @@ class Playback:
         filters: Event filters; what is not named passes.
         running: Whether it runs.
         growing: Whether more events may come.
+        triggers: Looked at at each event that is shown going forwards, and set by `set_trigger`.
 
     Attributes:
         number: The event that is shown; 0 before the first.
@@ -106,6 +112,7 @@ class Playback:
         growing: Whether more events may come; set it, then call `settle`.
         timetable: Of the recording.
         lost: First and last numbers of events that were found damaged.
+        triggers: The triggers.
     """
 
     def __init__(
@@ -117,7 +124,9 @@ class Playback:
         filters: Iterable[EventFilter] = (),
         running: bool = True,
         growing: bool = False,
+        triggers: TriggerSet | None = None,
     ) -> None:
+        self.triggers = triggers or TriggerSet()
         self.recording = recording
         self._owns_timetable = timetable is None
         self.timetable = Timetable(recording) if timetable is None else timetable
@@ -131,7 +140,7 @@ class Playback:
         self._filters = {kind.id: EventFilter(event=kind.id) for kind in recording.welcome.events}
         self._since = 0
         self._hold = 0
-        self._pause_after = False
+        self._pause_after = ""
         self._elapsed = 0
         self._mask: tuple[NDArray[Any], NDArray[np.bool_]] | None = None
         self.set_filters(filters)
@@ -251,7 +260,7 @@ class Playback:
 
     def _pause(self, now_nanos: int, reason: str) -> None:
         self._elapsed = max(0, now_nanos - self._since)
-        self._pause_after = False
+        self._pause_after = ""
         self.state = State(state=ControlState.PAUSED, reason=reason)
 
     # ------------------------------------------------------------------ commands
@@ -271,7 +280,7 @@ class Playback:
             if now_nanos < self._since + self._hold:
                 self._since, self._hold = now_nanos, 0
                 if self._pause_after:
-                    self._pause(now_nanos, "event filter")
+                    self._pause(now_nanos, self._pause_after)
             return None
         self.state = State(state=ControlState.RUNNING)
         self._since = now_nanos - self._elapsed
@@ -287,7 +296,8 @@ class Playback:
         """Show the next event in the direction of the playback, and pause; None where there is none."""
         following = self._next()
         move = None if following is None else self._show_from(following, now_nanos, now_nanos)
-        self._pause(now_nanos, "step" if move is not None else END)
+        why = END if move is None else pause_reason(move.fired) or "step"
+        self._pause(now_nanos, why)
         return move
 
     def set_manner(self, manner: SetPlayback) -> None:
@@ -353,7 +363,8 @@ class Playback:
 
     def _sought(self, move: Move, now_nanos: int) -> Move:
         self._shown_at(now_nanos)
-        self._pause_after = False
+        self.triggers.reset()
+        self._pause_after = ""
         if not self.running:
             self.state = State(state=ControlState.PAUSED)
         self.settle()
@@ -367,6 +378,7 @@ class Playback:
         """
         move = self._go(number)
         self._shown_at(now_nanos)
+        self.triggers.reset()
         return move
 
     def target(self, place: Seek) -> int:
@@ -421,7 +433,7 @@ class Playback:
         if due is None or now_nanos < due:
             return None
         if self._pause_after and self.number:
-            self._pause(due, "event filter")
+            self._pause(due, self._pause_after)
             return None
         following = self._next()
         assert following is not None, "something is due"
@@ -443,15 +455,39 @@ class Playback:
                 continue
             self._shown_at(since_nanos)
             self._say_gap(before)
+            move = self._look_at_triggers(move, before)
             one = self._filters.get(move.event.event)
-            if one is not None and one.pause and self.running:
-                self._pause_after = True
+            why = pause_reason(move.fired) or ("event filter" if one is not None and one.pause else "")
+            if why and self.running:
+                self._pause_after = why
                 if not self._hold:
-                    self._pause(now_nanos, "event filter")
+                    self._pause(now_nanos, why)
             self.settle()
             return move
         self.settle()
         return None
+
+    def _look_at_triggers(self, move: Move, before: int) -> Move:
+        """Which triggers fire at an event that is shown; none at one that does not follow in time."""
+        if not self.triggers.active:
+            return move
+        if move.number <= before or self.manner.direction is not Direction.FORWARDS:
+            self.triggers.reset()
+            return move
+        self.triggers.bind(tuple(state.space for state in move.session.spaces.values()))
+        fired, _ = self.triggers.look(ClientSource(move.session), move.event)
+        return replace(move, fired=tuple(replace(one, pauses=bool(pause_reason([one]))) for one in fired))
+
+    def set_trigger(self, trigger: Trigger) -> None:
+        """Set, replace or remove a trigger.
+
+        Raises:
+            RecordingError: It is none; nothing was changed.
+        """
+        try:
+            self.triggers.set(trigger, tuple(state.space for state in self.session.spaces.values()))
+        except (ExpressionError, LocalProtocolError) as error:
+            raise RecordingError(str(error)) from error
 
     def _shown_at(self, since_nanos: int) -> None:
         """An event was shown: from here on the time to the next one runs."""

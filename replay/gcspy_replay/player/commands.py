@@ -45,7 +45,9 @@ def obey(player: Player, screening: Screening, client: Client, message: Message)
             screening.wait_for(client, message.deadline_millis / 1000)
         case m.HandOver() | m.NameSuccessor():
             return _bad(f"{type(message).__name__}: each client has a playback of its own; follow one instead")
-        case m.Pause() | m.Resume() | m.Step() | m.SetFilters() | m.SetPlayback() | m.Seek():
+        case (
+            m.Pause() | m.Resume() | m.Step() | m.SetFilters() | m.SetPlayback() | m.Seek() | m.Trigger()
+        ):
             if client is not screening.leader:
                 return _not_controller(screening, message)
             screening.ask(client, partial(_command, message))
@@ -71,6 +73,8 @@ def _command(message: Message, playback: Playback, now_nanos: int) -> Move | Non
             return playback.seek(message, now_nanos)
         case m.SetPlayback():
             playback.set_manner(message)
+        case m.Trigger():
+            playback.set_trigger(message)
         case m.SetFilters():
             playback.set_filters(message.filters)
         case _:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gcspy_protocol.messages import Fired
+
 from gcspy_replay.playback import Passage
 from gcspy_server.interpreter.wants import EVERYTHING, Wants
 
@@ -18,15 +20,18 @@ class Picture:
 
     Args:
         passage: What is sent.
+        fired: The triggers that fired at it.
 
     Attributes:
         passage: What is sent.
+        fired: The triggers that fired at it.
         sequence: Number among those that this playback has shown.
         moment_nanos: When it was shown, by the loop's clock.
     """
 
-    def __init__(self, passage: Passage) -> None:
+    def __init__(self, passage: Passage, *, fired: tuple[Fired, ...] = ()) -> None:
         self.passage = passage
+        self.fired = fired
         self.sequence = 0
         self.moment_nanos = 0
         self._bytes: dict[Wants, bytes] = {}

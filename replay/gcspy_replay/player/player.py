@@ -9,6 +9,7 @@ Knows who is connected and who sees whose playback; what is shown is the screeni
 from __future__ import annotations
 
 import secrets
+import time
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -19,6 +20,7 @@ from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.messages import Error, Message
 from gcspy_protocol.model import EventFilter, Mode, PauseActsOn
 from gcspy_protocol.playback import Seek, SetPlayback
+from gcspy_protocol.trigger_set import TriggerSet
 
 from gcspy_replay.file import Recording
 from gcspy_replay.playback import Move, Playback, Timetable
@@ -212,6 +214,7 @@ class Player:
             filters=beginning.filters,
             running=beginning.running,
             growing=self.growing,
+            triggers=_triggers(),
         )
         return playback, partial(_first_picture, beginning.number)
 
@@ -288,7 +291,12 @@ class Player:
     ) -> tuple[Playback, Work]:
         """A playback that stands where another does, and does the same; in a worker thread."""
         playback = Playback(
-            self.recording.again(), timetable=self.timetable, manner=manner, filters=filters, growing=self.growing
+            self.recording.again(),
+            timetable=self.timetable,
+            manner=manner,
+            filters=filters,
+            growing=self.growing,
+            triggers=_triggers(),
         )
         return playback, partial(_same_picture, number, state)
 
@@ -325,6 +333,11 @@ class Player:
             while self._clients:
                 self._gone = trio.Event()
                 await self._gone.wait()
+
+
+def _triggers() -> TriggerSet:
+    """Room for triggers, whose evaluation is bounded in time: anybody may set some."""
+    return TriggerSet(time_nanos=time.monotonic_ns)
 
 
 def _settle(screening: Screening, growing: bool) -> None:

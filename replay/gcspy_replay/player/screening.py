@@ -103,6 +103,7 @@ class Screening:
         self._facts: _Facts | None = None
         self._state: State | None = None
         self._filters: tuple[EventFilter, ...] = ()
+        self._told_triggers = 0
         self._lossless: dict[int, float] = {}
         self._full_since: float | None = None
 
@@ -187,6 +188,8 @@ class Screening:
         messages.append(self._player.clients_for(self))
         messages.append(m.Counters(counts=self.playback.session.counters))
         messages.append(self._playback_message(client))
+        triggers = self.playback.triggers.announcement()
+        messages += [triggers] if triggers.triggers else []
         return messages
 
     def _tell_everything(self, client: Client) -> None:
@@ -285,7 +288,7 @@ class Screening:
         """What is sent of a move; in a worker thread."""
         if move is None:
             return None
-        picture = Picture(self._sender.passage(move))
+        picture = Picture(self._sender.passage(move), fired=move.fired)
         picture.prepare(wants)
         return picture
 
@@ -312,8 +315,12 @@ class Screening:
                 client.push_message(passage.schema, schema=True)
             leads = client is self.leader
             wanted = must or client.is_due(picture)
-            if client.offer(picture, must=leads and wanted):
+            if client.offer(picture, must=leads and (wanted or bool(picture.fired))):
                 client.waiting = True
+        for fired in picture.fired:
+            data = encode(fired).data
+            for client in list(self.viewers):
+                (client.push_message if fired.pauses else client.push_if_room)(data)
 
     def _tell_changes(self) -> None:
         """Tell the viewers what has become different of the state and of the manner of playing."""
@@ -326,6 +333,9 @@ class Screening:
         if playback.filters != self._filters:
             self._filters = playback.filters
             self.tell_all(m.Filters(filters=playback.filters))
+        if playback.triggers.changes != self._told_triggers:
+            self._told_triggers = playback.triggers.changes
+            self.tell_all(playback.triggers.announcement())
         facts = self._facts_now()
         if facts != self._facts:
             self._facts = facts
