@@ -3,12 +3,16 @@
 The recorder's whole way is timed: wire bytes, connection, interpreter, file; and the writer alone. The original stored
 whole streams under gzip; MCAP gets whole snapshots, as a recorder without deltas would write them. Those two are given
 fewer events, for they are slow; rates and ratios are per event. Budgets: 800 snapshots/s, 50 : 1, seek in 20 ms.
+
+Then a real session: the demo's workload is recorded by `gcspy record`, and what came is written again by each of the three.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,14 +23,15 @@ import numpy as np
 from gcspy_protocol import ClientInterpreter, Connection
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode_event
-from gcspy_protocol.frame import Frame
+from gcspy_protocol.frame import HEADER, Frame, Header
 from gcspy_protocol.model import EventKind, Mode, Naming, PauseActsOn, Role, Space, Stream
 from gcspy_protocol.tiles import pack_tiles
 from gcspy_protocol.values import Stamp, StreamEncoder
-from gcspy_replay.file import FileStore, Recording, RecordingWriter, WireTap
+from gcspy_replay.file import FileStore, Recording, RecordingWriter, WireTap, schema_messages
 from mcap.writer import CompressionType, Writer
 from numpy.typing import NDArray
 
+import gcspy
 from benchmarks.figures import tell
 
 __all__ = ["main"]
@@ -160,16 +165,16 @@ def _seek(path: Path, seeks: int) -> NDArray[np.float64]:
     return took * 1e3
 
 
-def _whole_snapshots(tiles: int, changed: float, count: int) -> list[NDArray[np.int32]]:
+def _whole_snapshots(tiles: int, changed: float, count: int) -> list[NDArray[Any]]:
     traffic = _Traffic(tiles, changed, 60)
-    snapshots = []
+    snapshots: list[NDArray[Any]] = []
     for _ in range(count):
         traffic.event()
         snapshots.append(traffic.values.copy())
     return snapshots
 
 
-def _gzip(path: Path, snapshots: list[NDArray[np.int32]]) -> dict[str, float]:
+def _gzip(path: Path, snapshots: list[NDArray[Any]]) -> dict[str, float]:
     began = time.perf_counter()
     with gzip.open(path, "wb", compresslevel=6) as file:
         for values in snapshots:
@@ -177,7 +182,7 @@ def _gzip(path: Path, snapshots: list[NDArray[np.int32]]) -> dict[str, float]:
     return {"seconds": time.perf_counter() - began, "events": len(snapshots), "bytes": path.stat().st_size}
 
 
-def _mcap(path: Path, snapshots: list[NDArray[np.int32]]) -> dict[str, float]:
+def _mcap(path: Path, snapshots: list[NDArray[Any]]) -> dict[str, float]:
     began = time.perf_counter()
     with path.open("wb") as file:
         writer = Writer(file, compression=CompressionType.ZSTD)
@@ -187,6 +192,77 @@ def _mcap(path: Path, snapshots: list[NDArray[np.int32]]) -> dict[str, float]:
             writer.add_message(channel, i, values.tobytes(), i, i)
         writer.finish()
     return {"seconds": time.perf_counter() - began, "events": len(snapshots), "bytes": path.stat().st_size}
+
+
+class _Real:
+    """A real session: the demo's workload, recorded by the command as a user would.
+
+    Args:
+        path: Where the recording goes.
+        secs: How long it is watched.
+        hz: Events of the clock a second.
+    """
+
+    def __init__(self, path: Path, *, secs: float, hz: float) -> None:
+        workload = Path(gcspy.__file__).parent / "demo" / "workload.py"
+        with subprocess.Popen([sys.executable, workload, "--seconds", f"{secs + 60:g}"], stdout=subprocess.DEVNULL) as target:
+            try:
+                options = ["-o", str(path), "--seconds", f"{secs:g}", "--clock", f"{hz:g}"]
+                command = [sys.executable, "-m", "gcspy", "record", str(target.pid), *options]
+                subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            finally:
+                target.terminate()
+        self.greeting = b""
+        self.wire: list[bytes] = []
+        self.streams: list[list[NDArray[Any]]] = []
+        """Of each event the whole values of all streams that it gathered."""
+        with Recording.open(path) as recording:
+            cursor = recording.cursor()
+            server = Connection(Role.SERVER)
+            messages = schema_messages(cursor.before(recording.first))
+            self.greeting = server.preamble() + b"".join(server.send(message) for message in messages)
+            while (step := cursor.step()) is not None:
+                self.wire.append(step.notice_data + step.data)
+                event = step.change.event
+                spaces = cursor.session.spaces.values()
+                every = [stream for space in spaces for stream in (*space.streams.values(), space.control)]
+                self.streams.append([stream.values.copy() for stream in every if stream.is_fresh(event)])
+            self.tiles = sum(space.count for space in cursor.session.spaces.values())
+
+    @property
+    def raw_bytes(self) -> float:
+        """Bytes of the whole streams of an event, the mean."""
+        return sum(values.nbytes for event in self.streams for values in event) / len(self.streams)
+
+
+def _shares(path: Path, events: int) -> str:
+    """What the bytes of a file are for: gzip and MCAP are given values only."""
+    data = path.read_bytes()
+    found = {"values": 0, "summaries": 0, "the rest": 0}
+    at = 12
+    while at < len(data):
+        header = Header._make(HEADER.unpack_from(data, at))
+        size = HEADER.size + header.length
+        kind = {0x20: "values", 0x21: "values", 0x22: "values", 0x23: "summaries"}.get(header.type, "the rest")
+        found[kind] += size
+        at += size
+    return ", ".join(f"{name} {size / events:,.0f}" for name, size in found.items())
+
+
+def _real(folder: Path, secs: float, hz: float) -> None:
+    """Record a real session, and write it again by each way."""
+    path = folder / "real.gcspy"
+    real = _Real(path, secs=secs, hz=hz)
+    count, raw = len(real.wire), real.raw_bytes
+    print(f"a real session: the demo's workload for {secs:g} s at {hz:g} Hz, {count:,} events, {real.tiles:,} tiles, {raw:,.0f} bytes of whole streams an event")
+    done = _record(path, real.greeting, iter(real.wire))
+    print(_line("recorder: wire bytes to file", done, raw))
+    print(f"    of which, in bytes an event: {_shares(path, count)}")
+    joined = [np.concatenate([values.view(np.uint8) for values in event]) for event in real.streams]
+    print(_line("gzip -6 of whole streams", _gzip(folder / "real.gz", joined), raw))
+    print(_line("MCAP zstd of whole ones", _mcap(folder / "real.mcap", joined), raw))
+    tell("a real session: whole streams : file", raw * count / done["bytes"], "")
+    print(_told("seek in it", _seek(path, 100)))
 
 
 def _line(what: str, done: dict[str, float], raw_bytes: float) -> str:
@@ -210,6 +286,8 @@ def main() -> None:
     parser.add_argument("--long-tiles", type=int, default=100_000)
     parser.add_argument("--others", type=int, default=20, help="events that gzip and MCAP get")
     parser.add_argument("--seeks", type=int, default=300)
+    parser.add_argument("--real-seconds", type=float, default=20.0, help="of the real session; 0: none")
+    parser.add_argument("--real-hz", type=float, default=20.0)
     options = parser.parse_args()
     raw = 4.0 * options.tiles
     with tempfile.TemporaryDirectory(prefix="gcspy-bench-") as folder:
@@ -250,6 +328,8 @@ def main() -> None:
         began = time.perf_counter()
         with Recording.open(path) as recording:
             print(f"  open without its index (a scan): {(time.perf_counter() - began) * 1e3:.1f} ms, {len(recording):,} events")
+        if options.real_seconds:
+            _real(Path(folder), options.real_seconds, options.real_hz)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from gcspy.exit_codes import exit_code_of
 __all__ = ["COMMANDS", "Done", "assert_every_command_reads", "run"]
 
 FRAMES = 3
-PATIENCE_SECS = 120
+PATIENCE_SECS = 600
 """Far beyond what any command takes here: it is only met by one that hangs."""
 
 
@@ -69,11 +69,11 @@ COMMANDS: dict[str, tuple[Arguments, str]] = {
 
 
 @contextlib.contextmanager
-def _deadline() -> Iterator[None]:
+def _deadline(what: str) -> Iterator[None]:
     """Interrupt what hangs, so that a test says which command it was."""
 
     def late(_number: int, _frame: FrameType | None) -> None:
-        raise AssertionError(f"not done after {PATIENCE_SECS} s")
+        raise AssertionError(f"{what} is not done after {PATIENCE_SECS} s")
 
     before = signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, PATIENCE_SECS)
@@ -106,7 +106,7 @@ def run(name: str, files: list[Path], folder: Path) -> Done:
     output = folder / (output_name or "nothing")
     given = arguments([str(path) for path in files], output)
     out, err = io.StringIO(), io.StringIO()
-    with _deadline(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with _deadline(name), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = _open(given) if name == "gcspy.open" else main(given)
     return Done(int(code), out.getvalue(), err.getvalue(), output)
 
