@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
@@ -44,27 +43,30 @@ def _kill_at_a_random_moment(target: BusyTarget, rng: random.Random) -> int:
     return len([line for line in seen if line])
 
 
-def _storm(target: BusyTarget, kills: int) -> None:
-    seed = int(os.environ.get("GCSPY_SOAK_SEED", "1"))
+def _storm(target: BusyTarget, *, kills: int, seed: int) -> str:
     rng = random.Random(seed)
     events = [_kill_at_a_random_moment(target, rng) for _ in range(kills)]
     assert all(events), f"seed {seed}: every client saw the heap before the kill"
     assert Path(f"/proc/{target.pid}/status").read_text().count("TracerPid:\t0") == 1
-    print(
-        f"{kills} kills, seed {seed}: target alive and progressing after each; events seen {min(events)} to {max(events)}"
-    )
+    return f"{kills} kills, seed {seed}: target alive and progressing after each; events seen {min(events)} to {max(events)}"
 
 
 def test_the_target_goes_on_when_the_server_is_killed(
     busy_target: BusyTarget, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    _storm(busy_target, kills=2)
+    _storm(busy_target, kills=2, seed=1)
 
 
 @pytest.mark.soak
 def test_the_target_goes_on_when_the_server_is_killed_50_times(
-    busy_target: BusyTarget, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    busy_target: BusyTarget,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    soak_seed: int,
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    _storm(busy_target, kills=50)
+    told = _storm(busy_target, kills=50, seed=soak_seed)
+    with capsys.disabled():
+        print(told)
