@@ -9,13 +9,14 @@ READY := .venv/gcspy-installed
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench soak screenshots constraints clean qt-libraries
+.PHONY: help demo test check bench programs soak screenshots constraints clean qt-libraries
 
 help:
 	@echo "make demo         watch a Python program that ships with this: its heap, live (without a display: a picture)"
 	@echo "make test         the tests, without a screen"
 	@echo "make check        style, types, and who may import whom"
 	@echo "make bench        the numbers that matter, as ratios in one run"
+	@echo "make programs     record programs of the pyperformance suite: the paper's table 3; needs a package index"
 	@echo "make soak         the long tests, SEED=$(SEED)"
 	@echo "make screenshots  draw the pictures of the documents again"
 	@echo "make constraints  resolve the dependencies anew and pin them in constraints.txt"
@@ -29,7 +30,7 @@ qt-libraries: $(READY)
 	@$(BIN)/python -P gcspy_client/system_check.py
 
 # Only the demo needs a screen, and even that is not a must.
-test bench soak screenshots: export QT_QPA_PLATFORM := offscreen
+test bench programs soak screenshots: export QT_QPA_PLATFORM := offscreen
 
 demo: qt-libraries
 	$(BIN)/gcspy demo
@@ -44,6 +45,9 @@ check: $(READY)
 
 bench: qt-libraries
 	$(BIN)/python -m benchmarks
+
+programs: $(READY)
+	$(BIN)/python -m benchmarks.programs
 
 soak: qt-libraries
 	GCSPY_SOAK_SEED=$(SEED) $(BIN)/python -m pytest -m soak
