@@ -11,13 +11,13 @@ from pathlib import Path
 import click
 from gcspy_protocol.errors import CommandError, LinkError, TargetGone
 from gcspy_protocol.interpreter import ClientInterpreter
-from gcspy_protocol.messages import Event, State
+from gcspy_protocol.messages import Event, Fired, State
 from gcspy_protocol.model import ControlState
 
 from gcspy.exit_codes import ExitCode
 from gcspy.link import Link
 from gcspy.recorded import opened
-from gcspy.text import event_as_dict, event_as_lines
+from gcspy.text import event_as_dict, event_as_lines, fired_as_line
 from gcspy.until import Until
 
 __all__ = ["Printer", "print_recording", "print_session"]
@@ -55,6 +55,11 @@ class Printer:
         self.shown += 1
         self._held = self.until is not None and self.until.holds(session)
 
+    def show_fired(self, fired: Fired) -> None:
+        """Print that a trigger fired at the event that was shown; as text only: a line of JSON is an event."""
+        if not self._as_json:
+            click.echo(fired_as_line(fired))
+
 
 def _say_end(session: ClientInterpreter) -> None:
     click.echo(f"gcspy: {session.state_reason or 'the target ended'}", err=True)
@@ -88,6 +93,8 @@ def print_session(link: Link, printer: Printer) -> None:
     session = ClientInterpreter()
     for message in link:
         change = session.apply(message)
+        if isinstance(message, Fired):
+            printer.show_fired(message)
         if isinstance(message, State) and message.state is ControlState.ENDED:
             if printer.shortfall:
                 raise TargetGone(f"{session.state_reason or 'the target ended'}, after {printer.shortfall}")

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from gcspy_protocol.interpreter import ClientInterpreter, SpaceState, StreamState
-from gcspy_protocol.messages import Event
+from gcspy_protocol.messages import Event, Fired
 from gcspy_protocol.model import PaintStyle, Presentation, Stream
 
-__all__ = ["event_as_dict", "event_as_lines", "unit_of"]
+__all__ = ["event_as_dict", "event_as_lines", "fired_as_line", "unit_of"]
 
 
 def unit_of(stream: Stream) -> str:
@@ -120,3 +120,19 @@ def _summary_text(stream: StreamState, event: Event) -> str:
     elif schema.paint_style is PaintStyle.ZERO and summary.values[0] == schema.zero:
         return ""
     return f"{schema.name} {value}{schema.suffix}{share}{stale}"
+
+
+def fired_as_line(fired: Fired) -> str:
+    """That a trigger fired, with the numbers that its condition was made of."""
+    trigger = fired.trigger
+    numbers = ", ".join(f"{one.text} = {_number(one.value)}" for one in fired.operands)
+    what = "".join(c if c.isprintable() else " " for c in trigger.note or trigger.expression)
+    return f"  trigger {trigger.id} ({trigger.action}): {what}" + (f"  [{numbers}]" if numbers else "")
+
+
+def _number(value: int | float | bool | str | None) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -214,21 +214,20 @@ class Core:
             last = self._last_event
             due = last is None or now - last.time_nanos >= audience.interval_nanos
             backlog = _LOSSLESS_BACKLOG if self.room.wanted else _BACKLOG
-            if not (due or self.triggers.active) or len(self.outbox) >= backlog:
+            if not (due or self._looks()) or len(self.outbox) >= backlog:
                 return None
         wants = EVERYTHING if self._observers else audience.wants
         for space in self._spaces.values():
             space._begin_event()
-        self._request = GatherRequest(event, occurrence, now, event_filter, wants, self._needed())
+        needed = self.triggers.needs() if self._looks() else frozenset()
+        self._request = GatherRequest(event, occurrence, now, event_filter, wants, needed)
         return self._request
 
-    def _needed(self) -> frozenset[tuple[int, int]]:
-        """What triggers need, of the spaces that there are now."""
-        if not self.triggers.active:
-            return frozenset()
+    def _looks(self) -> bool:
+        """Whether a trigger is looked at, with the spaces that there are now."""
         if self.triggers.bind(tuple(space.schema for space in self._spaces.values())):
             self.outbox.post(TriggersChanged())
-        return self.triggers.needs()
+        return self.triggers.active
 
     def skip(self, event: int) -> None:
         """Only count an event."""

@@ -137,8 +137,8 @@ class TriggerSet:
 
     @property
     def active(self) -> bool:
-        """Whether any is looked at."""
-        return any(not entry.done for entry in self._entries)
+        """Whether any is looked at: not those that are done, or wait."""
+        return any(entry.evaluator is not None and not entry.done for entry in self._entries)
 
     # --------------------------------------------------- by whom the controller talks to
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 from gcspy_protocol import messages as m
+from gcspy_protocol.expression import Operand
 from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.messages import Fired, Trigger
 from gcspy_protocol.model import EventKind, Mode, Naming, PauseActsOn, Presentation, Space, Stream
+from gcspy_protocol.triggers import TriggerAction
 
-from gcspy.text import event_as_dict, event_as_lines, unit_of
+from gcspy.text import event_as_dict, event_as_lines, fired_as_line, unit_of
 
 _NONE = np.empty(0, dtype=np.uint32)
 
@@ -88,3 +92,13 @@ def test_lines_name_event_space_and_share() -> None:
 def test_the_unit_is_the_suffix_then_the_prefix() -> None:
     assert unit_of(Stream(id=0, name="a", suffix=" bytes", prefix="Used: ")) == "bytes"
     assert unit_of(Stream(id=0, name="a", prefix="Blocks: ")) == "Blocks"
+
+
+def test_what_fired_is_one_line_with_the_numbers_that_its_condition_was_made_of() -> None:
+    trigger = Trigger(id=2, expression="sum(a) > 5", action=TriggerAction.NOTE)
+    operands = (Operand("sum(a)", 12345, 3, 4), Operand("was(sum(a))", None), Operand("mean(a)", 0.5))
+    fired = Fired(trigger=trigger, sequence=1, time_nanos=1, event=0, occurrence=1, operands=operands)
+    wanted = "  trigger 2 (note): sum(a) > 5  [sum(a) = 12,345, was(sum(a)) = unknown, mean(a) = 0.5]"
+    assert fired_as_line(fired) == wanted
+    noted = replace(fired, trigger=replace(trigger, note="too\n\x1b[31mmuch"), operands=())
+    assert fired_as_line(noted) == "  trigger 2 (note): too  [31mmuch"

@@ -414,3 +414,15 @@ def test_every_function_is_in_the_specification() -> None:
     assert [name for name in FUNCTIONS if name not in section] == []
     for limit in (MOST_CHARS, MOST_NODES, MOST_DEPTH, 2 * MOST_DEPTH):
         assert f"{limit:,}" in section
+
+
+def test_the_guides_conditions_are_conditions() -> None:
+    from tests.house.rooms import ROOT
+
+    guide = (ROOT / "docs/expressions.md").read_text()
+    examples = guide.split("Examples of conditions:")[1].split("Sums and counts")[0].split("\n")
+    conditions = [line.strip() for line in examples if line.strip()]
+    conditions += [line.split("--")[1].split(" ", 1)[1].strip()[1:-1] for line in guide.splitlines() if line.startswith("    gcspy")]
+    assert len(conditions) == 7
+    for condition in conditions:
+        parse_condition(condition)

@@ -469,12 +469,12 @@ class Playback:
 
     def _look_at_triggers(self, move: Move, before: int) -> Move:
         """Which triggers fire at an event that is shown; none at one that does not follow in time."""
-        if not self.triggers.active:
-            return move
         if move.number <= before or self.manner.direction is not Direction.FORWARDS:
             self.triggers.reset()
             return move
         self.triggers.bind(tuple(state.space for state in move.session.spaces.values()))
+        if not self.triggers.active:
+            return move
         fired, _ = self.triggers.look(ClientSource(move.session), move.event)
         return replace(move, fired=tuple(replace(one, pauses=bool(pause_reason([one]))) for one in fired))
 
