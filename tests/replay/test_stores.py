@@ -327,6 +327,16 @@ def test_the_time_shift_gives_up_the_oldest_beyond_its_disk() -> None:
     store.discard()
 
 
+def test_a_time_shift_of_gigabytes_has_few_files_open() -> None:
+    store = ShiftStore(memory_bytes=256 << 20, disk_bytes=4 << 30)
+    parts = 1
+    while not store.is_full(part_bytes=parts << 20):
+        parts += 1
+    assert parts == 32  # megabytes: 128 files at most, and an eighth of the memory
+    small_disk = ShiftStore(memory_bytes=256 << 20, disk_bytes=0)
+    assert small_disk.is_full(part_bytes=8 << 20)
+
+
 def test_without_a_disk_the_time_shift_is_a_ring_in_memory() -> None:
     store = ShiftStore(memory_bytes=300_000, disk_bytes=0)
     session = Small(store, rule=RULE, tiles=3000)

@@ -24,6 +24,12 @@ __all__ = ["ShiftStore"]
 _PARTS = 32
 """The memory budget is so many parts: moving one to its file takes milliseconds."""
 
+_FILES = 128
+"""The disk budget is so many parts, each an open file, where the next rule lets it: some systems allow a process 256."""
+
+_FEWEST_PARTS = 8
+"""But of the memory budget, which is never exceeded, no more than an eighth is moved or given up at a time."""
+
 _LEAST_PART_BYTES = 1 << 16
 _PIECE_BYTES = 1 << 16
 
@@ -231,10 +237,16 @@ class ShiftStore:
                 break
             if part.memory_bytes or part is self._parts[-1]:
                 if self._disk_budget:
+                    self._make_disk_room(part.size)
                     part.spill(self._folder)
                 elif part is not self._parts[-1]:
                     self._give_up(part)
-        while len(self._parts) > 1 and self._disk_budget and self.disk_bytes > self._disk_budget:
+        if self._disk_budget:
+            self._make_disk_room(0)
+
+    def _make_disk_room(self, more: int) -> None:
+        # The latest part stays, whatever it takes: without it there would be nothing to write to.
+        while len(self._parts) > 1 and self._parts[0].disk_bytes and self.disk_bytes + more > self._disk_budget:
             self._give_up(self._parts[0])
 
     def _give_up(self, part: _ShiftPart) -> None:
@@ -242,8 +254,9 @@ class ShiftStore:
         part.give_up()
 
     def is_full(self, *, part_bytes: int) -> bool:
-        """When the part is a thirty-second of the memory budget."""
-        return part_bytes >= max(_LEAST_PART_BYTES, self._memory_budget // _PARTS)
+        """When the part is what the budgets make of it: a thirty-second of that of memory, more where the disk's is large."""
+        size = max(self._memory_budget // _PARTS, min(self._disk_budget // _FILES, self._memory_budget // _FEWEST_PARTS))
+        return part_bytes >= max(_LEAST_PART_BYTES, size)
 
     def end(self) -> None:
         """The part is finished; it stays."""
