@@ -4,7 +4,7 @@
         for message in link:
             change = interpreter.apply(message)
 
-`follow` does the same over lost connections. Knows sockets and the sans-IO
+`gcspy.lasting` makes a lost one anew. Knows sockets and the sans-IO
 `Connection`; knows nothing of what the messages mean.
 """
 
@@ -20,15 +20,13 @@ from types import TracebackType
 
 from gcspy_protocol import Connection
 from gcspy_protocol.address import Address, TcpAddress, UnixAddress, parse_address
-from gcspy_protocol.errors import LinkError, Refused, RemoteProtocolError, VersionMismatch
+from gcspy_protocol.errors import LinkError, Refused, RemoteProtocolError
 from gcspy_protocol.messages import Error, Goodbye, Hello, Message, Ping, Pong, Welcome
 from gcspy_protocol.model import Role
 
-__all__ = ["Link", "Tap", "connect", "follow"]
+__all__ = ["Link", "Tap", "connect"]
 
 _RECEIVE_BYTES = 1 << 20
-_FIRST_RETRY_SECS = 0.1
-_LONGEST_RETRY_SECS = 2.0
 
 Tap = Callable[[bytes], None]
 """Told of all bytes that a server sends, from the first on, as the connection is."""
@@ -193,51 +191,6 @@ def connect(
     return Link(place, sock, connection, welcome, tap=tap)
 
 
-def follow(
-    address: str | Address, *, within_secs: float = 30.0, token: str = "", client: str = "gcspy"
-) -> Iterator[Message]:
-    """Messages of a server, over lost connections, until it says goodbye.
-
-    Each connection begins with a Welcome, which begins the state anew; its `session` tells whether
-    it is the same session as before.
-
-    Args:
-        address: Where.
-        within_secs: For how long to try to connect again.
-        token: The secret that TCP needs.
-        client: Name of this program.
-
-    Raises:
-        LinkError: The first connection cannot be made, or a lost one not again in time.
-        RemoteProtocolError: The server broke the protocol.
-    """
-    link = connect(address, token=token, client=client)
-    while True:
-        try:
-            with link:
-                yield from link
-            return
-        except (Refused, VersionMismatch):
-            raise
-        except LinkError:
-            link = _reconnect(address, within_secs, token, client)
-
-
-def _reconnect(address: str | Address, within_secs: float, token: str, client: str) -> Link:
-    give_up = time.monotonic() + within_secs
-    wait = _FIRST_RETRY_SECS
-    while True:
-        try:
-            return connect(address, token=token, client=client)
-        except Refused:
-            raise
-        except LinkError:
-            if time.monotonic() + wait > give_up:
-                raise
-        time.sleep(wait)
-        wait = min(_LONGEST_RETRY_SECS, 2 * wait)
-
-
 def _open(place: Address, timeout_secs: float) -> socket.socket:
     try:
         if isinstance(place, UnixAddress):
@@ -287,10 +240,15 @@ def _greet(
     place: Address, sock: socket.socket, connection: Connection, hello: Hello, tap: Tap | None
 ) -> Welcome:
     """Exchange the greetings; messages behind the Welcome stay in the connection."""
+    any_came = False
     try:
         sock.sendall(connection.preamble() + connection.send(hello))
         while (message := connection.next_message()) is None:
             data = sock.recv(_RECEIVE_BYTES)
+            if not data and not any_came:
+                # As a tunnel does whose other end has nobody to connect to: that breaks no protocol.
+                raise LinkError(f"{place} closed the connection before it greeted; is the server running?")
+            any_came = True
             if not data:
                 connection.receive_eof()
             connection.receive_data(data)

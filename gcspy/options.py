@@ -12,6 +12,8 @@ import click
 from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError, ExpressionError
 
+from gcspy.quantities import patience_of
+
 __all__ = [
     "CONDITION",
     "file_argument",
@@ -19,6 +21,7 @@ __all__ = [
     "needs_token",
     "new_file_option",
     "read_token",
+    "reconnect_option",
     "sampling_options",
     "theme_option",
     "token_option",
@@ -77,6 +80,15 @@ def sampling_options(function: F) -> F:
 
 theme_option = click.option(
     "--theme", type=click.Choice(["dark", "light"]), default=None, help="Colours; by default the system's."
+)
+
+reconnect_option = click.option(
+    "--reconnect",
+    type=patience_of,
+    is_flag=False,
+    flag_value="30s",
+    metavar="[SECONDS]",
+    help="When the connection is lost, try for so long to make it again (30 s if not given).",
 )
 
 token_option = click.option(

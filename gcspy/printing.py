@@ -11,16 +11,16 @@ from pathlib import Path
 import click
 from gcspy_protocol.errors import CommandError, LinkError, TargetGone
 from gcspy_protocol.interpreter import ClientInterpreter
-from gcspy_protocol.messages import Event, Fired, State
+from gcspy_protocol.messages import Event, Fired, State, Welcome
 from gcspy_protocol.model import ControlState
 
 from gcspy.exit_codes import ExitCode
-from gcspy.link import Link
+from gcspy.lasting import LastingLink
 from gcspy.recorded import opened
 from gcspy.text import event_as_dict, event_as_lines, fired_as_line
 from gcspy.until import Until
 
-__all__ = ["Printer", "print_recording", "print_session"]
+__all__ = ["Printer", "print_recording", "print_session", "say_aside"]
 
 
 class Printer:
@@ -61,8 +61,13 @@ class Printer:
             click.echo(fired_as_line(fired))
 
 
+def say_aside(text: str) -> None:
+    """Say something that is no event, where it is in nobody's way."""
+    click.echo(f"gcspy: {text}", err=True)
+
+
 def _say_end(session: ClientInterpreter) -> None:
-    click.echo(f"gcspy: {session.state_reason or 'the target ended'}", err=True)
+    say_aside(session.state_reason or "the target ended")
 
 
 def print_recording(paths: list[Path], printer: Printer) -> None:
@@ -83,15 +88,19 @@ def print_recording(paths: list[Path], printer: Printer) -> None:
         raise CommandError(f"the recording ended after {printer.shortfall}", exit_code=ExitCode.FAILED)
 
 
-def print_session(link: Link, printer: Printer) -> None:
+def print_session(link: LastingLink, printer: Printer) -> None:
     """Print events until so many came or the session ended.
 
     Raises:
         LinkError: The connection was lost, or the server ended the session before so many events.
         TargetGone: The target ended before so many events.
     """
-    session = ClientInterpreter()
+    session, before = ClientInterpreter(), None
     for message in link:
+        if isinstance(message, Welcome) and session.welcome is not None:
+            # Connected again: in the same session the event that everybody is sent at first may be known already.
+            before = session.last_event if message.session == session.welcome.session else None
+            session = ClientInterpreter()
         change = session.apply(message)
         if isinstance(message, Fired):
             printer.show_fired(message)
@@ -100,7 +109,7 @@ def print_session(link: Link, printer: Printer) -> None:
                 raise TargetGone(f"{session.state_reason or 'the target ended'}, after {printer.shortfall}")
             _say_end(session)
             return
-        if change is None:
+        if change is None or (before is not None and change.event.cached and change.event.sequence == before.sequence):
             continue
         printer.show(session, change.event)
         if printer.done:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import click
 
-__all__ = ["Kept", "deadline_of", "kept_of", "size_of"]
+__all__ = ["Kept", "deadline_of", "kept_of", "patience_of", "size_of"]
 
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)")
 _BYTES = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
@@ -81,5 +81,21 @@ def deadline_of(text: str) -> float:
         raise click.BadParameter(
             f"{text!r} is no deadline from 1ms to 60s, such as 500ms or 2s; "
             "without one, what comes next must be another option: name ADDRESS or PID first"
+        )
+    return secs
+
+
+def patience_of(text: str) -> float:
+    """Seconds to try something: ``30s``, ``5min``, or a bare number of seconds.
+
+    Raises:
+        click.BadParameter: It is none.
+    """
+    number, unit = _split(text)
+    secs = number * {"": 1.0, **_SECS}.get(unit.lower(), 0.0)
+    if not secs > 0:
+        raise click.BadParameter(
+            f"{text!r} is no time such as 30s or 5min; without one, what comes next must be another option: "
+            "name ADDRESS or PID first"
         )
     return secs

@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from types import FrameType
 
@@ -26,11 +26,11 @@ from gcspy_protocol.errors import (
     RemoteProtocolError,
 )
 from gcspy_protocol.interpreter import ClientInterpreter
-from gcspy_protocol.messages import Event, Message, State
+from gcspy_protocol.messages import Event, Message, Missed, State, Welcome
 from gcspy_protocol.model import ControlState
 from gcspy_replay.file import PartFacts, RecordingWriter, Store, WireTap
 
-from gcspy.link import Link
+from gcspy.lasting import LastingLink
 from gcspy.lossless import Cost, LosslessMode
 from gcspy.until import Until
 
@@ -102,6 +102,7 @@ class Progress:
         missed: Events that the server did not send us, since we were too slow or joined late.
         secs: Since the recorder began.
         cost: What it cost whoever is watched that no event was to be dropped; None: that was not asked for.
+        reconnected: How often the connection was lost, and made or tried again.
     """
 
     events: int
@@ -109,6 +110,20 @@ class Progress:
     missed: int
     secs: float
     cost: Cost | None = None
+    reconnected: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """Between two connections of one session.
+
+    Attributes:
+        sequence: Of the last event before it.
+        missed: Events missed before it.
+    """
+
+    sequence: int
+    missed: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,8 +147,9 @@ class Recorder:
     """Records what comes over a link.
 
     Args:
-        link: The connection; nothing may have been received from it but its welcome.
-        tap: Told of all its bytes.
+        link: The connection, from which nothing was received yet. Where it is made anew and the session is the same, the recording
+            goes on after a gap.
+        tap: What is told of all bytes of the latest connection.
         open_store: Creates what is written to, when there is something to write: a recorder that is killed before
             leaves no empty file.
         lossless: Asks that no event be dropped.
@@ -141,18 +157,21 @@ class Recorder:
 
     def __init__(
         self,
-        link: Link,
-        tap: WireTap,
+        link: LastingLink,
+        tap: Callable[[], WireTap],
         open_store: Callable[[], Store],
         *,
         lossless: LosslessMode | None = None,
     ) -> None:
-        self._link, self._tap, self._open_store = link, tap, open_store
+        self._link, self._find_tap, self._open_store = link, tap, open_store
+        self._tap = WireTap()
         self._lossless = lossless
         self._session = ClientInterpreter()
         self._writer: RecordingWriter | None = None
         self._began = time.monotonic()
         self._waits_since: float | None = None
+        self._gap: _Gap | None = None
+        self._missed_before = 0
 
     @property
     def progress(self) -> Progress:
@@ -160,9 +179,10 @@ class Recorder:
         return Progress(
             events=self._writer.events if self._writer else 0,
             written_bytes=self._writer.bytes_written if self._writer else 0,
-            missed=self._session.missed_total,
+            missed=max(self._missed_before, self._session.missed_total),
             secs=time.monotonic() - self._began,
             cost=self._lossless.cost if self._lossless else None,
+            reconnected=self._link.lost,
         )
 
     def run(
@@ -231,13 +251,50 @@ class Recorder:
                 return Stopped.CONDITION
 
     def _add(self, message: Message) -> None:
+        if isinstance(message, Welcome):
+            self._begin(message)
+        elif isinstance(message, Missed) and self._missed_before:
+            message = replace(message, total=message.total + self._missed_before)  # a server counts from our connecting on
         self._session.apply(message)
         if self._lossless is not None:
             self._lossless.follow(message)
+        if self._gap is not None:
+            self._bridge(message, self._gap)
+            return
         if self._writer is None and isinstance(message, Event):
             self._writer = self._make_writer()
         if self._writer is not None:
             self._writer.add(message)
+
+    def _begin(self, welcome: Welcome) -> None:
+        """A connection begins, the first or one made anew."""
+        before = self._session
+        if before.welcome is not None and welcome.session != before.welcome.session:
+            raise LinkError(f"the session is over: another one answers at {self._link.address}, for another recording")
+        self._session, self._tap = ClientInterpreter(), self._find_tap()
+        if before.welcome is None:
+            return
+        if self._lossless is not None:
+            self._lossless.ask(self._link)
+        self._missed_before = max(self._missed_before, before.missed_total)
+        if self._gap is None and self._writer is not None and before.last_event is not None:
+            self._gap = _Gap(before.last_event.sequence, before.missed_total)
+
+    def _bridge(self, message: Message, gap: _Gap) -> None:
+        """Follow a connection made anew until it brings an event that is not recorded yet; with that go on."""
+        assert self._writer is not None
+        if not isinstance(message, Event):
+            return
+        self._tap.take(message)  # with all that came before it, which the keyframe repeats
+        if message.cached and message.sequence == gap.sequence:
+            return
+        missed = max(0, message.sequence - gap.sequence - 1)
+        self._missed_before = gap.missed + missed
+        if self._missed_before:
+            self._session.apply(Missed(events=missed, total=self._missed_before))
+        self._writer.follow(self._session, tap=self._tap)
+        self._writer.start()
+        self._gap = None
 
     def _flush_notices(self) -> None:
         """Write what has waited for an event for too long."""

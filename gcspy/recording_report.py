@@ -38,6 +38,7 @@ def report_facts(report: Report, files: list[Path]) -> dict[str, Any]:
         "seconds": round(report.progress.secs, 3),
         "stopped": report.stopped.name.lower(),
         "reason": report.reason,
+        "reconnected": report.progress.reconnected,
         "lossless": None if cost is None else _cost_facts(cost),
     }
 

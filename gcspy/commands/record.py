@@ -10,7 +10,14 @@ import click
 from gcspy_protocol.errors import CommandError
 
 from gcspy.destination import Destination
-from gcspy.options import needs_token, read_token, sampling_options, token_option, until_option
+from gcspy.options import (
+    needs_token,
+    read_token,
+    reconnect_option,
+    sampling_options,
+    token_option,
+    until_option,
+)
 from gcspy.quantities import Kept, deadline_of, kept_of, size_of
 from gcspy.recorded import names_recording
 from gcspy.session import joinable
@@ -61,6 +68,7 @@ __all__ = ["command"]
     help="Bring what was written to the disk so often, so that it survives the machine too; 0: when the system likes.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Report as one JSON object at the end.")
+@reconnect_option
 @sampling_options
 @token_option
 def command(
@@ -74,6 +82,7 @@ def command(
     keep_last: Kept | None,
     lossless: float | None,
     sync: float,
+    reconnect: float | None,
     as_json: bool,
     clock_hz: float,
     tiles: int,
@@ -95,21 +104,27 @@ def command(
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
         from gcspy_replay.file import WireTap
 
-        from gcspy.link import connect
+        from gcspy.lasting import LastingLink
+        from gcspy.link import Link, connect
         from gcspy.lossless import LosslessMode
         from gcspy.recording import Recorder, stop_signals
         from gcspy.recording_report import report_facts, report_line, status_line
         from gcspy.until import Until
 
-        tap = WireTap()
+        taps: list[WireTap] = []
         name = f"gcspy record ({os.getpid()})"
-        with (
-            connect(place.address, token=token or "", client=name, tap=tap.receive_data) as link,
-            stop_signals() as stop,
-        ):
+
+        def dial() -> Link:
+            taps[:] = [WireTap()]  # what came over the connection before is nothing to this one
+            return connect(place.address, token=token or "", client=name, tap=taps[0].receive_data)
+
+        def say(text: str) -> None:
+            click.echo(f"gcspy: {text}", err=True)
+
+        with LastingLink(dial, within_secs=reconnect, say=say) as link, stop_signals() as stop:
             with status_line(output) as show:
                 mode = None if lossless is None else LosslessMode(lossless)
-                report = Recorder(link, tap, destination.open, lossless=mode).run(
+                report = Recorder(link, lambda: taps[0], destination.open, lossless=mode).run(
                     stop=stop,
                     max_events=events,
                     max_secs=seconds,

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import click
 
-from gcspy.options import needs_token, read_token, sampling_options, token_option, until_option
+from gcspy.options import (
+    needs_token,
+    read_token,
+    reconnect_option,
+    sampling_options,
+    token_option,
+    until_option,
+)
 from gcspy.recorded import names_recording
 from gcspy.session import joinable
 
@@ -24,6 +31,7 @@ __all__ = ["command"]
 @click.option(
     "--values", is_flag=True, help="With --json: also the value of each tile; null where it is unknown."
 )
+@reconnect_option
 @sampling_options
 @token_option
 def command(
@@ -32,6 +40,7 @@ def command(
     until: str | None,
     as_json: bool,
     values: bool,
+    reconnect: float | None,
     clock_hz: float,
     tiles: int,
     token_file: Path | None,
@@ -55,9 +64,14 @@ def command(
     token = read_token(token_file, ask=needs_token(source))
     with joinable(source, clock_hz=clock_hz, tiles=tiles) as place:
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
-        from gcspy.link import connect
-        from gcspy.printing import Printer, print_session
+        from gcspy.lasting import LastingLink
+        from gcspy.link import Link, connect
+        from gcspy.printing import Printer, print_session, say_aside
 
         printer = Printer(events, until, as_json=as_json, values=values)
-        with connect(place.address, token=token or "", client=f"gcspy tail ({os.getpid()})") as link:
+
+        def dial() -> Link:
+            return connect(place.address, token=token or "", client=f"gcspy tail ({os.getpid()})")
+
+        with LastingLink(dial, within_secs=reconnect, say=say_aside) as link:
             print_session(link, printer)

@@ -8,12 +8,15 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from gcspy_protocol.errors import RecordingError
 from gcspy_replay.file import (
     ChunkRule,
     FileSource,
     FileStore,
+    MemorySource,
+    MemoryStore,
     Recording,
     RingStore,
     SplitStore,
@@ -130,3 +133,20 @@ def test_what_was_created_for_nothing_goes_without_a_sync(disk: Disk, tmp_path: 
     FileStore(tmp_path / "a.gcspy", sync_secs=1).close()
     assert list(tmp_path.iterdir()) == []
     assert disk.brought == []
+
+
+@pytest.mark.parametrize("block", [64, 512, 4096])
+def test_what_a_machine_forgot_of_the_latest_seconds_costs_no_event_before_them(block: int) -> None:
+    """Blocks of zeros where the kernel had not written yet; the file may end early or not."""
+    store = MemoryStore()
+    session = Small(store, rule=RULE).events(20)
+    safe = len(store.data)
+    session.events(20)
+    whole = bytes(store.data)
+    for start in range(safe, len(whole), max(block, (len(whole) - safe) // 20)):
+        for data in (whole[:start] + bytes(min(block, len(whole) - start)) + whole[start + block :], whole[:start] + bytes(block)):
+            recording = Recording([MemorySource(bytearray(data))])
+            numbers = recording.events["number"].tolist()
+            assert numbers[:20] == list(range(1, 21))
+            for step, state in recording.steps(1, 20):
+                assert np.array_equal(state.spaces[1].streams[0].values, Small.values(step.number))

@@ -237,6 +237,9 @@ class RecordingWriter:
         if not isinstance(message, (Event, *_NOTICES)):
             return  # comes with its event, or is passed over
         notices, data = tap.take(message)
+        if isinstance(message, m.Missed):
+            # Over several connections the recorder's own sum goes on, where the server's begins anew.
+            notices = _without_last(notices) + encode(message).data
         if self._chunk is None:
             if isinstance(message, Event):
                 self.start()
@@ -477,6 +480,14 @@ class RecordingWriter:
         self._store.end()
         self._part_bytes = 0
         self._places = []
+
+
+def _without_last(frames: bytes) -> bytes:
+    """All frames but the last."""
+    at = 0
+    while (after := at + HEADER.size + int.from_bytes(frames[at : at + 4], "little")) < len(frames):
+        at = after
+    return frames[:at]
 
 
 def _frames_of(messages: Iterable[Message]) -> bytes:

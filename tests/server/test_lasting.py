@@ -1,0 +1,139 @@
+"""A link that lasts: over lost connections, for as long as somebody is patient, and no longer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from gcspy_protocol import Connection
+from gcspy_protocol import messages as m
+from gcspy_protocol.errors import LinkError, Refused
+from gcspy_protocol.messages import ErrorCode
+from gcspy_protocol.model import Mode, PauseActsOn, Role
+
+from gcspy.lasting import LastingLink
+from gcspy.link import Link, connect
+from gcspy_server.api import Listening
+from tests.server.relay import Relay
+from tests.server.target import START, Target
+from tests.server.test_link import FakeServer
+
+Serve = Callable[..., Listening]
+
+
+@pytest.fixture
+def relay(socket_directory: Path) -> Iterator[Relay]:
+    found = Relay(socket_directory / "relay", "nowhere")
+    yield found
+    found.close()
+
+
+def next_of(link: LastingLink, kind: type[m.Message]) -> m.Message:
+    return next(message for message in link if isinstance(message, kind))
+
+
+def dial_in_turn(*addresses: str) -> Callable[[], Link]:
+    turn = iter(addresses)
+    return lambda: connect(next(turn))
+
+
+def test_it_goes_on_over_a_lost_connection(serve: Serve, relay: Relay) -> None:
+    target = Target()
+    relay.lead_to(serve(target).addresses[0])
+    said: list[str] = []
+    with LastingLink(lambda: connect(relay.address), within_secs=10, say=said.append) as link:
+        first = next_of(link, m.Welcome)
+        target.event(START)
+        event = next_of(link, m.Event)
+        relay.cut()
+        again = next_of(link, m.Welcome)
+        assert isinstance(first, m.Welcome)
+        assert isinstance(again, m.Welcome)
+        assert again.session == first.session
+        assert again.client_id != first.client_id
+        assert link.welcome == again
+        repeated = next_of(link, m.Event)
+        assert isinstance(event, m.Event)
+        assert isinstance(repeated, m.Event)
+        assert (repeated.occurrence, repeated.cached) == (event.occurrence, True)
+        assert link.lost == 1
+        assert "trying to connect again for 10 s" in said[0]
+        assert said[1].startswith("connected again to unix:")
+
+
+def test_without_patience_it_is_a_link_like_any(serve: Serve, relay: Relay) -> None:
+    relay.lead_to(serve(Target()).addresses[0])
+    with LastingLink(lambda: connect(relay.address)) as link:
+        next_of(link, m.Counters)
+        relay.cut()
+        with pytest.raises(LinkError):
+            next_of(link, m.Event)
+
+
+def test_patience_ends(serve: Serve, socket_directory: Path) -> None:
+    relay = Relay(socket_directory / "mortal", serve(Target()).addresses[0])
+    with LastingLink(lambda: connect(relay.address), within_secs=0.05) as link:
+        next_of(link, m.Counters)
+        relay.close()
+        assert link.receive(0) is None, "what waits no longer gets no answer yet"
+        assert not link.closed
+        link.send(m.Pong(number=1))  # goes nowhere, and harms nobody
+        with pytest.raises(LinkError, match=r"not connected again within 0.05 s: cannot connect to unix:"):
+            next_of(link, m.Event)
+
+
+def test_a_goodbye_is_no_loss(serve: Serve) -> None:
+    listening = serve(Target())
+    with LastingLink(lambda: connect(listening.addresses[0]), within_secs=10) as link:
+        listening.close()
+        assert isinstance(list(link)[-1], m.Goodbye)
+        assert link.closed
+        assert link.lost == 0
+
+
+def test_a_server_that_is_not_there_at_first_is_not_waited_for(socket_directory: Path) -> None:
+    with pytest.raises(LinkError, match="cannot connect"):
+        LastingLink(lambda: connect(f"unix:{socket_directory}/nobody"), within_secs=60)
+
+
+@pytest.mark.parametrize("code", [ErrorCode.TOO_SLOW, ErrorCode.PROTOCOL])
+def test_who_was_too_slow_comes_back_and_who_was_wrong_does_not(
+    serve: Serve, socket_directory: Path, code: ErrorCode
+) -> None:
+    server = Connection(Role.SERVER)
+    server.receive_data(Connection(Role.CLIENT).preamble())
+    welcome = m.Welcome(
+        server="s", session="x", client_id=1, controller=False, mode=Mode.PASSIVE,
+        pause_acts_on=PauseActsOn.SAMPLING, events=(),
+    )  # fmt: skip
+    says = server.preamble() + server.send(welcome)
+    says += server.send(m.Error(code=code, message="out", fatal=True))
+    real = serve(Target()).addresses[0]
+    with (
+        FakeServer(socket_directory / "fake", says) as fake,
+        LastingLink(dial_in_turn(fake.address, real), within_secs=10) as link,
+    ):
+        if code is ErrorCode.TOO_SLOW:
+            next_of(link, m.Counters)
+            assert link.lost == 1
+        else:
+            assert isinstance(list(link)[-1], m.Error)
+            assert link.lost == 0
+
+
+def test_who_is_refused_does_not_ask_again(serve: Serve, relay: Relay) -> None:
+    relay.lead_to(serve(Target()).addresses[0])
+    dials = iter(range(10))
+
+    def dial() -> Link:
+        if next(dials):
+            raise Refused("no token", code="token")
+        return connect(relay.address)
+
+    with LastingLink(dial, within_secs=10) as link:
+        next_of(link, m.Counters)
+        relay.cut()
+        with pytest.raises(Refused, match="no token"):
+            next_of(link, m.Event)
+    assert next(dials) == 2
