@@ -7,8 +7,10 @@ from pathlib import Path
 import click
 from gcspy_protocol.errors import CommandError, RecordingError
 
+from gcspy.new_file import new_file
 from gcspy.options import files_argument, new_file_option
 from gcspy.progress import progress_bar
+from gcspy.recorded import opened
 
 __all__ = ["command"]
 
@@ -23,19 +25,19 @@ def command(files: tuple[Path, ...], output: Path, force: bool, first: int | Non
 
     Events keep their numbers, so that event 120 is event 120 in the cut too, and bookmarks in the range come along.
     """
-    from gcspy_replay.file import FileStore, Recording, carry_sidecar, cut, sidecar_of, sidecar_path
+    from gcspy_replay.file import FileStore, carry_sidecar, cut, sidecar_of, sidecar_path
 
     if output.exists() and any(path.is_file() and output.samefile(path) for path in files):
         raise CommandError(f"{output} is the recording itself: name another file")
-    with Recording.open(*files) as recording:
+    with opened(files) as recording:
         low = recording.first if first is None else first
         high = recording.last if last is None else last
         if not recording.first <= low <= high <= recording.last:
             raise CommandError(
                 f"there are no events {low} to {high}: the recording has {recording.first} to {recording.last}"
             )
-        with progress_bar(f"writing {output}") as progress:
-            events = cut(recording, FileStore(output, replace=force), low, high, progress=progress)
+        with new_file(output, replace=force) as part, progress_bar(f"writing {output}") as progress:
+            events = cut(recording, FileStore(part), low, high, progress=progress)
         try:
             marks = carry_sidecar(sidecar_of(files), sidecar_path(output), recording.facts.recording, low, high)
             carried = f", {marks} bookmark{'s' if marks > 1 else ''}" if marks else ""

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from gcspy_protocol.errors import CommandError, RecordingError
 
+from gcspy.new_file import new_file
 from gcspy.options import file_argument, new_file_option
 from gcspy.progress import progress_bar
 from gcspy.recorded import loss_lines
@@ -29,8 +30,12 @@ def command(file: Path, output: Path, force: bool) -> None:
 
     if output.exists() and os.path.samefile(file, output):
         raise CommandError(f"{output} is the damaged file itself: name another")
-    with FileSource(file) as source, progress_bar(f"reading {file}") as progress:
-        saved = repair(source, FileStore(output, replace=force), progress=progress)
+    with (
+        FileSource(file) as source,
+        new_file(output, replace=force) as part,
+        progress_bar(f"reading {file}") as progress,
+    ):
+        saved = repair(source, FileStore(part), progress=progress)
     click.echo(f"{output}: {saved.events:,} events saved")
     _carry(file, output)
     for number in saved.states:

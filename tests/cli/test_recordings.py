@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -135,7 +137,9 @@ def test_repair_saves_the_rest_and_says_what_was_lost(
     assert main(["info", str(new)]) == ExitCode.OK
     assert "lost since: 6 to 7" in capsys.readouterr().out
     assert main(["repair", str(damaged), "-o", str(damaged), "--force"]) == ExitCode.USAGE
-    assert main(["repair", str(damaged), "-o", str(new)]) == ExitCode.RECORDING, "it is there already"
+    before = new.read_bytes()
+    assert main(["repair", str(damaged), "-o", str(new)]) == ExitCode.USAGE, "it is there already"
+    assert new.read_bytes() == before
 
 
 def test_cut_keeps_the_numbers(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -226,3 +230,54 @@ def test_what_is_no_recording_has_its_own_exit_code(
     more = [] if command in ("info", "verify") else ["-o", str(tmp_path / "new.csv")]
     assert main([command, str(other), *more]) == ExitCode.RECORDING
     assert "other.txt" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["cut", "repair"])
+def test_what_ends_in_the_middle_leaves_what_was_there(
+    command: str, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while a file is written that is to replace another."""
+    old = tmp_path / "old.gcspy"
+    old.write_bytes(b"precious")
+    written = []
+
+    def interrupted(self: FileStore, data: bytes, *, time_nanos: int) -> None:
+        written.append(len(data))
+        if len(written) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(FileStore, "append", interrupted)
+    assert main([command, str(path), "-o", str(old), "--force"]) == ExitCode.INTERRUPTED
+    assert len(written) >= 3
+    assert old.read_bytes() == b"precious"
+    assert sorted(tmp_path.iterdir()) == sorted([path, old])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(
+    ("arguments", "label"),
+    [
+        (["verify"], "verifying"),
+        (["info"], "looking for chunks"),
+        (["cut", "-o", "new.gcspy"], "writing new.gcspy"),
+        (["repair", "-o", "new.gcspy"], "reading"),
+        (["export", "-o", "new.csv"], "writing new.csv"),
+    ],
+)
+def test_a_terminal_gets_a_progress_bar(arguments: list[str], label: str, path: Path) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    try:
+        command = [sys.executable, "-m", "gcspy", *arguments, path.name]
+        environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=theirs, stdin=subprocess.DEVNULL, cwd=path.parent, env=environment, check=False
+        )
+        assert done.returncode == ExitCode.OK
+        drawn = os.read(ours, 1 << 16).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert label in drawn
+    assert "\x1b[" in drawn
