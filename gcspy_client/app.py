@@ -149,6 +149,7 @@ def take_screenshot(
     settle_events: int = 1,
     settle_secs: float = 0.0,
     event: int | None = None,
+    arrange: Callable[[MainWindow], None] | None = None,
 ) -> None:
     """Write a picture of the window on a session to a PNG file.
 
@@ -162,6 +163,7 @@ def take_screenshot(
         settle_events: How many events to wait for.
         settle_secs: How long to go on watching after those.
         event: Go to the event of this number first, if it is a recording that is played there.
+        arrange: What a user would do before; called when the events have come.
 
     Raises:
         LinkError: No connection came about, or not enough events came in time.
@@ -179,6 +181,8 @@ def take_screenshot(
         _wait_for_events(window, settle_events, timeout_secs)
         if event is not None:
             _go_to(window, event, timeout_secs)
+        if arrange is not None:
+            arrange(window)
         if settle_secs > 0:
             _let_run(settle_secs)
         window.settle()

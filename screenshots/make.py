@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -17,6 +18,16 @@ WATCH_SECS = 3.5
 """So long the window watches before the picture, for its small history graph."""
 
 MANY_RECORDS = 60_000
+
+LOOKING_BACK = (
+    # what, file, size, theme
+    ("past", "looking-back-dark.png", "1600x1000", "dark"),
+    ("past", "looking-back-light.png", "1600x1000", "light"),
+    ("past", "looking-back-1280x720.png", "1280x720", "dark"),
+    ("replay", "replay-dark.png", "1600x1000", "dark"),
+    ("replay", "replay-light.png", "1600x1000", "light"),
+    ("replay", "replay-3840x2160.png", "3840x2160", "light"),
+)
 
 PICTURES = (
     # file, size, theme
@@ -40,6 +51,16 @@ def wait_for_holes(workload: subprocess.Popen[str]) -> None:
     raise RuntimeError(f"the workload ended early, exit code {workload.wait()}")
 
 
+def look_back(pid: int, folder: Path) -> None:
+    """Take the pictures of looking back, in the session that is watched and in one that was saved from it."""
+    script = [sys.executable, str(HERE / "looking_back.py")]
+    saved = folder / "session.gcspy"
+    subprocess.run([*script, "save", str(pid), str(saved)], check=True)
+    for what, name, size, theme in LOOKING_BACK:
+        source = str(pid) if what == "past" else str(saved)
+        subprocess.run([*script, what, source, str(HERE / name), size, theme], check=True)
+
+
 def main() -> int:
     """Run the demonstration's workload and take its pictures."""
     arguments = [sys.executable, str(WORKLOAD), "--seed", "1"]
@@ -49,6 +70,8 @@ def main() -> int:
                 wait_for_holes(workload)
                 picture = ["-o", str(HERE / name), "--size", size, "--theme", theme, "--after", str(WATCH_SECS)]
                 subprocess.run([sys.executable, "-m", "gcspy", "screenshot", str(workload.pid), *picture], check=True)
+            with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
+                look_back(workload.pid, Path(folder))
         finally:
             workload.terminate()
             workload.communicate()

@@ -7,6 +7,7 @@ Knows places and pixels; does not know where events come from, colours, or Qt.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -77,9 +78,17 @@ class Stretch:
 
 
 def unrecorded(
-    stretch: Stretch, places: Floats, kinds: NDArray[np.integer], occurrences: NDArray[np.integer], missed: NDArray[np.integer]
+    stretch: Stretch,
+    places: Floats,
+    kinds: NDArray[np.integer],
+    occurrences: NDArray[np.integer],
+    missed: NDArray[np.integer],
+    filtered: Collection[int] = (),
 ) -> dict[int, NDArray[np.bool_]]:
-    """Where events happened that were not recorded: an event filter hid them, their occurrence numbers are left out.
+    """Where events happened that were not recorded: their occurrence numbers are left out.
+
+    Of a kind without a filter one may be left out for each event of another kind: a tick at which a collection was
+    found is told as the collection.
 
     Args:
         stretch: What the pixels show.
@@ -87,6 +96,7 @@ def unrecorded(
         kinds: Shape (events,): the kind of each.
         occurrences: Shape (events,): the occurrence number of each, among those of its kind.
         missed: Shape (events,): events that were missed right before each.
+        filtered: Kinds of which an event filter hides some.
 
     Returns:
         For each kind of which any were not recorded, shape (pixels,): whether the pixel is in such a gap.
@@ -97,7 +107,10 @@ def unrecorded(
         rows = np.flatnonzero(kinds == kind)
         hidden = np.diff(occurrences[rows].astype(np.int64)) - 1
         # What was missed is told as missed; only what is left over was not recorded.
-        where = np.flatnonzero(hidden > np.diff(so_far[rows]))
+        hidden -= np.diff(so_far[rows])
+        if kind not in filtered:
+            hidden -= np.diff(rows) - 1
+        where = np.flatnonzero(hidden > 0)
         if len(where):
             found[kind] = _covered(stretch, places[rows[where]], places[rows[where + 1]])
     return found

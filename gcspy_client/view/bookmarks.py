@@ -207,6 +207,7 @@ class BookmarkPanel(QFrame):
         header = self.table.horizontalHeader()
         header.setHighlightSections(False)
         header.setSectionsClickable(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         for column, mode in enumerate(
             (QHeaderView.ResizeMode.ResizeToContents, QHeaderView.ResizeMode.Stretch, QHeaderView.ResizeMode.ResizeToContents)
         ):

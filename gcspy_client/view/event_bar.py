@@ -64,6 +64,7 @@ class EventBar(QWidget):
             row.addWidget(widget)
         row.addWidget(self._facts, 1)
         row.addWidget(self._event)
+        self.setMinimumHeight(self.past.sizeHint().height())
 
     def refresh(self, past: str = "") -> None:
         """Say everything anew.
@@ -178,5 +179,6 @@ def recorded_words(welcome: Welcome, playback: Playback | None) -> list[str]:
 def _chip() -> QLabel:
     chip = QLabel()
     chip.setProperty("chip", "true")
+    chip.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
     chip.hide()
     return chip

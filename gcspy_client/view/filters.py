@@ -42,8 +42,8 @@ from PySide6.QtWidgets import (
 from gcspy_client.model.filters import FilterPart, InForce, parts_in_force, without
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.flow import FlowLayout
+from gcspy_client.view.lanes import kind_colour
 from gcspy_client.view.theme import tokens
-from gcspy_client.view.timeline import kind_colour
 
 __all__ = ["EventRow", "Filters"]
 
@@ -347,7 +347,7 @@ class Filters(QFrame):
         table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         table.setIconSize(QSize(8, 8))
         table.setProperty("dense", "true")
-        table.setTextElideMode(Qt.TextElideMode.ElideRight)
+        table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         table.verticalHeader().hide()
         table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 7)

@@ -56,6 +56,8 @@ class SpacePanel(QFrame):
         self._stale = QLabel("stale")
         self._stale.setProperty("chip", "true")
         self._stale.setProperty("tone", "warning")
+        # No higher than the name beside it: when it comes or goes, no tile may lose its place or its label.
+        self._stale.setFixedHeight(self._name.sizeHint().height())
         self._stale.hide()
         self._bar = QScrollBar(Qt.Orientation.Vertical)
         self._bar.hide()

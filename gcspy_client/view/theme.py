@@ -188,7 +188,8 @@ def _style_sheet(t: Tokens) -> str:
     QPushButton[badge] {{ padding: 2px 11px; border-radius: 11px; font-weight: bold; }}
     QPushButton[badge="live"]:disabled {{ background: {t.good}; color: {t.window}; border-color: {t.good}; }}
     QPushButton[badge="behind"] {{ background: transparent; color: {t.accent}; border-color: {t.accent}; }}
-    QPushButton[badge="past"] {{ background: {t.accent}; color: {t.on_accent}; border-color: {t.accent}; padding: 2px 14px; }}
+    QPushButton[badge="past"] {{ background: {t.accent}; color: {t.on_accent}; border-color: {t.accent};
+        padding: 2px 14px; border-radius: 10px; }}
     QPushButton[badge="none"]:disabled {{ background: transparent; color: {t.dim}; border-color: {t.border}; }}
     QPushButton[chip="filter"] {{ background: {t.raised}; color: {t.warning}; border-color: {t.warning};
         border-radius: 9px; padding: 1px 9px; }}

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
+    QFontMetrics,
     QImage,
     QKeyEvent,
     QMouseEvent,
@@ -33,13 +34,14 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from gcspy_client.model.palette import LOW, Theme, categorical
+from gcspy_client.model.palette import Theme
 from gcspy_client.model.strip import Stretch, moment_text, ticks_in, unrecorded
 from gcspy_client.model.text import duration
 from gcspy_client.model.timeline import Axis, Overview, Timeline
+from gcspy_client.view.lanes import Lanes, draw_lanes, kind_colour
 from gcspy_client.view.theme import small_font, tokens
 
-__all__ = ["Flag", "StripFacts", "TimelineStrip", "kind_colour"]
+__all__ = ["Flag", "StripFacts", "TimelineStrip"]
 
 _FLAGS_HEIGHT = 13
 _AXIS_HEIGHT = 17
@@ -50,18 +52,14 @@ _LANES_HEIGHT = 52
 _NAMED_LANE = 12
 """A lane as high as this has its name beside it."""
 
-_GUTTER = 92
+_NARROW_GUTTER, _WIDE_GUTTER = 92, 168
+"""Room for names of kinds at the left: as much as they need, between the two."""
+
 _MARGIN = 9
 _REACH = 5
 """Logical pixels within which the mouse takes hold of a handle or a flag."""
 
 _TICK_WIDTH = 96
-
-
-def kind_colour(kind: int, kinds: int, theme: Theme) -> QColor:
-    """The colour of a kind of event: the same in the timeline and in the table."""
-    palette = categorical(theme, max(1, kinds))
-    return QColor.fromRgb(int(palette.lut[LOW + kind % max(1, palette.categories)]))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,6 +83,7 @@ class StripFacts:
         looping: Whether the range is played over and over.
         flags: The bookmarks.
         filters: Filters that hide events of a playback.
+        filtered: Kinds of which a filter hid some when they were recorded.
         wall_offset_nanos: Add to a time for nanoseconds since 1970.
     """
 
@@ -96,6 +95,7 @@ class StripFacts:
     looping: bool = False
     flags: tuple[Flag, ...] = ()
     filters: tuple[EventFilter, ...] = ()
+    filtered: frozenset[int] = frozenset()
     wall_offset_nanos: int = 0
 
 
@@ -129,6 +129,7 @@ class TimelineStrip(QWidget):
         self._drag: Callable[[float], None] | None = None
         self._range_from = 0
         self._end_before = 0.0
+        self._gutter = _NARROW_GUTTER
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -162,10 +163,12 @@ class TimelineStrip(QWidget):
         """Draw this, from now on."""
         if timeline is not self._timeline:
             self._timeline, self._stretch = timeline, None
-        if len(facts.kinds) != len(self._facts.kinds):
-            self.updateGeometry()
+        other_kinds = facts.kinds != self._facts.kinds
         moved = facts.number != self._facts.number
         self._facts = facts
+        if other_kinds:
+            self._gutter = self._room_for_names()
+            self.updateGeometry()
         if self._stretch is not None:
             self._keep_up(moved)
         self._end_before = self._whole()[1]
@@ -191,13 +194,18 @@ class TimelineStrip(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         """It may become narrow, never lower."""
-        return QSize(_GUTTER + 120, self.sizeHint().height())
+        return QSize(_NARROW_GUTTER + 120, self.sizeHint().height())
 
     # ------------------------------------------------------------------------- places
 
     @property
     def _axis(self) -> Axis:
         return Axis.TIME if self._by_time else Axis.NUMBER
+
+    def _room_for_names(self) -> int:
+        metrics = QFontMetrics(small_font(self.font()))
+        wanted = max((metrics.horizontalAdvance(name) for name in self._facts.kinds), default=0) + 28
+        return max(_NARROW_GUTTER, min(wanted, _WIDE_GUTTER, self.width() // 5))
 
     def _lanes_height(self) -> int:
         kinds = max(1, len(self._facts.kinds))
@@ -210,8 +218,8 @@ class TimelineStrip(QWidget):
 
     def _lanes(self) -> QRectF:
         """Where the lanes are, in the widget."""
-        width = max(1, self.width() - _GUTTER - _MARGIN)
-        return QRectF(_GUTTER, _FLAGS_HEIGHT, width, self._lanes_height())
+        width = max(1, self.width() - self._gutter - _MARGIN)
+        return QRectF(self._gutter, _FLAGS_HEIGHT, width, self._lanes_height())
 
     def stretch(self) -> Stretch:
         """What is in view; its pixels are logical ones."""
@@ -229,11 +237,11 @@ class TimelineStrip(QWidget):
     def x_of(self, number: int) -> float:
         """Where in the widget an event is."""
         middle = 0.0 if self._by_time else 0.5
-        return _GUTTER + self.stretch().pixel_of(self._place_of(number) + middle)
+        return self._gutter + self.stretch().pixel_of(self._place_of(number) + middle)
 
     def number_at(self, x: float) -> int | None:
         """The event nearest to a place in the widget; None when there is none."""
-        place = self.stretch().place_at(x - _GUTTER)
+        place = self.stretch().place_at(x - self._gutter)
         return self._timeline.number_at(int(place), self._axis)
 
     # ----------------------------------------------------------------------- painting
@@ -264,40 +272,31 @@ class TimelineStrip(QWidget):
         """The lanes, in device pixels; made anew only when they look different."""
         scale = self.devicePixelRatioF()
         stretch = self.stretch()
-        state = (self._timeline, self._timeline.version, stretch, scale, self._theme, self._facts.kinds, self._facts.filters)
+        facts = self._facts
+        look = (facts.kinds, facts.filters, facts.filtered, self._theme)
+        state = (self._timeline, self._timeline.version, stretch, scale, *look)
         if self._raster is None or state != self._drawn:
             self._drawn = state
             self._raster = self._draw_lanes(stretch, scale)
         return self._raster
 
     def _draw_lanes(self, stretch: Stretch, scale: float) -> QImage:
+        facts = self._facts
         overview = self._timeline.overview(
-            stretch.pixels, axis=self._axis, start=int(stretch.start), stop=int(np.ceil(stretch.end)), filters=self._facts.filters
+            stretch.pixels,
+            axis=self._axis,
+            start=int(stretch.start),
+            stop=int(np.ceil(stretch.end)),
+            filters=facts.filters,
         )
         self._overview = overview
-        width, height = round(stretch.pixels * scale), round(self._lanes_height() * scale)
-        columns = np.minimum(np.arange(width) * stretch.pixels // max(1, width), stretch.pixels - 1)
-        t = tokens(self._theme)
-        pixels = np.full((height, width), _packed(t.canvas), dtype=np.uint32)
-        diagonal = (np.arange(height)[:, None] + np.arange(width)[None]) % max(4, round(5 * scale))
-        stripes = diagonal < max(1, round(1.4 * scale))
-        hidden = self._unrecorded(stretch)
-        off = {one.event for one in self._facts.filters if not one.enabled}
-        kinds = max(1, len(self._facts.kinds))
-        for lane in range(kinds):
-            top, bottom = round(lane * height / kinds), round((lane + 1) * height / kinds)
-            inner = slice(top, max(top + 1, bottom - round(scale)))
-            band, hatch = pixels[inner], stripes[inner]
-            if lane in hidden:
-                band[hatch & hidden[lane][columns][None]] = _packed(t.border)
-            if overview.gaps.any():
-                band[hatch & overview.gaps[columns][None]] = _packed(t.warning)
-            if lane in overview.kinds:
-                counts = overview.by_kind[overview.kinds.index(lane)]
-                band[:] = _lit(band, counts[columns], kind_colour(lane, kinds, self._theme), dimmed=lane in off)
-        image = QImage(pixels.tobytes(), width, height, width * 4, QImage.Format.Format_RGB32).copy()
-        image.setDevicePixelRatio(scale)
-        return image
+        lanes = Lanes(
+            overview=overview,
+            hidden=self._unrecorded(stretch),
+            colours=tuple(kind_colour(kind, len(facts.kinds), self._theme) for kind in range(max(1, len(facts.kinds)))),
+            off=frozenset(one.event for one in facts.filters if not one.enabled),
+        )
+        return draw_lanes(lanes, self._theme, self._lanes_height(), scale)
 
     def _unrecorded(self, stretch: Stretch) -> dict[int, NDArray[np.bool_]]:
         rows = self._timeline.rows
@@ -306,7 +305,8 @@ class TimelineStrip(QWidget):
         places = (rows["time_nanos"] if self._by_time else self._timeline.numbers).astype(np.float64)
         low, high = np.searchsorted(places, (stretch.start, stretch.end))
         seen = slice(max(0, int(low) - 1), int(high) + 1)
-        return unrecorded(stretch, places[seen], rows["event"][seen], rows["occurrence"][seen], rows["missed"][seen])
+        kinds, occurrences, missed = (rows[name][seen] for name in ("event", "occurrence", "missed"))
+        return unrecorded(stretch, places[seen], kinds, occurrences, missed, self._facts.filtered)
 
     def _paint_names(self, painter: QPainter, lanes: QRectF) -> None:
         kinds = self._facts.kinds
@@ -314,12 +314,12 @@ class TimelineStrip(QWidget):
         painter.setPen(QColor(tokens(self._theme).dim))
         if height < _NAMED_LANE:
             text = f"{len(kinds)} kinds of event"
-            painter.drawText(QRectF(0, lanes.top(), _GUTTER - 8, lanes.height()), Qt.AlignmentFlag.AlignCenter, text)
+            painter.drawText(QRectF(0, lanes.top(), self._gutter - 8, lanes.height()), Qt.AlignmentFlag.AlignCenter, text)
             return
         for lane, name in enumerate(kinds):
-            row = QRectF(0, lanes.top() + lane * height, _GUTTER - 8, height)
+            row = QRectF(0, lanes.top() + lane * height, self._gutter - 8, height)
             painter.fillRect(QRectF(2, row.center().y() - 4, 8, 8), kind_colour(lane, len(kinds), self._theme))
-            text = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, int(row.width()) - 16)
+            text = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, int(row.width()) - 16)
             painter.drawText(row.adjusted(16, 0, 0, 0), int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), text)
 
     def _paint_axis(self, painter: QPainter, lanes: QRectF) -> None:
@@ -383,6 +383,8 @@ class TimelineStrip(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def _paint_playhead(self, painter: QPainter, lanes: QRectF) -> None:
+        if self._facts.growing and not self._facts.live and lanes.left() <= self.x_of(self._timeline.last) <= lanes.right() + 2:
+            self._paint_live_end(painter, lanes)
         # Live the newest is shown, also when nobody has said so yet.
         number = self._timeline.last if self._facts.live else self._facts.number
         if not number:
@@ -405,6 +407,16 @@ class TimelineStrip(QWidget):
             QPolygonF([QPointF(x - 6, top), QPointF(x + 6, top), QPointF(x + 6, top + 4), QPointF(x, top + 10), QPointF(x - 6, top + 4)])
         )
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    def _paint_live_end(self, painter: QPainter, lanes: QRectF) -> None:
+        """Where the session is by now, while one looks elsewhere."""
+        colour = QColor(tokens(self._theme).good)
+        x = min(self.x_of(self._timeline.last), lanes.right())
+        painter.setPen(QPen(colour, 2, Qt.PenStyle.DotLine))
+        painter.drawLine(QPointF(x, lanes.top()), QPointF(x, lanes.bottom()))
+        painter.setPen(colour)
+        width = painter.fontMetrics().horizontalAdvance("LIVE")
+        painter.drawText(QPointF(min(x - width / 2, self.width() - width - 1), lanes.top() - 3), "LIVE")
 
     # -------------------------------------------------------------------------- mouse
 
@@ -492,7 +504,7 @@ class TimelineStrip(QWidget):
         if not len(self._timeline):
             return
         whole = self._whole()
-        stretch = self.stretch().zoomed(factor, x - _GUTTER, whole)
+        stretch = self.stretch().zoomed(factor, x - self._gutter, whole)
         self._stretch = None if stretch.end - stretch.start >= (whole[1] - whole[0]) * 0.999 else stretch
         self.update()
 
@@ -534,6 +546,7 @@ class TimelineStrip(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Draw for the new width."""
         super().resizeEvent(event)
+        self._gutter = self._room_for_names()
         self.update()
 
     # -------------------------------------------------------------------------- words
@@ -584,31 +597,3 @@ class TimelineStrip(QWidget):
     def flags(self) -> Sequence[Flag]:
         """The bookmarks it shows."""
         return self._facts.flags
-
-
-def _packed(colour: str) -> int:
-    return 0xFF000000 | int(colour[1:], 16)
-
-
-def _lit(ground: NDArray[np.uint32], counts: NDArray[np.int64], colour: QColor, *, dimmed: bool) -> NDArray[np.uint32]:
-    """A lane with its events over its ground: the more in a pixel, the stronger the colour.
-
-    Args:
-        ground: Shape (height, width), 0xFFRRGGBB.
-        counts: Shape (width,): events in each pixel.
-        colour: Of the kind.
-        dimmed: Whether a filter hides it.
-    """
-    most = max(1, int(counts.max()))
-    shown = counts
-    if np.count_nonzero(counts) * 4 < len(counts):
-        # So few events are easier to see two pixels wide; where there is another one it stays as it is.
-        wider = np.concatenate(([0], counts[:-1]))
-        shown = np.where(counts > 0, counts, wider)
-    strength = 0.55 + 0.45 * np.log1p(shown) / np.log1p(most)
-    strength = np.where(shown > 0, strength * (0.35 if dimmed else 1.0), 0.0)
-    ink = np.array([colour.red(), colour.green(), colour.blue()])
-    parts = [(ground >> np.uint32(shift)).astype(np.int64) & 255 for shift in (16, 8, 0)]
-    mixed = [(part * (1 - strength) + ink[i] * strength).astype(np.uint32) for i, part in enumerate(parts)]
-    result: NDArray[np.uint32] = np.uint32(0xFF000000) | mixed[0] << np.uint32(16) | mixed[1] << np.uint32(8) | mixed[2]
-    return result

@@ -334,9 +334,16 @@ class Timing(QObject):
                 looping=playing.manner.loop is not None,
                 flags=self._bookmarking.flags(),
                 filters=tuple(session.live.filters.values()) if session.is_playback else (),
+                filtered=self._filtered(),
                 wall_offset_nanos=0 if welcome is None else welcome.wall_offset_nanos,
             ),
         )
+
+    def _filtered(self) -> frozenset[int]:
+        """Kinds of event of which a filter hid some: of a recording, when it was made."""
+        playback = self._session.live.playback
+        then = playback.filters if self._session.is_playback and playback is not None else self._session.live.filters.values()
+        return frozenset(one.event for one in then if not one.enabled or one.period > 1)
 
     def _is_growing(self) -> bool:
         playback = self._session.live.playback

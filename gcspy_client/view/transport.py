@@ -217,6 +217,7 @@ class Transport(QWidget):
         self._dress(self.loop)
         self.mark.setEnabled(facts.number > 0)
         self.save.setEnabled(facts.may_save)
+        self.save.setText("Save session…" if facts.live_view else "Save part…")
         self.position.setText(position_words(facts) if facts.usable or facts.number else facts.reason)
         self._say_badge(facts)
         self._say_manner(facts.manner)

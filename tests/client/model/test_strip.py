@@ -15,9 +15,21 @@ def test_what_was_missed_is_not_told_as_not_recorded_too() -> None:
     kinds = np.array([0, 1, 0, 1, 0, 1])
     occurrences = np.array([1, 10, 2, 20, 12, 40])
     missed = np.array([0, 0, 0, 0, 9, 0])
-    found = unrecorded(Stretch(0.0, 50.0, 51, by_time=True), times, kinds, occurrences, missed)
+    found = unrecorded(Stretch(0.0, 50.0, 51, by_time=True), times, kinds, occurrences, missed, {1})
     assert list(found) == [1]
     assert np.flatnonzero(found[1]).tolist() == list(range(10, 51))
+
+
+def test_a_tick_that_was_told_as_another_event_is_not_missing() -> None:
+    # Clock: 1, (2 told as a collection), 3, (4 hidden), 5
+    times = np.array([0, 10, 20, 40], dtype=np.float64)
+    kinds = np.array([0, 1, 0, 0])
+    occurrences = np.array([1, 1, 3, 5])
+    stretch = Stretch(0.0, 40.0, 41, by_time=True)
+    found = unrecorded(stretch, times, kinds, occurrences, np.zeros(4, dtype=np.int64))
+    assert np.flatnonzero(found[0]).tolist() == list(range(20, 41))
+    found = unrecorded(stretch, times, kinds, occurrences, np.zeros(4, dtype=np.int64), {0})
+    assert found[0].all(), "where a filter hides some nobody knows which it was"
 
 
 def test_a_timeline_without_events_has_no_gaps() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gcspy_protocol.address import parse_address
+from gcspy_protocol.messages import Position
 from gcspy_protocol.model import ControlState, EventFilter
 from gcspy_protocol.playback import Pace
 from gcspy_replay.file import Recording
@@ -166,16 +167,17 @@ def test_a_range_of_a_recording_is_played_over_and_over(played: Played, wait: Wa
     played.press("time.loop")
     at_delay(played, 1)
     seen: list[int] = []
-    played.window.link.received.connect(lambda _batch: seen.append(played.window.session.number))
+    played.window.link.received.connect(
+        lambda batch: seen.extend(message.number for message in batch if isinstance(message, Position))
+    )
     played.press("time.play")
     wait(lambda: seen.count(5) > 3)
-    assert set(seen) <= {5, 6, 7, 8}
+    assert all(after == (before + 1 if before < 8 else 5) for before, after in pairwise(seen))
     played.press("time.reverse")
-    wait(lambda: played.window.timing.wire.manner.direction == -1)
+    wait(lambda: timing.wire.running and seen[-2:] == [8, 7])
     seen.clear()
     wait(lambda: seen.count(8) > 3)
-    moves = [number for number, before in zip(seen[1:], seen, strict=False) if number != before]
-    assert all(after in (before - 1, 8) for before, after in pairwise(moves[1:]))
+    assert all(after == (before - 1 if before > 5 else 8) for before, after in pairwise(seen))
 
 
 def test_events_are_found_by_number_time_and_name(played: Played, wait: Wait) -> None:

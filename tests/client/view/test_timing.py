@@ -279,3 +279,21 @@ def test_a_lost_connection_leaves_the_past_to_look_at(watched: Watched, wait: Wa
     wait(lambda: watched.shows(window.session.timeline.last))
     watched.happen(1)
     assert watched.shows(window.session.timeline.last)
+
+
+def test_nothing_moves_when_one_looks_back_or_goes_live(watched: Watched, wait: Wait) -> None:
+    window = watched.window
+
+    def places() -> list[tuple[int, int, int, int]]:
+        canvases = [panel.canvas for panel in window.spaces.panels.values()]
+        return [(c.mapTo(window, c.pos()).x(), c.mapTo(window, c.pos()).y(), c.width(), c.height()) for c in canvases]
+
+    before = places()
+    window.timing.go_to(4)
+    wait(lambda: watched.shows(4))
+    window.settle()
+    assert window.event_bar.past.isVisible()
+    assert places() == before
+    window.timing.last()
+    window.settle()
+    assert places() == before
