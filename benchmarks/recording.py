@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 import gcspy
 from benchmarks.figures import tell
 
-__all__ = ["main"]
+__all__ = ["Traffic", "main", "record"]
 
 _MAXIMUM = 32768
 _NANOS = 1_000_000_000
@@ -60,7 +60,7 @@ def _values(count: int, rng: np.random.Generator) -> NDArray[np.int32]:
     return values
 
 
-class _Traffic:
+class Traffic:
     """What a server sends: wire bytes, event by event.
 
     Args:
@@ -112,7 +112,7 @@ class _Traffic:
         return encode_event(event, frames)
 
 
-def _record(path: Path, greeting: bytes, events: Iterator[bytes]) -> dict[str, float]:
+def record(path: Path, greeting: bytes, events: Iterator[bytes]) -> dict[str, float]:
     """Record wire bytes as a recorder would.
 
     Returns:
@@ -166,7 +166,7 @@ def _seek(path: Path, seeks: int) -> NDArray[np.float64]:
 
 
 def _whole_snapshots(tiles: int, changed: float, count: int) -> list[NDArray[Any]]:
-    traffic = _Traffic(tiles, changed, 60)
+    traffic = Traffic(tiles, changed, 60)
     snapshots: list[NDArray[Any]] = []
     for _ in range(count):
         traffic.event()
@@ -255,7 +255,7 @@ def _real(folder: Path, secs: float, hz: float) -> None:
     real = _Real(path, secs=secs, hz=hz)
     count, raw = len(real.wire), real.raw_bytes
     print(f"a real session: the demo's workload for {secs:g} s at {hz:g} Hz, {count:,} events, {real.tiles:,} tiles, {raw:,.0f} bytes of whole streams an event")
-    done = _record(path, real.greeting, iter(real.wire))
+    done = record(path, real.greeting, iter(real.wire))
     print(_line("recorder: wire bytes to file", done, raw))
     print(f"    of which, in bytes an event: {_shares(path, count)}")
     joined = [np.concatenate([values.view(np.uint8) for values in event]) for event in real.streams]
@@ -293,8 +293,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="gcspy-bench-") as folder:
         path = Path(folder) / "bench.gcspy"
         print(f"{options.tiles:,} tiles of 4 bytes, {options.changed:.0%} changed anywhere, {options.hz:g} events/s, {options.events} events")
-        traffic = _Traffic(options.tiles, options.changed, options.hz)
-        done = _record(path, traffic.greeting(), (traffic.event() for _ in range(options.events)))
+        traffic = Traffic(options.tiles, options.changed, options.hz)
+        done = record(path, traffic.greeting(), (traffic.event() for _ in range(options.events)))
         print(_line("recorder: wire bytes to file", done, raw))
         print(_line("writer alone", {**done, "seconds": done["writing"]}, raw))
         seeks = _seek(path, options.seeks)
@@ -309,8 +309,8 @@ def main() -> None:
         tell(f"{case}: seek, median", float(np.median(seeks)), "ms", "<= 20")
         tell(f"{case}: seek, worst of {options.seeks}", float(seeks.max()), "ms", "<= 20")
 
-        traffic = _Traffic(options.long_tiles, options.changed, options.hz)
-        done = _record(path, traffic.greeting(), (traffic.event() for _ in range(options.long_events)))
+        traffic = Traffic(options.long_tiles, options.changed, options.hz)
+        done = record(path, traffic.greeting(), (traffic.event() for _ in range(options.long_events)))
         print(f"{options.long_events:,} events of {options.long_tiles:,} tiles, {done['bytes'] / 1e6:,.1f} MB")
         print(_line("recorder: wire bytes to file", done, 4.0 * options.long_tiles))
         began = time.perf_counter()

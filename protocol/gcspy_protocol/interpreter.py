@@ -9,6 +9,7 @@ Knows the model; does not know sockets, files or pixels.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,6 +71,13 @@ class StreamState:
     def known(self, known: NDArray[np.bool_] | None) -> None:
         self._fill_in()
         self._known = known
+
+    def copy(self) -> StreamState:
+        """The same, with arrays of its own."""
+        twin = copy(self)
+        twin._values = self._values.copy()
+        twin._known = None if self._known is None else self._known.copy()
+        return twin
 
     def _fill_in(self) -> None:
         """Make the arrays of a stream of which nothing is known, for whoever looks before its values came.
@@ -172,6 +180,14 @@ class SpaceState:
         self.control = StreamState(_CONTROL, 0)
         self.info = ""
 
+    def copy(self) -> SpaceState:
+        """The same, with arrays of its own; what is never changed in place is shared."""
+        twin = copy(self)
+        twin.names = self.names.copy()
+        twin.streams = {number: stream.copy() for number, stream in self.streams.items()}
+        twin.control = self.control.copy()
+        return twin
+
     def stream(self, stream_id: int) -> StreamState:
         """A stream by id, the control stream included.
 
@@ -264,6 +280,14 @@ class ClientInterpreter:
         self.fired: m.Fired | None = None
         self.last_event: Event | None = None
         self._change = EventChange(Event(sequence=0, time_nanos=0, event=0, occurrence=0, epoch=0))
+
+    def copy(self) -> ClientInterpreter:
+        """The same state, which goes its own way from here: between events only."""
+        twin = copy(self)
+        twin.spaces = {number: space.copy() for number, space in self.spaces.items()}
+        twin.filters = dict(self.filters)
+        twin._change = EventChange(self._change.event)
+        return twin
 
     @property
     def pause_acts_on(self) -> PauseActsOn:

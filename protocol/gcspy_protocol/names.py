@@ -8,6 +8,7 @@ tile named by text is its number.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from types import MappingProxyType
 
 import numpy as np
@@ -41,6 +42,12 @@ class TileNameTable:
         self._sizes = _NO_ADDRESSES
         self._texts: dict[int, str] = {}
         self._by_key: tuple[NDArray[np.intp], NDArray[np.uint64]] | None = None
+
+    def copy(self) -> TileNameTable:
+        """The same; addresses are shared, because they are replaced and never changed in place."""
+        twin = copy(self)
+        twin._texts = dict(self._texts)
+        return twin
 
     def resize(self, tiles: Tiles, remap: Remap | None = None) -> None:
         """Follow a resize: kept tiles keep their names.

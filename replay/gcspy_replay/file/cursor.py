@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from gcspy_protocol.codec import encode
 from gcspy_protocol.connection import Connection
 from gcspy_protocol.errors import CorruptChunk, ProtocolError, RecordingError, TruncatedRecording
 from gcspy_protocol.interpreter import ClientInterpreter, EventChange
@@ -138,6 +139,27 @@ class Cursor:
             if self.step() is None:
                 raise TruncatedRecording(f"the recording ends after event {self.number}", offset=self._offset)
         return self.session
+
+    def stand(self, number: int, session: ClientInterpreter) -> None:
+        """Stand right after an event of which the state is known already, without reading anything.
+
+        Args:
+            number: Of the event.
+            session: What a viewer knew then; from here on it is this cursor's.
+
+        Raises:
+            RecordingError: The recording does not have the event.
+        """
+        at = self._places.chunk_of(number)
+        rows = at.part.rows(at.place)
+        if session.welcome is None or number - at.place.first >= len(rows):
+            raise RecordingError(f"event {number} is not whole in the recording")
+        self.session, self.number, self._at = session, number, at
+        self._offset = at.place.offset + int(rows["end"][number - at.place.first])
+        self._connection = Connection(Role.CLIENT, limits=self._places.limits)
+        self._connection.receive_data(self._connection.preamble() + encode(session.welcome).data)
+        for _ in self._connection.messages():
+            pass  # the welcome, which opens it
 
     def before(self, number: int) -> ClientInterpreter:
         """Stand where the next `step` brings the event with this number.

@@ -43,6 +43,10 @@ _LATE_NANOS = 500_000_000
 _NEAR = 8
 """Hidden events that are stepped over; a jump over more of them begins anew at a keyframe, unless it is in the same chunk."""
 
+_KEPT, _KEPT_BYTES = 16, 32 << 20
+"""States of one chunk that are kept while going back, and their bytes: each costs a copy, where reading it again costs the
+chunk. More of them made the one step that makes them take longer than a seek may."""
+
 _MOST_LOST = 64
 """Damaged places that one `advance` passes; then the caller has its turn again."""
 
@@ -137,6 +141,7 @@ class Playback:
         self.lost: list[tuple[int, int]] = []
         self._cursor: Cursor = recording.cursor()
         self._astray = False
+        self._kept: dict[int, ClientInterpreter] = {}
         self._filters = {kind.id: EventFilter(event=kind.id) for kind in recording.welcome.events}
         self._since = 0
         self._hold = 0
@@ -535,6 +540,7 @@ class Playback:
         anew = self._astray or not self.number
         if not anew and self._is_near(target):
             had = self._had()
+            self._kept = {}
             steps = self._walk(target)
             if steps is not None:
                 self.number = target
@@ -542,9 +548,35 @@ class Playback:
             anew = True
         # A cursor of its own, so that a place that is damaged leaves everything as it is.
         cursor, before = self.recording.cursor(), self.session
-        cursor.seek(target)
+        if 0 < self.number - target <= _NEAR:
+            self._go_back(cursor, target)
+        else:
+            self._kept = {}
+            cursor.seek(target)
         self._cursor, self._astray, self.number = cursor, False, target
         return Move(target, _event_of(cursor.session), cursor.session, (), None if anew else Had(before))
+
+    def _go_back(self, cursor: Cursor, target: int) -> None:
+        """Stand at an event shortly before this one, and keep the states before that: they are wanted next.
+
+        Raises:
+            RecordingError: As `Cursor.seek`.
+        """
+        known = self._kept.pop(target, None)
+        if known is not None:
+            cursor.stand(target, known)
+            return
+        first = self.recording.chunk_of(target).place.first
+        state_bytes = sum(space.bytes_for(space.count) for space in self.session.spaces.values())
+        keep = max(first, target - min(_KEPT, _KEPT_BYTES // max(state_bytes, 1)))
+        self._kept = {}
+        if keep < target:
+            cursor.seek(keep)
+        while cursor.number < target and keep < target:
+            self._kept[cursor.number] = cursor.session.copy()
+            if cursor.step() is None:
+                break
+        cursor.seek(target)
 
     def _is_near(self, target: int) -> bool:
         """Whether walking there is possible, and cheaper than beginning anew at a keyframe."""
