@@ -346,3 +346,36 @@ def test_what_is_looked_at_stays_finest() -> None:
     assert not seen.coarse.any()
     assert (seen.codes[:, 0] == np.arange(100, 140) + LOW).all()
     assert graph.draw(graph.whole(400, 10), PALETTE).coarse.any()
+
+
+def test_blocks_that_are_joined_keep_what_changed() -> None:
+    """Where tiles come and go at each event, each row would be a block; joined, a hidden change is still marked."""
+    changing = Changing()
+    now = {key * 10: 200 if key == 5 else 1 for key in range(10)}
+    for event in range(6):
+        now = {**now, event * 10 + 5: 3}
+        if event == 3:
+            now[20] = 50
+        changing.event(dict(sorted(now.items())))
+    graph = graph_of(changing)
+    assert len(graph._store._blocks) < 6
+    drawn = graph.draw(graph.whole(6, 1), PALETTE)
+    hidden = [int(drawn.pixels[y, 0]) != int(PALETTE.lut[drawn.codes[y, 0]]) for y in range(6)]
+    assert hidden[3], "20 changed below 200"
+    assert (drawn.changes[:, 0] > 0).tolist() == [False, True, True, True, True, True], (
+        "a new tile is a change"
+    )
+
+
+def test_a_row_that_comes_after_its_event_is_drawn_when_it_comes() -> None:
+    """Graphs side by side share the events: one may know of an event that the other has no row of yet."""
+    changing = Changing(Naming.UNIFORM)
+    first = changing.event({0: 5})
+    graph = HistoryGraph(StreamSource(STREAM), HistoryEvents())
+    graph.follow(changing.space, first)
+    second = changing.event({0: 9})
+    graph.events.add(second.event)
+    view = HistoryView(2, 1, 0, 2, 0, 1)
+    assert cells(graph.draw(view, PALETTE)).tolist() == [[5 + LOW], [CANVAS]]
+    graph.follow(changing.space, second)
+    assert cells(graph.draw(view, PALETTE)).tolist() == [[5 + LOW], [9 + LOW]]
