@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from gcspy_replay.player import Beginning, Playing
 
 __all__ = ["LAST", "PlayingOptions", "default_playing_address", "losses_of", "play"]
+
+_LATELY_SECS = 30.0
+"""A recorder of a session without events writes nothing for so long, and is taken for one that was killed, until it does."""
 
 LAST = (1 << 63) - 1
 """As number of an event: the last one, because a number beyond the end goes there."""
@@ -111,6 +115,16 @@ def play(
     with progress_bar("looking for chunks") as progress:
         recording = Recording.open(*options.files, progress=progress)
     addresses = options.listen or (str(default_playing_address()),)
-    with serve_recording(recording, *addresses, token=options.token, beginning=options.beginning()) as playing:
+    with serve_recording(
+        recording, *addresses, token=options.token, beginning=options.beginning(), growing=_is_written(recording)
+    ) as playing:
         on_ready(recording, playing)
         stop.wait()
+
+
+def _is_written(recording: Recording) -> bool:
+    """Whether a recorder seems to write it still: it was not closed, and one of its files has changed lately."""
+    if recording.finished:
+        return False
+    newest = max(Path(part.window.source.name).stat().st_mtime for part in recording.parts)
+    return time.time() - newest < _LATELY_SECS

@@ -122,7 +122,7 @@ class Player:
 
     async def _look_loop(self) -> None:
         """Look whether the recorder has written more, as long as it has not closed the recording."""
-        grown_at = trio.current_time()
+        grown_at = trio.current_time() if self.growing else float("-inf")
         finished = self.recording.finished
         while not finished:
             await trio.sleep(_LOOK_SECS)
