@@ -326,6 +326,7 @@ TOP, BOTTOM = (1 << 63) - 1, -(1 << 63)
         ("abs(b)", [None, TOP, 0]),
         ("b * 2", [None, None, 0]),
         ("b * -1", [None, -TOP, 0]),
+        ("-1 * b", [None, -TOP, 0]),
         ("b // -1", [None, -TOP, 0]),
         ("b % -1", [0, 0, 0]),
         ("b * 1.0", [float(BOTTOM), float(TOP), 0.0]),
@@ -367,6 +368,15 @@ def test_aggregates_go_over_used_and_known_tiles_and_say_over_how_many() -> None
         ("count(a > 15)", 1, 2, 3),
         ("covered(a)", 2, 2, 3),
     ]
+
+
+@pytest.mark.parametrize("used", [[0, 1, 1, 0], None])
+def test_what_does_not_count_is_neither_least_nor_greatest_nor_summed(used: list[int] | None) -> None:
+    event = heap(used=used, a=[1, 5, 9, 200] if used else [None, 5, 9, None])
+    found = [worth(f"{name}(a * 0.5)", event) for name in ("min", "max", "sum", "mean")]
+    assert found == [2.5, 4.5, 7.0, 3.5]
+    assert [worth(f"{name}(a)", event) for name in ("min", "max", "sum")] == [5, 9, 14]
+    assert worth("sum(a / (a - 5))", event) == 9 / 4, "where it is divided by zero it is unknown"
 
 
 def test_an_aggregate_that_covers_no_tile_is_unknown_and_a_condition_on_it_does_not_hold() -> None:

@@ -128,7 +128,7 @@ def test_what_a_trigger_needs_is_gathered_though_no_client_wants_it_and_is_not_s
 def test_a_trigger_is_not_looked_at_when_its_streams_were_not_gathered() -> None:
     heap = Heap()
     posted = watch(heap)
-    set_on(heap, expression="max(rare) > was(max(rare))")
+    set_on(heap, expression="max(rare) >= was(max(rare))")
     for occurrence in range(1, 7):
         heap.event(rare=occurrence in (1, 4))
     # 400 at the fourth, against 100 at the first: the events between had no value of their own.
@@ -215,6 +215,16 @@ def test_a_space_that_goes_takes_the_trigger_back_to_waiting() -> None:
     assert status.state is TriggerState.WAITING
 
 
+def test_a_space_that_comes_does_not_make_a_trigger_forget_the_event_before() -> None:
+    heap = Heap()
+    posted = watch(heap)
+    set_on(heap, expression="max(objects) > was(max(objects))")
+    heap.event()
+    heap.server.add_space("later", names=UniformNames(0, 1, 2))
+    heap.event()
+    assert [item.occurrence for item in posted() if isinstance(item, m.Fired)] == [2]
+
+
 def test_a_trigger_whose_evaluation_breaks_fails_alone_and_the_event_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     heap = Heap()
     posted = watch(heap)
@@ -286,6 +296,20 @@ def test_the_target_stands_at_the_event_and_everybody_hears_event_fired_paused_i
         controller.send(m.Resume())
         controller.until_events(5)
     assert controller.state.triggers.fired == 1
+
+
+def test_the_controller_gets_the_event_at_which_the_target_stands_however_few_it_wants(serve: Serve, join: Join) -> None:
+    target = Target()
+    (address,) = serve(target).addresses
+    controller = join(address, control=True)
+    controller.send(m.Subscribe(max_rate_hz=0.001))
+    controller.sync()
+    set_by(controller, "occurrence == 3 and sum(used) >= 0")
+    with target.running(*[START] * 3):
+        controller.wait_state(ControlState.PAUSED)
+        assert diary(controller)[-3:] == ["event 3", "fired 1 pauses", "paused"]
+        controller.assert_has(target.heap)
+        controller.send(m.Resume())
 
 
 def test_a_step_that_ends_at_a_trigger_says_the_trigger(serve: Serve, join: Join) -> None:
