@@ -22,6 +22,11 @@ def _temporary(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.part")
 
 
+def _need_parent(path: Path) -> None:
+    if not path.absolute().parent.is_dir():
+        raise CommandError(f"there is no folder {path.parent}")
+
+
 def _cannot(path: Path, error: OSError) -> CommandError:
     return CommandError(f"cannot write {path}: {error.strerror or error}", exit_code=ExitCode.FAILED)
 
@@ -42,6 +47,7 @@ def new_file(path: Path, *, replace: bool) -> Iterator[Path]:
     """
     if path.exists() and not replace:
         raise CommandError(f"{path} is there already: name another file, or use --force")
+    _need_parent(path)
     part = _temporary(path)
     try:
         yield part
@@ -72,6 +78,7 @@ def new_folder(path: Path, *, replace: bool, ours: Callable[[Path], bool]) -> It
         raise CommandError(f"{path} is there already: name another folder, or use --force")
     if full and not (path.is_dir() and ours(path)):
         raise CommandError(f"{path} holds other things than an export of pictures: name another folder, or empty it")
+    _need_parent(path)
     part = _temporary(path)
     try:
         part.mkdir()

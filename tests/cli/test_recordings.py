@@ -253,6 +253,15 @@ def test_what_ends_in_the_middle_leaves_what_was_there(
     assert sorted(tmp_path.iterdir()) == sorted([path, old])
 
 
+@pytest.mark.parametrize("output", ["no/new.gcspy", "no/new.csv", "no/new.mcap", "no/new.gif", "no/new/"])
+def test_a_folder_that_is_not_there_is_named(
+    output: str, path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = "cut" if output.endswith(".gcspy") else "export"
+    assert main([command, str(path), "-o", f"{tmp_path}/{output}"]) == ExitCode.USAGE
+    assert capsys.readouterr().err == f"gcspy: there is no folder {tmp_path}/no\n"
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize(
     ("arguments", "label"),
