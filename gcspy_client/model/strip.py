@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Stretch", "moment_text", "tick_step", "ticks_in", "unrecorded"]
+__all__ = ["Stretch", "Unrecorded", "moment_text", "tick_step", "ticks_in"]
 
 Floats = NDArray[np.float64]
 
@@ -77,54 +78,92 @@ class Stretch:
         return replace(self, start=start, end=start + span)
 
 
-def unrecorded(
-    stretch: Stretch,
-    places: Floats,
-    kinds: NDArray[np.integer],
-    occurrences: NDArray[np.integer],
-    missed: NDArray[np.integer],
-    filtered: Collection[int] = (),
-) -> dict[int, NDArray[np.bool_]]:
+class Unrecorded:
     """Where events happened that were not recorded: their occurrence numbers are left out.
 
     Of a kind without a filter one may be left out for each event of another kind: a tick at which a collection was
-    found is told as the collection.
+    found is told as the collection. Which kinds have a filter is asked as events come.
 
-    Args:
-        stretch: What the pixels show.
-        places: Shape (events,), not decreasing.
-        kinds: Shape (events,): the kind of each.
-        occurrences: Shape (events,): the occurrence number of each, among those of its kind.
-        missed: Shape (events,): events that were missed right before each.
-        filtered: Kinds of which an event filter hides some.
-
-    Returns:
-        For each kind of which any were not recorded, shape (pixels,): whether the pixel is in such a gap.
+    A timeline that grows is followed at the cost of what came.
     """
-    found: dict[int, NDArray[np.bool_]] = {}
-    so_far = np.cumsum(missed.astype(np.int64))
-    for kind in np.unique(kinds).tolist():
-        rows = np.flatnonzero(kinds == kind)
-        hidden = np.diff(occurrences[rows].astype(np.int64)) - 1
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self._gaps: dict[int, list[Floats]] = {}
+        self._latest: dict[int, NDArray[np.int64]] = {}
+        self._rows = self._missed = 0
+        self._end = (0, 0)  # number and time of the latest event
+
+    def follow(self, numbers: NDArray[np.uint64], rows: NDArray[Any], filtered: Collection[int] = ()) -> None:
+        """Take what has come; begin anew where it is another timeline.
+
+        Args:
+            numbers: Shape (events,): numbers of the events, increasing.
+            rows: Shape (events,), dtype `TIMELINE`.
+            filtered: Kinds of which an event filter hides some now.
+        """
+        at = int(np.searchsorted(numbers, np.uint64(self._end[0]), side="right"))
+        known = at > 0 and (int(numbers[at - 1]), int(rows["time_nanos"][at - 1])) == self._end
+        if self._end != (0, 0) and not known:
+            self.clear()
+            at = 0
+        numbers, rows = numbers[at:], rows[at:]
+        if not len(rows):
+            return
+        missed = self._missed + np.cumsum(rows["missed"].astype(np.int64))
+        for kind in np.flatnonzero(np.bincount(rows["event"])).tolist():
+            self._follow_kind(kind, numbers, rows, missed, excused=kind not in filtered)
+        self._rows += len(rows)
+        self._missed = int(missed[-1])
+        self._end = int(numbers[-1]), int(rows["time_nanos"][-1])
+
+    def _follow_kind(
+        self, kind: int, numbers: NDArray[np.uint64], rows: NDArray[Any], missed: NDArray[np.int64], *, excused: bool
+    ) -> None:
+        where = np.flatnonzero(rows["event"] == kind)
+        table = np.stack(
+            (
+                rows["occurrence"][where].astype(np.int64),
+                missed[where],
+                self._rows + where,
+                numbers[where].astype(np.int64),
+                rows["time_nanos"][where].astype(np.int64),
+            )
+        )
+        if kind in self._latest:
+            table = np.concatenate((self._latest[kind], table), axis=1)
+        self._latest[kind] = table[:, -1:]
         # What was missed is told as missed; only what is left over was not recorded.
-        hidden -= np.diff(so_far[rows])
-        if kind not in filtered:
-            hidden -= np.diff(rows) - 1
-        where = np.flatnonzero(hidden > 0)
-        if len(where):
-            found[kind] = _covered(stretch, places[rows[where]], places[rows[where + 1]])
-    return found
+        hidden = np.diff(table[0]) - 1 - np.diff(table[1])
+        if excused:
+            hidden -= np.diff(table[2]) - 1
+        found = np.flatnonzero(hidden > 0)
+        if len(found):
+            gaps = np.stack((table[3][found], table[3][found + 1], table[4][found], table[4][found + 1]))
+            self._gaps.setdefault(kind, []).append(gaps.astype(np.float64))
+
+    def in_view(self, stretch: Stretch) -> dict[int, NDArray[np.bool_]]:
+        """For each kind of which any in view were not recorded, shape (pixels,): whether the pixel is in such a gap."""
+        found = {}
+        for kind, pieces in self._gaps.items():
+            if len(pieces) > 1:
+                pieces[:] = [np.concatenate(pieces, axis=1)]
+            starts, ends = pieces[0][2:] if stretch.by_time else pieces[0][:2]
+            covered = _covered(stretch, starts, ends)
+            if covered.any():
+                found[kind] = covered
+        return found
 
 
 def _covered(stretch: Stretch, starts: Floats, ends: Floats) -> NDArray[np.bool_]:
-    """Shape (pixels,): which pixels lie inside one of the stretches; each covers at least one."""
-    edges = np.zeros(stretch.pixels + 1, dtype=np.int64)
-    if len(starts):
-        seen = (ends >= stretch.start) & (starts <= stretch.end)
-        first = np.clip(stretch.columns_of(starts[seen]), 0, stretch.pixels - 1)
-        last = np.clip(stretch.columns_of(ends[seen]), 0, stretch.pixels - 1)
-        np.add.at(edges, first, 1)
-        np.add.at(edges, last + 1, -1)
+    """Shape (pixels,): which pixels lie inside one of the gaps, which are in order; each covers at least one."""
+    seen = slice(int(np.searchsorted(ends, stretch.start)), int(np.searchsorted(starts, stretch.end, side="right")))
+    first = np.clip(stretch.columns_of(starts[seen]), 0, stretch.pixels - 1)
+    last = np.clip(stretch.columns_of(ends[seen]), 0, stretch.pixels - 1)
+    edges = np.bincount(first, minlength=stretch.pixels + 1) - np.bincount(last + 1, minlength=stretch.pixels + 1)
     covered: NDArray[np.bool_] = np.cumsum(edges[:-1]) > 0
     return covered
 

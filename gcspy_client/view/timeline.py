@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from gcspy_protocol.model import EventFilter
-from numpy.typing import NDArray
 from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
@@ -35,7 +34,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.strip import Stretch, moment_text, ticks_in, unrecorded
+from gcspy_client.model.strip import Stretch, Unrecorded, moment_text, ticks_in
 from gcspy_client.model.text import duration
 from gcspy_client.model.timeline import Axis, Overview, Timeline
 from gcspy_client.view.lanes import Lanes, draw_lanes, kind_colour
@@ -125,6 +124,7 @@ class TimelineStrip(QWidget):
         self._raster: QImage | None = None
         self._drawn: tuple[object, ...] = ()
         self._overview: Overview | None = None
+        self._unrecorded = Unrecorded()
         self._hover: float | None = None
         self._drag: Callable[[float], None] | None = None
         self._range_from = 0
@@ -163,6 +163,10 @@ class TimelineStrip(QWidget):
         """Draw this, from now on."""
         if timeline is not self._timeline:
             self._timeline, self._stretch = timeline, None
+            self._unrecorded.clear()
+        if not facts.growing and facts.filtered != self._facts.filtered:
+            self._unrecorded.clear()  # which filters there were is known of the whole recording at once
+        self._unrecorded.follow(timeline.numbers, timeline.rows, facts.filtered)
         other_kinds = facts.kinds != self._facts.kinds
         moved = facts.number != self._facts.number
         self._facts = facts
@@ -292,21 +296,11 @@ class TimelineStrip(QWidget):
         self._overview = overview
         lanes = Lanes(
             overview=overview,
-            hidden=self._unrecorded(stretch),
+            hidden=self._unrecorded.in_view(stretch),
             colours=tuple(kind_colour(kind, len(facts.kinds), self._theme) for kind in range(max(1, len(facts.kinds)))),
             off=frozenset(one.event for one in facts.filters if not one.enabled),
         )
         return draw_lanes(lanes, self._theme, self._lanes_height(), scale)
-
-    def _unrecorded(self, stretch: Stretch) -> dict[int, NDArray[np.bool_]]:
-        rows = self._timeline.rows
-        if not len(rows):
-            return {}
-        places = (rows["time_nanos"] if self._by_time else self._timeline.numbers).astype(np.float64)
-        low, high = np.searchsorted(places, (stretch.start, stretch.end))
-        seen = slice(max(0, int(low) - 1), int(high) + 1)
-        kinds, occurrences, missed = (rows[name][seen] for name in ("event", "occurrence", "missed"))
-        return unrecorded(stretch, places[seen], kinds, occurrences, missed, self._facts.filtered)
 
     def _paint_names(self, painter: QPainter, lanes: QRectF) -> None:
         kinds = self._facts.kinds

@@ -98,7 +98,7 @@ def test_what_a_filter_hides_is_not_recorded_and_the_timeline_says_so(watched: W
     wait(lambda: watched.window.session.live.counters[0] == EVENTS + 10)
     watched.window.settle()
     strip = watched.window.time_panel.strip
-    hidden = strip._unrecorded(strip.stretch())
+    hidden = strip._unrecorded.in_view(strip.stretch())
     assert list(hidden) == [0]
     assert hidden[0].any()
 
