@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import pytest
 from gcspy_protocol import Connection
@@ -49,18 +50,6 @@ def read_to_end(sock: socket.socket, connection: Connection) -> list[m.Message]:
     return list(connection.messages())
 
 
-def notices_nothing(target: Target, witness: Viewer, events: int = 5) -> None:
-    """The target runs and the witness gets every event, complete."""
-    for _ in range(events):
-        before = target.server.counts()[START]
-        target.event(START)
-        witness.event()
-        assert witness.state.last_event is not None
-        assert witness.state.last_event.occurrence == before + 1
-        witness.assert_has(target.heap)
-    assert witness.state.missed_total == 0
-
-
 def greeted(sock: socket.socket) -> Connection:
     """Greet properly, so that what follows comes from a client that was let in."""
     connection = Connection(Role.CLIENT)
@@ -70,106 +59,134 @@ def greeted(sock: socket.socket) -> Connection:
     return connection
 
 
-def test_a_viewer_that_stops_reading_is_ended_after_a_while(serve: Serve, join: Join, ended: EndLog) -> None:
-    target = Target(tiles=200_000)
-    options = SessionOptions(stall_secs=1.0, queued_events=3)
-    address = serve(target, options=options).addresses[0]
-    witness = join(address)
-    with raw(address) as stalled:
+@dataclass
+class Bystander:
+    """A target, and a witness who watches it while somebody else misbehaves.
+
+    Attributes:
+        target: The target.
+        address: Where it is served.
+        witness: Who sees every event.
+    """
+
+    target: Target
+    address: str
+    witness: Viewer
+
+    def notices_nothing(self, events: int = 5) -> None:
+        """The target runs and the witness gets every event, complete."""
+        for _ in range(events):
+            before = self.target.server.counts()[START]
+            self.target.event(START)
+            self.witness.event()
+            assert self.witness.state.last_event is not None
+            assert self.witness.state.last_event.occurrence == before + 1
+            self.witness.assert_has(self.target.heap)
+        assert self.witness.state.missed_total == 0
+
+    def alone(self) -> None:
+        """Wait until everybody else is gone, as the witness is told."""
+        self.witness.until(lambda: [one.id for one in self.witness.state.clients.clients] == [self.witness.number])
+
+
+@pytest.fixture
+def beside(serve: Serve, join: Join) -> Callable[..., Bystander]:
+    """Serve a target and watch it."""
+
+    def start(*, tiles: int = 64, options: SessionOptions | None = None) -> Bystander:
+        target = Target(tiles=tiles)
+        address = serve(target, options=options).addresses[0]
+        return Bystander(target, address, join(address))
+
+    return start
+
+
+Beside = Callable[..., Bystander]
+
+
+def an_error(messages: list[m.Message]) -> bool:
+    return any(isinstance(message, m.Error) for message in messages)
+
+
+def test_a_viewer_that_stops_reading_is_ended_after_a_while(beside: Beside, ended: EndLog) -> None:
+    watched = beside(tiles=200_000, options=SessionOptions(stall_secs=1.0, queued_events=3))
+    with raw(watched.address) as stalled:
         greeted(stalled)
-        notices_nothing(target, witness, events=10)
-        # It is gone for the others when they are told so.
-        witness.until(lambda: len(witness.state.clients.clients) == 1)
-        notices_nothing(target, witness)
-    (line,) = ended.abnormal()
-    assert "'stranger'" in line
-    assert "stalled: took nothing for 1 s" in line
-    assert "unread" in line
+        watched.notices_nothing(events=10)
+        watched.alone()  # it is gone for the others when they are told so
+        watched.notices_nothing()
+    ended_with(ended, "'stranger'", "stalled: took nothing for 1 s", "unread")
 
 
-def test_garbage_instead_of_a_greeting(serve: Serve, join: Join, ended: EndLog) -> None:
-    target = Target()
-    address = serve(target).addresses[0]
-    witness = join(address)
-    with raw(address) as sock:
-        sock.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        (error,) = read_to_end(sock, Connection(Role.CLIENT))
-        assert isinstance(error, m.Error)
-        assert (error.code, error.fatal) == (ErrorCode.PROTOCOL, True)
-    notices_nothing(target, witness)
-    (line,) = ended.abnormal()
-    assert "not a GCspy peer" in line
-    assert "b'GET / HT'" in line
+def http(sock: socket.socket) -> None:
+    sock.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    (error,) = read_to_end(sock, Connection(Role.CLIENT))
+    assert isinstance(error, m.Error)
+    assert (error.code, error.fatal) == (ErrorCode.PROTOCOL, True)
 
 
-def test_garbage_after_a_greeting(serve: Serve, join: Join, ended: EndLog) -> None:
-    target = Target()
-    address = serve(target).addresses[0]
-    witness = join(address)
-    with raw(address) as sock:
-        connection = greeted(sock)
-        sock.sendall(bytes(range(256)) * 4)
-        assert any(isinstance(message, m.Error) for message in read_to_end(sock, connection))
-    witness.until(lambda: len(witness.state.clients.clients) == 1)
-    notices_nothing(target, witness)
-    (line,) = ended.abnormal()
-    assert "'stranger'" in line
-    assert "broke the protocol at byte" in line
+def garbage_after_a_greeting(sock: socket.socket) -> None:
+    connection = greeted(sock)
+    sock.sendall(bytes(range(256)) * 4)
+    assert an_error(read_to_end(sock, connection))
 
 
-def test_a_claim_of_a_frame_of_four_gigabytes(serve: Serve, join: Join, ended: EndLog) -> None:
-    target = Target()
-    address = serve(target).addresses[0]
-    witness = join(address)
-    with raw(address) as sock:
-        connection = greeted(sock)
-        sock.sendall(HEADER.pack(0xFFFFFFFF, FrameType.SUBSCRIBE, 0, 0, 0, 0, 0, 0))
-        assert any(isinstance(message, m.Error) for message in read_to_end(sock, connection))
-    notices_nothing(target, witness)
-    (line,) = ended.abnormal()
-    assert "claims 4294967295 bytes, over the limit of 65536" in line
+def a_frame_of_four_gigabytes(sock: socket.socket) -> None:
+    connection = greeted(sock)
+    sock.sendall(HEADER.pack(0xFFFFFFFF, FrameType.SUBSCRIBE, 0, 0, 0, 0, 0, 0))
+    assert an_error(read_to_end(sock, connection))
 
 
-def test_a_client_that_is_cut_in_the_middle_of_a_frame(serve: Serve, join: Join, ended: EndLog) -> None:
-    target = Target()
-    address = serve(target).addresses[0]
-    witness = join(address)
-    with raw(address) as sock:
-        greeted(sock)
-        sock.sendall(HEADER.pack(1000, FrameType.SUBSCRIBE, 0, 0, 0, 0, 0, 0) + b"x" * 100)
-    witness.until(
-        lambda: len(witness.state.clients.clients) == 1 and witness.state.clients.clients[0].id == 1
-    )
-    witness.sync()
-    notices_nothing(target, witness)
-    (line,) = ended.abnormal()
-    assert "in the middle of a frame: 128 bytes of it came" in line
+def a_cut_frame(sock: socket.socket) -> None:
+    greeted(sock)
+    sock.sendall(HEADER.pack(1000, FrameType.SUBSCRIBE, 0, 0, 0, 0, 0, 0) + b"x" * 100)
 
 
-def test_a_peer_that_never_greets(serve: Serve, join: Join, ended: EndLog) -> None:
-    target = Target()
-    address = serve(target, options=SessionOptions(handshake_secs=1.0)).addresses[0]
-    witness = join(address)
-    with raw(address) as sock:
-        read_to_end(sock, Connection(Role.CLIENT))
-    notices_nothing(target, witness)
-    (line,) = ended.abnormal()
-    assert "did not greet within 1 s" in line
+def no_greeting(sock: socket.socket) -> None:
+    read_to_end(sock, Connection(Role.CLIENT))
 
 
-def test_a_peer_of_another_version_is_told_which_would_work(serve: Serve, join: Join, ended: EndLog) -> None:
-    target = Target()
-    address = serve(target).addresses[0]
-    witness = join(address)
+def another_version(sock: socket.socket) -> None:
     future = Connection(Role.CLIENT, versions=(7, 9))
-    with raw(address) as sock:
-        sock.sendall(future.preamble())
-        with pytest.raises(VersionMismatch, match="versions 1 to 1, this end 7 to 9"):
-            read_to_end(sock, future)
-    notices_nothing(target, witness)
-    (line,) = ended.abnormal()
-    assert "version mismatch" in line
-    assert "7 to 9" in line
+    sock.sendall(future.preamble())
+    with pytest.raises(VersionMismatch, match="versions 1 to 1, this end 7 to 9"):
+        read_to_end(sock, future)
+
+
+def a_flood(sock: socket.socket) -> None:
+    connection = greeted(sock)
+    refused = connection.send(m.Pause())  # each one costs an error message that may not be dropped
+    with pytest.raises(OSError, match=r"(?i)pipe|reset"):
+        flood(sock, refused * 1000)
+
+
+@pytest.mark.parametrize(
+    ("misbehave", "words", "options"),
+    [
+        (http, ("not a GCspy peer", "b'GET / HT'"), None),
+        (garbage_after_a_greeting, ("'stranger'", "broke the protocol at byte"), None),
+        (a_frame_of_four_gigabytes, ("claims 4294967295 bytes, over the limit of 65536",), None),
+        (a_cut_frame, ("in the middle of a frame: 128 bytes of it came",), None),
+        (no_greeting, ("did not greet within 1 s",), SessionOptions(handshake_secs=1.0)),
+        (another_version, ("version mismatch", "7 to 9"), None),
+        (a_flood, ("too slow", "64 messages unread"), SessionOptions(queued_messages=64)),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_who_misbehaves_is_ended_with_one_line_and_nobody_else_notices(
+    beside: Beside,
+    ended: EndLog,
+    misbehave: Callable[[socket.socket], None],
+    words: tuple[str, ...],
+    options: SessionOptions | None,
+) -> None:
+    watched = beside(options=options)
+    with raw(watched.address) as sock:
+        misbehave(sock)
+    watched.alone()
+    watched.witness.sync()
+    watched.notices_nothing()
+    ended_with(ended, *words)
 
 
 def flood(sock: socket.socket, data: bytes) -> None:
@@ -177,45 +194,29 @@ def flood(sock: socket.socket, data: bytes) -> None:
         sock.sendall(data)
 
 
-def test_a_client_that_floods_the_server_and_reads_nothing(serve: Serve, join: Join, ended: EndLog) -> None:
-    target = Target()
-    address = serve(target, options=SessionOptions(queued_messages=64)).addresses[0]
-    witness = join(address)
-    with raw(address) as sock:
-        connection = greeted(sock)
-        refused = connection.send(m.Pause())  # each one costs an error message that may not be dropped
-        with pytest.raises(OSError, match=r"(?i)pipe|reset"):
-            flood(sock, refused * 1000)
-    notices_nothing(target, witness)
-    witness.until(lambda: len(witness.state.clients.clients) == 1)
+def ended_with(ended: EndLog, *words: str) -> None:
+    """The one line in the log says all of this."""
     (line,) = ended.abnormal()
-    assert "too slow" in line
-    assert "64 messages unread" in line
+    assert all(word in line for word in words), line
 
 
-def test_many_bad_clients_at_once(serve: Serve, join: Join, ended: EndLog) -> None:
-    target = Target()
-    address = serve(target).addresses[0]
-    witness = join(address)
+def test_many_bad_clients_at_once(beside: Beside, ended: EndLog) -> None:
+    watched = beside()
     for number in range(20):
-        with raw(address) as sock:
+        with raw(watched.address) as sock:
             if number % 2:
                 greeted(sock)
             sock.sendall(struct.pack("<I", number) * 16)
-    notices_nothing(target, witness, events=10)
+    watched.notices_nothing(events=10)
     assert len(ended.abnormal(20)) == 20
 
 
-def test_a_peer_that_only_looks_whether_somebody_listens_is_no_trouble(
-    serve: Serve, join: Join, ended: EndLog
-) -> None:
-    target = Target()
-    address = serve(target).addresses[0]
-    witness = join(address)
-    with raw(address):
+def test_a_peer_that_only_looks_whether_somebody_listens_is_no_trouble(beside: Beside, ended: EndLog) -> None:
+    watched = beside()
+    with raw(watched.address):
         pass
     ended.normal()
-    notices_nothing(target, witness)
+    watched.notices_nothing()
     assert ended.abnormal(0) == []
 
 
@@ -229,20 +230,18 @@ for message in link:
 """
 
 
-def test_a_viewer_process_that_is_killed(serve: Serve, join: Join) -> None:
-    target = Target(tiles=200_000)
-    address = serve(target).addresses[0]
-    witness = join(address)
-    process = subprocess.Popen([sys.executable, "-c", _VIEWER, address], stdout=subprocess.PIPE)
+def test_a_viewer_process_that_is_killed(beside: Beside) -> None:
+    watched = beside(tiles=200_000)
+    process = subprocess.Popen([sys.executable, "-c", _VIEWER, watched.address], stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == b"here\n"
-        notices_nothing(target, witness)
+        watched.notices_nothing()
     finally:
         process.kill()
         process.communicate()
-    notices_nothing(target, witness)
-    witness.until(lambda: len(witness.state.clients.clients) == 1)
+    watched.notices_nothing()
+    watched.alone()
 
 
 def test_a_client_whose_greeting_is_cut_up_is_welcome(serve: Serve) -> None:
