@@ -531,6 +531,8 @@ class TimeShift:
 
     def _kept(self) -> _Keeper:
         keeper = self._keeper
+        if keeper is not None and not keeper.last:
+            self.settle(_PATIENCE_SECS)  # the first event may wait in the queue
         if keeper is None or not keeper.last:
             raise RecordingError("nothing is kept of this session" if self._off else "nothing is kept yet: no event has come")
         return keeper
