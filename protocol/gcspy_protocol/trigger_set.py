@@ -121,7 +121,7 @@ class TriggerSet:
     """All triggers of a session.
 
     Args:
-        time_nanos: A clock, for what looking at them takes; without one that is not bounded.
+        time_nanos: A clock, for what looking at them takes, of the thread that looks; without one that is not bounded.
         most_nanos: All of them together may take so long at an event; the one that took longest fails then.
 
     Attributes:

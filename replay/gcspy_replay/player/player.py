@@ -337,7 +337,7 @@ class Player:
 
 def _triggers() -> TriggerSet:
     """Room for triggers, whose evaluation is bounded in time: anybody may set some."""
-    return TriggerSet(time_nanos=time.monotonic_ns)
+    return TriggerSet(time_nanos=time.thread_time_ns)
 
 
 def _settle(screening: Screening, growing: bool) -> None:
