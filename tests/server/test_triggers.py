@@ -406,10 +406,9 @@ def test_a_trigger_that_fires_all_the_time_does_not_cost_a_slow_viewer_its_conne
     controller = join(address, control=True)
     slow = join(address)
     set_by(controller, "occurrence % 2 == 0", action=TriggerAction.NOTE)
-    for _ in range(900):  # many more than its queue takes, and its socket
+    for _ in range(800):  # many more than its queue takes, and its socket
         target.event()
         controller.event()
-    slow.until(lambda: slow.state.triggers.fired == 450)
-    assert len(slow.seen(m.Fired)) < 450
-    assert slow.seen(m.Missed)
+    slow.until(lambda: slow.state.triggers.fired == 400 and bool(slow.seen(m.Missed)))
+    assert len(slow.seen(m.Fired)) < 400
     assert not slow.seen(m.Error)
