@@ -37,6 +37,9 @@ __all__ = ["Keeping", "ShiftStatus", "TimeShift"]
 
 _MEMORY_BYTES = 256 << 20
 _DISK_BYTES = 4 << 30
+_MOST_EVENTS = 1_000_000
+"""Small events fit by the million into the budget of the disk, and each takes some 70 bytes of the timeline."""
+
 _QUEUE_BYTES = 32 << 20
 """What may wait for the thread: some keyframes of a million tiles, and a second or two of what follows them."""
 
@@ -120,8 +123,9 @@ class _Keeper:
         parts: Number of the first event of each part that was begun.
     """
 
-    def __init__(self, store: ShiftStore, rule: ChunkRule) -> None:
+    def __init__(self, store: ShiftStore, rule: ChunkRule, most_events: int) -> None:
         self.store = store
+        self._most_events = most_events
         self.recording = secrets.token_bytes(16)
         self.last = 0
         self.failure = ""
@@ -138,10 +142,13 @@ class _Keeper:
     # A store, to see where parts begin.
 
     def begin(self, part: int) -> None:
-        self.parts[part] = 1 if self._writer is None else self._writer.number + 1
+        number = 1 if self._writer is None else self._writer.number + 1
         oldest = self.store.oldest_part
-        for old in [number for number in self.parts if oldest is not None and number < oldest]:
-            del self.parts[old]
+        kept = {one: first for one, first in self.parts.items() if oldest is not None and one >= oldest}
+        for following in [first for _, first in sorted(kept.items())][1:]:
+            if number - following >= self._most_events:
+                self.store.give_up_oldest()
+        self.parts = {**kept, part: number}  # replaced, as others read it meanwhile
         self.store.begin(part)
 
     def append(self, data: bytes, *, time_nanos: int) -> None:
@@ -232,6 +239,7 @@ class TimeShift:
         memory_bytes: Most bytes of recording kept in memory.
         disk_bytes: Most bytes in temporary files; 0: none.
         folder: For the temporary files; by default where there is likely to be room for them.
+        most_events: About so many events are kept at most, however small they are.
         queue_bytes: Most bytes that wait for the worker, but for what one reading of the socket brings.
         rule: When chunks end.
         on_room: Called, from the worker's thread, when there is room again after `received` has said that there is none.
@@ -246,6 +254,7 @@ class TimeShift:
         memory_bytes: int = _MEMORY_BYTES,
         disk_bytes: int = _DISK_BYTES,
         folder: str | None = None,
+        most_events: int = _MOST_EVENTS,
         queue_bytes: int = _QUEUE_BYTES,
         rule: ChunkRule | None = None,
         on_room: Callable[[], None] | None = None,
@@ -253,6 +262,7 @@ class TimeShift:
         self.timeline = Timeline()
         self.on_room = on_room
         self._budgets = memory_bytes, disk_bytes
+        self._most_events = most_events
         self._folder = folder if folder is not None else temporary_folder()
         self._rule = rule or _RULE
         self._most_queued = queue_bytes
@@ -318,7 +328,7 @@ class TimeShift:
         self._identity = welcome.session
         if self._keeper is None:
             store = ShiftStore(memory_bytes=self._budgets[0], disk_bytes=self._budgets[1], folder=self._folder)
-            self._keeper = _Keeper(store, self._rule)
+            self._keeper = _Keeper(store, self._rule, self._most_events)
         self._put(0, self._keeper, self._keeper.connect)
 
     def _leave(self) -> None:

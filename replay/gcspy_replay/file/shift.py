@@ -249,6 +249,11 @@ class ShiftStore:
         while len(self._parts) > 1 and self._parts[0].disk_bytes and self.disk_bytes + more > self._disk_budget:
             self._give_up(self._parts[0])
 
+    def give_up_oldest(self) -> None:
+        """Give up the oldest part, unless it is the latest: the writer's thread only."""
+        if len(self._parts) > 1:
+            self._give_up(self._parts[0])
+
     def _give_up(self, part: _ShiftPart) -> None:
         self._parts = [other for other in self._parts if other is not part]
         part.give_up()

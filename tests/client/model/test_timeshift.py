@@ -225,6 +225,15 @@ def test_of_a_session_beyond_the_budgets_the_latest_is_kept(disk_bytes: int) -> 
             assert values_at(shift, number) == session.values(number).tolist()
 
 
+def test_of_many_small_events_only_so_many_are_kept() -> None:
+    with shifting(memory_bytes=1 << 22, disk_bytes=1 << 22, most_events=500, rule=ChunkRule(most_events=20)) as shift:
+        session = steady(shift, 4000, tiles=100)
+        assert 500 <= shift.last - shift.first + 1 == len(shift.timeline) < 1500
+        assert shift.status.memory_bytes < session.sent_bytes < 1 << 22
+        assert values_at(shift, shift.first) == session.values(shift.first).tolist()
+        assert values_at(shift, 4000) == session.values(4000).tolist()
+
+
 def test_who_looks_at_what_is_given_up_is_told_and_the_rest_is_still_there() -> None:
     with shifting(memory_bytes=1 << 19, disk_bytes=0, rule=ChunkRule(most_events=4)) as shift:
         session = steady(shift, 100, tiles=2000)
