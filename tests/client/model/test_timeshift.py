@@ -344,3 +344,30 @@ def test_a_saving_that_is_broken_off_leaves_no_file(tmp_path: Path) -> None:
         with pytest.raises(BreakOff):
             shift.save(tmp_path / "a.gcspy", progress=progress)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("first", [None, 1])
+def test_what_is_given_up_while_it_is_saved_is_left_out_or_told(tmp_path: Path, first: int | None) -> None:
+    path = tmp_path / "a.gcspy"
+    with shifting(memory_bytes=1 << 19, disk_bytes=0, rule=ChunkRule(most_events=4)) as shift:
+        session = steady(shift, 60, tiles=2000)
+        assert shift.first == 1
+        came: list[int] = []
+
+        def progress(done: int, _of: int) -> None:
+            if not came:
+                came.append(done)
+                session.events(300)
+                assert shift.settle(_SOON)
+
+        if first is None:
+            written = shift.save(path, progress=progress)
+            with Recording.open(path) as recording:
+                assert (recording.first, recording.last) == (shift.first, 360)
+                assert written == len(recording)
+                for step, found in recording.steps():
+                    assert found.spaces[1].streams[2].values.tolist() == session.values(step.number).tolist()
+        else:
+            with pytest.raises(RecordingError):
+                shift.save(path, first, progress=progress)
+            assert list(tmp_path.iterdir()) == []
