@@ -76,6 +76,21 @@ def _session_actions(window: MainWindow) -> tuple[Action, ...]:
         Action(
             name="session.control", menu=_SESSION, text="&Take control", run=window.take_control, keys=("Ctrl+T",)
         ),
+        Action(
+            name="session.follow",
+            menu=_SESSION,
+            text="&Follow another viewer…",
+            about="see the playback of another viewer of the recording",
+            run=window.ask_whom,
+            enabled=lambda: bool(window.timing.others()),
+        ),
+        Action(
+            name="session.own",
+            menu=_SESSION,
+            text="Follow no&body",
+            run=partial(window.follow_client, None),
+            enabled=lambda: window.session.is_playback and not window.session.live.is_controller(),
+        ),
         *(
             Action(
                 name=f"session.filters-{part.name.lower()}",

@@ -123,7 +123,7 @@ class EventBar(QWidget):
             self._role.setToolTip(
                 "This window moves by itself; others are not moved by it."
                 if live.is_controller()
-                else f"This window sees the playback of {whose}: Session ▸ Take control for one of its own."
+                else f"This window sees the playback of {whose}: Session ▸ Follow nobody for one of its own."
             )
         elif live.is_controller():
             self._role.setText("in control")

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from gcspy_protocol.messages import Seek, SetPlayback
+from gcspy_protocol.messages import Client, Seek, SetPlayback
 from gcspy_protocol.model import ControlState
 from gcspy_protocol.playback import Direction
 from gcspy_replay.file import Recording
@@ -236,6 +236,13 @@ class Timing(QObject):
     def is_live(self) -> bool:
         """Whether a live session is shown as it is now."""
         return not self._session.is_playback and self._session.is_live
+
+    def others(self) -> list[Client]:
+        """Who else sees this recording, and may be followed."""
+        live = self._session.live
+        if not self._session.is_playback or live.welcome is None:
+            return []
+        return [client for client in live.clients.clients if client.id != live.welcome.client_id]
 
     def _ends(self) -> tuple[int, int]:
         """Numbers of the first and last event that can be gone to."""

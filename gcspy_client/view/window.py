@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from gcspy_protocol.messages import Error, Message, Pause, Resume, SetFilters, Step, TakeControl
+from gcspy_protocol.messages import Error, Follow, Message, Pause, Resume, SetFilters, Step, TakeControl
 from gcspy_protocol.model import ControlState, EventFilter
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent
@@ -257,6 +257,18 @@ class MainWindow(QMainWindow):
         self._saving = SaveDialog(offer, Path.cwd(), self)
         self._saving.keep_out_of_the_way()
         return self._saving
+
+    def ask_whom(self) -> None:
+        """Ask whose playback to see from now on."""
+        others = self.timing.others()
+        names = [f"{client.name} ({client.id})" for client in others]
+        name, wanted = QInputDialog.getItem(self, "Follow", "See the playback of:", names, 0, False)
+        if wanted and name in names:
+            self.follow_client(others[names.index(name)].id)
+
+    def follow_client(self, client: int | None) -> None:
+        """See the playback of another client from now on; None: have one of this window's own."""
+        self.link.send(Follow(client=client))
 
     def ask_event(self) -> None:
         """Ask which event to show."""

@@ -59,7 +59,7 @@ def test_wherever_a_playback_goes_a_viewer_knows_what_was_known_there(
     playback, screen = Playback(recording.again()), Screen(recording)
     last = len(seen.events)
     for now in range(data.draw(st.integers(1, 8))):
-        match data.draw(st.sampled_from(("step", "back", "number", "steps", "filters", "play"))):
+        match data.draw(st.sampled_from(("step", "back", "number", "steps", "errand", "filters", "play"))):
             case "step" | "back" as way:
                 direction = Direction.FORWARDS if way == "step" else Direction.BACKWARDS
                 playback.set_manner(SetPlayback(direction=direction))
@@ -68,6 +68,8 @@ def test_wherever_a_playback_goes_a_viewer_knows_what_was_known_there(
                 move = _seek(playback, Seek(number=data.draw(st.integers(0, last + 1))), now)
             case "steps":
                 move = _seek(playback, Seek(steps=data.draw(st.integers(-last, last))), now)
+            case "errand":
+                move = _fetch(playback, Seek(number=data.draw(st.integers(0, last + 1))), now)
             case "filters":
                 playback.set_filters(data.draw(FILTERS))
                 continue
@@ -77,6 +79,18 @@ def test_wherever_a_playback_goes_a_viewer_knows_what_was_known_there(
             wanted = {one.event: one for one in playback.filters}
             assert wanted[move.event.event].wants(move.event.occurrence)
             screen.show(move)
+
+
+def _fetch(playback: Playback, place: Seek, now: int) -> Move | None:
+    """Seek in two halves: what takes long, during which what is shown stays, and what shows it."""
+    try:
+        target = playback.target(place)
+    except RecordingError:
+        return None
+    before, epoch = playback.number, playback.session
+    reached = playback.reach(target)
+    assert (playback.number, playback.session) == (before, epoch)
+    return playback.arrive(target, reached, now)
 
 
 def _seek(playback: Playback, place: Seek, now: int) -> Move | None:
@@ -289,6 +303,17 @@ def test_a_place_that_is_not_there_is_an_error_and_nothing_moves() -> None:
     with pytest.raises(RecordingError, match="let no event through"):
         playback.seek(Seek(number=1), 0)
     assert playback.number == 7
+
+
+def test_a_seek_in_two_halves_that_fails_moves_nothing() -> None:
+    playback = started(small_playback())
+    move = playback.arrive(5, playback.reach(5), 7)
+    assert (move.number, playback.number) == (5, 5)
+    with pytest.raises(RecordingError, match="no event 99") as caught:
+        playback.reach(99)
+    with pytest.raises(RecordingError, match="no event 99"):
+        playback.arrive(99, caught.value, 8)
+    assert playback.number == 5
 
 
 def test_a_seek_changes_nothing_of_whether_it_runs() -> None:

@@ -349,9 +349,7 @@ class Playback:
         """
         if target > self.recording.last:
             self.recording.refresh()
-        cursor = self.recording.cursor()
-        cursor.seek(target)
-        return cursor
+        return self._stand_at(target)
 
     def arrive(self, target: int, reached: Cursor | RecordingError, now_nanos: int) -> Move:
         """Show the event that was got at.
@@ -546,15 +544,23 @@ class Playback:
                 self.number = target
                 return Move(target, _event_of(self.session), self.session, steps, had)
             anew = True
-        # A cursor of its own, so that a place that is damaged leaves everything as it is.
-        cursor, before = self.recording.cursor(), self.session
+        cursor, before = self._stand_at(target), self.session
+        self._cursor, self._astray, self.number = cursor, False, target
+        return Move(target, _event_of(cursor.session), cursor.session, (), None if anew else Had(before))
+
+    def _stand_at(self, target: int) -> Cursor:
+        """A cursor of its own at an event, so that a place that is damaged leaves everything as it is.
+
+        Raises:
+            RecordingError: As `Cursor.seek`.
+        """
+        cursor = self.recording.cursor()
         if 0 < self.number - target <= _NEAR:
             self._go_back(cursor, target)
         else:
             self._kept = {}
             cursor.seek(target)
-        self._cursor, self._astray, self.number = cursor, False, target
-        return Move(target, _event_of(cursor.session), cursor.session, (), None if anew else Had(before))
+        return cursor
 
     def _go_back(self, cursor: Cursor, target: int) -> None:
         """Stand at an event shortly before this one, and keep the states before that: they are wanted next.

@@ -257,3 +257,23 @@ def test_a_window_that_reconnects_finds_the_recording_again(played: Played, wait
     wait(lambda: window.link.status.phase.connected and window.session.number > 0)
     window.timing.go_to(9)
     wait(lambda: played.shows(9))
+
+
+def test_a_window_follows_another_and_leaves_it_again(played: Played, make_window: MakeWindow, wait: Wait) -> None:
+    leader = played.window
+    assert not leader.actions_table.run("session.follow"), "there is nobody else"
+    follower = make_window(str(leader.link.address))
+    mirror = Played(follower, played.recording, played.path)
+    wait(lambda: len(follower.timing.others()) == 1 and mirror.shows(1))
+    follower.follow_client(follower.timing.others()[0].id)
+    wait(lambda: not follower.session.live.is_controller())
+    leader.timing.go_to(22)
+    wait(lambda: played.shows(22) and mirror.shows(22))
+    follower.settle()
+    assert follower.event_bar._role.text() == "following"
+    assert follower.details.filters.model.reason
+    assert follower.actions_table.run("session.own")
+    wait(follower.session.live.is_controller)
+    leader.timing.go_to(30)
+    wait(lambda: played.shows(30))
+    assert mirror.shows(22)
