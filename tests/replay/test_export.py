@@ -80,6 +80,20 @@ def test_csv_has_a_row_a_tile_of_what_was_gathered(tmp_path: Path) -> None:
     assert [int(row["address"]) for row in rows[:9]] == [0x1000 + 64 * i for i in range(9)]
 
 
+def test_more_tiles_than_fit_a_batch_are_all_there_once(tmp_path: Path) -> None:
+    tiles = 200_000
+    large = Recording([MemorySource(small(2, tiles=tiles))])
+    wanted = Wanted(stream="Used", first=2, tiles=True)
+    assert csv_file.write(large, tmp_path / "a.csv", wanted) == tiles
+    assert parquet_file.write(large, tmp_path / "a.parquet", wanted) == tiles
+    table = parquet.read_table(str(tmp_path / "a.parquet")).to_pydict()
+    assert table["tile"] == list(range(tiles))
+    assert table["value"] == Small.values(2, tiles).tolist()
+    assert table["address"] == [0x1000 + 64 * i for i in range(tiles)]
+    last = (tmp_path / "a.csv").read_text().splitlines()[-1].split(",")
+    assert (last[7], last[8], last[9]) == (str(tiles - 1), str(0x1000 + 64 * (tiles - 1)), str((tiles - 1) * 2 % 97))
+
+
 def test_an_unknown_tile_has_no_value(tmp_path: Path) -> None:
     for module, suffix in ((csv_file, "csv"), (parquet_file, "parquet"), (mcap_file, "mcap")):
         module.write(with_unknown(), tmp_path / f"a.{suffix}", Wanted(tiles=True))

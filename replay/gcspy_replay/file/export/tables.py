@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from gcspy_protocol.errors import RecordingError
-from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.interpreter import ClientInterpreter, StreamState
 from gcspy_protocol.model import Presentation, Stream
 from gcspy_protocol.names import TileNameTable
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ TILE_COLUMNS = ("number", "event", "occurrence", "time_nanos", "wall_nanos", "sp
 Progress = Callable[[int, int], None]
 
 _ROWS = 10_000
+_TILE_ROWS = 1 << 16
+"""A row has ten Python objects: those of a million tiles at once would be half a gigabyte."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,7 +129,7 @@ def _batch(rows: list[tuple[Any, ...]]) -> Batch:
 
 
 def tile_batches(recording: Recording, wanted: Wanted, progress: Progress | None = None) -> Iterator[Batch]:
-    """The tiles of each stream that an event gathered: one batch a stream and event."""
+    """The tiles of each stream that an event gathered, some thousand rows at a time."""
     first, last = wanted.range(recording)
     for step, session in recording.steps(first, last):
         yield from _tiles(step, session, wanted, recording.welcome.wall_offset_nanos)
@@ -142,8 +144,7 @@ def _tiles(step: Step, session: ClientInterpreter, wanted: Wanted, offset: int) 
         for stream in state.streams.values():
             if not wanted.has(state.space.name, stream.schema.name) or not stream.is_fresh(event):
                 continue
-            count = len(stream.values)
-            columns = {
+            told: dict[str, Any] = {
                 "number": step.number,
                 "event": session.event_name(event.event),
                 "occurrence": event.occurrence,
@@ -152,12 +153,23 @@ def _tiles(step: Step, session: ClientInterpreter, wanted: Wanted, offset: int) 
                 "space": state.space.name,
                 "stream": stream.schema.name,
             }
-            arrays: dict[str, Any] = {name: [value] * count for name, value in columns.items()}
-            arrays["tile"] = np.arange(count)
-            arrays["address"] = np.zeros(count, dtype=np.uint64) if addresses is None else addresses
-            arrays["value"] = stream.values.copy()
-            unknown = None if stream.known is None else ~stream.known
-            yield Batch(arrays, unknown, addresses is not None)
+            for start in range(0, len(stream.values), _TILE_ROWS):
+                yield _some_tiles(told, stream, addresses, start)
+
+
+def _some_tiles(
+    told: dict[str, Any], stream: StreamState, addresses: NDArray[np.uint64] | None, start: int
+) -> Batch:
+    """The rows of some tiles: what all of them have in common, and copies of what each has."""
+    some = slice(start, start + _TILE_ROWS)
+    values = stream.values[some].copy()
+    count = len(values)
+    arrays: dict[str, Any] = {name: [value] * count for name, value in told.items()}
+    arrays["tile"] = np.arange(start, start + count)
+    arrays["address"] = np.zeros(count, dtype=np.uint64) if addresses is None else addresses[some]
+    arrays["value"] = values
+    unknown = None if stream.known is None else ~stream.known[some]
+    return Batch(arrays, unknown, addresses is not None)
 
 
 def _addresses(names: TileNameTable, count: int) -> NDArray[np.uint64] | None:
