@@ -208,6 +208,54 @@ def test_several_cursors_do_not_disturb_each_other() -> None:
             assert np.array_equal(values, Small.values(step.number))
 
 
+def test_a_recording_is_opened_again_without_being_scanned_again_and_both_grow() -> None:
+    class Counted(MemorySource):
+        """Bytes of which somebody counts how many are read."""
+
+        read_bytes = 0
+
+        def read_at(self, offset: int, size: int) -> bytes:
+            Counted.read_bytes += min(size, max(0, self.size() - offset))
+            return super().read_at(offset, size)
+
+        def again(self) -> Counted:
+            return Counted(self._data)
+
+    store = MemoryStore()
+    session = Small(store, rule=ChunkRule(events=20, weight=0), tiles=8000).events(200)
+    one = Recording([Counted(store.data)])
+    scanned, Counted.read_bytes = Counted.read_bytes, 0
+    other = one.again()
+    assert Counted.read_bytes < scanned / 5
+    assert np.array_equal(one.events, other.events)
+    session.events(37)
+    assert other.refresh()
+    assert (one.last, other.last) == (200, 237)
+    assert one.refresh()
+    session.writer.close()
+    for recording in (one, other, one.again().again()):
+        recording.refresh()
+        assert recording.finished
+        assert len(recording.events) == 237
+        for number in (1, 199, 201, 237):
+            assert np.array_equal(recording.seek(number).spaces[1].streams[0].values, Small.values(number, 8000))
+
+
+def cut_of(data: bytearray) -> bytes:
+    """Return a recording of another id."""
+    store = MemoryStore()
+    cut(Recording([MemorySource(data)]), store, 1, 3)
+    return bytes(store.data)
+
+
+def test_a_file_that_became_another_is_not_opened_again() -> None:
+    data = bytearray(small(5))
+    recording = Recording([MemorySource(data)])
+    data[:] = cut_of(data)
+    with pytest.raises(RecordingError):
+        recording.again()
+
+
 def test_a_recording_of_nothing_is_one_of_no_events() -> None:
     store = MemoryStore()
     session = Small(store)

@@ -6,10 +6,11 @@ Knows one file; `reader` makes a recording of several.
 from __future__ import annotations
 
 from collections import OrderedDict
+from copy import copy
 from typing import Any
 
 from gcspy_protocol.codec import decode
-from gcspy_protocol.errors import CorruptChunk, RemoteProtocolError, TruncatedRecording
+from gcspy_protocol.errors import CorruptChunk, RecordingError, RemoteProtocolError, TruncatedRecording
 from gcspy_protocol.frame import inflate
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType, Welcome
@@ -205,6 +206,24 @@ class Part(ChunkFile):
         else:
             self._scan = PartScan(self.window, self._start, limits)
             self.refresh(progress)
+
+    def again(self, source: Source) -> Part:
+        """The same part for another reader, with all that this one knows of it.
+
+        Args:
+            source: The same bytes.
+
+        Raises:
+            RecordingError: They are another part's.
+        """
+        twin = copy(self)
+        twin.window = Window(source)
+        if read_part_header(twin.window, self._limits)[0] != self.facts:
+            raise RecordingError(f"{source.name} is another recording than it was: open it anew")
+        twin.places, twin.damages = list(self.places), list(self.damages)
+        twin._tables, twin._made = OrderedDict(self._tables), dict(self._made)
+        twin._scan = None if self._scan is None else self._scan.again(twin.window)
+        return twin
 
     @property
     def finished(self) -> bool:

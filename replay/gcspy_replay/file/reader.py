@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -189,9 +190,26 @@ class Recording(Places):
         return cls(sources_of(named), limits=limits, progress=progress, catalogue=catalogue)
 
     def again(self) -> Recording:
-        """Open it once more, for another thread or viewer."""
-        sources = [source.again() for source in self._sources]
-        return Recording(sources, limits=self.limits, catalogue=self._catalogue)
+        """Open it once more, for another thread or viewer; what a scan has found is not looked for again.
+
+        Raises:
+            RecordingError: A file is gone, or is another one now.
+        """
+        twin = copy(self)
+        sources: list[Source] = []
+        try:
+            parts: list[Part] = []
+            for part in self._parts:
+                sources.append(part.window.source.again())
+                parts.append(part.again(sources[-1]))
+            twin._parts = parts
+        except RecordingError:
+            for source in sources:
+                source.close()
+            raise
+        twin._sources = sources
+        twin._list_chunks()
+        return twin
 
     def close(self) -> None:
         """Close its files."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -171,6 +172,12 @@ class _Walk:
         self.end_at = 0
         self.damage: CorruptChunk | None = None
 
+    def again(self) -> _Walk:
+        """The same, which goes its own way from here."""
+        twin = copy(self)
+        twin.crcs, twin.rows = bytearray(self.crcs), list(self.rows)
+        return twin
+
     def advance(self, window: Window, end: int) -> None:
         """Take every entry that is there whole."""
         while not self.sealed and self.damage is None:
@@ -297,6 +304,15 @@ class PartScan:
         self.damages: list[Damage] = []
         self.closed = False
         self.tail = 0
+
+    def again(self, window: Window) -> PartScan:
+        """The same, for another reader of the same bytes."""
+        twin = copy(self)
+        twin._window = window
+        twin._work_before = window.handed_bytes - (self._window.handed_bytes - self._work_before)
+        twin._open = None if self._open is None else self._open.again()
+        twin.chunks, twin.damages = list(self.chunks), list(self.damages)
+        return twin
 
     def advance(self, progress: Progress | None = None) -> bool:
         """Take what is there now.

@@ -9,6 +9,7 @@ Knows who is connected and who sees whose playback; what is shown is the screeni
 from __future__ import annotations
 
 import secrets
+import threading
 import time
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -103,6 +104,7 @@ class Player:
         self._screenings: dict[int, Screening] = {}
         self._told_rows: dict[int, int] = {}
         self._next_number = 1
+        self._lock = threading.Lock()  # copies are made in worker threads, while another may look for more
         self._nursery: trio.Nursery | None = None
         self._closing = False
         self._gone = trio.Event()
@@ -142,8 +144,14 @@ class Player:
         await trio.sleep_forever()  # playbacks run in the same nursery
 
     def _refresh(self) -> bool:
-        grown = self.recording.refresh()
-        return self.timetable.refresh() or grown
+        with self._lock:
+            grown = self.recording.refresh()
+            return self.timetable.refresh() or grown
+
+    def _again(self) -> Recording:
+        """A copy of the recording for one playback; in a worker thread."""
+        with self._lock:
+            return self.recording.again()
 
     def _grow(self, growing: bool) -> None:
         """There is more, or nothing more will come."""
@@ -208,7 +216,7 @@ class Player:
         if beginning.loops and len(self.timetable):
             manner = replace(manner, loop=(self.timetable.first, self.timetable.last))
         playback = Playback(
-            self.recording.again(),
+            self._again(),
             timetable=self.timetable,
             manner=manner,
             filters=beginning.filters,
@@ -291,7 +299,7 @@ class Player:
     ) -> tuple[Playback, Work]:
         """A playback that stands where another does, and does the same; in a worker thread."""
         playback = Playback(
-            self.recording.again(),
+            self._again(),
             timetable=self.timetable,
             manner=manner,
             filters=filters,
