@@ -579,10 +579,11 @@ class TimeShift:
         Raises:
             RecordingError: They are not kept, or the file cannot be written, or is there already.
         """
-        keeper = self._kept()
-        if not self._stopping:
+        keeper = self._keeper
+        if keeper is not None and not self._stopping:
             self._put(0, keeper, keeper.flush)
         self.settle(_END_SECS)
+        keeper = self._kept()  # asked after that: the first event may have waited
         note = "a session, saved while it was watched"
         for _ in range(_TRIES):
             with keeper.store.recording() as recording:
