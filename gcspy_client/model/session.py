@@ -248,6 +248,10 @@ class Session:
         else:
             self._selected[space] = self.interpreter.spaces[space].names.key(tile)
 
+    def select_key(self, space: int, key: int) -> None:
+        """Select a tile by its stable key, whether or not it is there now."""
+        self._selected[space] = key
+
     def selected(self, space: int) -> int | None:
         """The selected tile's number now; None when none is selected or it is gone."""
         key = self._selected.get(space)

@@ -35,6 +35,8 @@ GESTURES = (
     Gesture(_TIME, "Wheel, Shift + wheel on the timeline", "look closer, move along"),
     Gesture(_VIEW, "Arrows, Page up / down", "move the selected tile"),
     Gesture(_VIEW, "Ctrl+Home, Ctrl+End", "select the first, the last tile"),
+    Gesture(_VIEW, "Click on the history graph", "go to that event, select that tile"),
+    Gesture(_VIEW, "Drag on the history graph", "plot what these tiles held"),
     Gesture(_VIEW, "Ctrl + wheel over tiles", "larger or smaller tiles"),
 )
 
@@ -312,6 +314,15 @@ def _view_actions(window: MainWindow) -> tuple[Action, ...]:
             run=window.bookmarks.toggle,
             keys=("Ctrl+B",),
             checked=window.bookmarks.isVisible,
+        ),
+        Action(
+            name="view.history",
+            menu=_VIEW,
+            text="&History graph",
+            about="history graph: the active space over all events",
+            run=window.history.toggle,
+            keys=("H",),
+            checked=window.history.isVisible,
         ),
         Action(name="view.no-tile", menu=_VIEW, text="Select no tile", run=window.deselect, keys=("Esc",)),
         Action(

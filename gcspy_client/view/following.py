@@ -32,6 +32,7 @@ class Following(QObject):
     """Keeps tiles and words in step with a session.
 
     Signals:
+        applied: An event came, and the session has followed it; its `EventChange`.
         event_shown: An event was shown; its `Event`.
         came: An event came while the past is shown.
         spoken: Words were said anew: whoever says more words follows.
@@ -43,6 +44,7 @@ class Following(QObject):
         details: The words about them.
     """
 
+    applied = Signal(object)
     event_shown = Signal(object)
     came = Signal()
     spoken = Signal()
@@ -79,6 +81,7 @@ class Following(QObject):
                 self._link.fail(error)
                 return
             if change is not None:
+                self.applied.emit(change)
                 self.show(change)
         self.speak_soon()
 

@@ -38,6 +38,7 @@ from gcspy_client.view.details import Details
 from gcspy_client.view.event_bar import EventBar
 from gcspy_client.view.following import Following
 from gcspy_client.view.footer import Footer
+from gcspy_client.view.history_panel import HistoryPanel
 from gcspy_client.view.notices import Banner, StatePage, banner_words
 from gcspy_client.view.saving import SaveDialog
 from gcspy_client.view.spaces import Spaces
@@ -89,6 +90,7 @@ class MainWindow(QMainWindow):
         self.timing = Timing(
             self.session, self.link, self.shift, self.following, self.time_panel, self.bookmarking, self
         )
+        self.history = HistoryPanel(self.session, self.shift, lambda: self.bookmarking.recording, self.theme, self)
         self._saving: SaveDialog | None = None
         self._stack = QStackedWidget()
         self._refusal_timer = self._single_timer(self._forget_refusal)
@@ -132,6 +134,8 @@ class MainWindow(QMainWindow):
         column.addWidget(self._stack, 1)
         column.addWidget(self.footer)
         self.setCentralWidget(centre)
+        self.addDockWidget(Qt.DockWidgetArea.BottomDockWidgetArea, self.history)
+        self.history.hide()
 
     def _wire(self) -> None:
         self.link.status_changed.connect(self._status_changed)
@@ -140,6 +144,9 @@ class MainWindow(QMainWindow):
         self.link.refused.connect(self._command_refused)
         self.following.event_shown.connect(self.event_shown)
         self.following.spoken.connect(self._refresh_status)
+        self.following.applied.connect(self.history.follow)
+        self.history.event_asked.connect(self.timing.go_to)
+        self.history.tile_asked.connect(self.select_key)
         self.timing.moved.connect(self._refresh_status)
         self.timing.refused.connect(self._say_refusal)
         self.bookmarking.refused.connect(self._say_refusal)
@@ -197,6 +204,7 @@ class MainWindow(QMainWindow):
         self.bookmarks.refresh()
         self.event_bar.refresh(self.timing.past_words())
         self.footer.refresh(status)
+        self.history.refresh()
         name = self.session.live.welcome
         self.setWindowTitle(f"{name.server} – GCspy" if name is not None else "GCspy")
 
@@ -308,6 +316,14 @@ class MainWindow(QMainWindow):
         self.spaces.select(space_id)
         self.following.refresh()
 
+    def select_key(self, space_id: int, key: int) -> None:
+        """Select a tile by its key: it may be one of another moment, that is not there now."""
+        self.session.activate(space_id)
+        self.session.select_key(space_id, key)
+        if space_id in self.spaces.panels:
+            self.spaces.select(space_id)
+        self.following.refresh()
+
     def deselect(self) -> None:
         """Select no tile of the active space."""
         space = self.session.active_space()
@@ -372,6 +388,7 @@ class MainWindow(QMainWindow):
         self.details.set_theme(theme)
         self.time_panel.set_theme(theme)
         self.bookmarks.set_theme(theme)
+        self.history.set_theme(theme)
         self.following.refresh()
 
     def choose_theme(self, theme: Theme | None) -> None:
@@ -395,6 +412,7 @@ class MainWindow(QMainWindow):
         if self._saving is not None:
             self._saving.close()
         self.link.shut()
+        self.history.stop()
         self.timing.stop()
         self.following.stop()
         self.shift.close()

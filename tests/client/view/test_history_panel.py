@@ -1,0 +1,143 @@
+"""The history graph in the window: real server, real socket, real window."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QImage
+from PySide6.QtTest import QTest
+
+from gcspy_client.model.history_graph import HistoryGraph
+from gcspy_client.view.window import MainWindow
+from tests.client.watching import EVENTS, Wait, Watched
+
+TILE = 123
+
+
+def graph_of(window: MainWindow) -> HistoryGraph:
+    assert window.history.graph is not None
+    return window.history.graph
+
+
+def has_drawn(window: MainWindow, events: int) -> bool:
+    graph, drawn = window.history.graph, window.history.canvas.drawn
+    return graph is not None and drawn is not None and len(graph.events) == events == len(drawn.codes)
+
+
+def opened(watched: Watched, wait: Wait) -> MainWindow:
+    """The window, tall enough for one pixel a tile, with its graph filled."""
+    window = watched.window
+    window.resize(1280, 1400)
+    window.resizeDocks([window.history], [700], Qt.Orientation.Vertical)
+    QTest.keyClick(window, Qt.Key.Key_H)
+    wait(partial(has_drawn, window, EVENTS))
+    return window
+
+
+def place(window: MainWindow, number: int, tile: int) -> QPointF:
+    graph = graph_of(window)
+    sequence = int(graph.events.sequences[list(graph.events.numbers).index(number)])
+    key = window.session.live.spaces[1].names.key(tile)
+    position = window.history.canvas.position_of(sequence, key)
+    assert position is not None
+    return position
+
+
+def histories() -> list[str]:
+    return [one.name for one in threading.enumerate() if "history" in one.name]
+
+
+def test_it_is_filled_with_what_came_before_it_was_opened_and_follows_what_comes(watched: Watched, wait: Wait) -> None:
+    window = opened(watched, wait)
+    assert window.history.title.text() == "Heap · Used"
+    assert list(graph_of(window).events.numbers) == list(range(1, EVENTS + 1))
+    watched.happen(3)
+    wait(partial(has_drawn, window, EVENTS + 3))
+    drawn = window.history.canvas.drawn
+    assert drawn is not None
+    assert drawn.codes.max() > 100  # values up to 254 of 255 are high in the palette
+
+
+def test_a_click_goes_to_the_event_and_selects_the_tile(watched: Watched, wait: Wait) -> None:
+    window = opened(watched, wait)
+    QTest.mouseClick(window.history.canvas, Qt.MouseButton.LeftButton, pos=place(window, 4, TILE).toPoint())
+    wait(lambda: watched.shows(4))
+    selected = window.session.selected(1)
+    assert selected is not None
+    assert abs(selected - TILE) <= 1  # a tile is less than a pixel and a half
+    assert window.spaces.panels[1].canvas.selected == selected
+    event = window.session.interpreter.last_event
+    assert event is not None
+    wait(lambda: window.history.canvas.shown_sequence == event.sequence)
+
+
+def test_what_is_under_the_mouse_is_told_with_the_value_of_then(watched: Watched, wait: Wait) -> None:
+    window = opened(watched, wait)
+    canvas = window.history.canvas
+    QTest.mouseMove(canvas, place(window, 7, TILE).toPoint())
+    wait(lambda: window.history.value is not None)
+    value = window.history.value
+    assert value is not None
+    assert value.at.number == 7
+    tile = window.session.live.spaces[1].names.index_of(value.at.key)
+    assert value.text == str(watched.heaps[7][tile])
+    wait(lambda: value.text in window.history.said.text())
+    assert "event 7 · Clock #" in window.history.said.text()
+
+
+def test_tiles_that_were_dragged_over_are_plotted(watched: Watched, wait: Wait) -> None:
+    window = opened(watched, wait)
+    panel, canvas = window.history, window.history.canvas
+    top, bottom = (place(window, 5, tile).toPoint() for tile in (0, 399))
+    assert not panel.series.isVisible()
+    QTest.mousePress(canvas, Qt.MouseButton.LeftButton, pos=top)
+    QTest.mouseMove(canvas, bottom)
+    QTest.mouseRelease(canvas, Qt.MouseButton.LeftButton, pos=bottom)
+    wait(lambda: len(panel.series.series) == EVENTS)
+    points = panel.series.series.points()
+    means = [np.mean(watched.heaps[number]) for number in range(1, EVENTS + 1)]
+    found = [point.total / point.covered for point in points]
+    assert points[0].tiles >= 398
+    assert np.allclose(found, means, atol=2)
+    assert panel.series.isVisible()
+    panel.no_brush.click()
+    assert not panel.series.isVisible()
+
+
+def test_another_space_or_stream_is_another_graph(watched: Watched, wait: Wait) -> None:
+    window = opened(watched, wait)
+    window.activate(2)
+    wait(partial(has_drawn, window, EVENTS))
+    assert window.history.title.text() == "Generations · Count"
+    assert len(graph_of(window).keys) == 3
+
+
+def test_it_is_exported_as_png_and_svg(watched: Watched, wait: Wait, tmp_path: Path) -> None:
+    window = opened(watched, wait)
+    drawn = window.history.canvas.drawn
+    assert drawn is not None
+    window.history.export_to(tmp_path / "a.png")
+    window.history.export_to(tmp_path / "a.svg")
+    image = QImage(str(tmp_path / "a.png"))
+    assert (image.height(), image.width()) == drawn.pixels.shape
+    assert image.pixel(5, 5) == int(drawn.pixels[5, 5])
+    assert "Heap · Used" in (tmp_path / "a.svg").read_text()
+    window.history.export_to(tmp_path / "no folder" / "a.png")
+    assert "cannot write" in window.history.said.text()
+
+
+def test_closing_it_ends_its_threads(watched: Watched, wait: Wait) -> None:
+    window = opened(watched, wait)
+    for tile in (TILE, 2 * TILE):  # a mouse that is there already does not move
+        QTest.mouseMove(window.history.canvas, place(window, 9, tile).toPoint())
+    wait(lambda: bool(histories()))
+    QTest.keyClick(window, Qt.Key.Key_H)
+    assert not window.history.isVisible()
+    assert not histories()
+    assert window.history.graph is None
+    QTest.keyClick(window, Qt.Key.Key_H)
+    wait(partial(has_drawn, window, EVENTS))
