@@ -117,7 +117,10 @@ def test_a_trigger_leaves_the_sampling_at_the_very_event_with_the_client_100_ms_
         client.send(m.Resume())
         following = client.event()
         assert following.sequence == fired.sequence + 1
-        assert sum(client.next(m.Counters).counts) == sum(counts) + 1, "not one tick was let through"
+        # The driver counts a tick's clock behind the collections that it tells of instead.
+        clock = next(kind.id for kind in client.link.welcome.events if kind.name == "Clock")
+        ticks = int(fired.event != clock) + int(following.event == clock)
+        assert client.next(m.Counters).counts[clock] == counts[clock] + ticks, "not one tick was let through"
 
 
 def test_attach_sets_triggers_before_anybody_comes(busy_target: BusyTarget, sockets: Path) -> None:
