@@ -97,7 +97,6 @@ class _SpaceScene(QWidget):
         self._column.addWidget(self._absent, 1)
         self._column.addWidget(self._legend)
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        apply_theme(application(), theme)
 
     def follow(self, interpreter: ClientInterpreter, change: EventChange) -> None:
         """Take an event."""
@@ -191,6 +190,8 @@ class Camera:
     ) -> None:
         self._application = application(scale=2.0 if size[1] >= LARGE_HEIGHT else None)
         self._size = size
+        # Dressed before it is built: a widget that is dressed later is laid out by its looks before, and is some pixels off.
+        apply_theme(self._application, theme)
         scene = _WindowScene(theme) if space is None else _SpaceScene(theme, space, stream)
         scene.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
         layout = scene.layout()

@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.pictures import Camera, filling_cell
+from gcspy_client.view.window import MainWindow
 from tests.replay.recorded import small
 
 SAMPLES = Path(__file__).parents[2] / "replay" / "samples"
@@ -47,6 +48,10 @@ def test_the_whole_window_has_no_banner_and_no_buttons(qtbot: QtBot) -> None:
             camera.follow(session, step.change)
     image = camera.take()
     window = camera.widget
+    assert isinstance(window, MainWindow)
+    space = window.session.active_space()
+    assert space is not None
+    assert len(window.session.history.series(space.space.id, 0)) == 3, "the graph tells of events without a picture too"
     assert (image.width(), image.height()) == SIZE
     assert len(np.unique(camera.pixels())) > 50
     for part in ("banner", "footer", "page"):

@@ -96,3 +96,8 @@ def test_times_add_up_where_the_format_can_hold_them(gaps: list[int], speed: flo
     assert shown >= whole - 1
     if min(gaps) / speed >= LEAST_CENTIS * 1e7:
         assert abs(shown - whole) <= 1
+
+
+def test_rounding_does_not_add_up() -> None:
+    times = [i * 24_900_000 for i in range(101)]
+    assert sum(frame_centis(times)[:-1]) == 249
