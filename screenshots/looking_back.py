@@ -2,6 +2,7 @@
 
 A process of its own for each picture, as Qt reads the scale of the screen once; called by `make.py`.
 
+    looking_back.py history PID PICTURE SIZE THEME   a live session, with its history graph
     looking_back.py past PID PICTURE SIZE THEME      a live session, looked back in
     looking_back.py save PID FILE                    save a session from the window that watches it
     looking_back.py replay FILE PICTURE SIZE THEME   that file, played
@@ -16,10 +17,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from gcspy_protocol.model import EventFilter
 from gcspy_replay.file import Recording
 from gcspy_replay.player import Beginning, serve_recording
-from PySide6.QtCore import QEventLoop, QTimer
+from PySide6.QtCore import QEventLoop, Qt, QTimer
+from PySide6.QtTest import QTest
 
 from gcspy.serving import ServingOptions
 from gcspy.sidecar import start_sidecar
@@ -28,6 +31,7 @@ from gcspy_client.view.window import MainWindow
 
 EVENTS = 150
 CLOCK_HZ = 20.0
+HISTORY_HEIGHT = 400
 
 _Arrange = Callable[[MainWindow], None]
 
@@ -66,6 +70,26 @@ def look_back_and_loop(window: MainWindow, file: Path, number: int) -> None:
     wait_until(lambda: window.session.live.filters[0].delay_millis == 40)
 
 
+def show_history(window: MainWindow) -> None:
+    """Open the history graph, draw over some tiles, and go to an event."""
+    panel, canvas = window.history, window.history.canvas
+    panel.show()
+    window.resizeDocks([panel], [HISTORY_HEIGHT], Qt.Orientation.Vertical)
+    wait_until(lambda: panel.graph is not None and len(panel.graph.events) >= EVENTS and canvas.drawn is not None)
+    graph = panel.graph
+    assert graph is not None
+    places = np.array([len(graph.keys) // 3, len(graph.keys) // 2])
+    ends = [canvas.position_of(int(graph.events.sequences[EVENTS // 3]), key) for key in graph.keys.at(places).tolist()]
+    first, last = (end.toPoint() for end in ends if end is not None)
+    QTest.mousePress(canvas, Qt.MouseButton.LeftButton, pos=first)
+    QTest.mouseMove(canvas, last)
+    QTest.mouseRelease(canvas, Qt.MouseButton.LeftButton, pos=last)
+    wait_until(lambda: len(panel.series.series) >= EVENTS)
+    number = window.session.timeline.first + EVENTS * 3 // 5
+    window.timing.go_to(number)
+    wait_until(lambda: window.session.number == number)
+
+
 def save(window: MainWindow, path: Path) -> None:
     """Save what was kept."""
     window.shift.save(path, replace=True)
@@ -97,7 +121,7 @@ def replay(file: Path, picture: Path, size: tuple[int, int], theme: str) -> None
 
 
 def main(arguments: list[str]) -> int:
-    """Do one of the three."""
+    """Do one of the four."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     what, source, file, *look = arguments
     size = (1600, 1000)
@@ -107,6 +131,8 @@ def main(arguments: list[str]) -> int:
     match what:
         case "past":
             watch(int(source), Path(file), size, look[1], partial(look_back, number=EVENTS // 2))
+        case "history":
+            watch(int(source), Path(file), size, look[1], show_history)
         case "save":
             with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
                 watch(int(source), Path(folder) / "unused.png", size, "dark", partial(save, path=Path(file)))

@@ -21,6 +21,8 @@ MANY_RECORDS = 60_000
 
 LOOKING_BACK = (
     # what, file, size, theme
+    ("history", "history-dark.png", "1600x1000", "dark"),
+    ("history", "history-light.png", "1600x1000", "light"),
     ("past", "looking-back-dark.png", "1600x1000", "dark"),
     ("past", "looking-back-light.png", "1600x1000", "light"),
     ("past", "looking-back-1280x720.png", "1280x720", "dark"),
@@ -57,7 +59,7 @@ def look_back(pid: int, folder: Path) -> None:
     saved = folder / "session.gcspy"
     subprocess.run([*script, "save", str(pid), str(saved)], check=True)
     for what, name, size, theme in LOOKING_BACK:
-        source = str(pid) if what == "past" else str(saved)
+        source = str(saved) if what == "replay" else str(pid)
         subprocess.run([*script, what, source, str(HERE / name), size, theme], check=True)
 
 

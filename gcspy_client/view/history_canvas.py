@@ -233,12 +233,12 @@ class HistoryCanvas(QWidget):
             return
         top, bottom = sorted(heights)
         area = QRectF(self.area())
-        colour = QColor(tokens(self._theme).accent)
-        painter.setPen(QPen(colour, 1.5))
+        frame = QRectF(area.left(), top, area.width(), max(2.0, bottom - top))
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawRect(QRectF(area.left(), top, area.width(), max(2.0, bottom - top)))
-        colour.setAlpha(36)
-        painter.fillRect(QRectF(area.left(), top, area.width(), max(2.0, bottom - top)), colour)
+        # Only a frame, on a dark edge of its own: inside it colours mean values.
+        for colour, width in ((tokens(self._theme).canvas, 4.0), (tokens(self._theme).accent, 2.0)):
+            painter.setPen(QPen(QColor(colour), width))
+            painter.drawRect(frame)
 
     def _paint_marks(self, painter: QPainter, graph: HistoryGraph, view: HistoryView) -> None:
         """The event that is shown, the selected tile, and a cross under the mouse."""
@@ -246,8 +246,9 @@ class HistoryCanvas(QWidget):
         x = None if self.shown_sequence is None else self.x_of(self.shown_sequence)
         place = None if self.selected_key is None else graph.place_of_key(self.selected_key)
         if x is not None:
-            painter.setPen(QPen(QColor(t.accent), 1.5))
-            painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
+            for colour, width in ((t.canvas, 4.0), (t.accent, 2.0)):
+                painter.setPen(QPen(QColor(colour), width))
+                painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
         if place is not None:
             y = self._y(view, place + 0.5)
             painter.setPen(QPen(QColor(t.accent), 1, Qt.PenStyle.DashLine))

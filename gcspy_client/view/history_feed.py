@@ -1,7 +1,7 @@
 """What a history is made of, as it comes: reads what is recorded already, and then what is added to it.
 
 Nothing is read in the thread of the window. What has come since the last reading is read by the next
-one; one that took long is followed by a rest as long, so that a large heap does not take all the time there is.
+one; one that took long is followed by a rest, so that a large heap does not take all the time there is.
 
 Knows recordings that grow; does not know what is made of them, or drawn.
 """
@@ -24,6 +24,7 @@ __all__ = ["HistoryFeed", "Made"]
 Made = HistoryRow | SeriesPoint
 
 _LOOK_MILLIS = 200
+_MOST_REST_SECS = 1.0
 
 
 class HistoryFeed(QObject):
@@ -109,7 +110,7 @@ class HistoryFeed(QObject):
         if ended:
             self._reading = None
             now = monotonic()
-            self._rest_until = now + (now - self._begun)
+            self._rest_until = now + min(_MOST_REST_SECS, now - self._begun)
             if reading.error is not None:
                 self.failed.emit(str(reading.error))
         if rows or ended:

@@ -7,15 +7,21 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pytest
+from gcspy_protocol.messages import Seek
+from gcspy_replay.file import Recording
+from gcspy_replay.player import Beginning, serve_recording
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 
 from gcspy_client.model.history_graph import HistoryGraph
 from gcspy_client.view.window import MainWindow
+from tests.client.conftest import MakeWindow
 from tests.client.watching import EVENTS, Wait, Watched
 
 TILE = 123
+SAMPLE = Path(__file__).parents[3] / "replay" / "samples" / "semispace.gcspy"
 
 
 def graph_of(window: MainWindow) -> HistoryGraph:
@@ -141,3 +147,30 @@ def test_closing_it_ends_its_threads(watched: Watched, wait: Wait) -> None:
     assert window.history.graph is None
     QTest.keyClick(window, Qt.Key.Key_H)
     wait(partial(has_drawn, window, EVENTS))
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["files known", "files not known"])
+def test_a_recording_is_graphed_from_its_file_or_else_from_what_comes(
+    known: bool, socket_directory: Path, make_window: MakeWindow, wait: Wait
+) -> None:
+    with serve_recording(Recording.open(SAMPLE), f"unix:{socket_directory}/p.sock", beginning=Beginning(running=False)):
+        window = make_window(f"unix:{socket_directory}/p.sock")
+        if known:
+            window.use_recording(SAMPLE)
+        wait(lambda: window.session.live.position == 1 and window.timing.usable)
+        window.history.toggle()
+        assert window.history.graph is not None
+        if known:
+            wait(lambda: len(graph_of(window).events) > 20)
+            assert window.session.number == 1
+        else:
+            assert not len(graph_of(window).events)
+            for number in (2, 3, 4):
+                window.timing.playing.seek(Seek(number=number))
+                wait(partial(lambda n: window.session.number == n, number))
+            wait(lambda: window.history.canvas.drawn is not None)
+            assert 1 <= len(graph_of(window).events) <= 3
+            assert not histories()
+        sequence = int(graph_of(window).events.sequences[0])
+        wait(lambda: window.history.canvas.x_of(sequence) is not None)
+        window.close()
