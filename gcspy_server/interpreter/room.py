@@ -105,7 +105,7 @@ class Room:
             return 0
         start = time.monotonic_ns()
         with self._changed:
-            if self._left(0, held_nanos) <= 0:
+            if self._flow.silent or self._left(0, held_nanos) <= 0:
                 return 0
             self._held = True
             try:

@@ -45,6 +45,20 @@ def test_too_many_bytes_are_dropped_but_one_event_is_always_allowed() -> None:
     assert drain(q) == []
 
 
+def test_a_reader_that_wants_to_lose_none_keeps_what_waits_and_is_refused_only_what_comes_when_it_is_full() -> None:
+    q = queue(events=2)
+    assert q.room() == (2, 100)
+    assert q.add_event(b"1", 1, keep=True) == 0
+    assert q.add_event(b"2", 2, keep=True) == 0
+    assert q.room() == (0, 98)
+    assert q.add_event(b"3", 3, keep=True) == 1
+    assert drain(q) == [b"1", b"2"]
+    # An event that is larger than what is left was promised its place.
+    assert q.add_event(b"x" * 99, 4, keep=True) == 0
+    assert q.add_event(b"y" * 50, 5, keep=True) == 0
+    assert q.room() == (0, 0)
+
+
 def test_an_event_that_must_arrive_is_neither_refused_nor_dropped() -> None:
     q = queue(events=1)
     q.add_event(b"1", 1)

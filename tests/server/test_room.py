@@ -99,8 +99,7 @@ def test_the_operators_longest_hold_bounds_delay_pause_and_waiting_together(held
 def test_a_silent_loop_is_not_waited_for() -> None:
     waited = Waited(alive=False)
     waited.room.tell(0, (FULL,))
-    with waited.waiting():
-        pass
+    assert waited.room.wait(held_nanos=0) == 0
 
 
 def test_nobody_waits_when_the_target_has_a_reason_to_go_on() -> None:
@@ -168,6 +167,15 @@ def test_a_session_that_is_behind_is_waited_for_and_no_event_is_left_out() -> No
                 core.room.tell(seen[-1].sequence if seen else 0, (Capacity(1000, 1 << 40, LONG),))
     seen += taken(target)
     assert [event.occurrence for event in seen] == list(range(1, 201))
+
+
+def test_what_else_waits_for_the_session_leaves_no_event_out() -> None:
+    target = watched()
+    core = target.server._core
+    core.room.tell(0, (Capacity(1000, 1 << 40, LONG),))
+    for _ in range(20):
+        core.outbox.post(State(state=ControlState.RUNNING))
+    assert target.event(START)
 
 
 def test_a_session_that_takes_nothing_costs_no_memory_without_end() -> None:
