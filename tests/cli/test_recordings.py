@@ -240,9 +240,11 @@ def test_what_ends_in_the_middle_leaves_what_was_there(
     old = tmp_path / "old.gcspy"
     old.write_bytes(b"precious")
     written = []
+    append = FileStore.append
 
     def interrupted(self: FileStore, data: bytes, *, time_nanos: int) -> None:
         written.append(len(data))
+        append(self, data, time_nanos=time_nanos)
         if len(written) == 3:
             raise KeyboardInterrupt
 
