@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +40,9 @@ class Watcher:
         heaps: The heap of the program at each event that was seen live, in order.
     """
 
-    def __init__(self, **more: object) -> None:
+    def __init__(self, **more: Any) -> None:
         self.link = Link()
-        self.shift = TimeShift(**{"rule": ChunkRule(events=3, weight=0.0), **more})  # type: ignore[arg-type]
+        self.shift = TimeShift(rule=ChunkRule(events=3, weight=0.0), **more)
         self.session = Session(self.shift.timeline)
         self.heaps: list[NDArray[np.uint8]] = []
         self.link.tap = self.shift
@@ -84,7 +85,7 @@ def address(program: Program, socket_directory: Path) -> str:
 
 
 @contextmanager
-def watching(address: str, wait: Wait, **more: object) -> Iterator[Watcher]:
+def watching(address: str, wait: Wait, **more: Any) -> Iterator[Watcher]:
     watcher = Watcher(**more)
     try:
         watcher.link.open(parse_address(address))
@@ -101,7 +102,7 @@ def test_who_scrubs_while_it_is_live_loses_no_event(program: Program, address: s
         looked = 0
         for events in range(1, 61):
             program.let_happen()
-            wait(lambda events=events: watcher.seen == events)  # type: ignore[misc]
+            wait(partial(has_seen, events, watcher))
             truths.append(program.values.copy())
             if watcher.shift.last:
                 number = int(random.integers(1, watcher.shift.last + 1))
@@ -122,7 +123,7 @@ def test_events_that_come_together_are_numbered_as_they_are_kept(program: Progra
         for _ in range(20):
             before = watcher.seen
             program.let_happen(12)  # of more at once the server would leave some out
-            wait(lambda before=before: watcher.seen == before + 12)  # type: ignore[misc]
+            wait(partial(has_seen, before + 12, watcher))
         watcher.assert_kept()
         recorded = watcher.shift.recording().events
         for name in ("time_nanos", "occurrence", "missed", "event"):
@@ -132,6 +133,10 @@ def test_events_that_come_together_are_numbered_as_they_are_kept(program: Progra
 
 def phase(watcher: Watcher) -> LinkPhase:
     return watcher.link.status.phase
+
+
+def has_seen(events: int, *watchers: Watcher) -> bool:
+    return all(watcher.seen == events for watcher in watchers)
 
 
 def held(watcher: Watcher) -> bool:
@@ -216,11 +221,11 @@ def test_a_reconnect_goes_on_where_it_was_and_counts_what_was_missed(
     with watching(address, wait) as watcher, watching(address, wait) as other:
         for events in range(1, 4):
             program.let_happen()
-            wait(lambda events=events: watcher.seen == other.seen == events)  # type: ignore[misc]
+            wait(partial(has_seen, events, watcher, other))
         watcher.link.close()
         for events in range(4, 8):
             program.let_happen()
-            wait(lambda events=events: other.seen == events)  # type: ignore[misc]
+            wait(partial(has_seen, events, other))
         watcher.link.reconnect()
         wait(lambda: watcher.seen == 4)
         program.let_happen()
@@ -236,7 +241,7 @@ def test_a_saved_session_is_intact_and_is_what_was_seen(
     with watching(address, wait) as watcher:
         for events in range(1, 21):
             program.let_happen()
-            wait(lambda events=events: watcher.seen == events)  # type: ignore[misc]
+            wait(partial(has_seen, events, watcher))
         paths = {tmp_path / "whole.gcspy": (1, 20), tmp_path / "part.gcspy": (5, 12)}
         for path, (first, last) in paths.items():
             assert watcher.shift.save(path, first, last) == last - first + 1
@@ -260,7 +265,7 @@ def test_a_full_disk_leaves_the_live_view_alone(
         for _ in range(200):
             events = watcher.seen + 1
             program.let_happen()
-            wait(lambda events=events: watcher.seen == events)  # type: ignore[misc]
+            wait(partial(has_seen, events, watcher))
             if watcher.shift.status.keeping is Keeping.ENDED:
                 break
         kept = watcher.shift.last

@@ -151,7 +151,7 @@ def test_in_whatever_order_events_are_seen_the_history_is_the_same(order: list[i
         history.follow(interpreter, m.Event(sequence=number, time_nanos=number, event=0, occurrence=number, epoch=1))
         seen = sorted({*seen, number})
         if len(seen) > capacity:
-            seen.remove(max(seen, key=lambda one, now=number: (abs(one - now), -one)))  # type: ignore[misc]
+            seen.remove(max((abs(one - number), -one, one) for one in seen)[2])
         assert history.series(1, 2).time_nanos.tolist() == seen
         assert history.series(1, 2).values.tolist() == seen
 
