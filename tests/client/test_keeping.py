@@ -163,7 +163,7 @@ def test_a_slow_disk_slows_the_socket_and_nothing_else(
     disk = SlowDisk(monkeypatch)
     with watching(address, wait, queue_bytes=1) as watcher:
         program.let_happen()
-        wait(lambda: watcher.link.is_held)
+        wait(lambda: held(watcher) and watcher.seen == 1)
         seen = watcher.seen
         ticks = []
         timer = QTimer()
@@ -187,7 +187,7 @@ def test_a_held_link_does_not_take_its_own_silence_for_the_server_s(
     disk = SlowDisk(monkeypatch)
     with watching(address, wait, queue_bytes=1) as watcher:
         program.let_happen()
-        wait(lambda: watcher.link.is_held)
+        wait(lambda: held(watcher) and watcher.seen == 1)
         for _ in range(50):
             watcher.link._ping()  # what its timer does each second and a half
         assert phase(watcher) is LinkPhase.LIVE
@@ -205,7 +205,7 @@ def test_what_came_before_the_end_of_the_server_counts_when_reading_was_held(
     disk = SlowDisk(monkeypatch)
     with watching(address, wait, queue_bytes=1) as watcher:
         program.let_happen()
-        wait(lambda: watcher.link.is_held)
+        wait(lambda: held(watcher) and watcher.seen == 1)
         program.let_happen(5)
         wait(lambda: program.server.counts()[0] == 6)
         program.server.close()
