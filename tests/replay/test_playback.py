@@ -47,7 +47,7 @@ def test_played_forwards_a_viewer_sees_what_was_seen_live(
 
 
 @given(st.data(), RULES, st.integers(2, 25))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_wherever_a_playback_goes_a_viewer_knows_what_was_known_there(
     data: DataObject, rule: ChunkRule, steps: int
 ) -> None:
