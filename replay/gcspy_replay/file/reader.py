@@ -57,7 +57,7 @@ EVENTS = np.dtype(
     sequence      number of the snapshot in the session
     time_nanos    when, by the monotonic clock of the target's host
     gather_nanos  spent gathering
-    held_nanos    held since the event before (delay, pause)
+    held_nanos    held since the event before (delay, pause, lossless clients)
     missed        events that the recorder missed between the event before and this one
     keyframe      sent whole
     cached        repeated: it happened before the recorder joined, or while it missed events
