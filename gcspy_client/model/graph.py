@@ -15,7 +15,7 @@ from gcspy_client.model.text import duration, is_bytes, short_amount, short_numb
 
 __all__ = ["amount_range", "amount_step", "amount_text", "area_under", "lone_points", "time_step", "time_text"]
 
-_TIME_STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800)
+_TIME_STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800)
 """Seconds; above them whole hours."""
 
 _SHARES = (Presentation.PERCENT, Presentation.PERCENT_VAR)
