@@ -49,14 +49,14 @@ class _OneSpace:
     def is_fresh(self, space: int, stream: int) -> bool:  # noqa: ARG002  # the protocol's signature
         return True
 
-    def stream(self, space: int, stream: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:  # noqa: ARG002
+    def stream(self, space: int, stream: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:  # noqa: ARG002  # as above
         state = self.space.stream(stream)
         return state.values, state.known
 
-    def used(self, space: int) -> NDArray[np.bool_] | None:  # noqa: ARG002
+    def used(self, space: int) -> NDArray[np.bool_] | None:  # noqa: ARG002  # as above
         return used_tiles(self.space.control.values)
 
-    def summary(self, space: int, stream: int) -> tuple[tuple[int, ...], int]:  # noqa: ARG002
+    def summary(self, space: int, stream: int) -> tuple[tuple[int, ...], int]:  # noqa: ARG002  # as above
         found = self.space.stream(stream).summary
         return ((), 0) if found is None else (found.values, found.covered)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from gcspy_protocol.playback import Direction, Pace, SetPlayback
 from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QSpinBox, QToolButton, QWidget
 
 from gcspy_client.model.palette import Theme
@@ -28,6 +29,7 @@ _PACES = (
     (Pace.FIXED, "fixed delay", "The same time between any two events"),
 )
 _MOST_MILLIS = 3_600_000
+_NARROWEST = 420
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,6 +127,7 @@ class Transport(QWidget):
         self.axis.setMinimumContentsLength(9)
         self.save = QPushButton("Save session…")
         self.save.clicked.connect(lambda: self.pressed.emit("time.save"))
+        self._giving_way = (self.axis, self.save, self.pace)
         self._fill()
         self._build()
         self._wire()
@@ -177,6 +180,22 @@ class Transport(QWidget):
         self.pace.activated.connect(self._choose_manner)
         self.interval.valueChanged.connect(self._choose_manner)
         self.axis.activated.connect(lambda _index: self.axis_chosen.emit(bool(self.axis.currentData())))
+
+    # --------------------------------------------------------------------------- room
+
+    def minimumSizeHint(self) -> QSize:
+        """What the buttons take: the choosers give way in a narrow window."""
+        return QSize(_NARROWEST, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Leave out what there is no room for, the least wanted first."""
+        super().resizeEvent(event)
+        for widget in self._giving_way:
+            widget.setVisible(True)
+        for widget in self._giving_way:
+            if super().minimumSizeHint().width() <= self.width():
+                return
+            widget.setVisible(False)
 
     # ---------------------------------------------------------------------- refreshing
 
