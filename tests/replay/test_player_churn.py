@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import trio
@@ -26,6 +27,14 @@ from tests.replay.viewing import told
 
 STILL = Beginning(running=False)
 RUSH = SetPlayback(pace=Pace.FIXED, interval_millis=0)
+
+
+def _stands_at(remote: Remote, place: int) -> bool:
+    return remote.state.position == place
+
+
+def _has_a_picture(remote: Remote) -> bool:
+    return bool(remote.positions)
 
 
 class Churn:
@@ -65,7 +74,7 @@ class Churn:
             if welcome is not None and welcome.client_id == leader and other is not remote:
                 place = other.state.position
                 with trio.fail_after(PATIENCE_SECS):
-                    await remote.until(lambda place=place: remote.state.position == place)  # type: ignore[misc]
+                    await remote.until(partial(_stands_at, remote, place))
         await self.agrees(remote)
 
     def command(self, remote: Remote) -> Message:
@@ -101,7 +110,7 @@ class Churn:
                 remote = connect()
                 self.clients.append(remote)
                 await remote.greet()
-                await remote.until(lambda remote=remote: bool(remote.positions))  # type: ignore[misc]
+                await remote.until(partial(_has_a_picture, remote))
             for _ in range(rounds):
                 remote = self._choose.choice(self.clients)
                 for _ in range(self._choose.randint(1, 3)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -140,6 +141,10 @@ def test_commands_without_end_from_one_that_does_not_read(play: Play, watch: Wat
     assert "too slow: 256 commands wait" in ended.abnormal()[0]
 
 
+def _sees_playback_of(witness: Watcher, other: int) -> bool:
+    return witness.state.clients.controller == other
+
+
 def test_a_client_that_vanishes_while_others_follow_it(play: Play, watch: Watch) -> None:
     playing = play(beginning=STILL)
     witness = watch(playing)
@@ -149,7 +154,7 @@ def test_a_client_that_vanishes_while_others_follow_it(play: Play, watch: Watch)
             witness.until(lambda: len(witness.state.clients.clients) == 2)
             other = witness.state.clients.clients[-1].id
             witness.send(m.Follow(client=other))
-            witness.until(lambda other=other: witness.state.clients.controller == other)  # type: ignore[misc]
+            witness.until(partial(_sees_playback_of, witness, other))
             sock.sendall(connection.send(Seek(number=30)) * 3)
         witness.until(witness.state.is_controller)
         witness.until(lambda: len(witness.state.clients.clients) == 1)
