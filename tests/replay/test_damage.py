@@ -171,6 +171,18 @@ def test_a_frame_of_a_later_version_is_skipped() -> None:
     assert verify(MemorySource(store.data)).findings == []
 
 
+def test_what_is_torn_anywhere_behind_the_header_is_intact_up_to_there() -> None:
+    """Also in the head of a chunk, whose first frames may be on the disk without its keyframe: a kill loses nothing whole."""
+    start = Recording([MemorySource(killed())]).chunks[0].place.offset
+    for size in range(start, len(killed()), 7):
+        data = killed()[:size]
+        report = verify(MemorySource(data))
+        assert report.intact, f"cut at {size}: {report.findings}"
+        recording = Recording([MemorySource(data)])
+        assert report.events == len(recording) == len(list(recording.steps()))
+        assert recording.damages == []
+
+
 # ------------------------------------------------------------------ repair
 
 

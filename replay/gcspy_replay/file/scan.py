@@ -343,7 +343,8 @@ class PartScan:
                 opened = read_head(self._window, self._at, end, self._limits)
             except CorruptChunk as error:
                 return self._resume(began, end, error)
-            if opened is None:
+            # A head that is not there whole is torn too: of its chunk nothing can be shown, and nothing was lost.
+            if opened is None or self._at + opened[0].head_bytes > end:
                 return self._tail(end)
             self._open = _Walk(self._at, *opened, self._limits)
             self.chunks.append(self._open.found())
