@@ -209,3 +209,15 @@ def test_closing_the_player_says_goodbye(play: Play, watch: Watch) -> None:
     watcher = watch(playing)
     playing.close()
     assert watcher.next(m.Goodbye).reason
+
+
+def test_what_is_asked_right_behind_a_change_of_playbacks_is_done_there(play: Play, watch: Watch) -> None:
+    playing = play(beginning=STILL)
+    teacher, pupil = watch(playing), watch(playing)
+    teacher.seek(25)
+    pupil.until_position(1)
+    for message in (m.Follow(client=teacher.number), m.Step(), m.Follow(client=None), Seek(number=9)):
+        pupil.send(message)
+    pupil.until_position(9)
+    assert [error.code for error in pupil.seen(m.Error)] == [ErrorCode.NOT_CONTROLLER]
+    assert pupil.state.is_controller()

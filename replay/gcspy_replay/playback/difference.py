@@ -341,8 +341,7 @@ def _whole(state: SpaceState, event: Event) -> Iterator[Part]:
             yield Part(number, tag, pack_key(number, stream_id, _stamp(stream), stream.values, stream.known))
         if stream.summary is not None:
             yield Part(number, tag, encode(stream.summary))
-    if state.info:
-        yield _info(state, event)
+    yield _info(state, event)  # also an empty one: who missed events may have another
 
 
 def _info(state: SpaceState, event: Event) -> Part:

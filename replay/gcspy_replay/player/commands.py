@@ -35,12 +35,10 @@ def obey(player: Player, screening: Screening, client: Client, message: Message)
             screening.later(client, partial(_subscribe, screening, client, message))
         case m.TileNamesRequest():
             screening.later(client, partial(_tile_names, screening, client, message))
-        case m.Follow() if message.client is not None:
-            return _follow(player, screening, client, message.client)
-        case m.Follow() | m.TakeControl():
-            if client is not screening.leader:
-                # When the playback that it saw so far is at rest, so that its own begins just there.
-                screening.later(client, lambda: player.part(client, screening.playback))
+        case m.Follow():
+            player.move(client, partial(_follow, player, client, message.client))
+        case m.TakeControl():
+            player.move(client, partial(_follow, player, client, None))
         case m.Lossless():
             screening.wait_for(client, message.deadline_millis / 1000)
         case m.HandOver() | m.NameSuccessor():
@@ -82,7 +80,14 @@ def _command(message: Message, playback: Playback, now_nanos: int) -> Move | Non
     return None
 
 
-def _follow(player: Player, screening: Screening, client: Client, number: int) -> Error | None:
+def _follow(player: Player, client: Client, number: int | None) -> Error | None:
+    """See another playback, or have one of one's own; with the one that it sees so far at rest."""
+    screening = player.screening_of(client.number)
+    assert screening is not None, "whoever asks is connected"
+    if number is None:
+        if client is not screening.leader:
+            player.part(client, screening.playback)
+        return None
     other = player.screening_of(number)
     if number == client.number:
         return _bad("follow oneself: name another client, or none for a playback of one's own")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -42,6 +43,9 @@ _SILENT_SECS = 30.0
 
 _PAGE_ROWS = 8192
 """Events in a page of the timeline: some 300 kB before compression, so that an event behind it does not wait long."""
+
+_MOST_HELD = 256
+"""Commands of a client that goes to another playback; it sends them there before it has come."""
 
 _FAREWELL_SECS = 2.0
 
@@ -103,6 +107,7 @@ class Player:
         self._clients: dict[int, Client] = {}
         self._screenings: dict[int, Screening] = {}
         self._told_rows: dict[int, int] = {}
+        self._moving: dict[int, list[Message]] = {}
         self._next_number = 1
         self._lock = threading.Lock()  # copies are made in worker threads, while another may look for more
         self._nursery: trio.Nursery | None = None
@@ -262,6 +267,10 @@ class Player:
         if client.number not in self.welcomed:
             screening.later(client, partial(self._handle, client, message))  # not before it is greeted back
             return
+        held = self._moving.get(client.number)
+        if held is not None and not isinstance(message, m.Ping):
+            self._hold(client, held, message)
+            return
         refusal = commands.obey(self, screening, client, message)
         if refusal is not None:
             client.send(refusal)
@@ -275,11 +284,32 @@ class Player:
         if self._clients.pop(client.number, None) is None:
             return
         self._told_rows.pop(client.number, None)
+        self._moving.pop(client.number, None)
         self._screenings.pop(client.number).remove(client)
         if self.welcomed.pop(client.number, None) is not None:
             self.tell_clients()
         if not self._clients:
             self._gone.set()
+
+    def _hold(self, client: Client, held: list[Message], message: Message) -> None:
+        if len(held) >= _MOST_HELD:
+            why = f"{len(held)} commands wait for the one before them"
+            client.end(f"too slow: {why}", last_words=Error(code=m.ErrorCode.TOO_SLOW, message=why, fatal=True))
+            return
+        held.append(message)
+
+    def move(self, client: Client, go: Callable[[], Error | None]) -> None:
+        """Let a client go to another playback, behind what it asked of this one; what it asks meanwhile is for the other."""
+        self._moving[client.number] = []
+        self._screenings[client.number].later(client, partial(self._move, client, go))
+
+    def _move(self, client: Client, go: Callable[[], Error | None]) -> None:
+        held = self._moving.pop(client.number, [])
+        refusal = go()
+        if refusal is not None:
+            client.send(refusal)
+        for message in held:
+            self._handle(client, message)
 
     def follow(self, client: Client, screening: Screening) -> None:
         """A client sees another playback from now on."""

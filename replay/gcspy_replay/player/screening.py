@@ -201,8 +201,9 @@ class Screening:
     async def _turn(self) -> None:
         """Do one thing, or wait for one."""
         full = self._is_full()
-        if self._jobs and not full:
-            await self._do(self._jobs.popleft())
+        job = self._next_job(full=full)
+        if job is not None:
+            await self._do(job)
             return
         if any(client.waiting for client in self.viewers):
             await self._send_keyframes()
@@ -216,6 +217,14 @@ class Screening:
             await self._wait(early / 1e9)
         else:
             await self._advance()
+
+    def _next_job(self, *, full: bool) -> _Job | None:
+        """What to do next; what the leader asks waits until it has read what it asked for, others do not wait for it."""
+        for i, job in enumerate(self._jobs):
+            if not full or (job.client is not None and job.client is not self.leader):
+                del self._jobs[i]
+                return job
+        return None
 
     async def _wait(self, secs: float) -> None:
         with trio.move_on_after(secs):
