@@ -196,13 +196,14 @@ class RingStore:
         self.folder = folder
         self._syncer = Syncer(sync_secs)
         self._keep_bytes, self._keep_nanos = keep_bytes, keep_nanos
-        self._kept: deque[tuple[Path, int, int]] = deque()  # path, bytes, run time at the last event
+        self._kept: deque[tuple[Path, int, int]] = deque()  # path, bytes, run time at its first event
         self._file: FileIO | None = None
         self._path = folder
         self._bytes = 0
         self._time_nanos: int | None = None
         self._run_nanos = 0  # how far the clock moved in all
-        self._part_nanos = 0  # and since the first event of the part
+        self._part_nanos = 0  # since the first event of the part
+        self._first_nanos = 0  # and at that
         try:
             folder.mkdir(parents=True, exist_ok=True)
             taken = any(folder.glob("*" + SUFFIX))
@@ -217,6 +218,7 @@ class RingStore:
         self._file = _create(self._path, self._syncer, replace=False)
         self._bytes = 0
         self._part_nanos = 0
+        self._first_nanos = self._run_nanos
 
     def append(self, data: bytes, *, time_nanos: int) -> None:
         """Write to the latest file, after room was made for it."""
@@ -224,6 +226,7 @@ class RingStore:
         moved = 0 if self._time_nanos is None else abs(time_nanos - self._time_nanos)
         self._run_nanos += moved
         self._part_nanos += moved if self._bytes else 0
+        self._first_nanos = self._first_nanos if self._bytes else self._run_nanos
         self._time_nanos = time_nanos
         self._drop(len(data))
         _write(self._file, data, self._syncer)
@@ -233,9 +236,11 @@ class RingStore:
         """Remove the oldest parts that are not to be kept any longer."""
         held = self._bytes + more + sum(size for _, size, _ in self._kept)
         while self._kept:
-            path, size, last = self._kept[0]
+            path, size, _ = self._kept[0]
             too_many = self._keep_bytes is not None and held > self._keep_bytes
-            too_old = self._keep_nanos is not None and last < self._run_nanos - self._keep_nanos
+            # Without it the recording begins with the next part, and that must be long enough ago.
+            begins = self._kept[1][2] if len(self._kept) > 1 else self._first_nanos
+            too_old = self._keep_nanos is not None and begins <= self._run_nanos - self._keep_nanos
             if not (too_many or too_old):
                 return
             try:
@@ -255,7 +260,7 @@ class RingStore:
         if self._file is not None:
             self._syncer.finish(self._file)
             self._file = None
-            self._kept.append((self._path, self._bytes, self._run_nanos))
+            self._kept.append((self._path, self._bytes, self._first_nanos))
 
     @property
     def part_nanos(self) -> int | None:

@@ -228,6 +228,7 @@ def test_of_a_session_beyond_the_budgets_the_latest_is_kept(disk_bytes: int) -> 
 def test_of_many_small_events_only_so_many_are_kept() -> None:
     with shifting(memory_bytes=1 << 22, disk_bytes=1 << 22, most_events=500, rule=ChunkRule(most_events=20)) as shift:
         session = steady(shift, 4000, tiles=100)
+        assert shift.status.last == 4000  # whoever looks how it stands finds the timeline trimmed
         assert 500 <= shift.last - shift.first + 1 == len(shift.timeline) < 1500
         assert shift.status.memory_bytes < session.sent_bytes < 1 << 22
         assert values_at(shift, shift.first) == session.values(shift.first).tolist()
