@@ -60,15 +60,26 @@ class ArenaSpace:
             description="Arenas of pymalloc in order of address; a tile is a pool, or a power of two of neighbouring pools",
         )
         most_blocks = int(capacities(geometry)[0]) * self._most
+        self.carved_bytes = self.space.add_stream(
+            "Carved",
+            dtype="u4",
+            maximum=geometry.arena_bytes,
+            suffix=" bytes",
+            paint_style=PaintStyle.ZERO,
+            order=4,
+            description="Bytes of the tile that are cut into pools: more can never be in use",
+        )
+        # In percent of what is carved *now*: how many pools a tile has changes when a growing heap is regrouped.
         self.used_bytes = self.space.add_stream(
             "Used",
             dtype="u4",
-            maximum=geometry.pool_bytes * group,
+            maximum=geometry.arena_bytes,
             suffix=" bytes",
-            presentation=Presentation.PERCENT,
+            presentation=Presentation.PERCENT_VAR,
+            max_stream=self.carved_bytes,
             paint_style=PaintStyle.ZERO,
             order=0,
-            description="Bytes of blocks in use, in percent of the tile",
+            description="Bytes of blocks in use, in percent of what is carved",
         )
         self.blocks_used = self.space.add_stream(
             "Blocks in use",
@@ -109,6 +120,7 @@ class ArenaSpace:
             pools.blocks_used * ((pools.size_class.astype(np.int32) + 1) * self._geometry.alignment_bytes)
         )
         space.reset()
+        self.carved_bytes.data[:] = carved * self._geometry.pool_bytes
         self.used_bytes.data[:] = used_bytes
         self.blocks_used.data[:] = tiling.sums(pools.blocks_used)
         self.blocks_free.data[:] = tiling.sums(pools.blocks_free)

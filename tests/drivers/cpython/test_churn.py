@@ -49,6 +49,7 @@ def assert_possible(server: Server) -> None:
     used, blocks, free = (
         streams[name].data[known].astype(np.int64) for name in ("Used", "Blocks in use", "Free blocks")
     )
+    assert (used <= streams["Carved"].data[known]).all()
     classes = streams["Size class"].data[known].astype(np.int64)
     assert (classes <= 32).all()
     size = np.maximum(classes, 1) * 16

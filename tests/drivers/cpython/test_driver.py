@@ -21,6 +21,7 @@ from gcspy_server.api import (
     Presentation,
     Server,
     ServerSpace,
+    ServerStream,
 )
 from tests.drivers.conftest import Start
 from tests.drivers.cpython.test_truth import BUSY
@@ -41,6 +42,10 @@ class Watched:
 
     def space(self, name: str) -> ServerSpace:
         (found,) = [space for space in self.server.spaces if space.name == name]
+        return found
+
+    def stream(self, space: str, name: str) -> ServerStream:
+        (found,) = [one for one in self.space(space).streams if one.name == name]
         return found
 
     def column(self, space: str, stream: str) -> npt.NDArray[np.int64]:
@@ -95,7 +100,7 @@ def test_streams_are_what_the_target_says(python: str, start: Start, watched: li
     uncarved = heaps[0].reading.pools.state == PoolState.UNCARVED
     assert np.array_equal((control & Control.UNUSED) != 0, uncarved)
     assert np.array_equal((control & Control.USED) != 0, ~uncarved)
-    assert one.space("pymalloc arenas").streams[0]._summary == (
+    assert one.stream("pymalloc arenas", "Used")._summary == (
         (int(used_bytes.sum()), int((~uncarved).sum()) * 16384),
         int((~uncarved).sum()),
     )
@@ -140,13 +145,16 @@ def test_the_session_says_what_it_is(python: str, start: Start, watched: list[Wa
     assert [space.schema.main for space in one.server.spaces] == [True, False, False, False]
     arenas = one.space("pymalloc arenas")
     assert arenas.count > 0, "the tiles are there before the first event"
-    assert [stream.name for stream in arenas.streams] == [
+    in_order = sorted(arenas.streams, key=lambda stream: stream.schema.order)
+    assert [stream.name for stream in in_order] == [
         "Used",
         "Blocks in use",
         "Free blocks",
         "Size class",
+        "Carved",
     ]
-    assert arenas.streams[0].schema.presentation is Presentation.PERCENT
+    assert in_order[0].schema.presentation is Presentation.PERCENT_VAR
+    assert in_order[0].schema.max_stream == in_order[-1].schema.id
 
 
 COLLECTING = """
@@ -278,7 +286,34 @@ def test_too_many_pools_become_groups_that_hold_the_same_blocks(
     assert int(names.sizes.sum()) == fine.space("pymalloc arenas").count * 16384
     assert int(((space.control & Control.SEPARATOR) != 0).sum()) == truth.arenas
     assert "a tile is" in space.info
-    maximum = space.streams[0].schema.maximum
-    assert maximum % 16384 == 0
-    assert maximum > 16384
-    assert (coarse.column("pymalloc arenas", "Used") <= maximum).all()
+    carved = coarse.column("pymalloc arenas", "Carved")
+    assert carved.sum() == fine.column("pymalloc arenas", "Carved").sum()
+    assert (carved <= names.sizes).all()
+    assert (coarse.column("pymalloc arenas", "Used") <= carved).all()
+    assert carved.max() <= coarse.stream("pymalloc arenas", "Carved").schema.maximum
+
+
+GROWING = """
+kept = [bytes(100) for _ in range(1000)]
+tell()
+kept += [bytes(100) for _ in range(200_000)]
+tell()
+"""
+
+
+def test_tiles_of_a_heap_that_outgrew_them_are_in_percent_of_what_they_are_now(
+    own_python: str, start: Start, watched: list[Watched]
+) -> None:
+    child = start(own_python, GROWING)
+    child.wait_still()
+    watched.append(one := Watched(child, tiles=256))
+    one.driver.tick()
+    carved = one.stream("pymalloc arenas", "Carved")
+    largest = int(carved.data.max())
+    child.go_on()
+    child.wait_still()
+    one.driver.tick()
+    assert int(carved.data.max()) > largest, "the tiles were regrouped"
+    used = one.column("pymalloc arenas", "Used")
+    assert used.max() > largest, "measured by what a tile was, one would be more than full"
+    assert (used <= carved.data).all()
