@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QApplication
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.status import LinkPhase
+from gcspy_client.settings import Settings
 from gcspy_client.view.window import MainWindow
 
 __all__ = ["LARGE_HEIGHT", "application", "run_window", "take_screenshot"]
@@ -99,8 +100,10 @@ def run_window(
     where = None if address is None else parse_address(address)
     wanted = _theme(theme)
     app = application()
-    window = MainWindow(wanted)
-    if size is not None:
+    window = MainWindow(wanted, Settings.of_user())
+    if size is None:
+        window.restore_place()
+    else:
         window.resize(*size)
     window.show()
     if recording:

@@ -73,8 +73,8 @@ def look_back_and_loop(window: MainWindow, file: Path, number: int) -> None:
 def show_history(window: MainWindow) -> None:
     """Open the history graph, draw over some tiles, and go to an event."""
     panel, canvas = window.history, window.history.canvas
-    panel.show()
-    window.resizeDocks([panel], [HISTORY_HEIGHT], Qt.Orientation.Vertical)
+    window.docks.show("history")
+    window.docks.give_height("history", HISTORY_HEIGHT)
     wait_until(lambda: panel.graph is not None and len(panel.graph.events) >= EVENTS and canvas.drawn is not None)
     graph = panel.graph
     assert graph is not None

@@ -16,6 +16,9 @@ from hypothesis import HealthCheck, settings
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 os.environ.pop("GCSPY_TOKEN", None)
 
+# No test, and nothing that a test starts, reads or writes what the user chose.
+os.environ["GCSPY_SETTINGS"] = "none"
+
 # Inherited by whatever the tests start, and by what that starts: so that orphans are found as well.
 _RUN_MARK = "GCSPY_TEST_RUN"
 os.environ[_RUN_MARK] = uuid.uuid4().hex

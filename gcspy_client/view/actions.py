@@ -30,7 +30,7 @@ class Action:
 
     Attributes:
         name: Its name for programs, ``menu.verb``.
-        menu: Title of its menu.
+        menu: Title of its menu; behind a slash that of a menu in it: ``&View/&Panels``.
         text: Its words in the menu, with an ampersand before the letter that chooses it.
         run: What does it.
         keys: Its shortcuts, as Qt writes them.
@@ -92,6 +92,7 @@ class Actions:
             made.setCheckable(action.checked is not None)
             made.triggered.connect(partial(self._triggered, action.name))
             self._made[action.name] = made
+        self._menus: dict[str, QMenu] = {}
 
     def __iter__(self) -> Iterator[Action]:
         return iter(self._table.values())
@@ -126,16 +127,20 @@ class Actions:
 
     def fill(self, bar: QMenuBar) -> None:
         """Make the menus."""
-        menus: dict[str, QMenu] = {}
         for action in self:
-            menu = menus.get(action.menu)
-            if menu is None:
-                menu = menus[action.menu] = bar.addMenu(action.menu)
-                menu.aboutToShow.connect(partial(self._opening, action.menu))
-                menu.aboutToHide.connect(self._closed)
-            elif action.begins_group:
+            new = action.menu not in self._menus
+            menu = self._menu(bar, action.menu)
+            if action.begins_group and not new:
                 menu.addSeparator()
             menu.addAction(self._made[action.name])
+
+    def _menu(self, bar: QMenuBar, path: str) -> QMenu:
+        if path not in self._menus:
+            over, _, title = path.rpartition("/")
+            made = self._menus[path] = self._menu(bar, over).addMenu(title) if over else bar.addMenu(title)
+            made.aboutToShow.connect(partial(self._opening, path))
+            made.aboutToHide.connect(self._closed)
+        return self._menus[path]
 
     def sheet(self) -> str:
         """All keys and what they do, as rich text."""
@@ -150,7 +155,7 @@ class Actions:
             rows += [(one.keys, one.about) for one in self._gestures if one.menu == title]
             if rows:
                 cells = "".join(f"<tr><td><b>{escape(keys)}</b></td><td>{escape(about)}</td></tr>" for keys, about in rows)
-                heading = escape(title.replace("&", ""))
+                heading = escape(title.rpartition("/")[2].replace("&", ""))
                 parts.append(f"<h4>{heading}</h4><table cellspacing='4'>{cells}</table>")
         half = (len(parts) + 1) // 2
         columns = "".join(f"<td>{''.join(side)}</td><td width='24'></td>" for side in (parts[:half], parts[half:]))

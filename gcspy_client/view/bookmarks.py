@@ -19,7 +19,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QHeaderView,
-    QLabel,
     QLineEdit,
     QTableWidget,
     QTableWidgetItem,
@@ -147,11 +146,16 @@ class Bookmarking(QObject):
 class BookmarkPanel(QFrame):
     """The list: a click goes there, a double click on a title changes it.
 
+    Signals:
+        filled: There is a bookmark now, and there was none before.
+
     Args:
         bookmarking: What it shows and changes.
         session: For when the events happened.
         theme: For which ground.
     """
+
+    filled = Signal()
 
     def __init__(
         self, bookmarking: Bookmarking, session: Session, theme: Theme, parent: QWidget | None = None
@@ -161,7 +165,6 @@ class BookmarkPanel(QFrame):
         self._theme = theme
         self._filling = False
         self._listed: tuple[object, ...] = ()
-        self._wanted: bool | None = None
         self.setProperty("card", "true")
         self.previous = self._button("back", "Previous bookmark (Ctrl+Left)")
         self.next = self._button("forward", "Next bookmark (Ctrl+Right)")
@@ -188,9 +191,6 @@ class BookmarkPanel(QFrame):
     def _build(self) -> None:
         head = QHBoxLayout()
         head.setSpacing(4)
-        caption = QLabel("Bookmarks")
-        caption.setProperty("caption", "true")
-        head.addWidget(caption)
         head.addWidget(self.where, 1)
         for button in (self.previous, self.next, self.remove):
             head.addWidget(button)
@@ -238,25 +238,18 @@ class BookmarkPanel(QFrame):
         for button in (self.previous, self.next, self.remove):
             button.setIcon(icon(button.objectName(), t.text, t.border))
 
-    def toggle(self) -> None:
-        """Show the list also while there is nothing in it, or hide it also while there is something."""
-        self._wanted = not self.isVisible()
-        self._show_or_hide()
-
-    def _show_or_hide(self) -> None:
-        self.setVisible(len(self._bookmarking.marks) > 0 if self._wanted is None else self._wanted)
-
     def refresh(self) -> None:
         """Say everything anew."""
         marks = self._bookmarking.marks
         timeline = self._session.timeline
-        self._show_or_hide()
         self.where.setText("" if marks.path is not None else "kept when the session is saved")
         if marks.path is None and self._session.is_playback:
             self.where.setText("not kept: the file is not known")
         listed = (marks.all, timeline.first)
         if listed == self._listed:
             return
+        if marks.all and not (self._listed and self._listed[0]):
+            self.filled.emit()
         self._listed = listed
         chosen = self.chosen()
         self._filling = True

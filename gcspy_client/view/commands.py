@@ -43,7 +43,13 @@ GESTURES = (
 
 def actions_of(window: MainWindow) -> tuple[Action, ...]:
     """What can be done in a window."""
-    return (*_session_actions(window), *_time_actions(window), *_view_actions(window), *_help_actions(window))
+    return (
+        *_session_actions(window),
+        *_time_actions(window),
+        *_view_actions(window),
+        *window.docks.actions(),
+        *_help_actions(window),
+    )
 
 
 def _session_actions(window: MainWindow) -> tuple[Action, ...]:
@@ -306,23 +312,6 @@ def _view_actions(window: MainWindow) -> tuple[Action, ...]:
             about="previous stream of the active space",
             run=partial(window.next_stream, -1),
             keys=("[",),
-        ),
-        Action(
-            name="view.bookmarks",
-            menu=_VIEW,
-            text="List of &bookmarks",
-            run=window.bookmarks.toggle,
-            keys=("Ctrl+B",),
-            checked=window.bookmarks.isVisible,
-        ),
-        Action(
-            name="view.history",
-            menu=_VIEW,
-            text="&History graph",
-            about="history graph: the active space over all events",
-            run=window.history.toggle,
-            keys=("H",),
-            checked=window.history.isVisible,
         ),
         Action(name="view.no-tile", menu=_VIEW, text="Select no tile", run=window.deselect, keys=("Esc",)),
         Action(

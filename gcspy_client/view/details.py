@@ -1,4 +1,4 @@
-"""The sidebar: view chooser, legend, tile information and summaries, graph, event counters.
+"""The panels about the active space: view chooser and legend, tile information and summaries, graph; and the kinds of event.
 
 One table says of each stream what the tile under the mouse, the selected tile
 and the whole space have; its rows are clickable and choose the view.
@@ -9,14 +9,12 @@ from __future__ import annotations
 import numpy as np
 from gcspy_protocol.interpreter import SpaceState
 from gcspy_protocol.model import EventFilter, Presentation, Stream
-from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QHeaderView,
     QLabel,
-    QScrollArea,
-    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
@@ -36,18 +34,20 @@ from gcspy_client.view.theme import tokens
 
 __all__ = ["Details"]
 
-WIDTH = 404
-_HIGHEST_GRAPH = 240
 _NOTHING = Cell("–", tone="dim")
 
 
-class Details(QScrollArea):
+class Details(QObject):
     """Everything about the active space, and the events of the session.
 
     Signals:
         stream_chosen: Space id and stream id.
 
     Attributes:
+        view: Name of the space, view chooser, legend.
+        tile: What the streams hold in the tile under the mouse, the selected one, and the whole space.
+        trend: The graph of the chosen stream's summary, in a frame.
+        graph: The graph itself.
         filters: The kinds of event, and their filters.
     """
 
@@ -60,13 +60,9 @@ class Details(QScrollArea):
         self._filling = False
         self._listed: tuple[object, ...] = ()
         colours = tokens(theme)
-        self.setWidgetResizable(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFixedWidth(WIDTH)
         self._name = ElidedLabel()
         font = self._name.font()
         font.setBold(True)
-        font.setPointSizeF(font.pointSizeF() * 1.15)
         self._name.setFont(font)
         self._info = QLabel()
         self._info.setProperty("dim", "true")
@@ -81,7 +77,7 @@ class Details(QScrollArea):
         self._streams = RowsModel(("Stream", "Mouse", "Selected", "Whole space"), (1, 2, 3), colours)
         self._stream_table = RowTable(self._streams, most_rows=12)
         self._stream_table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        for column, width in ((1, 84), (2, 84), (3, 104)):
+        for column, width in ((1, 76), (2, 76), (3, 100)):
             self._stream_table.horizontalHeader().setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
             self._stream_table.setColumnWidth(column, width)
         self._stream_table.clicked.connect(self._row_clicked)
@@ -90,16 +86,12 @@ class Details(QScrollArea):
         self._build()
 
     def _build(self) -> None:
-        inside = QWidget()
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
         view = QHBoxLayout()
         caption = QLabel("View")
         caption.setProperty("dim", "true")
         view.addWidget(caption)
         view.addWidget(self._chooser, 1)
-        column.addWidget(_card(self._name, self._info, view, self._legend))
+        self.view = _card(self._name, self._info, view, self._legend)
         names = QVBoxLayout()
         names.setSpacing(2)
         for text, label in (("Mouse", self._mouse_name), ("Selected", self._selected_name)):
@@ -110,20 +102,8 @@ class Details(QScrollArea):
             row.addWidget(title)
             row.addWidget(label, 1)
             names.addLayout(row)
-        column.addWidget(_card(names, self._stream_table))
-        graph = _card(self.graph)
-        graph.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
-        graph.setMaximumHeight(_HIGHEST_GRAPH)
-        column.addWidget(graph, 4)
-        column.addWidget(self.filters)
-        column.addStretch(1)
-        self._cards = column
-        self.setWidget(inside)
-
-    def add_card(self, card: QWidget) -> None:
-        """Put another card below the others."""
-        card.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self._cards.insertWidget(self._cards.count() - 1, card)
+        self.tile = _card(names, self._stream_table)
+        self.trend = _card(self.graph, stretches=True)
 
     # ---------------------------------------------------------------------- refreshing
 
@@ -259,18 +239,19 @@ def series_until(series: Series, time_nanos: int) -> Series:
     return Series(series.time_nanos[there], series.values[there], series.events[there], series.occurrences[there])
 
 
-def _card(*parts: QWidget | QHBoxLayout | QVBoxLayout) -> QFrame:
+def _card(*parts: QWidget | QHBoxLayout | QVBoxLayout, stretches: bool = False) -> QFrame:
     card = QFrame()
     card.setProperty("card", "true")
-    card.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
     column = QVBoxLayout(card)
-    column.setContentsMargins(12, 9, 12, 9)
-    column.setSpacing(7)
+    column.setContentsMargins(10, 7, 10, 7)
+    column.setSpacing(6)
     for part in parts:
         if isinstance(part, QWidget):
             column.addWidget(part)
         else:
             column.addLayout(part)
+    if not stretches:
+        column.addStretch(1)
     return card
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from gcspy_protocol.interpreter import EventChange
 from gcspy_replay.file import Recording
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QCloseEvent, QHideEvent, QShowEvent
-from PySide6.QtWidgets import QDockWidget, QFileDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from gcspy_client.model.history_events import HistoryEvents
 from gcspy_client.model.history_export import ExportedGraph, png_of, svg_of
@@ -42,13 +42,12 @@ __all__ = ["HistoryPanel"]
 _UNKNOWN_FILES = "the files of this recording are not known here: the graph begins with the next event"
 
 
-class HistoryPanel(QDockWidget):
+class HistoryPanel(QWidget):
     """A history graph, its series, and what is said about them.
 
     Signals:
         event_asked: The number of an event that was clicked.
         tile_asked: Id of a space, and the key of a tile that was clicked.
-        closed: It was closed.
 
     Args:
         session: Which space and stream are looked at.
@@ -59,7 +58,6 @@ class HistoryPanel(QDockWidget):
 
     event_asked = Signal(int)
     tile_asked = Signal(int, object)
-    closed = Signal()
     _valued = Signal()
 
     def __init__(
@@ -70,8 +68,7 @@ class HistoryPanel(QDockWidget):
         theme: Theme,
         parent: QWidget | None = None,
     ) -> None:
-        super().__init__("History graph", parent)
-        self.setObjectName("history")
+        super().__init__(parent)
         self._session, self._shift, self._files = session, shift, files
         self._shows: tuple[object, ...] = ()
         self._space = 0
@@ -111,14 +108,12 @@ class HistoryPanel(QDockWidget):
         head.addWidget(self.said, 2)
         for part in (self.kinds, self.no_brush, self.export):
             head.addWidget(part)
-        body = QWidget()
-        column = QVBoxLayout(body)
+        column = QVBoxLayout(self)
         column.setContentsMargins(10, 2, 10, 6)
         column.setSpacing(4)
         column.addLayout(head)
         column.addWidget(self.canvas, 1)
         column.addWidget(self.series)
-        self.setWidget(body)
         self._show_brush(shown=False)
 
     def _show_brush(self, *, shown: bool) -> None:
@@ -131,14 +126,6 @@ class HistoryPanel(QDockWidget):
     def graph(self) -> HistoryGraph | None:
         """The graph; None while there is nothing to graph, or the panel is closed."""
         return self.canvas.graph
-
-    def toggle(self) -> None:
-        """Open the panel, or close it."""
-        if self.isVisible():
-            self.close()
-        else:
-            self.show()
-            self.raise_()
 
     def refresh(self) -> None:
         """Keep up with what the window shows: another space or stream is another graph."""
@@ -367,13 +354,8 @@ class HistoryPanel(QDockWidget):
     def hideEvent(self, event: QHideEvent) -> None:
         """Forget everything when it is closed; a window that is only minimised goes on."""
         super().hideEvent(event)
-        if self.isHidden():
+        if not event.spontaneous():
             self.stop()
-
-    def closeEvent(self, event: QCloseEvent) -> None:
-        """Tell that it was closed."""
-        super().closeEvent(event)
-        self.closed.emit()
 
     def stop(self) -> None:
         """Read and draw no more; no thread and no timer is left."""

@@ -86,6 +86,12 @@ def _cross(painter: QPainter) -> None:
     painter.drawLine(QPointF(11.5, 4.5), QPointF(4.5, 11.5))
 
 
+def _float(painter: QPainter) -> None:
+    _outlined(painter)
+    painter.drawRect(QRectF(3.5, 6.0, 6.5, 6.5))
+    painter.drawPolyline(QPolygonF([QPointF(6.0, 3.5), QPointF(12.5, 3.5), QPointF(12.5, 10.0)]))
+
+
 SHAPES: dict[str, Shape] = {
     "first": _first,
     "last": _last,
@@ -97,6 +103,7 @@ SHAPES: dict[str, Shape] = {
     "loop": _loop,
     "flag": _flag,
     "cross": _cross,
+    "float": _float,
 }
 
 

@@ -169,6 +169,14 @@ def _style_sheet(t: Tokens) -> str:
     QTableView[dense="true"]::item {{ padding: 0 3px; }}
     QTableView[dense="true"] QHeaderView::section {{ padding: 3px 4px; }}
     QFrame[card="true"] {{ background: {t.surface}; border: 1px solid {t.border}; border-radius: 7px; }}
+    QDockWidget {{ color: {t.dim}; }}
+    QMainWindow::separator {{ background: transparent; width: 7px; height: 7px; }}
+    QMainWindow::separator:hover {{ background: {t.border}; }}
+    QTabBar {{ background: transparent; qproperty-drawBase: 0; }}
+    QTabBar::tab {{ background: transparent; color: {t.dim}; border: none; border-bottom: 2px solid transparent;
+        padding: 2px 10px 3px 10px; margin: 0; }}
+    QTabBar::tab:selected {{ color: {t.text}; border-bottom-color: {t.accent}; }}
+    QTabBar::tab:hover:!selected {{ color: {t.text}; border-bottom-color: {t.border}; }}
     QLabel {{ background: transparent; }}
     QLabel[dim="true"] {{ color: {t.dim}; }}
     QLabel[caption="true"] {{ color: {t.dim}; font-weight: bold; }}

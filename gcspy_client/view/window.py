@@ -6,15 +6,15 @@ What came is shown by `following`; what can be asked for is listed in `commands`
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from gcspy_protocol.messages import Error, Follow, Message, Pause, Resume, SetFilters, Step, TakeControl
 from gcspy_protocol.model import ControlState, EventFilter
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent
+from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
-    QHBoxLayout,
     QInputDialog,
     QMainWindow,
     QMessageBox,
@@ -29,12 +29,14 @@ from gcspy_client.model.picture import Picture
 from gcspy_client.model.session import Session, ordered_streams
 from gcspy_client.model.status import LinkPhase, LinkStatus
 from gcspy_client.model.timeshift import TimeShift
+from gcspy_client.settings import Settings
 from gcspy_client.view.actions import Actions
 from gcspy_client.view.bookmarks import Bookmarking, BookmarkPanel
 from gcspy_client.view.canvas import PaintProbe
 from gcspy_client.view.commands import GESTURES, actions_of
 from gcspy_client.view.connect_dialog import ConnectDialog
 from gcspy_client.view.details import Details
+from gcspy_client.view.docks import Docks
 from gcspy_client.view.event_bar import EventBar
 from gcspy_client.view.following import Following
 from gcspy_client.view.footer import Footer
@@ -59,12 +61,16 @@ class MainWindow(QMainWindow):
 
     Args:
         theme: Dark or light; None follows the system.
+        settings: What is remembered; None: nothing is.
     """
 
     event_shown = Signal(object)
 
-    def __init__(self, theme: Theme | None = None, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: Theme | None = None, settings: Settings | None = None, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
+        self.settings = Settings() if settings is None else settings
         self.setWindowTitle("GCspy")
         self.resize(1280, 800)
         self.shift = TimeShift()
@@ -75,7 +81,7 @@ class MainWindow(QMainWindow):
         self._follow_system = theme is None
         self.theme = theme if theme is not None else system_theme()
         self._refusal = ""
-        self._closed = False
+        self._closed = self._laid_out = False
         self.event_bar = EventBar(self.session)
         self.banner = Banner()
         self.spaces = Spaces(self.session, self.theme)
@@ -86,11 +92,12 @@ class MainWindow(QMainWindow):
         self.time_panel = TimePanel(self.theme)
         self.bookmarking = Bookmarking(self.session, self)
         self.bookmarks = BookmarkPanel(self.bookmarking, self.session, self.theme)
-        self.details.add_card(self.bookmarks)
         self.timing = Timing(
             self.session, self.link, self.shift, self.following, self.time_panel, self.bookmarking, self
         )
-        self.history = HistoryPanel(self.session, self.shift, lambda: self.bookmarking.recording, self.theme, self)
+        self.history = HistoryPanel(self.session, self.shift, lambda: self.bookmarking.recording, self.theme)
+        self.docks = Docks(self.spaces, self.theme, self)
+        self._add_docks()
         self._saving: SaveDialog | None = None
         self._stack = QStackedWidget()
         self._refusal_timer = self._single_timer(self._forget_refusal)
@@ -117,11 +124,7 @@ class MainWindow(QMainWindow):
         whole = QVBoxLayout(body)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.setSpacing(8)
-        row = QHBoxLayout()
-        row.setSpacing(10)
-        row.addWidget(self.spaces, 1)
-        row.addWidget(self.details)
-        whole.addLayout(row, 1)
+        whole.addWidget(self.docks.area, 1)
         whole.addWidget(self.time_panel)
         self._stack.addWidget(self.page)
         self._stack.addWidget(body)
@@ -134,8 +137,16 @@ class MainWindow(QMainWindow):
         column.addWidget(self._stack, 1)
         column.addWidget(self.footer)
         self.setCentralWidget(centre)
-        self.addDockWidget(Qt.DockWidgetArea.BottomDockWidgetArea, self.history)
-        self.history.hide()
+
+    def _add_docks(self) -> None:
+        side, bottom = Qt.DockWidgetArea.RightDockWidgetArea, Qt.DockWidgetArea.BottomDockWidgetArea
+        self.docks.add("view", "View and legend", self.details.view, side, shown=True)
+        self.docks.add("tile", "Tile information", self.details.tile, side, shown=True)
+        self.docks.add("trend", "Summary over time", self.details.trend, side, shown=True)
+        self.docks.add("events", "Events and filters", self.details.filters, side, shown=True)
+        self.docks.add("bookmarks", "Bookmarks", self.bookmarks, side, keys=("Ctrl+B",), about="list of bookmarks")
+        about = "history graph: the active space over all events"
+        self.docks.add("history", "History graph", self.history, bottom, keys=("H",), about=about)
 
     def _wire(self) -> None:
         self.link.status_changed.connect(self._status_changed)
@@ -150,6 +161,7 @@ class MainWindow(QMainWindow):
         self.timing.moved.connect(self._refresh_status)
         self.timing.refused.connect(self._say_refusal)
         self.bookmarking.refused.connect(self._say_refusal)
+        self.bookmarks.filled.connect(partial(self.docks.show, "bookmarks"))
         self.event_bar.live_asked.connect(self.timing.last)
         self.spaces.activated.connect(self.activate)
         self.spaces.picked.connect(self.select)
@@ -171,6 +183,7 @@ class MainWindow(QMainWindow):
         if self.session.interpreter.last_event is not None and self._stack.currentIndex() == 0 and not self._closed:
             self._stack.setCurrentIndex(1)
             self.following.refresh()
+            self.docks.fit()
 
     def _status_changed(self, status: LinkStatus) -> None:
         if status.phase is LinkPhase.IDLE:
@@ -389,6 +402,7 @@ class MainWindow(QMainWindow):
         self.time_panel.set_theme(theme)
         self.bookmarks.set_theme(theme)
         self.history.set_theme(theme)
+        self.docks.set_theme(theme)
         self.following.refresh()
 
     def choose_theme(self, theme: Theme | None) -> None:
@@ -404,10 +418,33 @@ class MainWindow(QMainWindow):
         if self._follow_system and not self._closed:
             self.set_theme(system_theme())
 
+    # -------------------------------------------------------------------------- layout
+
+    def restore_place(self) -> None:
+        """Stand on the screen where the last window stood; before it is shown."""
+        stored = self.settings.data("layout.window") if self.settings.flag("layout.restore", True) else b""
+        if stored:
+            self.restoreGeometry(QByteArray(stored))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Lay the panels out, now that the size of the window is known."""
+        super().showEvent(event)
+        if not self._laid_out:
+            self._laid_out = True
+            self.docks.restore(self.settings)
+
+    def _store_layout(self) -> None:
+        if self._laid_out:
+            self.docks.store(self.settings)
+            self.settings.store_data("layout.window", bytes(self.saveGeometry().data()))
+            self.settings.write()
+
     # --------------------------------------------------------------------------- closing
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Leave the session; the target goes on. Also in the middle of an event."""
+        if not self._closed:
+            self._store_layout()
         self._closed = True
         if self._saving is not None:
             self._saving.close()

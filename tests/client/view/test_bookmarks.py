@@ -26,7 +26,7 @@ def test_a_key_bookmarks_what_is_shown_and_a_click_goes_back_there(watched: Watc
     wait(lambda: watched.shows(9))
     QTest.keyClick(window, Qt.Key.Key_B)
     assert marked(watched) == [4, 9]
-    assert not window.bookmarks.isHidden()
+    assert window.docks.is_open("bookmarks")
     assert [flag.number for flag in window.time_panel.strip.flags] == [4, 9]
     window.bookmarks.table.cellClicked.emit(0, 0)
     wait(lambda: watched.shows(4))
@@ -52,7 +52,6 @@ def test_titles_and_notes_are_written_in_the_list(watched: Watched) -> None:
     assert (mark.title, mark.note) == ("the heap is full", "because nothing was freed")
     window.bookmarks.remove.click()
     assert marked(watched) == []
-    assert window.bookmarks.isHidden()
 
 
 def test_bookmarks_are_saved_along_with_the_session_and_kept_by_its_file(

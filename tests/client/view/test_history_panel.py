@@ -38,8 +38,8 @@ def opened(watched: Watched, wait: Wait) -> MainWindow:
     """The window, tall enough for one pixel a tile, with its graph filled."""
     window = watched.window
     window.resize(1280, 1400)
-    window.resizeDocks([window.history], [700], Qt.Orientation.Vertical)
     QTest.keyClick(window, Qt.Key.Key_H)
+    window.docks.give_height("history", 700)
     wait(partial(has_drawn, window, EVENTS))
     return window
 
@@ -158,7 +158,7 @@ def test_a_recording_is_graphed_from_its_file_or_else_from_what_comes(
         if known:
             window.use_recording(SAMPLE)
         wait(lambda: window.session.live.position == 1 and window.timing.usable)
-        window.history.toggle()
+        window.docks.toggle("history")
         assert window.history.graph is not None
         if known:
             wait(lambda: len(graph_of(window).events) > 20)

@@ -343,9 +343,8 @@ def test_long_names_are_shortened_not_spread(make_window: MakeWindow) -> None:
     assert window.width() == 1280
     assert window.minimumSizeHint().width() <= 1280
     assert window.spaces.panels[1].width() <= window.spaces.viewport().width(), "no tile is cut off"
-    inside = window.details.widget()
-    assert inside is not None
-    assert inside.width() <= window.details.viewport().width(), "nothing of the sidebar is cut off"
+    for name in ("view", "tile"):
+        assert window.docks[name].minimumSizeHint().width() <= window.docks[name].width(), "nothing of the panels is cut off"
 
 
 def test_a_summary_that_covers_no_tile_is_unknown_and_not_zero(make_window: MakeWindow) -> None:
@@ -361,7 +360,7 @@ def test_a_summary_that_covers_no_tile_is_unknown_and_not_zero(make_window: Make
 
 
 def test_the_view_chooser_has_an_arrow(window: MainWindow) -> None:
-    (chooser,) = window.details.findChildren(Chooser)
+    (chooser,) = window.details.view.findChildren(Chooser)
     image = chooser.grab().toImage()
     right = [image.pixel(x, image.height() // 2) for x in range(image.width() - 22, image.width() - 6)]
     assert len(set(right)) > 1
