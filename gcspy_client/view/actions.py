@@ -38,6 +38,7 @@ class Action:
         enabled: Whether it can be done now.
         checked: Whether it is on now; None: it is nothing that is on or off.
         begins_group: Whether a line stands before it in the menu.
+        words_now: Its words in the menu, where they depend on how things are; `text` are its words in general.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Action:
     enabled: Callable[[], bool] = _always
     checked: Callable[[], bool] | None = None
     begins_group: bool = False
+    words_now: Callable[[], str] | None = None
 
     @property
     def words(self) -> str:
@@ -169,6 +171,8 @@ class Actions:
         for action in self:
             if action.menu == title:
                 self._made[action.name].setEnabled(action.enabled())
+                if action.words_now is not None:
+                    self._made[action.name].setText(action.words_now())
                 if action.checked is not None:
                     self._made[action.name].setChecked(action.checked())
 

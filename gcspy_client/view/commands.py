@@ -288,8 +288,29 @@ def _view_actions(window: MainWindow) -> tuple[Action, ...]:
         ("view.theme-dark", "Da&rk", Theme.DARK),
         ("view.theme-light", "L&ight", Theme.LIGHT),
     )
+    undo = window.undo
     return (
-        Action(name="view.next-space", menu=_VIEW, text="&Next space", run=partial(window.next_space, 1), keys=("N",)),
+        Action(
+            name="view.undo",
+            menu=_VIEW,
+            text="&Undo",
+            about="take back the last change of the view",
+            run=undo.undo,
+            keys=("Ctrl+Z",),
+            enabled=lambda: undo.can_undo,
+            words_now=lambda: f"&Undo {undo.next_words[0]}",
+        ),
+        Action(
+            name="view.redo",
+            menu=_VIEW,
+            text="Re&do",
+            about="do again what was taken back",
+            run=undo.redo,
+            keys=("Ctrl+Shift+Z", "Ctrl+Y"),
+            enabled=lambda: undo.can_redo,
+            words_now=lambda: f"Re&do {undo.next_words[1]}",
+        ),
+        Action(name="view.next-space", menu=_VIEW, text="&Next space", run=partial(window.next_space, 1), keys=("N",), begins_group=True),
         Action(
             name="view.previous-space",
             menu=_VIEW,

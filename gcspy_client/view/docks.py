@@ -8,7 +8,7 @@ Knows names, titles and places; does not know what panels show.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -30,6 +30,7 @@ from gcspy_client.view.actions import Action
 from gcspy_client.view.elided import ElidedLabel
 from gcspy_client.view.icons import icon
 from gcspy_client.view.theme import small_font, tokens
+from gcspy_client.view.view_undo import ViewUndo
 
 __all__ = ["Dock", "Docks"]
 
@@ -167,15 +168,17 @@ class Docks(QObject):
     Args:
         centre: What they stand around.
         theme: For which ground.
+        undo: Takes back what the actions did to the layout.
 
     Attributes:
         area: Holds the centre and the panels; it is what to lay out.
     """
 
-    def __init__(self, centre: QWidget, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, centre: QWidget, theme: Theme, undo: ViewUndo, parent: QWidget) -> None:
         super().__init__(parent)
         self.area = _Area(centre)
         self._theme = theme
+        self._undo = undo
         self._added: dict[str, _Added] = {}
         self._restored: bytes | None = None
         self._default = False
@@ -248,7 +251,7 @@ class Docks(QObject):
                 name=f"panel.{name}",
                 menu=_MENU,
                 text=one.dock.windowTitle(),
-                run=partial(self.toggle, name),
+                run=partial(self._change, f"panel {one.dock.windowTitle()}", partial(self.toggle, name)),
                 keys=one.keys,
                 about=one.about,
                 checked=partial(self.is_open, name),
@@ -260,10 +263,16 @@ class Docks(QObject):
             menu=_MENU,
             text="&Reset layout",
             about="all panels open and closed as at first, each in its place",
-            run=self.reset,
+            run=partial(self._change, "reset of the layout", self.reset),
             begins_group=True,
         )
         return (*panels, reset)
+
+    def _change(self, what: str, change: Callable[[], None]) -> None:
+        """Do something to the layout, so that it can be taken back."""
+        before = self.state()
+        change()
+        self._undo.done(what, partial(self.use_state, self.state()), partial(self.use_state, before))
 
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""

@@ -47,6 +47,7 @@ from gcspy_client.view.spaces import Spaces
 from gcspy_client.view.theme import apply_theme, system_theme
 from gcspy_client.view.time_panel import TimePanel
 from gcspy_client.view.timing import Timing
+from gcspy_client.view.view_undo import ViewUndo
 
 __all__ = ["MainWindow"]
 
@@ -96,7 +97,9 @@ class MainWindow(QMainWindow):
             self.session, self.link, self.shift, self.following, self.time_panel, self.bookmarking, self
         )
         self.history = HistoryPanel(self.session, self.shift, lambda: self.bookmarking.recording, self.theme)
-        self.docks = Docks(self.spaces, self.theme, self)
+        self.undo = ViewUndo(self)
+        self._undo_of = ""
+        self.docks = Docks(self.spaces, self.theme, self.undo, self)
         self._add_docks()
         self._saving: SaveDialog | None = None
         self._stack = QStackedWidget()
@@ -180,6 +183,10 @@ class MainWindow(QMainWindow):
     def take(self, messages: list[Message]) -> None:
         """Follow messages; all are applied, what they changed is painted once."""
         self.following.take(messages)
+        welcome = self.session.live.welcome
+        if welcome is not None and welcome.session != self._undo_of:
+            self._undo_of = welcome.session  # spaces and streams of another session have other ids
+            self.undo.clear()
         if self.session.interpreter.last_event is not None and self._stack.currentIndex() == 0 and not self._closed:
             self._stack.setCurrentIndex(1)
             self.following.refresh()
@@ -318,9 +325,20 @@ class MainWindow(QMainWindow):
 
     def choose_stream(self, space_id: int, stream_id: int) -> None:
         """Paint a space in another stream."""
-        self.session.choose_stream(space_id, stream_id)
-        self.spaces.show_stream(space_id, stream_id)
-        self.following.refresh()
+        before = self.session.chosen_stream(space_id)
+        name = self.session.interpreter.spaces[space_id].streams[stream_id].schema.name
+        paint = partial(self._paint_stream, space_id)
+        if before is None or before == stream_id:
+            paint(stream_id)
+        else:
+            self.undo.do(f"view of {name}", partial(paint, stream_id), partial(paint, before), ("stream", space_id))
+
+    def _paint_stream(self, space_id: int, stream_id: int) -> None:
+        space = self.session.interpreter.spaces.get(space_id)
+        if space is not None and stream_id in space.streams and space_id in self.spaces.panels:
+            self.session.choose_stream(space_id, stream_id)
+            self.spaces.show_stream(space_id, stream_id)
+            self.following.refresh()
 
     def select(self, space_id: int, tile: int | None) -> None:
         """Select a tile."""
@@ -355,10 +373,18 @@ class MainWindow(QMainWindow):
 
     def next_space(self, step: int) -> None:
         """Make the next (1) or previous (-1) space the active one."""
+        before = self.session.active_space()
         self.session.activate_next(step)
         space = self.session.active_space()
-        if space is not None and space.space.id in self.spaces.panels:
-            panel = self.spaces.panels[space.space.id]
+        if space is not None and before is not None:
+            again, back = partial(self.turn_to, space.space.id), partial(self.turn_to, before.space.id)
+            self.undo.do("space " + space.space.name, again, back, "space")
+
+    def turn_to(self, space_id: int) -> None:
+        """Make a space the active one, bring it into view, and give it the keyboard."""
+        if space_id in self.spaces.panels:
+            self.session.activate(space_id)
+            panel = self.spaces.panels[space_id]
             panel.canvas.setFocus(Qt.FocusReason.ShortcutFocusReason)
             self.spaces.ensureWidgetVisible(panel)
             self.following.refresh()
@@ -376,8 +402,23 @@ class MainWindow(QMainWindow):
     def zoom(self, step: int) -> None:
         """Larger tiles (1) in the active space, smaller ones (-1), or all in view (0)."""
         space = self.session.active_space()
-        if space is not None and space.space.id in self.spaces.panels:
-            self.spaces.panels[space.space.id].canvas.zoom(step)
+        if space is None or space.space.id not in self.spaces.panels:
+            return
+        canvas = self.spaces.panels[space.space.id].canvas
+        before = canvas.picture.zoom, canvas.picture.layout.first_row
+        canvas.zoom(step)
+        after = canvas.picture.zoom, canvas.picture.layout.first_row
+        if after != before:
+            cells = partial(self._use_cells, space.space.id)
+            self.undo.done("zoom", partial(cells, *after), partial(cells, *before), ("zoom", space.space.id))
+        self.following.refresh()
+
+    def _use_cells(self, space_id: int, size: int | None, first_row: int) -> None:
+        if space_id in self.spaces.panels:
+            canvas = self.spaces.panels[space_id].canvas
+            canvas.picture.set_zoom(size)
+            canvas.picture.scroll_to(first_row)
+            canvas.update()
             self.following.refresh()
 
     def show_keys(self) -> None:
