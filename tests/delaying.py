@@ -6,7 +6,7 @@ import queue
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,25 +25,45 @@ def delayed(target: Path, listen: Path, delay_secs: float) -> Iterator[str]:
     """
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(listen))
-        listener.listen(1)
-        middle = threading.Thread(target=_serve, args=(listener, target, delay_secs), name="delaying")
-        middle.start()
-        try:
+        with _between(listener, lambda: _unix(target), delay_secs):
             yield f"unix:{listen}"
-        finally:
-            listener.shutdown(socket.SHUT_RDWR)
-            middle.join(10)
-            listen.unlink()
-            assert not middle.is_alive(), "somebody still holds the connection"
+        listen.unlink()
 
 
-def _serve(listener: socket.socket, target: Path, delay_secs: float) -> None:
+@contextmanager
+def delayed_tcp(port: int, delay_secs: float) -> Iterator[str]:
+    """Stand between a server's TCP port on this machine and one client; yields the address for the client."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        mine = listener.getsockname()[1]
+        with _between(listener, lambda: socket.create_connection(("127.0.0.1", port)), delay_secs):
+            yield f"127.0.0.1:{mine}"
+
+
+def _unix(path: Path) -> socket.socket:
+    made = socket.socket(socket.AF_UNIX)
+    made.connect(str(path))
+    return made
+
+
+@contextmanager
+def _between(listener: socket.socket, connect: Callable[[], socket.socket], delay_secs: float) -> Iterator[None]:
+    listener.listen(1)
+    middle = threading.Thread(target=_serve, args=(listener, connect, delay_secs), name="delaying")
+    middle.start()
+    try:
+        yield
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        middle.join(10)
+        assert not middle.is_alive(), "somebody still holds the connection"
+
+
+def _serve(listener: socket.socket, connect: Callable[[], socket.socket], delay_secs: float) -> None:
     try:
         client, _ = listener.accept()
     except OSError:
         return  # nobody came
-    with client, socket.socket(socket.AF_UNIX) as server:
-        server.connect(str(target))
+    with client, connect() as server:
         pairs = ((client, server), (server, client))
         pumps = [threading.Thread(target=_pump, args=(*pair, delay_secs)) for pair in pairs]
         for pump in pumps:

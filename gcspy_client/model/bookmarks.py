@@ -9,7 +9,7 @@ Knows the sidecar; does not know widgets, or what the events are.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,9 @@ from gcspy_replay.file import (
 )
 
 __all__ = ["Bookmark", "Bookmarks"]
+
+_LONGEST_TITLE = 200
+"""Of bookmarks that nobody writes by hand; a sidecar takes longer ones."""
 
 
 class Bookmarks:
@@ -133,6 +136,25 @@ class Bookmarks:
         """
         mark = Bookmark(number=number, title=title, note=note, colour=colour)
         self._change(lambda now: replace(now, bookmarks=_with(now, mark)))
+
+    def add_all(self, marks: Iterable[Bookmark]) -> None:
+        """Add bookmarks in one go; an event that has one keeps it, and a title that is too long is cut.
+
+        Raises:
+            RecordingError: They cannot be written; nothing was changed.
+        """
+        cut = [replace(mark, title=mark.title[:_LONGEST_TITLE]) for mark in marks]
+
+        def added(now: Sidecar) -> Sidecar:
+            there = {mark.number for mark in now.bookmarks}
+            return replace(
+                now,
+                bookmarks=tuple(
+                    sorted([*now.bookmarks, *(one for one in cut if one.number not in there)], key=_number_of)
+                ),
+            )
+
+        self._change(added)
 
     def change(
         self,

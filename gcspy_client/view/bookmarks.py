@@ -8,7 +8,7 @@ Knows `Bookmarks` and the number of the event that is shown; does not know how o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from gcspy_protocol.errors import RecordingError
@@ -110,6 +110,12 @@ class Bookmarking(QObject):
             return False
         self._try(lambda: self.marks.add(number))
         return True
+
+    def add_all(self, wanted: Mapping[int, tuple[str, str]]) -> None:
+        """Bookmark events, by their numbers, with a title and a note each; one that has a bookmark keeps it."""
+        new = [Bookmark(number=number, title=title, note=note) for number, (title, note) in wanted.items()]
+        if new:
+            self._try(lambda: self.marks.add_all(new))
 
     def rename(self, number: int, title: str) -> None:
         """Give one another title."""

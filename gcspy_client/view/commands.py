@@ -13,6 +13,7 @@ from gcspy_protocol.playback import Direction
 from gcspy_client.model.filters import FilterPart
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.actions import Action, Gesture
+from gcspy_client.view.trigger_part import actions_of_triggers
 
 if TYPE_CHECKING:
     from gcspy_client.view.window import MainWindow
@@ -45,6 +46,7 @@ def actions_of(window: MainWindow) -> tuple[Action, ...]:
     """What can be done in a window."""
     return (
         *_session_actions(window),
+        *actions_of_triggers(window),
         *_time_actions(window),
         *_view_actions(window),
         *window.docks.actions(),

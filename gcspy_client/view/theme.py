@@ -188,6 +188,7 @@ def _style_sheet(t: Tokens) -> str:
     QLabel[chip="true"] {{ background: {t.raised}; color: {t.text}; border-radius: 8px; padding: 1px 9px; }}
     QFrame[banner="warning"] {{ background: {t.surface}; border: 1px solid {t.warning}; border-radius: 7px; }}
     QFrame[banner="error"] {{ background: {t.surface}; border: 1px solid {t.error}; border-radius: 7px; }}
+    QFrame[banner="fired"] {{ background: {t.surface}; border: 1px solid {t.error}; border-radius: 7px; }}
     QToolButton {{ background: transparent; border: 1px solid transparent; border-radius: 5px; padding: 0; }}
     QToolButton:hover:enabled {{ background: {t.raised}; border-color: {t.border}; }}
     QToolButton:focus {{ border-color: {t.accent}; }}

@@ -60,13 +60,24 @@ _REACH = 5
 
 _TICK_WIDTH = 96
 
+_PENNANT = QPolygonF([QPointF(0, 1), QPointF(8, 4), QPointF(0, 7.5)])
+_FIRED = QPolygonF([QPointF(-3.5, 0), QPointF(1.5, 0), QPointF(-0.2, 4), QPointF(2.8, 4), QPointF(-2.6, 10.5), QPointF(-1, 5.6), QPointF(-4.2, 5.6)])
+"""A bookmark's flag, to the right of its event; a trigger's flash, upon it."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Flag:
-    """A bookmark, as the strip shows it."""
+    """A mark on an event, as the strip shows it: a bookmark, or where a trigger fired.
+
+    Attributes:
+        number: Of the event.
+        title: What the tooltip says.
+        fired: A trigger fired there.
+    """
 
     number: int
     title: str
+    fired: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,7 +91,7 @@ class StripFacts:
         growing: Whether events are still coming.
         chosen: First and last event of the chosen range.
         looping: Whether the range is played over and over.
-        flags: The bookmarks.
+        flags: Bookmarks, and where triggers fired.
         filters: Filters that hide events of a playback.
         filtered: Kinds of which a filter hid some when they were recorded.
         wall_offset_nanos: Add to a time for nanoseconds since 1970.
@@ -363,17 +374,18 @@ class TimelineStrip(QWidget):
             painter.drawLine(QPointF(self._hover, lanes.top()), QPointF(self._hover, lanes.bottom()))
 
     def _paint_flags(self, painter: QPainter, lanes: QRectF) -> None:
-        colour = QColor(tokens(self._theme).warning)
+        t = tokens(self._theme)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         for flag in self._facts.flags:
             x = self.x_of(flag.number)
             if not lanes.left() - 1 <= x <= lanes.right() + 1:
                 continue
+            colour = QColor(t.error if flag.fired else t.warning)
             painter.setPen(QPen(colour, 1.2))
             painter.drawLine(QPointF(x, 1), QPointF(x, lanes.bottom()))
             painter.setBrush(colour)
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.drawPolygon(QPolygonF([QPointF(x, 1), QPointF(x + 8, 4), QPointF(x, 7.5)]))
+            painter.drawPolygon(_FIRED.translated(x, 0) if flag.fired else _PENNANT.translated(x, 0))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def _paint_playhead(self, painter: QPainter, lanes: QRectF) -> None:
@@ -589,5 +601,5 @@ class TimelineStrip(QWidget):
 
     @property
     def flags(self) -> Sequence[Flag]:
-        """The bookmarks it shows."""
+        """The marks it shows."""
         return self._facts.flags

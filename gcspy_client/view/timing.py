@@ -33,7 +33,7 @@ from gcspy_client.view.following import Following
 from gcspy_client.view.playing import Playing, ShiftPlaying, WirePlaying
 from gcspy_client.view.saving import SaveOffer
 from gcspy_client.view.time_panel import TimePanel
-from gcspy_client.view.timeline import StripFacts
+from gcspy_client.view.timeline import Flag, StripFacts
 from gcspy_client.view.transport import TransportFacts
 
 __all__ = ["Timing"]
@@ -44,6 +44,7 @@ class Timing(QObject):
 
     Attributes:
         chosen: First and last event of the range that the user drew.
+        more_flags: Asked for what is marked in the timeline beside bookmarks.
 
     Signals:
         refused: A wish could not be fulfilled; why, in words.
@@ -75,6 +76,7 @@ class Timing(QObject):
         self._session, self._link, self._shift = session, link, shift
         self._panel, self._bookmarking = panel, bookmarking
         self.chosen: tuple[int, int] | None = None
+        self.more_flags: Callable[[], tuple[Flag, ...]] = tuple
         self._identity = ""
         self.past = ShiftPlaying(session, shift.recording, self)
         self.wire = WirePlaying(session, link, self)
@@ -339,7 +341,7 @@ class Timing(QObject):
                 growing=self._is_growing(),
                 chosen=self.chosen,
                 looping=playing.manner.loop is not None,
-                flags=self._bookmarking.flags(),
+                flags=self._bookmarking.flags() + self.more_flags(),
                 filters=tuple(session.live.filters.values()) if session.is_playback else (),
                 filtered=self._filtered(),
                 wall_offset_nanos=0 if welcome is None else welcome.wall_offset_nanos,

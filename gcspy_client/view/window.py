@@ -47,6 +47,7 @@ from gcspy_client.view.spaces import Spaces
 from gcspy_client.view.theme import apply_theme, system_theme
 from gcspy_client.view.time_panel import TimePanel
 from gcspy_client.view.timing import Timing
+from gcspy_client.view.trigger_part import TriggerPart
 from gcspy_client.view.view_undo import ViewUndo
 
 __all__ = ["MainWindow"]
@@ -104,6 +105,7 @@ class MainWindow(QMainWindow):
         self._saving: SaveDialog | None = None
         self._stack = QStackedWidget()
         self._refusal_timer = self._single_timer(self._forget_refusal)
+        self.triggers = TriggerPart(self)
         self._build()
         self._wire()
         self.actions_table = Actions(self, actions_of(self), GESTURES)
@@ -137,6 +139,7 @@ class MainWindow(QMainWindow):
         column.setSpacing(8)
         column.addWidget(self.event_bar)
         column.addWidget(self.banner)
+        column.addWidget(self.triggers.notice)
         column.addWidget(self._stack, 1)
         column.addWidget(self.footer)
         self.setCentralWidget(centre)
@@ -155,6 +158,7 @@ class MainWindow(QMainWindow):
         self.link.status_changed.connect(self._status_changed)
         self.link.welcomed.connect(self.following.restart)
         self.link.received.connect(self.take)
+        self.link.received.connect(self.triggers.triggering.take)
         self.link.refused.connect(self._command_refused)
         self.following.event_shown.connect(self.event_shown)
         self.following.spoken.connect(self._refresh_status)
@@ -225,6 +229,7 @@ class MainWindow(QMainWindow):
         self.event_bar.refresh(self.timing.past_words())
         self.footer.refresh(status)
         self.history.refresh()
+        self.triggers.refresh()
         name = self.session.live.welcome
         self.setWindowTitle(f"{name.server} – GCspy" if name is not None else "GCspy")
 
@@ -444,6 +449,7 @@ class MainWindow(QMainWindow):
         self.bookmarks.set_theme(theme)
         self.history.set_theme(theme)
         self.docks.set_theme(theme)
+        self.triggers.set_theme(theme)
         self.following.refresh()
 
     def choose_theme(self, theme: Theme | None) -> None:
@@ -491,6 +497,7 @@ class MainWindow(QMainWindow):
             self._saving.close()
         self.link.shut()
         self.history.stop()
+        self.triggers.stop()
         self.timing.stop()
         self.following.stop()
         self.shift.close()
