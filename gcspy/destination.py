@@ -16,7 +16,7 @@ from gcspy_protocol.errors import CommandError
 from gcspy.quantities import Kept
 
 if TYPE_CHECKING:
-    from gcspy_replay.file import Store
+    from gcspy_replay.file import Sidecar, Store
 
 __all__ = ["Destination"]
 
@@ -95,6 +95,18 @@ class Destination:
         else:
             self._store = FileStore(self.path, replace=self.replace, sync_secs=self.sync_secs)
         return self._store
+
+    def put_beside(self, added: Sidecar) -> None:
+        """Write what belongs beside it, bookmarks; nothing where there is none of it, or no file.
+
+        Raises:
+            RecordingError: It cannot be written.
+        """
+        from gcspy_replay.file import put_sidecar, sidecar_path
+
+        files = self.files()
+        if files and not added.empty:
+            put_sidecar(sidecar_path(self.path if self.keep is not None else files[0]), added)
 
     def files(self) -> list[Path]:
         """The files that there are of it, in order."""

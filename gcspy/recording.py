@@ -26,9 +26,10 @@ from gcspy_protocol.errors import (
     RemoteProtocolError,
 )
 from gcspy_protocol.interpreter import ClientInterpreter
-from gcspy_protocol.messages import Event, Message, Missed, State, Welcome
+from gcspy_protocol.messages import Event, Fired, Message, Missed, State, Welcome
 from gcspy_protocol.model import ControlState
-from gcspy_replay.file import PartFacts, RecordingWriter, Store, WireTap
+from gcspy_protocol.triggers import TriggerAction
+from gcspy_replay.file import Bookmark, PartFacts, RecordingWriter, Sidecar, Store, WireTap
 
 from gcspy.lasting import LastingLink
 from gcspy.lossless import Cost, LosslessMode
@@ -42,6 +43,10 @@ _POLL_SECS = 0.2
 _NOTICE_SECS = 0.5
 """So long a notice waits for the next event, to be one write with it. With the poll it is in the file within a second: a session
 that is paused has no next event."""
+
+
+_MOST_BOOKMARKS = 5_000
+"""That triggers ask for: one that fires at every other event would fill the sidecar file."""
 
 
 class Stopped(Enum):
@@ -172,6 +177,13 @@ class Recorder:
         self._waits_since: float | None = None
         self._gap: _Gap | None = None
         self._missed_before = 0
+        self._recording = b""
+        self._bookmarks: dict[int, Bookmark] = {}
+
+    @property
+    def added(self) -> Sidecar:
+        """What belongs beside the recording: the bookmarks that triggers asked for."""
+        return Sidecar(recording=self._recording, bookmarks=tuple(self._bookmarks.values()))
 
     @property
     def progress(self) -> Progress:
@@ -265,6 +277,14 @@ class Recorder:
             self._writer = self._make_writer()
         if self._writer is not None:
             self._writer.add(message)
+            if isinstance(message, Fired):
+                self._bookmark(message, self._writer.number)
+
+    def _bookmark(self, fired: Fired, number: int) -> None:
+        """Remember an event that a trigger wants bookmarked; it is the one that was recorded last."""
+        if fired.trigger.action is TriggerAction.BOOKMARK and len(self._bookmarks) < _MOST_BOOKMARKS:
+            title = (fired.trigger.note or fired.trigger.expression)[:200]
+            self._bookmarks.setdefault(number, Bookmark(number=number, title=title))
 
     def _begin(self, welcome: Welcome) -> None:
         """A connection begins, the first or one made anew."""
@@ -307,7 +327,8 @@ class Recorder:
             self._waits_since = None
 
     def _make_writer(self) -> RecordingWriter:
-        facts = PartFacts(recording=secrets.token_bytes(16), created=time.time_ns())
+        self._recording = secrets.token_bytes(16)
+        facts = PartFacts(recording=self._recording, created=time.time_ns())
         return RecordingWriter(self._open_store(), self._session, facts=facts, tap=self._tap)
 
     def _close(self, *, without_events: bool) -> None:

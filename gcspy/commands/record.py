@@ -124,13 +124,15 @@ def command(
         with LastingLink(dial, within_secs=reconnect, say=say) as link, stop_signals() as stop:
             with status_line(output) as show:
                 mode = None if lossless is None else LosslessMode(lossless)
-                report = Recorder(link, lambda: taps[0], destination.open, lossless=mode).run(
+                recorder = Recorder(link, lambda: taps[0], destination.open, lossless=mode)
+                report = recorder.run(
                     stop=stop,
                     max_events=events,
                     max_secs=seconds,
                     until=None if until is None else Until(until),
                     on_progress=show,
                 )
+            destination.put_beside(recorder.added)
             facts = report_facts(report, destination.files())
             if as_json or facts["files"]:
                 click.echo(json.dumps(facts) if as_json else report_line(report, facts))

@@ -216,7 +216,7 @@ def state_words(status: TriggerStatus) -> tuple[str, str]:
         case TriggerState.ARMED:
             return "armed", "good"
         case TriggerState.HOLDS:
-            return "fired, still true", "accent"
+            return "fired", "accent"
         case TriggerState.WAITING:
             return "waiting", "warning"
         case TriggerState.FAILED:

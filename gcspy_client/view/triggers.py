@@ -57,7 +57,7 @@ _COLUMNS = ("On", "Condition", "Does", "State", "Last fired", "With")
 _ON, _CONDITION = 0, 1
 _SIDE_BY_SIDE = 760
 """From this width on the form stands beside the list, else below it."""
-_NEEDED = {2: 420, 5: 860}
+_NEEDED = {2: 400, 5: 700}
 """Columns that are left out where the list is narrower; their words stand in the tooltip too."""
 _TRIED_TILES = 200_000
 """Up to so many tiles what is written is tried at once; of more that would hold up the window."""
@@ -270,14 +270,15 @@ class TriggerPanel(QWidget):
     def _write(self, place: int, row: _Row) -> None:
         status, trigger = row.status, row.status.trigger
         words, tone = state_words(status)
-        fired = ""
+        fired = when = ""
         if status.sequence:
             name = f"{self._session.live.event_name(status.event)} #{status.occurrence:,}"
-            fired = f"{row.number:,} · {name}" if row.number else name
-            fired += f"  (×{status.fired:,})" if status.fired > 1 else ""
+            fired = f"{row.number:,}" if row.number else name
+            fired += f"  ×{status.fired:,}" if status.fired > 1 else ""
+            when = f"fired last at {name}, {status.fired:,} times in all" if status.fired > 1 else f"fired at {name}"
         condition = trigger.expression + (f"   in {trigger.space}" if trigger.space else "")
         texts = ("", condition, ACTION_WORDS[trigger.action], words, fired, operand_words(status.operands))
-        tip = "\n".join(part for part in (trigger.note, condition, status.why, texts[-1]) if part)
+        tip = "\n".join(part for part in (trigger.note, condition, status.why, when, texts[-1]) if part)
         colours = tokens(self._theme)
         for column, text in enumerate(texts):
             item = self.table.item(place, column)

@@ -17,8 +17,8 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.expression import Evaluator, bind, parse
 from gcspy_protocol.expression.client import ClientSource
 from gcspy_protocol.model import ControlState
-from gcspy_protocol.triggers import TriggerState
-from gcspy_replay.file import ChunkRule, Recording
+from gcspy_protocol.triggers import TriggerAction, TriggerState
+from gcspy_replay.file import ChunkRule, Recording, read_sidecar, sidecar_path
 
 from benchmarks.busy_target import BusyTarget
 from gcspy.exit_codes import ExitCode
@@ -184,3 +184,24 @@ def test_a_condition_that_is_none_is_refused_with_a_mark_under_it(command: tuple
     done = gcspy(*command, "sum(Used) > > 5")
     assert done.returncode == ExitCode.USAGE
     assert "sum(Used) > > 5\n            ^" in done.stderr
+
+
+def test_record_keeps_the_bookmarks_that_triggers_ask_for(busy_target: BusyTarget, sockets: Path, tmp_path: Path, gcspy: Run) -> None:
+    path = tmp_path / "a.gcspy"
+    condition = "event == 'Clock' and occurrence % 10 == 0"
+    address = f"unix:{sockets}/s.sock"
+    with served(busy_target.pid, sockets / "s.sock"), viewer(address) as client:
+        client.send(m.Trigger(id=1, expression=condition, action=TriggerAction.BOOKMARK, note="each tenth tick"))
+        client.next(m.Triggers)
+        done = gcspy("record", address, "-o", str(path), "--events", "80")
+        assert done.returncode == ExitCode.OK, done.stderr
+    with Recording.open(path) as recording:
+        beside = read_sidecar(sidecar_path(path))
+        assert beside is not None
+        assert beside.belongs_to(recording.facts.recording)
+        assert beside.bookmarks
+        for mark in beside.bookmarks:
+            session = recording.seek(mark.number)
+            assert session.last_event is not None
+            assert (session.event_name(session.last_event.event), session.last_event.occurrence % 10) == ("Clock", 0)
+            assert mark.title == "each tenth tick"

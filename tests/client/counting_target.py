@@ -23,19 +23,22 @@ def main(counter: Path) -> None:
     server = Server("counting target", events=["Tick"], pause_acts_on=PauseActsOn.PROGRAM)
     heap = server.add_space("Heap", names=UniformNames(0, 0x100, TILES), main=True)
     used = heap.add_stream("Used", dtype="u4", maximum=1 << 20)
-    with counter.open("r+b") as file, mmap.mmap(file.fileno(), 8) as shared:
-        with server.serve("127.0.0.1:0", token=TOKEN) as listening:
-            sys.stdout.write(listening.addresses[0] + "\n")
-            sys.stdout.flush()
-            number = 0
-            while os.getppid() == _PARENT:
-                number += 1
-                shared[:] = struct.pack("<Q", number)
-                if server.should_transmit(0):
-                    heap.reset()
-                    used.data[:] = number
-                server.finish(0)
-                time.sleep(0.002)
+    with (
+        counter.open("r+b") as file,
+        mmap.mmap(file.fileno(), 8) as shared,
+        server.serve("127.0.0.1:0", token=TOKEN) as listening,
+    ):
+        sys.stdout.write(listening.addresses[0] + "\n")
+        sys.stdout.flush()
+        number = 0
+        while os.getppid() == _PARENT:
+            number += 1
+            shared[:] = struct.pack("<Q", number)
+            if server.should_transmit(0):
+                heap.reset()
+                used.data[:] = number
+            server.finish(0)
+            time.sleep(0.002)
 
 
 _PARENT = os.getppid()
