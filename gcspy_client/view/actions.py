@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from html import escape
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QMenuBar
+
+from gcspy_client.view.command_palette import Entry
+from gcspy_client.view.key_sheet import KeyRow
 
 __all__ = ["Action", "Actions", "Gesture"]
 
@@ -38,6 +40,7 @@ class Action:
         enabled: Whether it can be done now.
         checked: Whether it is on now; None: it is nothing that is on or off.
         begins_group: Whether a line stands before it in the menu.
+        why_not: Why it cannot be done while `enabled` says no.
         words_now: Its words in the menu, where they depend on how things are; `text` are its words in general.
     """
 
@@ -51,6 +54,7 @@ class Action:
     checked: Callable[[], bool] | None = None
     begins_group: bool = False
     words_now: Callable[[], str] | None = None
+    why_not: str = "it cannot be done now"
 
     @property
     def words(self) -> str:
@@ -144,24 +148,32 @@ class Actions:
             made.aboutToHide.connect(self._closed)
         return self._menus[path]
 
-    def sheet(self) -> str:
-        """All keys and what they do, as rich text."""
+    def keys(self) -> list[KeyRow]:
+        """All keys and what they do, menu by menu."""
         titles = list(dict.fromkeys([action.menu for action in self] + [one.menu for one in self._gestures]))
-        parts = []
+        rows = []
         for title in titles:
-            rows = [
-                (" or ".join(_shown(keys) for keys in action.keys), action.about or action.words)
+            words = menu_words(title)
+            rows += [
+                KeyRow(words, " or ".join(shown_keys(keys) for keys in action.keys), action.about or action.words)
                 for action in self
                 if action.menu == title and action.keys
             ]
-            rows += [(one.keys, one.about) for one in self._gestures if one.menu == title]
-            if rows:
-                cells = "".join(f"<tr><td><b>{escape(keys)}</b></td><td>{escape(about)}</td></tr>" for keys, about in rows)
-                heading = escape(title.rpartition("/")[2].replace("&", ""))
-                parts.append(f"<h4>{heading}</h4><table cellspacing='4'>{cells}</table>")
-        half = (len(parts) + 1) // 2
-        columns = "".join(f"<td>{''.join(side)}</td><td width='24'></td>" for side in (parts[:half], parts[half:]))
-        return f"<table><tr valign='top'>{columns}</tr></table>"
+            rows += [KeyRow(words, one.keys, one.about) for one in self._gestures if one.menu == title]
+        return rows
+
+    def entries(self) -> list[Entry]:
+        """All actions, for the command palette."""
+        return [
+            Entry(
+                menu_words(action.menu),
+                action.words if action.words_now is None else action.words_now().replace("&", ""),
+                partial(self.run, action.name),
+                shown_keys(action.keys[0]) if action.keys else "",
+                "" if action.enabled() else action.why_not,
+            )
+            for action in self
+        ]
 
     def _triggered(self, name: str, _checked: bool = False) -> None:
         self.run(name)
@@ -181,5 +193,11 @@ class Actions:
             made.setEnabled(True)
 
 
-def _shown(keys: str) -> str:
+def menu_words(path: str) -> str:
+    """The title of a menu, without those of the menus it is in."""
+    return path.rpartition("/")[2].replace("&", "")
+
+
+def shown_keys(keys: str) -> str:
+    """A shortcut as the system writes it."""
     return QKeySequence(keys).toString(QKeySequence.SequenceFormat.NativeText)

@@ -12,15 +12,20 @@ from gcspy_protocol.playback import Direction
 
 from gcspy_client.model.filters import FilterPart
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.session import ordered_streams
 from gcspy_client.view.actions import Action, Gesture
+from gcspy_client.view.command_palette import Entry
 from gcspy_client.view.trigger_part import actions_of_triggers
 
 if TYPE_CHECKING:
     from gcspy_client.view.window import MainWindow
 
-__all__ = ["GESTURES", "actions_of"]
+__all__ = ["GESTURES", "actions_of", "entries_of"]
 
 _SESSION, _TIME, _VIEW, _HELP = "&Session", "&Time", "&View", "&Help"
+
+_NO_TIME = "there is no event yet to go to"
+_NO_SERVER = "this window never was connected"
 
 _REMOVALS = (
     (FilterPart.OFF, "Event filters: &enable all"),
@@ -65,6 +70,7 @@ def _session_actions(window: MainWindow) -> tuple[Action, ...]:
             run=link.reconnect,
             keys=("Ctrl+R",),
             enabled=lambda: link.address is not None,
+            why_not=_NO_SERVER,
         ),
         Action(
             name="session.disconnect",
@@ -73,6 +79,7 @@ def _session_actions(window: MainWindow) -> tuple[Action, ...]:
             run=link.close,
             keys=("Ctrl+D",),
             enabled=lambda: link.address is not None,
+            why_not=_NO_SERVER,
         ),
         Action(
             name="session.pause",
@@ -81,8 +88,16 @@ def _session_actions(window: MainWindow) -> tuple[Action, ...]:
             run=window.toggle_pause,
             begins_group=True,
             enabled=footer.pause.isEnabled,
+            why_not="only the client in control of a connected session may pause it",
         ),
-        Action(name="session.step", menu=_SESSION, text="&Step", run=window.step, enabled=footer.step.isEnabled),
+        Action(
+            name="session.step",
+            menu=_SESSION,
+            text="&Step",
+            run=window.step,
+            enabled=footer.step.isEnabled,
+            why_not="the session is not paused, or this client does not control it",
+        ),
         Action(
             name="session.control", menu=_SESSION, text="&Take control", run=window.take_control, keys=("Ctrl+T",)
         ),
@@ -93,6 +108,7 @@ def _session_actions(window: MainWindow) -> tuple[Action, ...]:
             about="see the playback of another viewer of the recording",
             run=window.ask_whom,
             enabled=lambda: bool(window.timing.others()),
+            why_not="nobody else views this recording",
         ),
         Action(
             name="session.own",
@@ -100,6 +116,7 @@ def _session_actions(window: MainWindow) -> tuple[Action, ...]:
             text="Follow no&body",
             run=partial(window.follow_client, None),
             enabled=lambda: window.session.is_playback and not window.session.live.is_controller(),
+            why_not="this window follows nobody",
         ),
         *(
             Action(
@@ -108,6 +125,7 @@ def _session_actions(window: MainWindow) -> tuple[Action, ...]:
                 text=text,
                 run=partial(window.details.filters.remove_all, part),
                 enabled=partial(window.details.filters.in_force, part),
+                why_not="no such filter is in force, or this client does not control the session",
                 begins_group=part is FilterPart.OFF,
             )
             for part, text in _REMOVALS
@@ -143,6 +161,7 @@ def _time_actions(window: MainWindow) -> tuple[Action, ...]:
             about="Play, or hold the picture; a live session goes on meanwhile",
             run=timing.play,
             enabled=lambda: timing.usable,
+            why_not=_NO_TIME,
         ),
         Action(
             name="time.reverse",
@@ -151,6 +170,7 @@ def _time_actions(window: MainWindow) -> tuple[Action, ...]:
             run=backwards,
             keys=("Shift+Space",),
             enabled=lambda: timing.usable,
+            why_not=_NO_TIME,
         ),
         Action(
             name="time.back",
@@ -159,6 +179,7 @@ def _time_actions(window: MainWindow) -> tuple[Action, ...]:
             run=partial(timing.step, -1),
             keys=(",",),
             enabled=lambda: timing.usable,
+            why_not=_NO_TIME,
             begins_group=True,
         ),
         Action(
@@ -170,7 +191,13 @@ def _time_actions(window: MainWindow) -> tuple[Action, ...]:
             keys=(".",),
         ),
         Action(
-            name="time.first", menu=_TIME, text="&First event", run=timing.first, keys=("Home",), enabled=lambda: timing.usable
+            name="time.first",
+            menu=_TIME,
+            text="&First event",
+            run=timing.first,
+            keys=("Home",),
+            enabled=lambda: timing.usable,
+            why_not=_NO_TIME,
         ),
         Action(
             name="time.last",
@@ -186,6 +213,7 @@ def _time_actions(window: MainWindow) -> tuple[Action, ...]:
             run=partial(timing.same_kind, backwards=False),
             keys=(">",),
             enabled=lambda: timing.usable,
+            why_not=_NO_TIME,
         ),
         Action(
             name="time.previous-same",
@@ -194,6 +222,7 @@ def _time_actions(window: MainWindow) -> tuple[Action, ...]:
             run=partial(timing.same_kind, backwards=True),
             keys=("<",),
             enabled=lambda: timing.usable,
+            why_not=_NO_TIME,
         ),
         Action(
             name="time.go-to",
@@ -203,6 +232,7 @@ def _time_actions(window: MainWindow) -> tuple[Action, ...]:
             run=window.ask_event,
             keys=("Ctrl+G",),
             enabled=lambda: timing.usable,
+            why_not=_NO_TIME,
         ),
         Action(
             name="time.loop",
@@ -212,6 +242,7 @@ def _time_actions(window: MainWindow) -> tuple[Action, ...]:
             run=timing.toggle_loop,
             keys=("Ctrl+L",),
             enabled=lambda: timing.usable,
+            why_not=_NO_TIME,
             checked=lambda: timing.playing.manner.loop is not None,
             begins_group=True,
         ),
@@ -222,6 +253,7 @@ def _time_actions(window: MainWindow) -> tuple[Action, ...]:
             run=timing.begin_range,
             keys=("Shift+[", "{"),
             enabled=lambda: timing.usable,
+            why_not=_NO_TIME,
         ),
         Action(
             name="time.end-range",
@@ -230,6 +262,7 @@ def _time_actions(window: MainWindow) -> tuple[Action, ...]:
             run=timing.end_range,
             keys=("Shift+]", "}"),
             enabled=lambda: timing.usable,
+            why_not=_NO_TIME,
         ),
         Action(
             name="time.forget-range",
@@ -237,6 +270,7 @@ def _time_actions(window: MainWindow) -> tuple[Action, ...]:
             text="No range",
             run=timing.forget_range,
             enabled=lambda: timing.chosen is not None,
+            why_not="no range is chosen",
         ),
         Action(
             name="time.bookmark",
@@ -247,6 +281,7 @@ def _time_actions(window: MainWindow) -> tuple[Action, ...]:
             keys=("B",),
             begins_group=True,
             enabled=lambda: window.session.number > 0,
+            why_not=_NO_TIME,
         ),
         Action(
             name="time.next-bookmark",
@@ -255,6 +290,7 @@ def _time_actions(window: MainWindow) -> tuple[Action, ...]:
             run=window.bookmarking.next,
             keys=("Ctrl+Right",),
             enabled=lambda: timing.usable,
+            why_not=_NO_TIME,
         ),
         Action(
             name="time.previous-bookmark",
@@ -263,6 +299,7 @@ def _time_actions(window: MainWindow) -> tuple[Action, ...]:
             run=window.bookmarking.previous,
             keys=("Ctrl+Left",),
             enabled=lambda: timing.usable,
+            why_not=_NO_TIME,
         ),
         Action(
             name="time.save",
@@ -273,6 +310,7 @@ def _time_actions(window: MainWindow) -> tuple[Action, ...]:
             keys=("Ctrl+S",),
             begins_group=True,
             enabled=lambda: timing.offer() is not None,
+            why_not="nothing is kept that could be saved",
         ),
         Action(
             name="time.whole",
@@ -280,6 +318,7 @@ def _time_actions(window: MainWindow) -> tuple[Action, ...]:
             text="Whole session in the timeline",
             run=window.time_panel.strip.show_whole,
             enabled=lambda: window.time_panel.strip.zoomed,
+            why_not="all of it is in view",
         ),
     )
 
@@ -300,6 +339,7 @@ def _view_actions(window: MainWindow) -> tuple[Action, ...]:
             run=undo.undo,
             keys=("Ctrl+Z",),
             enabled=lambda: undo.can_undo,
+            why_not="nothing was changed",
             words_now=lambda: f"&Undo {undo.next_words[0]}",
         ),
         Action(
@@ -310,6 +350,7 @@ def _view_actions(window: MainWindow) -> tuple[Action, ...]:
             run=undo.redo,
             keys=("Ctrl+Shift+Z", "Ctrl+Y"),
             enabled=lambda: undo.can_redo,
+            why_not="nothing was taken back",
             words_now=lambda: f"Re&do {undo.next_words[1]}",
         ),
         Action(name="view.next-space", menu=_VIEW, text="&Next space", run=partial(window.next_space, 1), keys=("N",), begins_group=True),
@@ -363,5 +404,32 @@ def _view_actions(window: MainWindow) -> tuple[Action, ...]:
 
 def _help_actions(window: MainWindow) -> tuple[Action, ...]:
     return (
+        Action(
+            name="help.palette",
+            menu=_HELP,
+            text="&Command palette…",
+            about="find anything that can be done by typing",
+            run=window.palette_sheet.open,
+            keys=("Ctrl+K",),
+        ),
         Action(name="help.keys", menu=_HELP, text="&Keys", about="this sheet", run=window.show_keys, keys=("F1", "?")),
     )
+
+
+def entries_of(window: MainWindow) -> list[Entry]:
+    """Everything that can be done, for the command palette: all actions, and what is to be seen now."""
+    entries = window.actions_table.entries()
+    for space_id, space in window.session.interpreter.spaces.items():
+        entries.append(Entry("Space", space.space.name, partial(window.turn_to, space_id)))
+        for stream in ordered_streams(space):
+            name = f"{space.space.name} · {stream.name}"
+            entries.append(Entry("Stream", name, partial(_look_at, window, space_id, stream.id)))
+    for mark in window.bookmarking.marks.all:
+        title = f"event {mark.number:,}" + (f" · {mark.title}" if mark.title else "")
+        entries.append(Entry("Bookmark", title, partial(window.bookmarking.asked.emit, mark.number)))
+    return entries
+
+
+def _look_at(window: MainWindow, space_id: int, stream_id: int) -> None:
+    window.turn_to(space_id)
+    window.choose_stream(space_id, stream_id)

@@ -177,6 +177,8 @@ def _style_sheet(t: Tokens) -> str:
         padding: 2px 10px 3px 10px; margin: 0; }}
     QTabBar::tab:selected {{ color: {t.text}; border-bottom-color: {t.accent}; }}
     QTabBar::tab:hover:!selected {{ color: {t.text}; border-bottom-color: {t.border}; }}
+    QFrame[sheet="true"] {{ background: {t.surface}; border: 1px solid {t.accent}; border-radius: 7px; }}
+    QListView {{ background: {t.surface}; color: {t.text}; border: none; outline: none; }}
     QLabel {{ background: transparent; }}
     QLabel[dim="true"] {{ color: {t.dim}; }}
     QLabel[caption="true"] {{ color: {t.dim}; font-weight: bold; }}

@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QApplication,
     QInputDialog,
     QMainWindow,
-    QMessageBox,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -33,7 +32,8 @@ from gcspy_client.settings import Settings
 from gcspy_client.view.actions import Actions
 from gcspy_client.view.bookmarks import Bookmarking, BookmarkPanel
 from gcspy_client.view.canvas import PaintProbe
-from gcspy_client.view.commands import GESTURES, actions_of
+from gcspy_client.view.command_palette import CommandPalette
+from gcspy_client.view.commands import GESTURES, actions_of, entries_of
 from gcspy_client.view.connect_dialog import ConnectDialog
 from gcspy_client.view.details import Details
 from gcspy_client.view.docks import Docks
@@ -41,10 +41,11 @@ from gcspy_client.view.event_bar import EventBar
 from gcspy_client.view.following import Following
 from gcspy_client.view.footer import Footer
 from gcspy_client.view.history_panel import HistoryPanel
+from gcspy_client.view.key_sheet import KeySheet
 from gcspy_client.view.notices import Banner, StatePage, banner_words
 from gcspy_client.view.saving import SaveDialog
 from gcspy_client.view.spaces import Spaces
-from gcspy_client.view.theme import apply_theme, system_theme
+from gcspy_client.view.theme import apply_theme, system_theme, tokens
 from gcspy_client.view.time_panel import TimePanel
 from gcspy_client.view.timing import Timing
 from gcspy_client.view.trigger_part import TriggerPart
@@ -108,6 +109,8 @@ class MainWindow(QMainWindow):
         self.triggers = TriggerPart(self)
         self._build()
         self._wire()
+        self._keys: KeySheet | None = None
+        self.palette_sheet = CommandPalette(partial(entries_of, self), tokens(self.theme), self)
         self.actions_table = Actions(self, actions_of(self), GESTURES)
         for action in self.actions_table.made():
             self.addAction(action)
@@ -428,12 +431,11 @@ class MainWindow(QMainWindow):
 
     def show_keys(self) -> None:
         """Tell all keys."""
-        box = QMessageBox(self)
-        box.setWindowTitle("Keys")
-        box.setTextFormat(Qt.TextFormat.RichText)
-        box.setText(self.actions_table.sheet())
-        box.exec()
-        box.deleteLater()
+        if self._keys is None:
+            self._keys = KeySheet(self.actions_table.keys(), self)
+        self._keys.show()
+        self._keys.raise_()
+        self._keys.activateWindow()
 
     # ----------------------------------------------------------------------------- theme
 
@@ -450,6 +452,7 @@ class MainWindow(QMainWindow):
         self.history.set_theme(theme)
         self.docks.set_theme(theme)
         self.triggers.set_theme(theme)
+        self.palette_sheet.set_colours(tokens(theme))
         self.following.refresh()
 
     def choose_theme(self, theme: Theme | None) -> None:
@@ -493,8 +496,9 @@ class MainWindow(QMainWindow):
         if not self._closed:
             self._store_layout()
         self._closed = True
-        if self._saving is not None:
-            self._saving.close()
+        for sheet in (self._saving, self._keys):
+            if sheet is not None:
+                sheet.close()
         self.link.shut()
         self.history.stop()
         self.triggers.stop()

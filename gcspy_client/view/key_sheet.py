@@ -1,0 +1,161 @@
+"""The sheet of all keys: a table to search, to copy and to print (`?`).
+
+Knows rows of words; does not know what keys do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication, QTextDocument
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QDialog,
+    QFrame,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+__all__ = ["KeyRow", "KeySheet"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """Keys, and what they do.
+
+    Attributes:
+        menu: Under which title.
+        keys: The keys, as the system writes them.
+        about: What they do.
+    """
+
+    menu: str
+    keys: str
+    about: str
+
+
+class KeySheet(QDialog):
+    """The window of the sheet; the program can be used beside it.
+
+    Args:
+        rows: All keys.
+    """
+
+    def __init__(self, rows: Sequence[KeyRow], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._rows = tuple(rows)
+        self.setWindowTitle("Keys")
+        self.resize(640, 620)
+        self.field = QLineEdit()
+        self.field.setPlaceholderText("Search keys and what they do")
+        self.field.setClearButtonEnabled(True)
+        self.field.textChanged.connect(self._find)
+        self.table = QTableWidget(len(self._rows), 3)
+        self._none = QLabel("No keys do that.")
+        self._none.setProperty("dim", "true")
+        self.copy = QPushButton("Copy")
+        self.copy.setToolTip("Copy what is listed, as text")
+        self.print = QPushButton("Print…")
+        self._build()
+        self._fill()
+
+    def _build(self) -> None:
+        self.table.setHorizontalHeaderLabels(["Where", "Keys", "What they do"])
+        self.table.verticalHeader().hide()
+        self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
+        self.table.setShowGrid(False)
+        self.table.setFrameShape(QFrame.Shape.NoFrame)
+        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        header = self.table.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        kinds = QHeaderView.ResizeMode
+        for column, mode in enumerate((kinds.ResizeToContents, kinds.ResizeToContents, kinds.Stretch)):
+            header.setSectionResizeMode(column, mode)
+        self.copy.clicked.connect(self._copy)
+        self.print.clicked.connect(self._ask_printer)
+        close = QPushButton("Close")
+        close.clicked.connect(self.close)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self._none)
+        buttons.addStretch(1)
+        for button in (self.copy, self.print, close):
+            button.setAutoDefault(False)
+            buttons.addWidget(button)
+        column_layout = QVBoxLayout(self)
+        column_layout.setContentsMargins(12, 12, 12, 12)
+        column_layout.setSpacing(8)
+        column_layout.addWidget(self.field)
+        column_layout.addWidget(self.table, 1)
+        column_layout.addLayout(buttons)
+        self.field.setFocus()
+
+    def _fill(self) -> None:
+        for number, row in enumerate(self._rows):
+            for column, text in enumerate((row.menu, row.keys, row.about)):
+                item = QTableWidgetItem(text)
+                item.setToolTip(text)
+                if column == 1:
+                    font = item.font()
+                    font.setBold(True)
+                    item.setFont(font)
+                self.table.setItem(number, column, item)
+        self._find("")
+
+    def _find(self, wanted: str) -> None:
+        words = wanted.casefold().split()
+        for number, row in enumerate(self._rows):
+            there = f"{row.menu} {row.keys} {row.about}".casefold()
+            self.table.setRowHidden(number, not all(word in there for word in words))
+        self._none.setVisible(not self.listed())
+
+    def listed(self) -> list[KeyRow]:
+        """The rows that are listed now."""
+        return [row for number, row in enumerate(self._rows) if not self.table.isRowHidden(number)]
+
+    def as_text(self) -> str:
+        """What is listed, in columns."""
+        rows = self.listed()
+        wide = max((len(row.keys) for row in rows), default=0)
+        lines, menu = [], None
+        for row in rows:
+            if row.menu != menu:
+                lines += [row.menu] if menu is None else ["", row.menu]
+                menu = row.menu
+            lines.append(f"  {row.keys:<{wide}}  {row.about}")
+        return "\n".join(lines) + "\n"
+
+    def document(self) -> QTextDocument:
+        """What is listed, for a printer."""
+        parts, menu = [], None
+        for row in self.listed():
+            if row.menu != menu:
+                parts.append(f"<tr><td colspan='2'><h3>{escape(row.menu)}</h3></td></tr>")
+                menu = row.menu
+            parts.append(f"<tr><td><b>{escape(row.keys)}</b></td><td>&nbsp;&nbsp;{escape(row.about)}</td></tr>")
+        made = QTextDocument(self)
+        made.setHtml(f"<h2>GCspy: keys</h2><table cellspacing='2'>{''.join(parts)}</table>")
+        return made
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.as_text())
+
+    def _ask_printer(self) -> None:
+        from PySide6.QtPrintSupport import QPrintDialog, QPrinter  # 20 ms, for who prints
+
+        printer = QPrinter()
+        dialog = QPrintDialog(printer, self)
+        if dialog.exec():
+            self.document().print_(printer)
+        dialog.deleteLater()
