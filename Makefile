@@ -7,6 +7,8 @@ BIN := .venv/bin
 READY := .venv/gcspy-installed
 # Seed of the long tests: `make soak SEED=7` repeats what a run printed.
 SEED ?= 1
+# How many tests run at the same time.
+WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench programs soak screenshots constraints clean qt-libraries
@@ -35,8 +37,9 @@ test bench programs soak screenshots: export QT_QPA_PLATFORM := offscreen
 demo: qt-libraries
 	$(BIN)/gcspy demo
 
+# Two at a time: most of the tests wait for processes.
 test: qt-libraries
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS)
 
 check: $(READY)
 	$(BIN)/ruff check --no-cache .
@@ -50,7 +53,7 @@ programs: $(READY)
 	$(BIN)/python -m benchmarks.programs
 
 soak: qt-libraries
-	GCSPY_SOAK_SEED=$(SEED) $(BIN)/python -m pytest -m soak
+	GCSPY_SOAK_SEED=$(SEED) $(BIN)/python -m pytest -m soak --timeout=0
 
 screenshots: qt-libraries
 	$(BIN)/python screenshots/make.py

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from gcspy_protocol.address import parse_address
-from gcspy_protocol.errors import CommandError, LinkError
+from gcspy_protocol.errors import CommandError, LinkError, RecordingError
 from gcspy_protocol.messages import Pause
 from gcspy_protocol.playback import Seek
 from PySide6.QtCore import QEventLoop, QMessageLogContext, QTimer, QtMsgType, qInstallMessageHandler
@@ -170,6 +170,7 @@ def take_screenshot(
 
     Raises:
         LinkError: No connection came about, or not enough events came in time.
+        RecordingError: A recording is played that has no events.
         CommandError: The address or theme is none, the file cannot be written, or there is no such event.
     """
     where = parse_address(address)
@@ -213,6 +214,7 @@ def _wait_for_events(window: MainWindow, events: int, timeout_secs: float) -> No
     patience.timeout.connect(loop.quit)
     window.event_shown.connect(lambda _event: loop.quit() if window.session.events_seen >= events else None)
     window.link.status_changed.connect(lambda status: loop.quit() if _hopeless(status.phase) else None)
+    window.link.received.connect(lambda _messages: loop.quit() if _has_none(window) else None)
     if window.session.events_seen < events and not _hopeless(window.link.status.phase):
         patience.start(round(timeout_secs * 1000))
         loop.exec()
@@ -220,6 +222,8 @@ def _wait_for_events(window: MainWindow, events: int, timeout_secs: float) -> No
     seen, status = window.session.events_seen, window.link.status
     if seen >= events or (seen and status.phase is LinkPhase.ENDED):
         return
+    if _has_none(window):
+        raise RecordingError("the recording has no events: there is nothing to draw")
     if _hopeless(status.phase):
         remedy = f": {status.remedy}" if status.remedy else ""
         raise LinkError(f"{status.address}: {status.message}{remedy}")
@@ -227,6 +231,12 @@ def _wait_for_events(window: MainWindow, events: int, timeout_secs: float) -> No
         f"{status.address}: {seen} of {events} events came within {timeout_secs:g} s; is the session paused or "
         "the target held still?"
     )
+
+
+def _has_none(window: MainWindow) -> bool:
+    """Whether a recording without events is played, to which none will come."""
+    playback = window.session.live.playback
+    return playback is not None and not playback.first and not playback.growing
 
 
 def _go_to(window: MainWindow, event: int, timeout_secs: float) -> None:

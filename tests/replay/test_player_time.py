@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -52,9 +53,13 @@ class Watch:
         return sum(isinstance(message, m.Error) for message in self.remote.heard)
 
     async def passes(self, seconds: float) -> None:
-        """Let time pass; whatever is due begins."""
+        """Let time pass; whatever is due begins, and what threads do of it ends: they don't know that time is virtual."""
         self._clock.jump(seconds)
         await trio.testing.wait_all_tasks_blocked()
+        threads = trio.to_thread.current_default_thread_limiter()
+        while threads.borrowed_tokens:
+            time.sleep(0.0005)  # lets the thread have the interpreter
+            await trio.testing.wait_all_tasks_blocked()
 
     async def nothing(self) -> None:
         """Nothing more was sent: a ping overtakes no event that was."""
@@ -196,14 +201,20 @@ def test_a_growing_recording_is_played_as_it_grows_and_given_up_after_a_while() 
             assert remote.state.state.value == "running"
             for number in (4, 5, 6):
                 session.event()
-                while remote.positions[-1] != number:
+                for _ in range(10):  # it is looked at five times a second
                     await watch.passes(0.2)
                     await watch.ask()
+                    if remote.positions[-1] == number:
+                        break
+                assert remote.positions[-1] == number
             assert remote.state.playback is not None
             assert (remote.state.playback.last, remote.state.playback.growing) == (6, True)
-            while remote.state.playback.growing:
+            for _ in range(7):  # it is given up after half a minute
                 await watch.passes(5)
                 await watch.nothing()
+                if not remote.state.playback.growing:
+                    break
+            assert not remote.state.playback.growing
             assert remote.state.state_reason == END
             await remote.close()
 
