@@ -68,6 +68,11 @@ class ArrangedRenderer(Renderer):
         """What a cell of several tiles shows: the greatest of their codes."""
         return pool(codes, per_cell)
 
+    @property
+    def shared(self) -> int:
+        """Tiles of a cell."""
+        return self._per_cell
+
     def set_order(self, order: TileOrder | None) -> None:
         """Put the tiles into another order."""
         self.order = order
@@ -231,11 +236,18 @@ class RowsRenderer(ArrangedRenderer):
         self.row_width, self.first_row = row_width, first_row
         self.draw()
 
+    def least_size(self) -> tuple[int, int]:
+        """A pixel for each row."""
+        columns = self._columns(self.space.count)
+        return 1, -(-self.space.count // columns)
+
+    def _columns(self, count: int) -> int:
+        wanted = self.row_width or self.space.space.row_width or isqrt(max(count - 1, 0)) + 1
+        return min(wanted, max(count, 1))
+
     def arrange(self, count: int) -> tuple[Layout, int, Indices | None]:
         """Rows of the width; where they are wider than the picture, neighbours in a row share a cell."""
-        columns = min(
-            self.row_width or self.space.space.row_width or isqrt(max(count - 1, 0)) + 1, max(count, 1)
-        )
+        columns = self._columns(count)
         per_cell = max(1, -(-columns // self.width))
         if per_cell > 1:
             while columns % per_cell and per_cell < columns:

@@ -18,12 +18,21 @@ from numpy.typing import NDArray
 from gcspy_client.model.codes import Codes, Indices
 from gcspy_client.model.palette import BACKGROUND, CANVAS, HIGH, LOW, OVERFLOW, UNKNOWN, UNUSED, ZERO
 from gcspy_client.model.raster import pool
-from gcspy_client.model.renderers import NO_TILES, Renderer
+from gcspy_client.model.renderers import NO_TILES, Inscription, Place, Renderer, Side
+from gcspy_client.model.text import short_number
 
 __all__ = ["Distribution", "DistributionRenderer", "ProfileRenderer", "distribution_of"]
 
 _FOOT = 4
 """Logical pixels of the ticks at the foot."""
+
+_HATCH = 6
+"""Pixels from one stripe to the next where a value is unknown."""
+
+_WORD = 84
+"""Logical pixels that a word below a picture takes, with the space beside it."""
+
+_MARGINS = frozenset({Side.LEFT, Side.BELOW})
 
 
 class ProfileRenderer(Renderer):
@@ -32,6 +41,22 @@ class ProfileRenderer(Renderer):
     name: ClassVar[str] = "histogram"
     title: ClassVar[str] = "Histogram (value per tile)"
     about: ClassVar[str] = "The value of each tile as the height of a bar, along the space."
+    margins: ClassVar[frozenset[Side]] = _MARGINS
+    zooms_height: ClassVar[bool] = False
+
+    @property
+    def shared(self) -> int:
+        """Tiles of a bar."""
+        return self.per_bar
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        schema = self.source.schema
+        return schema.enum_names if schema.presentation is Presentation.ENUM else ()
+
+    @property
+    def _foot(self) -> int:
+        return min(self.height, max(2, round(_FOOT * self.scale)))
 
     @property
     def per_bar(self) -> int:
@@ -50,7 +75,7 @@ class ProfileRenderer(Renderer):
         codes, per_bar = self.codes, self.per_bar
         if not len(codes):
             return
-        foot = min(self.height, max(2, round(_FOOT * self.scale)))
+        foot = self._foot
         room = self.height - foot
         greatest = pool(codes, per_bar)
         mean = _mean_code(codes, per_bar)
@@ -61,12 +86,17 @@ class ProfileRenderer(Renderer):
         bars = np.where(height_at <= means, full, bars)
         columns = np.concatenate([bars, np.broadcast_to(light, (foot, len(light)))])
         wide = np.repeat(columns, self.bar_width, axis=1)[:, : self.width]
+        unknown = np.flatnonzero(np.repeat(greatest == UNKNOWN, self.bar_width)[: self.width])
+        if len(unknown):
+            # Not the height of any value: stripes from top to foot.
+            stripes = (np.arange(room)[:, None] + unknown) % _HATCH == 0
+            wide[:room, unknown] = np.where(stripes, self.palette.lut[UNKNOWN], canvas)
         if self.bar_width > 3:
             wide[:, self.bar_width - 1 :: self.bar_width] = canvas
         self.pixels[:, : wide.shape[1]] = wide
 
     def _heights(self, codes: NDArray[np.uint8], room: int) -> Indices:
-        share = (codes.astype(np.float64) - LOW + 1) / (HIGH - LOW + 1)
+        share = (codes.astype(np.float64) - LOW + 1) / (len(self._names) or HIGH - LOW + 1)
         heights = np.ceil(np.clip(share, 0, 1) * room).astype(np.int64)
         heights[codes < LOW] = 0
         return heights
@@ -80,9 +110,29 @@ class ProfileRenderer(Renderer):
             min(bar * self.per_bar, self.space.count), min((bar + 1) * self.per_bar, self.space.count)
         )
 
-    def rectangle(self, tile: int) -> tuple[int, int, int, int] | None:
+    def rectangle(self, tile: int) -> Place | None:
         """The column of a tile's bar."""
         return tile // self.per_bar * self.bar_width, 0, self.bar_width, self.height
+
+    def inscriptions(self) -> list[Inscription]:
+        """What a height is worth, and the numbers of tiles below."""
+        room, names = self.height - self._foot, self._names
+        if names:
+            fits = max(1, int(room // (14 * self.scale)))
+            step = -(-len(names) // fits)
+            words = [(name, (i + 1) / len(names)) for i, name in enumerate(names)][::step]
+        else:
+            words = [(self.source.scale_text(quarter / 4, self.maximum), quarter / 4) for quarter in range(5)]
+        found = [
+            Inscription(text, y=room - round(share * room), line=share > 0) for text, share in words if text
+        ]
+        count = self.space.count
+        used_width = -(-count // self.per_bar) * self.bar_width
+        ticks = max(1, int(used_width // (_WORD * self.scale)))
+        for tile in range(0, count, max(1, -(-count // ticks))):
+            x = tile // self.per_bar * self.bar_width + self.bar_width // 2
+            found.append(Inscription(f"{tile:,}", x=x, side=Side.BELOW))
+        return found
 
 
 def _mean_code(codes: Codes, per_bar: int) -> Codes:
@@ -139,6 +189,8 @@ class DistributionRenderer(Renderer):
     name: ClassVar[str] = "distribution"
     title: ClassVar[str] = "Distribution of values"
     about: ClassVar[str] = "How many tiles have which value; click a bar to find them."
+    margins: ClassVar[frozenset[Side]] = _MARGINS
+    zooms_height: ClassVar[bool] = False
 
     logarithmic = True
 
@@ -157,17 +209,90 @@ class DistributionRenderer(Renderer):
         shown = self._shown()
         if not len(shown.counts):
             return
-        amounts = np.log2(1.0 + shown.counts) if self.logarithmic else shown.counts.astype(np.float64)
+        amounts = self._amounts(shown.counts)
         tops = np.ceil(amounts / max(float(amounts.max()), 1.0) * self.height).astype(np.int64)
         colours = self.palette.lut[shown.highs]
         height_at = np.arange(self.height, 0, -1)[:, None]
         bar = np.minimum(np.arange(self.width) // self._bar_width(len(tops)), len(tops))
         tops, colours = np.append(tops, 0), np.append(colours, canvas)
         self.pixels = np.ascontiguousarray(np.where(height_at <= tops[bar], colours[bar], canvas))
+        unknown = np.flatnonzero(np.append(shown.lows == UNKNOWN, False)[bar])
+        if len(unknown):
+            stripes = (np.arange(self.height)[:, None] + unknown) % _HATCH < 2
+            self.pixels[:, unknown] = np.where(stripes, canvas, self.pixels[:, unknown])
         if self._bar_width(len(shown.counts)) > 3:
             self.pixels[:, self._bar_width(len(shown.counts)) - 1 :: self._bar_width(len(shown.counts))] = (
                 canvas
             )
+
+    def _amounts(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.log2(1.0 + counts) if self.logarithmic else counts.astype(np.float64)
+
+    def set_logarithmic(self, logarithmic: bool) -> None:
+        """Let heights grow with the logarithm, or with the number itself."""
+        self.logarithmic = logarithmic
+        self.draw()
+
+    def inscriptions(self) -> list[Inscription]:
+        """How many tiles a height stands for, and which values a bar."""
+        shown = self._shown()
+        if not len(shown.counts):
+            return []
+        most = max(1, int(shown.counts.max()))
+        steps = [10**power for power in range(len(str(most)))] if self.logarithmic else [most // 4, most // 2, most * 3 // 4]
+        top = float(self._amounts(np.array([most]))[0])
+        found = [Inscription("0", y=self.height)]
+        for count in dict.fromkeys([*(step for step in steps if step), most]):
+            y = self.height - round(float(self._amounts(np.array([count]))[0]) / top * self.height)
+            if count == most or y > 12 * self.scale:
+                found.append(Inscription(short_number(count), y=y, line=True))
+        return found + self._words_below(shown)
+
+    def _words_below(self, shown: Distribution) -> list[Inscription]:
+        """One for each bar that has a meaning of its own; of the others as many as have room."""
+        schema, width = self.source.schema, self._bar_width(len(shown.counts))
+        special = {
+            BACKGROUND: "background",
+            UNUSED: self.space.space.unused_text or "unused",
+            UNKNOWN: "unknown",
+            ZERO: "zero",
+            OVERFLOW: "above",
+        }
+        found: list[Inscription] = []
+        end = -1e9
+        for bar, (low, high) in enumerate(zip(shown.lows.tolist(), shown.highs.tolist(), strict=True)):
+            if schema.presentation is Presentation.ENUM and LOW <= low < LOW + len(schema.enum_names):
+                text = schema.enum_names[low - LOW]
+            elif low in special:
+                text = special[low] if low != ZERO or schema.zero == 0 else f"{schema.zero:,}"
+            else:
+                text = self.source.scale_text(((low + high) / 2 - LOW) / (HIGH - LOW), self.maximum)
+            x = bar * width + width // 2
+            if text and x - end >= _WORD * self.scale:
+                found.append(Inscription(text, x=x, side=Side.BELOW))
+                end = x
+        return found
+
+    def rectangle(self, tile: int) -> Place | None:
+        """The bar that counts a tile."""
+        if not 0 <= tile < len(self.codes):
+            return None
+        shown, code = self._shown(), int(self.codes[tile])
+        found = np.flatnonzero((shown.lows <= code) & (code <= shown.highs))
+        width = self._bar_width(len(shown.counts))
+        return (int(found[0]) * width, 0, width, self.height) if len(found) else None
+
+    def beside(self, tile: int, right: int, down: int) -> int:
+        """The next tile of the same bar downwards; the first of the next bar to the right."""
+        here = self.rectangle(tile)
+        if here is None:
+            return tile
+        if right:
+            there = self.tiles_at(here[0] + here[2] // 2 + right * here[2], 0)
+            return int(there[0]) if len(there) else tile
+        same = self.tiles_at(here[0] + here[2] // 2, 0)
+        place = int(np.searchsorted(same, tile)) + down
+        return int(same[max(0, min(place, len(same) - 1))])
 
     def _shown(self) -> Distribution:
         """The bars that are drawn: of names and of what is no value only those that there are."""

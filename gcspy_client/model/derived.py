@@ -29,7 +29,7 @@ from gcspy_client.model.text import UNKNOWN_TEXT, control_words, short_number
 __all__ = ["DERIVED_STREAM", "DerivedSource", "automatic_range"]
 
 DERIVED_STREAM = -1
-"""Id in the schema of a derived stream; no stream that is sent has it."""
+"""Id in the schema of a derived stream, unless it is given another; no stream that is sent has one below 0."""
 
 _STEPS = 1_000_000
 
@@ -71,6 +71,7 @@ class DerivedSource:
         least: Number at the lower end of the scale; None: what is there now decides.
         greatest: Number at the upper end.
         percent: Tell it as percent.
+        number: Its id among several; below 0, as no stream that is sent has one.
 
     Raises:
         ExpressionError: The formula is none, names what is not there, is not of each tile, or asks for the event.
@@ -85,9 +86,10 @@ class DerivedSource:
         least: float | None = None,
         greatest: float | None = None,
         percent: bool = False,
+        number: int = DERIVED_STREAM,
     ) -> None:
         expression = parse(formula)
-        self.formula, self.percent = formula, percent
+        self.formula, self.percent, self._number = formula, percent, number
         self._bound: Bound = bind(expression, [space.space], space.space.id)
         if not expression.shape.tiled or expression.shape.kind is Kind.TEXT:
             raise ExpressionError(
@@ -125,12 +127,12 @@ class DerivedSource:
     def _look(self, name: str) -> Stream:
         if self._condition:
             return Stream(
-                id=DERIVED_STREAM, name=name, dtype="u1", maximum=1, presentation=Presentation.ENUM,
+                id=self._number, name=name, dtype="u1", maximum=1, presentation=Presentation.ENUM,
                 enum_names=("no", "yes"), description=self.formula,
             )  # fmt: skip
         zero = round(self._place(0.0))
         return Stream(
-            id=DERIVED_STREAM,
+            id=self._number,
             name=name,
             dtype="i8",
             maximum=_STEPS,
@@ -205,7 +207,22 @@ class DerivedSource:
         worth = self._worth(space)
         if words or (worth.known is not None and not worth.known[tile]):
             return words or UNKNOWN_TEXT
-        number = worth.values[tile].item()
+        return self._words(worth.values[tile].item())
+
+    def short(self, space: SpaceState, tile: int) -> str:
+        """The same; an unknown one as everywhere on tiles."""
+        words = self.text(space, tile)
+        return "?" if words == UNKNOWN_TEXT else words
+
+    def scale_text(self, share: float, maximum: int) -> str:  # noqa: ARG002  # the protocol's signature
+        """A number of the range."""
+        return "" if self._condition else self._words(self.least + share * (self.greatest - self.least))
+
+    def is_of(self, space: SpaceState) -> bool:
+        """Whether the space has all streams of the formula."""
+        return all(stream in space.streams for _, stream in self._bound.wants)
+
+    def _words(self, number: float) -> str:
         if self._condition:
             return "yes" if number else "no"
         if self.percent:

@@ -13,15 +13,15 @@ from math import ceil
 
 import numpy as np
 from gcspy_protocol.interpreter import EventChange, SpaceState
-from gcspy_protocol.model import CONTROL_STREAM, Presentation
 from numpy.typing import NDArray
 
-from gcspy_client.model.codes import Indices, TileCodes, tiles_of
+from gcspy_client.model.codes import TileCodes
 from gcspy_client.model.layout import Layout, fit, zoomed
 from gcspy_client.model.palette import Palette, Theme, palette_for
 from gcspy_client.model.raster import Raster
+from gcspy_client.model.tile_source import StreamSource, TileSource
 
-__all__ = ["LABEL_HEIGHT", "LABEL_WIDTH", "LARGEST_CELL", "Picture", "changed_tiles"]
+__all__ = ["LABEL_HEIGHT", "LABEL_WIDTH", "LARGEST_CELL", "Picture"]
 
 LABEL_WIDTH = 92
 LABEL_HEIGHT = 38
@@ -31,49 +31,37 @@ LARGEST_CELL = 22
 _WELL_USED = 0.6
 
 
-def changed_tiles(change: EventChange, space: SpaceState, stream_id: int) -> Indices | None:
-    """The tiles of a space that may look different under a stream after an event; None: any of them."""
-    stream = space.stream(stream_id).schema
-    ids = [stream_id, CONTROL_STREAM]
-    if stream.presentation is Presentation.PERCENT_VAR and stream.max_stream is not None:
-        ids.append(stream.max_stream)
-    parts: list[Indices] = []
-    for each in ids:
-        changed = change.changed.get((space.space.id, each), _NONE)
-        if changed is None:
-            return None
-        if len(changed):
-            parts.append(changed)
-    if not parts:
-        return _NONE
-    return parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
-
-
-_NONE: Indices = np.empty(0, dtype=np.int64)
-
-
 class Picture:
     """The pixels of one space under one stream.
 
     Args:
         space: The space, as the interpreter follows it.
-        stream_id: The stream that is painted.
+        stream: What is painted: the id of a stream, or a source of other numbers.
         theme: For which canvas.
 
     Attributes:
+        source: The numbers that are painted.
         zoom: Wanted cell size in pixels; None fits every tile into the view.
     """
 
-    def __init__(self, space: SpaceState, stream_id: int, theme: Theme) -> None:
+    def __init__(self, space: SpaceState, stream: int | TileSource, theme: Theme) -> None:
         self.space = space
-        self.stream_id = stream_id
+        self.source = self._source_of(stream)
         self.theme = theme
         self.zoom: int | None = None
         self._size = (1, 1)
         self._scale = 1.0
-        self._codes = TileCodes(space.stream(stream_id).schema)
-        self._codes.refresh(tiles_of(space, stream_id))
+        self._codes = TileCodes(self.source.schema)
+        self._codes.refresh(self.source.tiles(space))
         self._raster = Raster(Layout(0, 1, 0, 1, 1), self.palette)
+
+    def _source_of(self, stream: int | TileSource) -> TileSource:
+        return StreamSource(self.space.stream(stream).schema) if isinstance(stream, int) else stream
+
+    @property
+    def stream_id(self) -> int:
+        """The stream that is painted; a negative number for what is made of several."""
+        return self.source.schema.id
 
     @property
     def palette(self) -> Palette:
@@ -100,11 +88,11 @@ class Picture:
         """The value that is painted as the highest now."""
         return self._codes.maximum
 
-    def show(self, stream_id: int) -> None:
-        """Paint another stream."""
-        self.stream_id = stream_id
-        self._codes = TileCodes(self.space.stream(stream_id).schema)
-        self._codes.refresh(tiles_of(self.space, stream_id))
+    def show(self, stream: int | TileSource) -> None:
+        """Paint another stream, or other numbers."""
+        self.source = self._source_of(stream)
+        self._codes = TileCodes(self.source.schema)
+        self._codes.refresh(self.source.tiles(self.space))
         self._lay_out()
 
     def set_theme(self, theme: Theme) -> None:
@@ -139,8 +127,8 @@ class Picture:
         Returns:
             Whether any pixel may differ.
         """
-        tiles = tiles_of(self.space, self.stream_id)
-        changed = changed_tiles(change, self.space, self.stream_id)
+        tiles = self.source.tiles(self.space)
+        changed = self.source.changed(change, self.space)
         resized = len(tiles.values) != self.layout.count or self.space.space.id in change.resized
         if changed is None or resized:
             self._codes.refresh(tiles)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from importlib.metadata import EntryPoint, entry_points
 from typing import ClassVar
 
@@ -24,12 +25,56 @@ from gcspy_client.model.palette import CANVAS, Palette
 from gcspy_client.model.raster import Pixels
 from gcspy_client.model.tile_source import TileSource
 
-__all__ = ["ENTRY_POINT_GROUP", "NO_TILES", "Renderer", "RendererFacts", "find_renderers", "load_renderer"]
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "NO_TILES",
+    "Inscription",
+    "Place",
+    "Renderer",
+    "RendererFacts",
+    "Side",
+    "find_renderers",
+    "load_renderer",
+]
 
 ENTRY_POINT_GROUP = "gcspy.renderers"
 """Where an installed package announces its renderers."""
 
 NO_TILES: Indices = np.empty(0, dtype=np.int64)
+
+
+class Side(StrEnum):
+    """Where words stand."""
+
+    LEFT = "left"
+    """In a margin left of the picture: an axis upwards."""
+    BELOW = "below"
+    """In a margin below it: an axis along it."""
+    WITHIN = "within"
+    """Upon the picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inscription:
+    """Words beside a picture, or upon it.
+
+    Attributes:
+        text: The words.
+        x: Pixel of the picture, across: of the middle of the words; with `Side.WITHIN` where they begin. Left, it does not count.
+        y: Pixel of the picture, down: of the middle of the words. Below, it does not count.
+        side: Where they stand.
+        line: Whether a line goes from there across the picture.
+    """
+
+    text: str
+    x: int = 0
+    y: int = 0
+    side: Side = Side.LEFT
+    line: bool = False
+
+
+Place = tuple[int, int, int, int]
+"""Left, top, width and height of a rectangle, in pixels."""
 
 
 class Renderer(ABC):
@@ -46,6 +91,8 @@ class Renderer(ABC):
         name: Of the renderer, in settings: the name of its entry point.
         title: In menus.
         about: One sentence for a tooltip.
+        margins: Where words may stand beside the picture.
+        zooms_height: Whether looking closer makes the picture higher too, and not only wider.
         width: Device pixels there are.
         height: Device pixels there are.
         scale: Device pixels of one logical pixel.
@@ -55,6 +102,8 @@ class Renderer(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     about: ClassVar[str] = ""
+    margins: ClassVar[frozenset[Side]] = frozenset()
+    zooms_height: ClassVar[bool] = True
 
     def __init__(self, space: SpaceState, source: TileSource, palette: Palette) -> None:
         self.space = space
@@ -92,9 +141,40 @@ class Renderer(ABC):
     def tiles_at(self, x: int, y: int) -> Indices:
         """The tiles under a pixel, increasing; `NO_TILES` where there is none."""
 
-    def rectangle(self, tile: int) -> tuple[int, int, int, int] | None:
+    def rectangle(self, tile: int) -> Place | None:
         """Left, top, width and height of where a tile is, to mark it; None where that cannot be said."""
         return None
+
+    def rectangles(self, tile: int) -> list[Place]:
+        """All places of a tile, where it has several."""
+        found = self.rectangle(tile)
+        return [] if found is None else [found]
+
+    def beside(self, tile: int, right: int, down: int) -> int:
+        """The tile so many places to the right and below, for the arrow keys; the same one where there is none."""
+        found = self.rectangle(tile)
+        if found is not None:
+            x, y, width, height = found
+            there = self.tiles_at(x + width // 2 + right * (width + 1), y + height // 2 + down * (height + 1))
+            here = self.tiles_at(x + width // 2, y + height // 2)
+            if len(there) and len(here) == 1:
+                return int(there[0])
+            if len(there) and down:
+                return int(there[min(int(np.searchsorted(here, tile)), len(there) - 1)])
+        return max(0, min(tile + right, self.space.count - 1))
+
+    @property
+    def shared(self) -> int:
+        """How many tiles share a place, because there are more of them than pixels."""
+        return 1
+
+    def least_size(self) -> tuple[int, int]:
+        """Width and height in pixels below which tiles have no place; what is larger than the view is scrolled."""
+        return 1, 1
+
+    def inscriptions(self) -> list[Inscription]:
+        """Words beside the picture, or upon it."""
+        return []
 
     def resize(self, width: int, height: int, scale: float = 1.0) -> None:
         """Draw into so many device pixels."""
@@ -198,6 +278,7 @@ def _builtin() -> dict[str, RendererFacts]:
     from gcspy_client.model.arranged import HilbertRenderer, RowsRenderer, TilesRenderer
     from gcspy_client.model.bars import DistributionRenderer, ProfileRenderer
     from gcspy_client.model.bivariate import BivariateRenderer
+    from gcspy_client.model.multiples import MultiplesRenderer
 
     ours: tuple[type[Renderer], ...] = (
         TilesRenderer,
@@ -206,6 +287,7 @@ def _builtin() -> dict[str, RendererFacts]:
         ProfileRenderer,
         DistributionRenderer,
         BivariateRenderer,
+        MultiplesRenderer,
     )
     return {one.name: RendererFacts(one.name, one.title, True, _given(one)) for one in ours}
 

@@ -19,10 +19,12 @@ from dataclasses import dataclass
 from gcspy_protocol.interpreter import ClientInterpreter, EventChange, SpaceState, StreamState
 from gcspy_protocol.messages import Event, Message, TileNamesRequest, Welcome
 from gcspy_protocol.messages import Timeline as TimelinePage
-from gcspy_protocol.model import Mode, Presentation, Stream
+from gcspy_protocol.model import Mode, Stream
 
 from gcspy_client.model.history import SummaryHistory
+from gcspy_client.model.looks import Looks
 from gcspy_client.model.text import control_words, long_value
+from gcspy_client.model.tile_source import TileSource, top_of
 from gcspy_client.model.timeline import Timeline
 
 __all__ = ["NAMES_PAGE", "Session", "TileRow", "ordered_streams", "tile_rows", "tile_title", "top_of"]
@@ -51,14 +53,6 @@ class TileRow:
 def ordered_streams(space: SpaceState) -> list[Stream]:
     """The streams of a space, the most important first."""
     return sorted((s.schema for s in space.streams.values()), key=lambda s: (s.order, s.id))
-
-
-def top_of(space: SpaceState, stream: Stream, tile: int) -> int | None:
-    """For PERCENT_VAR what 100 % is in this tile; None where there is none, or it is unknown."""
-    if stream.presentation is not Presentation.PERCENT_VAR or stream.max_stream not in space.streams:
-        return None
-    top = space.streams[stream.max_stream]
-    return int(top.values[tile]) if top.is_known(tile) else None
 
 
 def tile_title(space: SpaceState, tile: int) -> str:
@@ -96,6 +90,7 @@ class Session:
         timeline: Which events can be gone to.
         active: Id of the space that the user made active; None: no choice yet.
         events_seen: Events applied since the session was joined.
+        looks: How each space is looked at.
     """
 
     def __init__(self, timeline: Timeline | None = None) -> None:
@@ -104,6 +99,7 @@ class Session:
         self.timeline = Timeline() if timeline is None else timeline
         self.active: int | None = None
         self.events_seen = 0
+        self.looks = Looks()
         self._history = SummaryHistory()
         self._past: SummaryHistory | None = None
         self._number = 0
@@ -140,6 +136,7 @@ class Session:
             self.active = None
             self.events_seen = 0
             self._chosen.clear()
+            self.looks.clear()
             self._selected.clear()
             self.go_live()
             if self.is_playback:
@@ -237,9 +234,25 @@ class Session:
         streams = ordered_streams(state)
         return streams[0].id if streams else None
 
+    def chosen_source(self, space: int) -> TileSource | None:
+        """The numbers in which a space is painted: those of the chosen stream, or what the user made of several."""
+        state = self.interpreter.spaces[space]
+        made = self.looks.source(state, self.looks.chosen.get(space, 0))
+        if made is not None and made.schema.id < 0:
+            return made
+        stream = self.chosen_stream(space)
+        return None if stream is None else self.looks.source(state, stream)
+
     def choose_stream(self, space: int, stream: int) -> None:
-        """Paint a space in another stream."""
-        self._chosen[space] = stream
+        """Paint a space in another stream; one that the user made has a number below 0.
+
+        A made one leaves the stream of what cannot show it, such as the history graph, as it was.
+        """
+        self.looks.chosen.pop(space, None)
+        if stream < 0:
+            self.looks.chosen[space] = stream
+        else:
+            self._chosen[space] = stream
 
     def select(self, space: int, tile: int | None) -> None:
         """Select a tile, by its stable key; None selects none."""

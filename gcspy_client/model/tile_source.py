@@ -11,16 +11,43 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_protocol.messages import Event
-from gcspy_protocol.model import Stream
+from gcspy_protocol.model import CONTROL_STREAM, Presentation, Stream
 
 from gcspy_client.model.codes import Indices, Tiles, tiles_of
-from gcspy_client.model.picture import changed_tiles
-from gcspy_client.model.session import top_of
-from gcspy_client.model.text import long_value
+from gcspy_client.model.text import long_value, short_amount, short_value
 
-__all__ = ["StreamSource", "TileSource"]
+__all__ = ["StreamSource", "TileSource", "changed_tiles", "top_of"]
+
+_NONE: Indices = np.empty(0, dtype=np.int64)
+
+
+def top_of(space: SpaceState, stream: Stream, tile: int) -> int | None:
+    """For PERCENT_VAR what 100 % is in this tile; None where there is none, or it is unknown."""
+    if stream.presentation is not Presentation.PERCENT_VAR or stream.max_stream not in space.streams:
+        return None
+    top = space.streams[stream.max_stream]
+    return int(top.values[tile]) if top.is_known(tile) else None
+
+
+def changed_tiles(change: EventChange, space: SpaceState, stream_id: int) -> Indices | None:
+    """The tiles of a space that may look different under a stream after an event; None: any of them."""
+    stream = space.stream(stream_id).schema
+    ids = [stream_id, CONTROL_STREAM]
+    if stream.presentation is Presentation.PERCENT_VAR and stream.max_stream is not None:
+        ids.append(stream.max_stream)
+    parts: list[Indices] = []
+    for each in ids:
+        changed = change.changed.get((space.space.id, each), _NONE)
+        if changed is None:
+            return None
+        if len(changed):
+            parts.append(changed)
+    if not parts:
+        return _NONE
+    return parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
 
 
 class TileSource(Protocol):
@@ -44,6 +71,17 @@ class TileSource(Protocol):
 
     def text(self, space: SpaceState, tile: int) -> str:
         """The number of a tile in words."""
+
+    def short(self, space: SpaceState, tile: int) -> str:
+        """The same in a few characters, to stand on a tile."""
+
+    def scale_text(self, share: float, maximum: int) -> str:
+        """What stands at a place of the scale, in a few characters.
+
+        Args:
+            share: From 0, the least, to 1, the greatest.
+            maximum: What is painted as the greatest now, as `TileCodes.maximum` has it.
+        """
 
 
 class StreamSource:
@@ -86,3 +124,24 @@ class StreamSource:
             known=state.is_known(tile),
             top=top_of(space, self._schema, tile),
         )
+
+    def short(self, space: SpaceState, tile: int) -> str:
+        """The value, rounded."""
+        state = space.stream(self._schema.id)
+        return short_value(
+            self._schema,
+            int(state.values[tile]),
+            known=state.is_known(tile),
+            top=top_of(space, self._schema, tile),
+        )
+
+    def scale_text(self, share: float, maximum: int) -> str:
+        """A percentage, or a value with its unit; names have no scale."""
+        schema = self._schema
+        match schema.presentation:
+            case Presentation.ENUM:
+                return ""
+            case Presentation.PERCENT | Presentation.PERCENT_VAR:
+                return f"{100 * share:.0f} %"
+            case _:
+                return short_amount(schema, round(schema.minimum + share * (maximum - schema.minimum)))

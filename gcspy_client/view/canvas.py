@@ -21,7 +21,6 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
-    QPen,
     QResizeEvent,
     QWheelEvent,
 )
@@ -29,8 +28,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gcspy_client.model.palette import BACKGROUND, UNUSED, ZERO, Theme
 from gcspy_client.model.picture import Picture
-from gcspy_client.model.session import top_of
-from gcspy_client.model.text import short_value
+from gcspy_client.view.frames import paint_frame
 from gcspy_client.view.theme import small_font, tokens
 
 __all__ = ["PaintProbe", "TileCanvas"]
@@ -106,6 +104,18 @@ class TileCanvas(QWidget):
         x, y, width, height = self.picture.layout.rectangle(tile)
         return QRectF(x / scale, y / scale, width / scale, height / scale)
 
+    def place(self) -> object:
+        """Which part is seen and how close, for `use_place`."""
+        return self.picture.zoom, self.picture.layout.first_row
+
+    def use_place(self, place: object) -> None:
+        """See the part that was seen; a place of another kind of view is not used."""
+        match place:
+            case (int() | None as size, int(first_row)):
+                self.picture.set_zoom(size)
+                self.picture.scroll_to(first_row)
+                self.update()
+
     def zoom(self, step: int) -> None:
         """Larger cells (1), smaller ones (-1), or all tiles in view (0)."""
         keep = self.selected if self.selected is not None else self.under_mouse
@@ -168,20 +178,11 @@ class TileCanvas(QWidget):
             cell = self.rectangle_of(tile)
             if cell.bottom() < 0 or cell.top() > self.height():
                 continue
-            out = max(0.0, (7.0 - cell.width()) / 2)  # a small tile gets a ring around it, not on it
-            frame = cell.adjusted(-out, -out, out, out)
-            half = width / 2
-            outer = frame.adjusted(-half, -half, half, half)
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(QColor(colours.canvas), width + 2))
-            painter.drawRect(outer)
-            painter.setPen(QPen(QColor(colour), width))
-            painter.drawRect(outer)
+            paint_frame(painter, cell, colours.canvas, colour, width)
 
     def _paint_labels(self, painter: QPainter) -> None:
         """A name and a value on each cell."""
         picture, space = self.picture, self.picture.space
-        stream = space.stream(picture.stream_id)
         name_font = small_font(self.font())
         value_font = QFont(self.font())
         value_font.setBold(True)
@@ -209,12 +210,7 @@ class TileCanvas(QWidget):
             value = (
                 space.space.unused_text
                 if code == UNUSED
-                else short_value(
-                    stream.schema,
-                    int(stream.values[tile]),
-                    known=stream.is_known(tile),
-                    top=top_of(space, stream.schema, tile),
-                )
+                else picture.source.short(space, tile)
             )
             painter.setFont(value_font)
             metrics = painter.fontMetrics()

@@ -15,6 +15,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import ordered_streams
 from gcspy_client.view.actions import Action, Gesture
 from gcspy_client.view.command_palette import Entry
+from gcspy_client.view.looking import LOOKING_GESTURES, actions_of_looking
 from gcspy_client.view.trigger_part import actions_of_triggers
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ GESTURES = (
     Gesture(_VIEW, "Ctrl+Home, Ctrl+End", "select the first, the last tile"),
     Gesture(_VIEW, "Click on the history graph", "go to that event, select that tile"),
     Gesture(_VIEW, "Drag on the history graph", "plot what these tiles held"),
-    Gesture(_VIEW, "Ctrl + wheel over tiles", "larger or smaller tiles"),
+    *LOOKING_GESTURES,
 )
 
 
@@ -54,6 +55,7 @@ def actions_of(window: MainWindow) -> tuple[Action, ...]:
         *actions_of_triggers(window),
         *_time_actions(window),
         *_view_actions(window),
+        *actions_of_looking(window),
         *window.docks.actions(),
         *_help_actions(window),
     )

@@ -130,7 +130,7 @@ class Details(QObject):
             self._streams.set_rows([])
             return
         space = picture.space
-        stream = space.stream(picture.stream_id).schema
+        stream = picture.source.schema
         self._name.setText(space.space.name)
         info = space.info or space.space.description
         self._info.setText(info)

@@ -163,10 +163,10 @@ class Following(QObject):
             if space_id not in self._session.interpreter.spaces:
                 continue  # removed; its panel goes with the next event
             layout = panel.canvas.picture.layout
-            ranges = [(layout.first, layout.last)] if layout.labelled else []
+            ranges = [(layout.first, layout.last)] if layout.labelled and panel.view is None else []
             ranges += [
                 (tile, tile + 1)
-                for tile in (panel.canvas.under_mouse, panel.canvas.selected)
+                for tile in (panel.shown.under_mouse, panel.shown.selected)
                 if tile is not None
             ]
             for first, last in ranges:
@@ -182,7 +182,7 @@ class Following(QObject):
         """Give the keyboard to the tiles of the active space."""
         space = self._session.active_space()
         if space is not None and space.space.id in self._spaces.panels:
-            self._spaces.panels[space.space.id].canvas.setFocus(Qt.FocusReason.OtherFocusReason)
+            self._spaces.panels[space.space.id].shown.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _load_graph(self) -> None:
         """Make the graph, once there are tiles to see: loading what draws it may not delay them."""

@@ -7,12 +7,16 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QScrollArea, QSplitter, QVBoxLayout, QWidget
 
+from gcspy_client.model.looks import TILES, Look
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels import allot_heights
 from gcspy_client.model.picture import Picture
 from gcspy_client.model.session import Session
+from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.canvas import PaintProbe
 from gcspy_client.view.space_panel import SpacePanel
+from gcspy_client.view.space_view import SpaceView
+from gcspy_client.view.views import RendererView, make_view, order_words, title_of
 
 __all__ = ["Spaces"]
 
@@ -27,6 +31,10 @@ class Spaces(QScrollArea):
         activated: Space id.
         hovered: Space id, and the tile under the mouse or -1.
         picked: Space id, and the tile that was selected.
+        failed: Space id, and why its view cannot go on.
+        views_asked: Space id, and a menu to be filled with its views.
+        options_asked: Space id, and a menu to be filled with what its view can be told.
+        said: A view has something else to say of itself.
 
     Args:
         session: Whose spaces.
@@ -36,6 +44,10 @@ class Spaces(QScrollArea):
     activated = Signal(int)
     hovered = Signal(int, int)
     picked = Signal(int, int)
+    failed = Signal(int, str)
+    views_asked = Signal(int, object)
+    options_asked = Signal(int, object)
+    said = Signal()
 
     def __init__(self, session: Session, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -82,9 +94,9 @@ class Spaces(QScrollArea):
             elif spaces[space_id] is not self.panels[space_id].canvas.picture.space:
                 self._use(space_id)
         for space_id in spaces:
-            stream = self._session.chosen_stream(space_id)
-            if space_id not in self.panels and stream is not None:
-                self._add(space_id, stream)
+            source = self._session.chosen_source(space_id)
+            if space_id not in self.panels and source is not None:
+                self._add(space_id, source)
         if tuple(self.panels) != before:
             self.arrange()
             self.mark_active()
@@ -111,22 +123,49 @@ class Spaces(QScrollArea):
         for panel in self.panels.values():
             panel.refresh(event)
 
-    def show_stream(self, space_id: int, stream_id: int) -> None:
-        """Paint a space in another stream."""
-        panel = self.panels[space_id]
-        panel.canvas.picture.show(stream_id)
-        panel.canvas.update()
+    def show_stream(self, space_id: int) -> None:
+        """Paint a space in the stream that the session says is chosen."""
+        source = self._session.chosen_source(space_id)
+        if source is not None:
+            self.panels[space_id].show_source(source)
+
+    def show_look(self, space_id: int) -> None:
+        """Look at a space as the session says it is looked at."""
+        panel, look = self.panels[space_id], self._session.looks.of(space_id)
+        panel.toolbar.say(title_of(look.view), *order_words(panel.canvas.picture.space, look, self._session.looks))
+        view = panel.view
+        if isinstance(view, RendererView) and view.look.view == look.view and (look.view != TILES or look.order is not None):
+            view.set_look(look)
+            return
+        panel.show_view(self._view(panel, look))
+        panel.note("")
+        if panel.view is not None:
+            panel.view.changed.connect(self.said)
+        self.arrange()
+
+    def _view(self, panel: SpacePanel, look: Look) -> SpaceView | None:
+        picture = panel.canvas.picture
+        return make_view(picture.space, picture.source, self._theme, look, self._session.looks)
 
     def set_theme(self, theme: Theme) -> None:
         """Paint for another canvas."""
         self._theme = theme
         for panel in self.panels.values():
-            panel.canvas.picture.set_theme(theme)
-            panel.canvas.update()
+            panel.set_theme(theme)
+
+    def settle(self) -> None:
+        """Show everything now that would be shown a moment later."""
+        for panel in self.panels.values():
+            panel.settle()
+
+    def stop(self) -> None:
+        """Draw nothing any more; no thread is left."""
+        for panel in self.panels.values():
+            panel.stop()
 
     def painted(self) -> bool:
         """Whether tiles of any space were painted yet."""
-        return any(panel.canvas.painted for panel in self.panels.values())
+        return any(panel.shown.painted for panel in self.panels.values())
 
     def set_probe(self, probe: PaintProbe | None) -> None:
         """Have a function called at the end of every paint."""
@@ -136,9 +175,7 @@ class Spaces(QScrollArea):
 
     def select(self, space_id: int) -> None:
         """Frame the tile that the session says is selected."""
-        canvas = self.panels[space_id].canvas
-        canvas.selected = self._session.selected(space_id)
-        canvas.update()
+        self.panels[space_id].select(self._session.selected(space_id))
 
     # ----------------------------------------------------------------------- arranging
 
@@ -196,30 +233,31 @@ class Spaces(QScrollArea):
         self._arranged_by_user = True
         self._splitter.setMinimumHeight(0)
 
-    def _add(self, space_id: int, stream_id: int) -> None:
-        picture = Picture(self._session.interpreter.spaces[space_id], stream_id, self._theme)
+    def _add(self, space_id: int, source: TileSource) -> None:
+        picture = Picture(self._session.interpreter.spaces[space_id], source, self._theme)
         panel = SpacePanel(picture)
+        panel.toolbar.set_theme(self._theme)
         panel.canvas.probe = self._probe
         panel.activated.connect(self.activated)
         panel.hovered.connect(self.hovered)
         panel.picked.connect(self.picked)
+        panel.failed.connect(self.failed)
+        panel.toolbar.views_asked.connect(lambda menu: self.views_asked.emit(space_id, menu))
+        panel.toolbar.options_asked.connect(lambda menu: self.options_asked.emit(space_id, menu))
         self.panels[space_id] = panel
         self._splitter.addWidget(panel)
         panel.canvas.selected = self._session.selected(space_id)
+        self.show_look(space_id)
         panel.refresh(self._session.interpreter.last_event)
 
     def _use(self, space_id: int) -> None:
         """Show another state of the same space, with cells and place as they are."""
-        canvas = self.panels[space_id].canvas
-        before = canvas.picture
-        picture = Picture(self._session.interpreter.spaces[space_id], before.stream_id, self._theme)
-        picture.zoom = before.zoom
-        canvas.use(picture)
-        picture.scroll_to(before.layout.first_row)
+        self.panels[space_id].use_space(self._session.interpreter.spaces[space_id], self._theme)
         self.select(space_id)
 
     def _remove(self, space_id: int) -> None:
         panel = self.panels.pop(space_id)
+        panel.stop()
         panel.canvas.probe = None
         panel.setParent(None)
         panel.deleteLater()

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 from gcspy_client.link import Link
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.picture import Picture
-from gcspy_client.model.session import Session, ordered_streams
+from gcspy_client.model.session import Session
 from gcspy_client.model.status import LinkPhase, LinkStatus
 from gcspy_client.model.timeshift import TimeShift
 from gcspy_client.settings import Settings
@@ -42,6 +42,7 @@ from gcspy_client.view.following import Following
 from gcspy_client.view.footer import Footer
 from gcspy_client.view.history_panel import HistoryPanel
 from gcspy_client.view.key_sheet import KeySheet
+from gcspy_client.view.looking import Looking
 from gcspy_client.view.notices import Banner, StatePage, banner_words
 from gcspy_client.view.saving import SaveDialog
 from gcspy_client.view.spaces import Spaces
@@ -103,6 +104,7 @@ class MainWindow(QMainWindow):
         self._undo_of = ""
         self.docks = Docks(self.spaces, self.theme, self.undo, self)
         self._add_docks()
+        self.looking = Looking(self)
         self._saving: SaveDialog | None = None
         self._stack = QStackedWidget()
         self._refusal_timer = self._single_timer(self._forget_refusal)
@@ -175,6 +177,7 @@ class MainWindow(QMainWindow):
         self.event_bar.live_asked.connect(self.timing.last)
         self.spaces.activated.connect(self.activate)
         self.spaces.picked.connect(self.select)
+        self.spaces.said.connect(self.following.speak_soon)
         self.details.stream_chosen.connect(self.choose_stream)
         self.details.filters.wished.connect(self.set_filters)
         self.footer.pause_toggled.connect(self.toggle_pause)
@@ -242,6 +245,7 @@ class MainWindow(QMainWindow):
 
     def settle(self) -> None:
         """Say everything now that would be said a moment later: for a picture of the window."""
+        self.spaces.settle()
         self.following.settle()
 
     def set_probe(self, probe: PaintProbe | None) -> None:
@@ -333,19 +337,21 @@ class MainWindow(QMainWindow):
 
     def choose_stream(self, space_id: int, stream_id: int) -> None:
         """Paint a space in another stream."""
-        before = self.session.chosen_stream(space_id)
-        name = self.session.interpreter.spaces[space_id].streams[stream_id].schema.name
+        before = self.session.chosen_source(space_id)
+        now = self.session.looks.source(self.session.interpreter.spaces[space_id], stream_id)
         paint = partial(self._paint_stream, space_id)
-        if before is None or before == stream_id:
+        if now is None or before is None or before.schema.id == stream_id:
             paint(stream_id)
         else:
-            self.undo.do(f"view of {name}", partial(paint, stream_id), partial(paint, before), ("stream", space_id))
+            text, back = f"view of {now.schema.name}", partial(paint, before.schema.id)
+            self.undo.do(text, partial(paint, stream_id), back, ("stream", space_id))
 
     def _paint_stream(self, space_id: int, stream_id: int) -> None:
         space = self.session.interpreter.spaces.get(space_id)
-        if space is not None and stream_id in space.streams and space_id in self.spaces.panels:
+        there = space is not None and self.session.looks.source(space, stream_id) is not None
+        if there and space_id in self.spaces.panels:
             self.session.choose_stream(space_id, stream_id)
-            self.spaces.show_stream(space_id, stream_id)
+            self.spaces.show_stream(space_id)
             self.following.refresh()
 
     def select(self, space_id: int, tile: int | None) -> None:
@@ -393,40 +399,26 @@ class MainWindow(QMainWindow):
         if space_id in self.spaces.panels:
             self.session.activate(space_id)
             panel = self.spaces.panels[space_id]
-            panel.canvas.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            panel.shown.setFocus(Qt.FocusReason.ShortcutFocusReason)
             self.spaces.ensureWidgetVisible(panel)
             self.following.refresh()
 
     def next_stream(self, step: int) -> None:
         """Paint the active space in the next (1) or previous (-1) stream."""
         space = self.session.active_space()
-        if space is None or not space.streams:
+        source = None if space is None else self.session.chosen_source(space.space.id)
+        if space is None or source is None:
             return
-        ids = [stream.id for stream in ordered_streams(space)]
-        now = self.session.chosen_stream(space.space.id)
+        ids = [one.schema.id for one in self.looking.sources(space)]
+        now = source.schema.id
         place = ids.index(now) if now in ids else 0
         self.choose_stream(space.space.id, ids[(place + step) % len(ids)])
 
     def zoom(self, step: int) -> None:
         """Larger tiles (1) in the active space, smaller ones (-1), or all in view (0)."""
         space = self.session.active_space()
-        if space is None or space.space.id not in self.spaces.panels:
-            return
-        canvas = self.spaces.panels[space.space.id].canvas
-        before = canvas.picture.zoom, canvas.picture.layout.first_row
-        canvas.zoom(step)
-        after = canvas.picture.zoom, canvas.picture.layout.first_row
-        if after != before:
-            cells = partial(self._use_cells, space.space.id)
-            self.undo.done("zoom", partial(cells, *after), partial(cells, *before), ("zoom", space.space.id))
-        self.following.refresh()
-
-    def _use_cells(self, space_id: int, size: int | None, first_row: int) -> None:
-        if space_id in self.spaces.panels:
-            canvas = self.spaces.panels[space_id].canvas
-            canvas.picture.set_zoom(size)
-            canvas.picture.scroll_to(first_row)
-            canvas.update()
+        if space is not None and space.space.id in self.spaces.panels:
+            self.looking.zoom(space.space.id, step)
             self.following.refresh()
 
     def show_keys(self) -> None:
@@ -502,6 +494,7 @@ class MainWindow(QMainWindow):
         self.link.shut()
         self.history.stop()
         self.triggers.stop()
+        self.spaces.stop()
         self.timing.stop()
         self.following.stop()
         self.shift.close()

@@ -171,12 +171,12 @@ def test_a_greater_value_has_a_higher_bar(values: list[int], width: int, height:
         assert tile in renderer.tiles_at(place[0], height - 1)
 
 
-def test_what_has_no_value_has_a_foot_and_no_bar() -> None:
+def test_what_is_unknown_is_hatched_from_top_to_foot() -> None:
     known = np.array([True, False, True])
     stream = Stream(id=0, name="Used", dtype="i4", maximum=249, paint_style=PaintStyle.ZERO)
     space = space_state(stream, np.array([100, 100, 999], dtype=np.int32), known=known)
     renderer = drawn(ProfileRenderer, space, (3, 50), stream)
-    assert (renderer.pixels[:-4, 1] == PALETTE.lut[0]).all()
+    assert set(renderer.pixels[:-4, 1].tolist()) == {int(PALETTE.lut[0]), int(PALETTE.lut[UNKNOWN])}
     assert renderer.pixels[-1, 1] == PALETTE.lut[UNKNOWN]
     assert renderer.pixels[0, 2] == PALETTE.lut[OVERFLOW]
 

@@ -1,0 +1,101 @@
+"""How each space is looked at: which renderer, in which order of tiles, with which streams; and what users made of streams.
+
+What is chosen is kept by space for as long as the session is looked at, and is one value that can be put back whole.
+
+Knows names and numbers of what was chosen; does not know how anything is drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gcspy_protocol.interpreter import SpaceState
+
+from gcspy_client.model.derived import DERIVED_STREAM, DerivedSource
+from gcspy_client.model.tile_source import StreamSource, TileSource
+
+__all__ = ["TABLE", "TILES", "Look", "Looks", "OrderChoice"]
+
+TILES = "tiles"
+TABLE = "table"
+"""Views that are no renderer drawn by a thread: the tiles, and a table of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderChoice:
+    """In which order tiles are put.
+
+    Attributes:
+        stream: Id of the stream that decides.
+        descending: The greatest first.
+        live: The order follows events; else it is that of the moment when it was chosen.
+        serial: Grows with each choice, so that a frozen order can be made anew.
+    """
+
+    stream: int
+    descending: bool = False
+    live: bool = False
+    serial: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a space is looked at.
+
+    Attributes:
+        view: Name of a renderer, or `TABLE`.
+        order: In which order tiles are put; None: by address.
+        row_width: Tiles in a row of the 2-D view; None: as the space says.
+        second: The second stream of two that share a colour; None: the next in importance.
+        parts: Streams beside the chosen one in small multiples; None: the most important ones.
+        logarithmic: Whether a distribution's heights grow with the logarithm.
+    """
+
+    view: str = TILES
+    order: OrderChoice | None = None
+    row_width: int | None = None
+    second: int | None = None
+    parts: tuple[int, ...] | None = None
+    logarithmic: bool = True
+
+
+_PLAIN = Look()
+
+
+@dataclass
+class Looks:
+    """The looks of all spaces of a session, and the streams that users made.
+
+    Attributes:
+        by_space: What was chosen, by id of the space.
+        derived: What was made of streams, by id of the space.
+        chosen: Which of them is looked at, by id of the space.
+    """
+
+    by_space: dict[int, Look] = field(default_factory=dict)
+    derived: dict[int, list[DerivedSource]] = field(default_factory=dict)
+    chosen: dict[int, int] = field(default_factory=dict)
+
+    def clear(self) -> None:
+        """Forget everything: it is another session."""
+        self.by_space.clear()
+        self.derived.clear()
+        self.chosen.clear()
+
+    def of(self, space: int) -> Look:
+        """How a space is looked at."""
+        return self.by_space.get(space, _PLAIN)
+
+    def made_of(self, space: SpaceState) -> list[DerivedSource]:
+        """The streams that users made of a space's, as far as it still has those."""
+        return [made for made in self.derived.get(space.space.id, []) if made.is_of(space)]
+
+    def source(self, space: SpaceState, stream: int) -> TileSource | None:
+        """The numbers of a stream, be it one that was made; None where there is none."""
+        if stream in space.streams:
+            return StreamSource(space.streams[stream].schema)
+        return next((made for made in self.made_of(space) if made.schema.id == stream), None)
+
+    def next_number(self, space: int) -> int:
+        """An id that no stream made of this space's has."""
+        return min((made.schema.id for made in self.derived.get(space, [])), default=DERIVED_STREAM + 1) - 1

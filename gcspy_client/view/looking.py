@@ -1,0 +1,343 @@
+"""How spaces are looked at, as users ask for it: which view, which order of tiles, how close.
+
+Every choice goes through one function, which puts a whole look in the place of another, so that it can be undone.
+
+Knows the window's session and spaces; does not know how anything is drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gcspy_protocol.interpreter import SpaceState
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QInputDialog, QMenu
+
+from gcspy_client.model.looks import TILES, Look, OrderChoice
+from gcspy_client.model.session import ordered_streams
+from gcspy_client.model.tile_source import StreamSource, TileSource
+from gcspy_client.view.actions import Action, Gesture
+from gcspy_client.view.views import TITLES, known_renderers, title_of
+
+if TYPE_CHECKING:
+    from gcspy_client.view.window import MainWindow
+
+__all__ = ["LOOKING_GESTURES", "Looking", "actions_of_looking"]
+
+_MENU = "&View"
+
+LOOKING_GESTURES = (
+    Gesture(_MENU, "Ctrl + wheel over tiles", "larger or smaller tiles; other views: closer or farther"),
+    Gesture(_MENU, "Middle button, wheel, Shift + wheel", "move along in a view that is larger than its place"),
+)
+
+
+class Looking(QObject):
+    """What users ask of the views of spaces.
+
+    Args:
+        window: Whose.
+    """
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        spaces = window.spaces
+        spaces.views_asked.connect(self._fill_views)
+        spaces.options_asked.connect(self._fill_options)
+        spaces.failed.connect(self._failed)
+
+    # ---------------------------------------------------------------------- one door each
+
+    def set_look(self, space: int, look: Look, text: str) -> None:
+        """Look at a space in another way.
+
+        Args:
+            space: Its id.
+            look: The way.
+            text: What the user did, in words.
+        """
+        before = self._window.session.looks.of(space)
+        if look != before:
+            self._window.undo.do(text, partial(self._use, space, look), partial(self._use, space, before))
+
+    def _use(self, space: int, look: Look) -> None:
+        self._window.session.looks.by_space[space] = look
+        if space in self._window.spaces.panels:
+            self._window.spaces.show_look(space)
+            self._window.following.refresh()
+
+    def _failed(self, space: int, why: str) -> None:
+        """Go back to tiles, and say why."""
+        looks = self._window.session.looks
+        self._use(space, replace(looks.of(space), view=TILES, order=None))
+        if space in self._window.spaces.panels:
+            self._window.spaces.panels[space].note(f"{why}. Tiles are shown instead.")
+
+    def zoom(self, space: int, step: int) -> None:
+        """Look closer at a space (1), from farther (-1), or at all of it (0)."""
+        view = self._window.spaces.panels[space].shown
+        before = view.place()
+        view.zoom(step)
+        after = view.place()
+        if after != before:
+            place = partial(self._use_place, space)
+            self._window.undo.done("zoom", partial(place, after), partial(place, before), ("zoom", space))
+        self._window.following.refresh()
+
+    def _use_place(self, space: int, place: object) -> None:
+        if space in self._window.spaces.panels:
+            self._window.spaces.panels[space].shown.use_place(place)
+
+    # -------------------------------------------------------------------------- choices
+
+    def look(self) -> Look:
+        """How the active space is looked at."""
+        space = self._window.session.active_space()
+        return Look() if space is None else self._window.session.looks.of(space.space.id)
+
+    def shows(self, view: str) -> bool:
+        """Whether the active space has this view."""
+        return self.look().view == view
+
+    def choose_view(self, view: str, space: int | None = None) -> None:
+        """Look at a space, by default the active one, through another view."""
+        state = self._space(space)
+        if state is not None:
+            look = self._window.session.looks.of(state.space.id)
+            self.set_look(state.space.id, replace(look, view=view), f"{state.space.name}: {title_of(view)}")
+
+    def choose_order(self, stream: int | None, *, descending: bool = False, space: int | None = None) -> None:
+        """Put the tiles of a space into the order of a stream; None: of their addresses."""
+        state = self._space(space)
+        if state is None:
+            return
+        look = self._window.session.looks.of(state.space.id)
+        before = look.order
+        order = None
+        if stream is not None:
+            live = before is not None and before.live
+            order = OrderChoice(stream, descending, live, 0 if before is None else before.serial + 1)
+        self.set_look(state.space.id, replace(look, order=order), f"{state.space.name}: order of tiles")
+
+    def order_again(self) -> None:
+        """Put the tiles of the active space into order by the values they have now."""
+        order = self.look().order
+        if order is not None:
+            self.choose_order(order.stream, descending=order.descending)
+
+    def turn_order(self) -> None:
+        """Put the tiles of the active space into order by the stream that is shown: descending, ascending, by address."""
+        state = self._space(None)
+        source = None if state is None else self._window.session.chosen_source(state.space.id)
+        if source is None:
+            return
+        order, stream = self.look().order, source.schema.id
+        if order is None or order.stream != stream:
+            self.choose_order(stream, descending=True)
+        elif order.descending:
+            self.choose_order(stream)
+        else:
+            self.choose_order(None)
+
+    def follow_order(self, space: int | None = None) -> None:
+        """Let the order of a space's tiles follow events, or stay as it is."""
+        state = self._space(space)
+        if state is None:
+            return
+        look = self._window.session.looks.of(state.space.id)
+        if look.order is not None:
+            order = replace(look.order, live=not look.order.live)
+            self.set_look(state.space.id, replace(look, order=order), f"{state.space.name}: order follows events")
+
+    def follows_order(self) -> bool:
+        """Whether the order of the active space's tiles follows events."""
+        order = self.look().order
+        return order is not None and order.live
+
+    def ask_row_width(self, space: int | None = None) -> None:
+        """Ask how many tiles stand in a row of the 2-D view."""
+        state = self._space(space)
+        if state is None or not state.count:
+            return
+        look = self._window.session.looks.of(state.space.id)
+        now = look.row_width or state.space.row_width or max(1, int(state.count**0.5))
+        width, wanted = QInputDialog.getInt(
+            self._window, "Rows (2-D)", f"Tiles in a row, 1 to {state.count:,}:", min(now, state.count), 1, state.count
+        )
+        if wanted:
+            self.set_row_width(width, space)
+
+    def set_row_width(self, width: int | None, space: int | None = None) -> None:
+        """Put so many tiles into a row of the 2-D view, and show it; None: as many as the space says."""
+        state = self._space(space)
+        if state is not None:
+            look = replace(self._window.session.looks.of(state.space.id), view="rows", row_width=width)
+            self.set_look(state.space.id, look, f"{state.space.name}: width of rows")
+
+    def choose_second(self, stream: int, space: int | None = None) -> None:
+        """Choose the second of two streams that share a colour, and show them."""
+        state = self._space(space)
+        if state is not None:
+            look = replace(self._window.session.looks.of(state.space.id), view="bivariate", second=stream)
+            self.set_look(state.space.id, look, f"{state.space.name}: second stream")
+
+    def toggle_part(self, stream: int, space: int | None = None) -> None:
+        """Show a stream beside the chosen one, or do not, and show small multiples."""
+        state = self._space(space)
+        if state is None:
+            return
+        parts = self.parts(state)
+        now = tuple(part for part in parts if part != stream) if stream in parts else (*parts, stream)
+        look = replace(self._window.session.looks.of(state.space.id), view="multiples", parts=now)
+        self.set_look(state.space.id, look, f"{state.space.name}: streams side by side")
+
+    def parts(self, state: SpaceState) -> tuple[int, ...]:
+        """The streams beside the chosen one in small multiples of a space."""
+        look, source = self._window.session.looks.of(state.space.id), self._window.session.chosen_source(state.space.id)
+        if look.parts is not None:
+            return look.parts
+        chosen = None if source is None else source.schema.id
+        return tuple(stream.id for stream in ordered_streams(state) if stream.id != chosen)[:3]
+
+    def toggle_logarithmic(self, space: int | None = None) -> None:
+        """Let the heights of a distribution grow with the logarithm, or with the number."""
+        state = self._space(space)
+        if state is not None:
+            look = self._window.session.looks.of(state.space.id)
+            look = replace(look, logarithmic=not look.logarithmic)
+            self.set_look(state.space.id, look, f"{state.space.name}: scale of heights")
+
+    def _space(self, space: int | None) -> SpaceState | None:
+        session = self._window.session
+        return session.active_space() if space is None else session.interpreter.spaces.get(space)
+
+    def sources(self, state: SpaceState) -> list[TileSource]:
+        """The streams of a space, the most important first, and those that the user made."""
+        made: list[TileSource] = [StreamSource(stream) for stream in ordered_streams(state)]
+        return made + list(self._window.session.looks.made_of(state))
+
+    # ---------------------------------------------------------------------------- menus
+
+    def _fill_views(self, space: int, menu: QMenu) -> None:
+        menu.clear()
+        now = self._window.session.looks.of(space).view
+        names = [name for name in TITLES if name in known_renderers()]
+        others = [name for name in known_renderers() if name not in TITLES]
+        for number, name in enumerate((*names, *others), 1):
+            if others and name == others[0]:
+                menu.addSeparator()
+            action = menu.addAction(title_of(name))
+            if name in names:
+                action.setText(f"{title_of(name)}\t{number}")
+            if known_renderers()[name].builtin:
+                action.setToolTip(known_renderers()[name].load().about)
+            action.setCheckable(True)
+            action.setChecked(name == now)
+            action.triggered.connect(partial(self._chosen, name, space))
+
+    def _chosen(self, view: str, space: int, _checked: bool = False) -> None:
+        self.choose_view(view, space)
+
+    def _fill_options(self, space: int, menu: QMenu) -> None:
+        menu.clear()
+        state = self._space(space)
+        if state is None:
+            return
+        look, sources = self._window.session.looks.of(space), self.sources(state)
+        self._fill_order(menu.addMenu("Order of tiles"), space, look, sources)
+        rows = menu.addMenu("Tiles in a row (2-D)")
+        rows.addAction("As the space says").triggered.connect(lambda: self.set_row_width(None, space))
+        rows.addAction("Choose…").triggered.connect(lambda: self.ask_row_width(space))
+        second = menu.addMenu("Two streams: the second")
+        beside = menu.addMenu("Side by side")
+        chosen, parts = self._window.session.chosen_source(space), self.parts(state)
+        for source in sources:
+            if chosen is not None and source.schema.id == chosen.schema.id:
+                continue
+            number = source.schema.id
+            one = second.addAction(source.schema.name)
+            one.setCheckable(True)
+            one.setChecked(look.view == "bivariate" and look.second == number)
+            one.triggered.connect(lambda _checked=False, number=number: self.choose_second(number, space))
+            part = beside.addAction(source.schema.name)
+            part.setCheckable(True)
+            part.setChecked(number in parts)
+            part.triggered.connect(lambda _checked=False, number=number: self.toggle_part(number, space))
+        log = menu.addAction("Distribution: logarithmic heights")
+        log.setCheckable(True)
+        log.setChecked(look.logarithmic)
+        log.triggered.connect(lambda: self.toggle_logarithmic(space))
+
+    def _fill_order(self, menu: QMenu, space: int, look: Look, sources: list[TileSource]) -> None:
+        address = menu.addAction("By address")
+        address.setCheckable(True)
+        address.setChecked(look.order is None)
+        address.triggered.connect(lambda: self.choose_order(None, space=space))
+        menu.addSeparator()
+        for source in sources:
+            for descending, words in ((True, "greatest first"), (False, "least first")):
+                number = source.schema.id
+                one = menu.addAction(f"{source.schema.name}, {words}")
+                one.setCheckable(True)
+                now = look.order
+                one.setChecked(now is not None and (now.stream, now.descending) == (number, descending))
+                one.triggered.connect(
+                    lambda _checked=False, number=number, descending=descending: self.choose_order(
+                        number, descending=descending, space=space
+                    )
+                )
+        menu.addSeparator()
+        live = menu.addAction("Follow events")
+        live.setCheckable(True)
+        live.setChecked(look.order is not None and look.order.live)
+        live.setEnabled(look.order is not None)
+        live.triggered.connect(lambda: self.follow_order(space))
+
+
+def actions_of_looking(window: MainWindow) -> tuple[Action, ...]:
+    """What can be done about views."""
+    looking = window.looking
+    return (
+        *(
+            Action(
+                name=f"view.as-{name}",
+                menu=_MENU,
+                text=title,
+                about=f"the active space as: {title}",
+                run=partial(looking.choose_view, name),
+                keys=(str(number),),
+                checked=partial(looking.shows, name),
+                begins_group=number == 1,
+            )
+            for number, (name, title) in enumerate(TITLES.items(), 1)
+        ),
+        Action(
+            name="view.order",
+            menu=_MENU,
+            text="&Order by the stream shown",
+            about="order of tiles: by the stream shown, greatest first, least first, by address again",
+            run=looking.turn_order,
+            keys=("O",),
+            checked=lambda: looking.look().order is not None,
+            begins_group=True,
+        ),
+        Action(
+            name="view.order-live",
+            menu=_MENU,
+            text="Order &follows events",
+            run=looking.follow_order,
+            enabled=lambda: looking.look().order is not None,
+            checked=looking.follows_order,
+        ),
+        Action(
+            name="view.order-again",
+            menu=_MENU,
+            text="Order a&gain, by the values of now",
+            run=looking.order_again,
+            enabled=lambda: looking.look().order is not None,
+        ),
+        Action(name="view.row-width", menu=_MENU, text="Tiles in a ro&w…", run=looking.ask_row_width),
+    )

@@ -1,0 +1,92 @@
+"""What every view of a space has in common, be it a picture or a table: which tile is pointed at, and how it is told.
+
+Knows signals and tiles; does not know how anything is shown.
+"""
+
+from __future__ import annotations
+
+from gcspy_protocol.interpreter import EventChange, SpaceState
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from gcspy_client.model.looks import Look
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.tile_source import TileSource
+
+__all__ = ["SpaceView"]
+
+
+class SpaceView(QWidget):
+    """A view of one space.
+
+    Signals:
+        hovered: The tile under the mouse; -1 for none.
+        picked: A tile was clicked or reached with the keyboard.
+        marked: Tiles that the user marks or unmarks: first, last, and whether they are marked.
+        entered: The mouse came in, or the keyboard's focus.
+        failed: Why it cannot go on, in words.
+        changed: What it says of itself changed: how many tiles share a place, say.
+
+    Attributes:
+        selected: The selected tile.
+        under_mouse: The tile under the mouse.
+        painted: Whether tiles were painted yet.
+    """
+
+    hovered = Signal(int)
+    picked = Signal(int)
+    marked = Signal(int, int, bool)
+    entered = Signal()
+    failed = Signal(str)
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.selected: int | None = None
+        self.under_mouse: int | None = None
+        self.painted = False
+
+    def follow(self, change: EventChange) -> None:
+        """Take an event, right after the interpreter did."""
+
+    def use_space(self, space: SpaceState) -> None:
+        """Show another state of the space."""
+
+    def show_source(self, source: TileSource) -> None:
+        """Show other numbers."""
+
+    def set_theme(self, theme: Theme) -> None:
+        """Show for another ground."""
+
+    def set_look(self, look: Look) -> None:
+        """Show as a look of the same view says."""
+
+    def select(self, tile: int | None) -> None:
+        """Mark a tile as the selected one."""
+        self.selected = tile
+        self.update()
+
+    def zoom(self, step: int) -> None:
+        """Look closer (1), from farther (-1), or at all (0)."""
+
+    def place(self) -> object:
+        """Which part is seen and how close, for `use_place`."""
+        return None
+
+    def use_place(self, place: object) -> None:
+        """See the part that was seen; a place of another kind of view is not used."""
+
+    def say(self) -> str:
+        """What is to be said beside the number of tiles: how many share a place, say."""
+        return ""
+
+    @property
+    def maximum(self) -> int | None:
+        """What is painted as the greatest now; None where the view does not know."""
+        return None
+
+    def settle(self) -> None:
+        """Show everything now that would be shown a moment later."""
+
+    def stop(self) -> None:
+        """Show nothing any more; no thread and no timer is left."""
