@@ -208,7 +208,7 @@ class TilesRenderer(ArrangedRenderer):
 
     def arrange(self, count: int) -> tuple[Layout, int, Indices | None]:
         """Rows that fill the picture."""
-        largest = round(_LARGEST_CELL * self.scale)
+        largest = round(_LARGEST_CELL * self.scale * self.zoom)
         return _shared(
             fit(count, self.width, self.height, largest=largest, row_width=self.space.space.row_width), count
         )
@@ -256,7 +256,7 @@ class RowsRenderer(ArrangedRenderer):
         cells = -(-count // per_cell)
         rows = -(-cells // columns)
         size = max(
-            1, min(self.width // columns, self.height // max(rows, 1), round(_LARGEST_CELL * self.scale))
+            1, min(self.width // columns, self.height // max(rows, 1), round(_LARGEST_CELL * self.scale * self.zoom))
         )
         layout = zoomed(cells, self.width, self.height, size, row_width=columns, first_row=self.first_row)
         return layout, per_cell, None
@@ -273,7 +273,7 @@ class HilbertRenderer(ArrangedRenderer):
         """Squares of the curve, side by side."""
         if not count:
             return Layout(0, 1, 0, 1, 1), 1, None
-        curve = fit_curve(count, self.width, self.height, largest=round(_LARGEST_CELL * self.scale))
+        curve = fit_curve(count, self.width, self.height, largest=round(_LARGEST_CELL * self.scale * self.zoom))
         cells = -(-count // curve.per_cell)
         layout = Layout(
             curve.columns * curve.rows,

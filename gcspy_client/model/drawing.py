@@ -111,12 +111,12 @@ class Drawing:
             self._wishes[kind] = what
             self._gate.notify_all()
 
-    def resize(self, width: int, height: int, scale: float) -> None:
+    def resize(self, width: int, height: int, scale: float, zoom: float = 1.0) -> None:
         """Draw into so many device pixels."""
 
         def resize(renderer: Renderer) -> None:
             self._size = width, height
-            renderer.resize(width, height, scale)
+            renderer.resize(width, height, scale, zoom)
 
         self.wish("size", resize)
 

@@ -179,7 +179,7 @@ class MultiplesRenderer(Renderer):
     def draw(self) -> None:
         """Draw all panels."""
         gap, title = round(_GAP * self.scale), round(_TITLE * self.scale)
-        self._several.resize(self.width, self.height, self.scale, gap=gap, title=title)
+        self._several.resize(self.width, self.height, self.scale * self.zoom, gap=gap, title=title)
         self.pixels = self._several.pixels
 
     def follow(self, change: EventChange) -> bool:

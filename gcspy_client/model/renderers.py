@@ -96,6 +96,7 @@ class Renderer(ABC):
         width: Device pixels there are.
         height: Device pixels there are.
         scale: Device pixels of one logical pixel.
+        zoom: How much larger than what is seen the picture is: what is not to grow beyond a size grows with this.
         pixels: Shape (height, width), u32 0xFFRRGGBB, C-contiguous; another array after each `draw` is allowed.
     """
 
@@ -109,8 +110,8 @@ class Renderer(ABC):
         self.space = space
         self.source = source
         self.palette = palette
-        self.width, self.height, self.scale = 1, 1, 1.0
-        self._asked: tuple[int, int, float] | None = None
+        self.width, self.height, self.scale, self.zoom = 1, 1, 1.0, 1.0
+        self._asked: tuple[int, int, float, float] | None = None
         self.pixels: Pixels = np.full((1, 1), palette.lut[CANVAS], dtype=np.uint32)
         self._codes = TileCodes(source.schema)
         self._codes.refresh(source.tiles(space))
@@ -155,7 +156,7 @@ class Renderer(ABC):
         found = self.rectangle(tile)
         if found is not None:
             x, y, width, height = found
-            there = self.tiles_at(x + width // 2 + right * (width + 1), y + height // 2 + down * (height + 1))
+            there = self.tiles_at(x + width // 2 + right * width, y + height // 2 + down * height)
             here = self.tiles_at(x + width // 2, y + height // 2)
             if len(there) and len(here) == 1:
                 return int(there[0])
@@ -176,11 +177,11 @@ class Renderer(ABC):
         """Words beside the picture, or upon it."""
         return []
 
-    def resize(self, width: int, height: int, scale: float = 1.0) -> None:
+    def resize(self, width: int, height: int, scale: float = 1.0, zoom: float = 1.0) -> None:
         """Draw into so many device pixels."""
-        if (width, height, scale) != self._asked:
-            self._asked = width, height, scale
-            self.width, self.height, self.scale = max(1, width), max(1, height), scale
+        if (width, height, scale, zoom) != self._asked:
+            self._asked = width, height, scale, zoom
+            self.width, self.height, self.scale, self.zoom = max(1, width), max(1, height), scale, zoom
             self.draw()
 
     def set_palette(self, palette: Palette) -> None:

@@ -79,7 +79,8 @@ class RendererCanvas(SpaceView):
         self.marks: list[int] = []
         self.probe: Callable[[int, int, int], None] | None = None
         self._space, self._source, self._theme, self._margins = space, source, theme, margins
-        self._asked: tuple[int, int, float] | None = None
+        self._asked: tuple[int, int, float, float] | None = None
+        self._anchor: tuple[int, QPointF] | None = None
         self._shown: Drawn | None = None
         self._places: dict[int, list[Place]] = {}
         self._late_hover: QPointF | None = None
@@ -171,8 +172,23 @@ class RendererCanvas(SpaceView):
         self._refit()
         if before is None or (drawn.shared, drawn.maximum) != (before.shared, before.maximum):
             self.changed.emit()
+        if drawn.asked == self.viewport.asked:
+            self._hold_anchor()
         self._answer_late()
         self.update()
+
+    def _hold_anchor(self) -> None:
+        """A renderer may place tiles otherwise in a larger picture: the one that was looked at stays where it was."""
+        anchor, self._anchor = self._anchor, None
+        frames = [] if anchor is None else self.frames_of(anchor[0], wait_secs=_PATIENCE_SECS)
+        if anchor is not None and frames:
+            # In the nearest of its places, should it have several.
+            gap = min((frame.center() - anchor[1] for frame in frames), key=QPointF.manhattanLength)
+            frame = next(frame for frame in frames if frame.center() - anchor[1] == gap)
+            if not frame.contains(anchor[1]):
+                scale = self.devicePixelRatioF()
+                self.viewport = self.viewport.moved(gap.x() * scale, gap.y() * scale if self.viewport.zooms_height else 0)
+                self._sync_bars()
 
     def _forget_places(self) -> None:
         self._places.clear()
@@ -189,7 +205,7 @@ class RendererCanvas(SpaceView):
             return
         area, scale = self.area(), self.devicePixelRatioF()
         self.viewport = self.viewport.resized(round(area.width() * scale), round(area.height() * scale))
-        asked = (*self.viewport.asked, scale)
+        asked = (*self.viewport.asked, scale, self.viewport.zoom)
         if asked != self._asked:
             self._asked = asked
             self.drawing.resize(*asked)
@@ -235,6 +251,9 @@ class RendererCanvas(SpaceView):
     def zoom_at(self, factor: float, position: QPointF) -> None:
         """Look closer (above 1) or from farther, with what is at a place of the widget staying there."""
         area, scale = self.area(), self.devicePixelRatioF()
+        tile = self.tile_at(position)
+        if tile is not None and tile >= 0:
+            self._anchor = tile, position
         x, y = (position.x() - area.x()) * scale, (position.y() - area.y()) * scale
         self.use_viewport(self.viewport.zoomed(factor, x, y))
 

@@ -142,6 +142,7 @@ class SpacePanel(QFrame):
             self._connect(view)
             self._body.insertWidget(0, view, 1)
             view.select(selected)
+            view.show()
             self._bar.hide()
         elif before is not None:
             self.canvas.picture.show(self.source)  # events went by it
@@ -195,12 +196,17 @@ class SpacePanel(QFrame):
     def note(self, text: str) -> None:
         """Tell what went wrong here; an empty text takes it back."""
         self._note.setText(text)
-        self._note.setToolTip(text)
         self._note.setVisible(bool(text))
+
+    def note_text(self) -> str:
+        """What went wrong here, as it is told."""
+        return self._note.text() if self._note.isVisibleTo(self) else ""
 
     def settle(self) -> None:
         """Show everything now that would be shown a moment later."""
-        if self.view is not None:
+        layout = self.layout()
+        if self.view is not None and layout is not None:
+            layout.activate()  # a view that was just put in has its size now, and not with the next events
             self.view.settle()
 
     def stop(self) -> None:
