@@ -172,14 +172,15 @@ class RendererCanvas(SpaceView):
         self._refit()
         if before is None or (drawn.shared, drawn.maximum) != (before.shared, before.maximum):
             self.changed.emit()
+        self._hold_anchor()
         if drawn.asked == self.viewport.asked:
-            self._hold_anchor()
+            self._anchor = None
         self._answer_late()
         self.update()
 
     def _hold_anchor(self) -> None:
         """A renderer may place tiles otherwise in a larger picture: the one that was looked at stays where it was."""
-        anchor, self._anchor = self._anchor, None
+        anchor = self._anchor
         frames = [] if anchor is None else self.frames_of(anchor[0], wait_secs=_PATIENCE_SECS)
         if anchor is not None and frames:
             # In the nearest of its places, should it have several.
@@ -251,9 +252,9 @@ class RendererCanvas(SpaceView):
     def zoom_at(self, factor: float, position: QPointF) -> None:
         """Look closer (above 1) or from farther, with what is at a place of the widget staying there."""
         area, scale = self.area(), self.devicePixelRatioF()
-        tile = self.tile_at(position)
-        if tile is not None and tile >= 0:
-            self._anchor = tile, position
+        if self._anchor is None or self._anchor[1] != position:
+            tile = self.tile_at(position)
+            self._anchor = None if tile is None or tile < 0 else (tile, position)
         x, y = (position.x() - area.x()) * scale, (position.y() - area.y()) * scale
         self.use_viewport(self.viewport.zoomed(factor, x, y))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
-from gcspy_client.model.drawing import Drawing
+from gcspy_client.model.bivariate import bivariate
+from gcspy_client.model.drawing import Drawing, Drawn
 from gcspy_client.model.looks import Look, OrderChoice
 from gcspy_client.model.palette import LOW, UNKNOWN, Theme, sequential
 from gcspy_client.model.renderers import load_renderer
@@ -33,6 +35,16 @@ def canvas_of(window: MainWindow, space: int = 1) -> RendererCanvas:
     view = window.spaces.panels[space].view
     assert isinstance(view, RendererCanvas)
     return view
+
+
+def drawn_by(canvas: RendererCanvas) -> Drawn:
+    drawn = canvas.drawing.drawn
+    assert drawn is not None
+    return drawn
+
+
+def points_at(canvas: RendererCanvas, tile: int) -> bool:
+    return canvas.under_mouse == tile
 
 
 def shown_as(watched: Watched, view: str) -> RendererCanvas:
@@ -54,9 +66,7 @@ def afresh(canvas: RendererCanvas, watched: Watched) -> np.ndarray[tuple[int, ..
     name = watched.window.session.looks.of(1).view
     source = StreamSource(space.streams[0].schema)
     renderer = load_renderer(name)(space, source, sequential(Theme.DARK))
-    drawn = canvas.drawing.drawn
-    assert drawn is not None
-    renderer.resize(*drawn.asked, canvas.devicePixelRatioF())
+    renderer.resize(*drawn_by(canvas).asked, canvas.devicePixelRatioF())
     return renderer.pixels
 
 
@@ -67,15 +77,14 @@ def test_a_space_is_drawn_hovered_clicked_and_followed_through_each_renderer(
     window = watched.window
     canvas = shown_as(watched, view)
     assert not window.spaces.panels[1].canvas.isVisible()
-    drawn = canvas.drawing.drawn
-    assert drawn is not None
+    drawn = drawn_by(canvas)
     assert np.array_equal(drawn.pixels, afresh(canvas, watched))
 
     for tile in (0, 17, 399):
         here = canvas.tile_at(QPointF(pointed(canvas, tile)), wait_secs=5)
         assert here is not None
         QTest.mouseMove(canvas, pointed(canvas, tile))
-        wait(lambda here=here: canvas.under_mouse == here)  # type: ignore[misc]
+        wait(partial(points_at, canvas, here))
         if view not in ("distribution",):
             assert here == tile
     QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=pointed(canvas, 17))
@@ -85,12 +94,13 @@ def test_a_space_is_drawn_hovered_clicked_and_followed_through_each_renderer(
     assert chosen == canvas.tile_at(QPointF(pointed(canvas, 17)), wait_secs=5)
 
     watched.happen(2)
-    drawn = canvas.drawing.drawn
-    assert drawn is not None
-    assert drawn.sequence == window.session.interpreter.last_event.sequence  # type: ignore[union-attr]
+    drawn = drawn_by(canvas)
+    event = window.session.interpreter.last_event
+    assert event is not None
+    assert drawn.sequence == event.sequence
     canvas.drawing.wish("anew", lambda renderer: renderer.draw())  # takes back the marks of hidden changes
     window.settle()
-    assert np.array_equal(canvas.drawing.drawn.pixels, afresh(canvas, watched))  # type: ignore[union-attr]
+    assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched))
 
 
 @pytest.mark.parametrize("view", DRAWN)
@@ -116,9 +126,8 @@ def test_a_view_is_drawn_anew_when_the_window_is_resized(watched: Watched, wait:
         watched.window.resize(*size)
         QApplication.processEvents()
         watched.window.settle()
-        assert canvas.drawing.drawn is not None
-        assert canvas.drawing.drawn.asked == canvas.viewport.asked
-        assert np.array_equal(canvas.drawing.drawn.pixels, afresh(canvas, watched))
+        assert drawn_by(canvas).asked == canvas.viewport.asked
+        assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched))
         tile = canvas.tile_at(QPointF(pointed(canvas, 30)), wait_secs=5)
         assert tile is not None
         assert tile >= 0
@@ -260,12 +269,11 @@ def test_unknown_values_are_hatched_and_an_empty_space_and_one_tile_are_drawn(
         window.looking.choose_view(view)
         window.settle()
         canvas = canvas_of(window)
-        drawn = canvas.drawing.drawn
-        assert drawn is not None
+        drawn = drawn_by(canvas)
         palette = sequential(Theme.DARK)
         colour = int(palette.lut[UNKNOWN])
         if view == "bivariate":
-            colour = int(canvas.drawing.ask(lambda renderer: renderer.palette, wait_secs=5).lut[UNKNOWN])  # type: ignore[union-attr]
+            colour = int(bivariate(Theme.DARK).lut[UNKNOWN])
         found = canvas.frames_of(1, wait_secs=5)
         assert found
         image = drawn.pixels
@@ -338,15 +346,14 @@ def test_a_renderer_of_another_package_is_offered_draws_and_is_pointed_at(
     menu.deleteLater()
     window.settle()
     canvas = canvas_of(window)
-    drawn = canvas.drawing.drawn
-    assert drawn is not None
+    drawn = drawn_by(canvas)
     highest = LOW + int(watched.program.values.max()) * 249 // 255
     assert (drawn.pixels == sequential(Theme.DARK).lut[highest]).all()
     QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=QPoint(50, 50))
     wait(lambda: window.session.selected(1) == 0)
     watched.happen(1)
     highest = LOW + int(watched.program.values.max()) * 249 // 255
-    assert (canvas.drawing.drawn.pixels == sequential(Theme.DARK).lut[highest]).all()  # type: ignore[union-attr]
+    assert (drawn_by(canvas).pixels == sequential(Theme.DARK).lut[highest]).all()
 
 
 @pytest.mark.parametrize(
@@ -389,10 +396,10 @@ def test_a_busy_renderer_gets_all_that_came_at_once(watched: Watched) -> None:
     with drawing._lock:  # as long as it draws
         watched.happen(6)
     window.settle()
-    assert np.array_equal(drawing.drawn.pixels, afresh(canvas, watched)) or drawing.settle(5)  # type: ignore[union-attr]
+    assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched)) or drawing.settle(5)
     drawing.wish("anew", lambda renderer: renderer.draw())
     window.settle()
-    assert np.array_equal(drawing.drawn.pixels, afresh(canvas, watched))  # type: ignore[union-attr]
+    assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched))
 
 
 def test_a_look_is_one_value_that_can_be_put_back(watched: Watched) -> None:
