@@ -8,8 +8,10 @@ machine does not show. The window's budget: never blocked for more than 50 ms.
 from __future__ import annotations
 
 import argparse
+import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,9 +31,10 @@ from gcspy_protocol.model import (
 from gcspy_replay.file import MemorySource, MemoryStore, Recording, RecordingWriter
 
 from gcspy_client.model.history_events import HistoryEvents
-from gcspy_client.model.history_graph import HistoryGraph, HistoryView
-from gcspy_client.model.history_reader import HistoryReading, Target
+from gcspy_client.model.history_filling import Filled, HistoryFilling
+from gcspy_client.model.history_graph import HistoryGraph
 from gcspy_client.model.history_rows import HistoryRow, RowMaker
+from gcspy_client.model.history_view import HistoryView
 from gcspy_client.model.palette import Theme, sequential
 from gcspy_client.model.tile_source import StreamSource
 
@@ -181,18 +184,24 @@ def _read(tiles: int, changed: float) -> None:
     recording = Recording([MemorySource(store.data)])
     source, step = StreamSource(_STREAM), 32768
     window = ((1 << 40) + tiles // 2 * step, (1 << 40) + (tiles // 2 + min(2000, tiles // 2 - 1)) * step)
-    for what, target in (
-        ("all tiles", Target(1, lambda: RowMaker(source))),
-        ("2,000 tiles, each its own", Target(1, lambda: RowMaker(source, window=window))),
+    for what, make in (
+        ("all tiles", lambda: RowMaker(source)),
+        ("2,000 tiles, each its own", lambda: RowMaker(source, window=window)),
     ):
-        reading: HistoryReading[HistoryRow] = HistoryReading(recording.again(), [target], 1, _READ)
+        rows: list[HistoryRow] = []
+        ended = threading.Event()
+        filling = HistoryFilling(recording.again, lambda _: None, lambda: None)
+        filling.add(Filled(1, make, partial(_put, rows), done=ended.set))
         began = time.process_time()
-        reading.start()
-        reading.wait()
+        filling.start()
+        ended.wait()
         secs = time.process_time() - began
-        print(
-            f"  {_READ} events read again, {what:<29} {secs * 1e3 / _READ:8.2f} ms an event ({len(reading.collect())} rows)"
-        )
+        filling.close()
+        print(f"  {_READ} events read again, {what:<29} {secs * 1e3 / _READ:8.2f} ms an event ({len(rows)} rows)")
+
+
+def _put(rows: list[HistoryRow], row: HistoryRow, _number: int) -> None:
+    rows.append(row)
 
 
 def main() -> None:

@@ -84,7 +84,7 @@ def show_history(window: MainWindow) -> None:
     QTest.mousePress(canvas, Qt.MouseButton.LeftButton, pos=first)
     QTest.mouseMove(canvas, last)
     QTest.mouseRelease(canvas, Qt.MouseButton.LeftButton, pos=last)
-    wait_until(lambda: len(panel.series.series) >= EVENTS)
+    wait_until(lambda: bool(panel.series.plotted) and len(panel.series.plotted[0].series) >= EVENTS)
     number = window.session.timeline.first + EVENTS * 3 // 5
     window.timing.go_to(number)
     wait_until(lambda: window.session.number == number)

@@ -5,7 +5,7 @@ says where tiles stand, `raster` makes the picture, `palette` gives codes their
 colours, `text` words values and `history` keeps summaries.
 
 `history_graph` is time × tile: `history_rows` makes a row of an event, `history_store` keeps rows within a
-budget, `history_events` are the axis, `history_reader` reads rows from a recording, `tile_series` are the
+budget, `history_events` are the axis, `history_filling` reads rows from a recording and `history_painter` draws them, `tile_series` are the
 numbers of a range of tiles, `history_export` makes files. `compare` is the difference of two states, `pairing` says what belongs together
 in two sessions, `palettes` which colours the user chose.
 

@@ -7,6 +7,7 @@ Knows sequence numbers, times and kinds of event; does not know tiles.
 
 from __future__ import annotations
 
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,12 +42,15 @@ class EventRanges(NamedTuple):
 class HistoryEvents:
     """Events by sequence number; their *place* is how many are before them.
 
+    What is made of them in one thread and looked at in another is used while `lock` is held; a `snapshot` needs none.
+
     Args:
         most: Events remembered; the oldest are forgotten beyond.
     """
 
     def __init__(self, most: int = 1 << 20) -> None:
         self._most = most
+        self.lock = threading.RLock()
         self._rows: NDArray[Any] = np.zeros(_FIRST_CAPACITY, dtype=_ROW)
         self._count = 0
         self.shifts = 0
@@ -90,6 +94,40 @@ class HistoryEvents:
         rows: NDArray[np.uint64] = self._rows["number"][: self._count]
         return rows
 
+    def snapshot(self) -> HistoryEvents:
+        """The events that there are now, for who only reads: nothing is copied, and it does not grow."""
+        out = HistoryEvents(self._most)
+        out._rows, out._count, out.shifts = self._rows, self._count, self.shifts
+        return out
+
+    def place_at_number(self, number: float) -> float:
+        """Place of an event number, a fraction of it between two; beyond the ends as if each had the next number.
+
+        Where numbers are not known, places are numbers from 1 on.
+        """
+        if not self._count or not int(self._rows["number"][0]):
+            return number - 1.0
+        numbers = self.numbers
+        whole = int(np.floor(number))
+        first, last = int(numbers[0]), int(numbers[-1])
+        if whole <= first:
+            return number - first
+        if whole >= last:
+            return self._count - 1 + number - last
+        place = int(np.searchsorted(numbers, np.uint64(whole)))
+        return place + (number - whole if int(numbers[place]) == whole else 0.0)
+
+    def number_at_place(self, place: float) -> float:
+        """The other way round."""
+        if not self._count or not int(self._rows["number"][0]):
+            return place + 1.0
+        whole = int(np.floor(place))
+        if whole < 0:
+            return int(self.numbers[0]) + place
+        if whole >= self._count:
+            return int(self.numbers[-1]) + place - (self._count - 1)
+        return int(self.numbers[whole]) + place - whole
+
     def add(self, event: Event, *, number: int = 0) -> bool:
         """Take an event.
 
@@ -111,7 +149,9 @@ class HistoryEvents:
             self._make_room()
             place = min(place, self._count)
         if place < self._count:
-            self._rows[place + 1 : self._count + 1] = self._rows[place : self._count].copy()
+            rows = self._rows.copy()  # snapshots have the others
+            rows[place + 1 : self._count + 1] = self._rows[place : self._count]
+            self._rows = rows
             self.shifts += 1
         self._rows[place] = row
         self._count += 1
@@ -138,9 +178,10 @@ class HistoryEvents:
             self._rows = rows
             return
         forgotten = max(1, self._most // 8)
-        kept = self._rows[forgotten : self._count].copy()
-        self._rows[: len(kept)] = kept
-        self._count = len(kept)
+        rows = np.zeros_like(self._rows)
+        self._count -= forgotten
+        rows[: self._count] = self._rows[forgotten : forgotten + self._count]
+        self._rows = rows
         self.shifts += 1
 
     def place_of(self, sequence: int) -> int | None:

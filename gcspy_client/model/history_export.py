@@ -1,7 +1,7 @@
-"""History graphs as files: PNG of the pixels, and SVG with lines and texts that can still be edited.
+"""History graphs as files: PNG of the pixels, SVG with lines and texts that can still be edited, and series as CSV.
 
-Several graphs stand side by side with a line between them, as in the paper's figure 7. Only the standard
-library is needed, so that a graph can be made without a window.
+Several graphs stand side by side with a line between them, as in the paper's figure 7; where events go across, one above the
+other on one axis. Only the standard library is needed, so that a graph can be made without a window.
 
 Knows drawn graphs; does not know where they are stored.
 """
@@ -9,6 +9,8 @@ Knows drawn graphs; does not know where they are stored.
 from __future__ import annotations
 
 import base64
+import csv
+import io
 import struct
 import zlib
 from collections.abc import Callable, Sequence
@@ -17,15 +19,25 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from gcspy_client.model.history_graph import HistoryPicture
-from gcspy_client.model.palette import CANVAS, Palette
+from gcspy_client.model.history_events import HistoryEvents
+from gcspy_client.model.history_view import HistoryPicture
+from gcspy_client.model.palette import CANVAS, HIGH, LOW, UNKNOWN, UNUSED, ZERO, Palette
 from gcspy_client.model.raster import Pixels
+from gcspy_client.model.tile_series import SeriesPoint, TileSeries
 
-__all__ = ["ExportedGraph", "png_of", "side_by_side", "svg_of"]
+__all__ = ["ExportedGraph", "Tick", "csv_of", "png_of", "side_by_side", "svg_of"]
+
+Tick = tuple[float, str, str]
+"""Where a tick stands, as a share of the axis; the number of an event, and a time. One of the two may be empty."""
 
 _GAP = 6
 _TITLE = 22
 _MARGIN = 56
+_BETWEEN_SPACES = 3
+"""The line between graphs of different spaces is so many pixels thick."""
+
+_RAMP, _RAMP_STEPS = 96, 48
+_TICK_ROOM = 34
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +50,8 @@ class ExportedGraph:
         palette: The colours it was drawn in.
         tile_label: Words a line between tiles, by the place of the tile: ``10 MiB``.
         event_label: Words a line before an event, by its sequence number: the number of the collection.
+        ends: Words the least and the greatest value of the legend; empty: no legend.
+        space: Name of the space: between graphs of different spaces there is a separator.
     """
 
     title: str
@@ -45,6 +59,8 @@ class ExportedGraph:
     palette: Palette
     tile_label: Callable[[int], str] = str
     event_label: Callable[[int], str] = str
+    ends: tuple[str, ...] = ()
+    space: str = ""
 
 
 def png_of(pixels: Pixels) -> bytes:
@@ -86,27 +102,86 @@ def side_by_side(graphs: Sequence[ExportedGraph]) -> Pixels:
     return np.ascontiguousarray(whole.T if across else whole)
 
 
-def svg_of(graphs: Sequence[ExportedGraph]) -> str:
-    """Graphs as SVG: the pixels as an image each, titles, lines and their labels as text and lines."""
+def svg_of(graphs: Sequence[ExportedGraph], *, title: str = "", ticks: Sequence[Tick] = ()) -> str:
+    """Graphs as SVG: the pixels as an image each, titles, lines and their labels as text and lines.
+
+    Args:
+        graphs: The graphs.
+        title: Of all of them.
+        ticks: Of the axis of events below them, where events go across.
+    """
     across = bool(graphs) and graphs[0].drawn.view.across
     parts: list[str] = []
-    left, top, wide, high = _MARGIN, _TITLE, 0, 0
+    head = _TITLE if title else 0
+    left, top, wide, high = _MARGIN, _TITLE + head, 0, 0
     canvas, ink = ("#000000", "#ffffff")
+    before = ""
     for graph in graphs:
         canvas, ink = _colour(int(graph.palette.lut[CANVAS])), _colour(graph.palette.line)
         height, width = graph.drawn.pixels.shape
+        if before and before != graph.space:
+            parts.append(_separator(left, top, width, height, across=across, ink=ink))
+        before = graph.space
         parts.append(_graph(graph, left, top, ink))
         wide, high = max(wide, left + width), max(high, top + height)
         if across:
             top += height + _GAP + _TITLE
         else:
             left += width + _GAP
+    if ticks and across:
+        parts.append(_axis(ticks, left, high, wide - left, ink))
+        high += _TICK_ROOM
     wide, high = wide + _MARGIN, high + _TITLE
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}" '
-        'font-family="sans-serif" font-size="11">'
+    if title:
+        parts.append(f'<text x="{_MARGIN}" y="{_TITLE - 4}" font-size="15" fill="{ink}">{_words(title)}</text>')
+    # The old way of naming an image: everything that reads SVG knows it.
+    opening = (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'width="{wide}" height="{high}" viewBox="0 0 {wide} {high}" font-family="sans-serif" font-size="11">'
     )
-    return "\n".join([head, f'<rect width="{wide}" height="{high}" fill="{canvas}"/>', *parts, "</svg>", ""])
+    return "\n".join([opening, f'<rect width="{wide}" height="{high}" fill="{canvas}"/>', *parts, "</svg>", ""])
+
+
+def _separator(left: int, top: int, width: int, height: int, *, across: bool, ink: str) -> str:
+    """Between two spaces."""
+    if across:
+        y = top - _TITLE - _GAP // 2
+        return f'<rect x="{left}" y="{y}" width="{width}" height="{_BETWEEN_SPACES}" fill="{ink}"/>'
+    x = left - _GAP // 2 - 1
+    return f'<rect x="{x}" y="{top}" width="{_BETWEEN_SPACES}" height="{height}" fill="{ink}"/>'
+
+
+def _axis(ticks: Sequence[Tick], left: int, top: int, width: int, ink: str) -> str:
+    lines = [f'<g transform="translate({left} {top})" fill="{ink}" stroke="none">']
+    for share, number, moment in ticks:
+        if not 0 <= share <= 1:
+            continue
+        x = round(share * width, 1)
+        lines.append(f'<line x1="{x}" x2="{x}" y1="0" y2="4" stroke="{ink}"/>')
+        for line, text in enumerate(text for text in (number, moment) if text):
+            lines.append(f'<text x="{x}" y="{16 + 13 * line}" text-anchor="middle">{_words(text)}</text>')
+    return "\n".join([*lines, "</g>"])
+
+
+def _legend(graph: ExportedGraph, width: int, ink: str) -> list[str]:
+    """What colours mean, at the right above a graph: the ramp between its ends, and what is no value."""
+    lut, x, parts = graph.palette.lut, width, []
+    for name, code in reversed((("zero", ZERO), ("unknown", UNKNOWN), ("unused", UNUSED))):
+        x -= 7 * len(name) + 22
+        parts.append(f'<rect x="{x}" y="-16" width="10" height="10" fill="{_colour(int(lut[code]))}" stroke="{ink}"/>')
+        parts.append(f'<text x="{x + 14}" y="-7">{name}</text>')
+    least, greatest = graph.ends[0], graph.ends[-1]
+    x -= 7 * len(greatest) + 16
+    parts.append(f'<text x="{x}" y="-7">{_words(greatest)}</text>')
+    x -= _RAMP + 6
+    codes = np.linspace(LOW, HIGH, _RAMP_STEPS).astype(np.int64)
+    step = _RAMP / _RAMP_STEPS
+    parts += [
+        f'<rect x="{x + place * step:g}" y="-16" width="{step:g}" height="10" fill="{_colour(int(lut[code]))}"/>'
+        for place, code in enumerate(codes.tolist())
+    ]
+    parts.append(f'<text x="{x - 6}" y="-7" text-anchor="end">{_words(least)}</text>')
+    return parts
 
 
 def _words(text: str) -> str:
@@ -125,7 +200,7 @@ def _graph(graph: ExportedGraph, left: int, top: int, ink: str) -> str:
     lines = [
         f'<g transform="translate({left} {top})" fill="{ink}" stroke="none">',
         f'<text x="0" y="-7" font-size="13">{_words(graph.title)}</text>',
-        f'<image width="{width}" height="{height}" image-rendering="pixelated" href="data:image/png;base64,{image}"/>',
+        f'<image width="{width}" height="{height}" image-rendering="pixelated" xlink:href="data:image/png;base64,{image}"/>',
     ]
     across = drawn.view.across
     for line in drawn.tile_lines:
@@ -138,6 +213,8 @@ def _graph(graph: ExportedGraph, left: int, top: int, ink: str) -> str:
         lines.append(
             _text(graph.event_label(line.value), line.pixel, beside=not across, width=width, height=height)
         )
+    if graph.ends and across:
+        lines += _legend(graph, width, ink)
     return "\n".join([*lines, "</g>"])
 
 
@@ -157,3 +234,33 @@ def _text(words: str, pixel: int, *, beside: bool, width: int, height: int) -> s
         else f'x="{pixel}" y="{height + 13}" text-anchor="middle"'
     )
     return f"<text {where}>{_words(words)}</text>"
+
+
+def csv_of(series: Sequence[tuple[str, TileSeries]], events: HistoryEvents, event_name: Callable[[int], str]) -> str:
+    """What ranges of tiles held, as CSV: a line an event, five columns a range. What is not known is empty, not zero.
+
+    Args:
+        series: Name and points of each range.
+        events: The events.
+        event_name: Of a kind of event.
+    """
+    out = io.StringIO()
+    write = csv.writer(out, lineterminator="\n").writerow
+    named = [f"{name} {what}" for name, _ in series for what in ("sum", "least", "greatest", "covered", "tiles")]
+    write(["event", "kind", "occurrence", "time_nanos", *named])
+    points = [{point.event.sequence: point for point in each.points()} for _, each in series]
+    for place, sequence in enumerate(events.sequences.tolist()):
+        at = [each.get(sequence) for each in points]
+        if any(at):
+            number, kind = int(events.numbers[place]) or sequence, event_name(int(events.kinds[place]))
+            begin = [number, kind, int(events.occurrences[place]), int(events.times[place])]
+            write([*begin, *(cell for point in at for cell in _cells(point))])
+    return out.getvalue()
+
+
+def _cells(point: SeriesPoint | None) -> list[float | int | str]:
+    if point is None:
+        return [""] * 5
+    if not point.covered or point.least is None or point.greatest is None:
+        return ["", "", "", point.covered, point.tiles]
+    return [point.total, point.least, point.greatest, point.covered, point.tiles]

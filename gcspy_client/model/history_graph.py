@@ -6,118 +6,49 @@ it shows the greatest paint code, in the order
 
     canvas (nothing known) < background < unused < zero < unknown < low … high < overflow
 
-and, where that is the same as at the pixel before although a tile changed, it is marked.
+or their mean or least (`history_pooling`) and, where that is the same as at the pixel before although a tile changed, it is marked.
 
 A view says which part it wants in how many pixels and blits `HistoryPicture.pixels`. What is not kept
-finely enough is named by `wanted_detail`, to be read by `history_reader` in another thread.
+finely enough is named by `wanted_detail`, to be read in another thread (`history_filling`). Before all events were read, some
+that were read first stand for those behind them: such ranges of a picture are its `preview`.
+
+A graph that is filled in one thread and drawn in another is used with the lock of its events.
 
 Knows rows, events and palettes; does not know Qt, files or threads.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from bisect import insort
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from numpy.typing import NDArray
 
-from gcspy_client.model.codes import Codes, Indices
+from gcspy_client.model.codes import Indices
 from gcspy_client.model.history_events import EventRanges, HistoryEvents, ranges_by_number, ranges_by_time
+from gcspy_client.model.history_pooling import Pooling
 from gcspy_client.model.history_rows import BINS, HistoryRow, RowMaker
 from gcspy_client.model.history_store import HistoryStore, Pooled
+from gcspy_client.model.history_view import (
+    HistoryLook,
+    HistoryPicture,
+    HistoryView,
+    Line,
+    Under,
+    event_lines,
+    growing,
+    tile_lines,
+    view_of,
+)
 from gcspy_client.model.palette import CANVAS, Palette
 from gcspy_client.model.raster import Pixels
 from gcspy_client.model.tile_keys import NO_KEYS, Keys, TileKeys
 from gcspy_client.model.tile_source import TileSource
 
 __all__ = ["DetailWanted", "HistoryGraph", "HistoryPicture", "HistoryView", "Line", "Under"]
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryView:
-    """Which part of a graph is seen, in how many pixels.
-
-    Attributes:
-        events_pixels: Pixels along the events.
-        tiles_pixels: Pixels along the tiles.
-        first: Place of the event at the first edge; with `by_time` its time in nanoseconds.
-        last: The same at the far edge; greater.
-        first_tile: Place of the tile at the first edge, in the order of keys.
-        last_tile: The same at the far edge; greater.
-        by_time: Along the events pixels are times, not numbers of events.
-        across: Events go from left to right; otherwise downwards, as in the paper.
-        marks: Mark pixels that hide a change.
-        every: Draw a line between so many tiles; 0: none.
-        at_events: Draw a line before each of these events (sequence numbers).
-    """
-
-    events_pixels: int
-    tiles_pixels: int
-    first: float
-    last: float
-    first_tile: float
-    last_tile: float
-    by_time: bool = False
-    across: bool = False
-    marks: bool = True
-    every: int = 0
-    at_events: tuple[int, ...] = ()
-
-    def moved(self, events: float, tiles: float) -> HistoryView:
-        """The same, so much further on."""
-        return replace(
-            self,
-            first=self.first + events,
-            last=self.last + events,
-            first_tile=self.first_tile + tiles,
-            last_tile=self.last_tile + tiles,
-        )
-
-    def zoomed(self, factor: float, event: float, tile: float) -> HistoryView:
-        """The same, so many times as large, around a point (place or time of an event, place of a tile) that stays."""
-        return replace(
-            self,
-            first=event + (self.first - event) / factor,
-            last=event + (self.last - event) / factor,
-            first_tile=tile + (self.first_tile - tile) / factor,
-            last_tile=tile + (self.last_tile - tile) / factor,
-        )
-
-
-class Line(NamedTuple):
-    """A line across a graph.
-
-    Attributes:
-        pixel: Where, along the events or along the tiles.
-        value: Sequence number of the event that it stands before, or place of the tile.
-    """
-
-    pixel: int
-    value: int
-
-
-class Under(NamedTuple):
-    """What is under a pixel.
-
-    Attributes:
-        events: Places of the events.
-        sequences: Sequence number of the first and the last of them.
-        tiles: Places of the tiles, in the order of keys.
-        keys: Key of the first and the last of them.
-        code: The paint code: the greatest of all.
-        changed: Whether any of the tiles looks different from the event before.
-        exact: Whether the code is that of these events and tiles alone, not of coarser rows or bins.
-    """
-
-    events: range
-    sequences: tuple[int, int]
-    tiles: range
-    keys: tuple[int, int]
-    code: int
-    changed: bool
-    exact: bool
 
 
 class DetailWanted(NamedTuple):
@@ -136,33 +67,6 @@ class DetailWanted(NamedTuple):
     most: int
 
 
-@dataclass(frozen=True, eq=False)
-class HistoryPicture:
-    """A drawn graph.
-
-    Attributes:
-        view: What was asked for.
-        pixels: Shape (height, width), u32 0xFFRRGGBB.
-        codes: Shape (ranges of events, ranges of tiles): what is in each cell; a pixel's is found by `rows` and `columns`.
-        changes: The same shape.
-        coarse: Shape (ranges of events,): whether a range shows coarser rows.
-        rows: Ranges of events.
-        columns: Ranges of tiles.
-        tile_lines: Lines between tiles.
-        event_lines: Lines before events.
-    """
-
-    view: HistoryView
-    pixels: Pixels
-    codes: Codes
-    changes: Codes
-    coarse: NDArray[np.bool_]
-    rows: EventRanges
-    columns: EventRanges
-    tile_lines: list[Line] = field(default_factory=list)
-    event_lines: list[Line] = field(default_factory=list)
-
-
 class HistoryGraph:
     """One stream of one space over time.
 
@@ -171,6 +75,7 @@ class HistoryGraph:
         events: The events, shared by graphs side by side.
         budget_bytes: Memory for the graph seen from afar; the same again for the part that is looked at closely.
         bins: Bins of tiles that an event has from afar, about.
+        pooling: What a pixel shows of several tiles and events.
 
     Attributes:
         keys: Keys of the tiles that there ever were; a tile's place along the graph is its place here.
@@ -178,31 +83,53 @@ class HistoryGraph:
     """
 
     def __init__(
-        self, source: TileSource, events: HistoryEvents, *, budget_bytes: int = 128 << 20, bins: int = BINS
+        self,
+        source: TileSource,
+        events: HistoryEvents,
+        *,
+        budget_bytes: int = 128 << 20,
+        bins: int = BINS,
+        pooling: Pooling = Pooling.GREATEST,
     ) -> None:
         self.source = source
         self.events = events
+        self.pooling = pooling
         self.keys: TileKeys = NO_KEYS
         self.tiles_now = 0
         self._budget, self._bins = budget_bytes, bins
-        self._store = HistoryStore(budget_bytes)
+        self._store = HistoryStore(budget_bytes, pooling)
+        self._rough: HistoryStore | None = None
+        self._rough_sequences: list[int] = []
         self._detail: HistoryStore | None = None
         self._detail_of: DetailWanted | None = None
-        self._maker = RowMaker(source, most=bins)
+        self._maker = self.maker()
         self._latest = 0
         self._cache: _Cache | None = None
 
     @property
     def nbytes(self) -> int:
         """Memory of all rows."""
-        return self._store.nbytes + (self._detail.nbytes if self._detail else 0)
+        return sum(store.nbytes for store in (self._store, self._rough, self._detail) if store is not None)
 
     @property
     def coarsest(self) -> int:
         """Events that share a row where the graph is coarsest, about."""
         return self._store.coarsest
 
+    def set_budget(self, budget_bytes: int) -> None:
+        """Take no more memory than this from now on; what is too much becomes coarser."""
+        self._budget = budget_bytes
+        for store in (self._store, self._detail):
+            if store is not None:
+                store.set_budget(budget_bytes)
+
     # ------------------------------------------------------------------ what comes
+
+    def maker(self, wanted: DetailWanted | None = None) -> RowMaker:
+        """Makes rows for this graph; finer ones for the part that is wanted."""
+        if wanted is None:
+            return RowMaker(self.source, most=self._bins, pooling=self.pooling)
+        return RowMaker(self.source, most=wanted.most, window=wanted.window, pooling=self.pooling)
 
     def follow(self, space: SpaceState, change: EventChange, *, number: int = 0) -> bool:
         """Take a live event, right after the interpreter did.
@@ -221,13 +148,31 @@ class HistoryGraph:
             Whether it was new.
         """
         self.events.add(row.event, number=number)
+        self._take_keys(row)
+        return self._store.add(row)
+
+    def _take_keys(self, row: HistoryRow) -> None:
         before = len(self.keys)
         self.keys = self.keys.united(row.keys)
         if len(self.keys) != before:
             self._cache = None
         if row.event.sequence >= self._latest:
             self._latest, self.tiles_now = row.event.sequence, row.count
-        return self._store.add(row)
+
+    def take_rough(self, row: HistoryRow, *, number: int = 0) -> None:
+        """Take a row that stands for its event, and for those behind it, until they come themselves."""
+        self.events.add(row.event, number=number)
+        self._take_keys(row)
+        if self._rough is None:
+            self._rough = HistoryStore(self._budget // 8, self.pooling)
+        if self._rough.add(row):
+            insort(self._rough_sequences, row.event.sequence)
+            self._cache = None
+
+    def forget_rough(self) -> None:
+        """Everything has come."""
+        self._rough, self._rough_sequences = None, []
+        self._cache = None
 
     def missing(self, first: int, last: int) -> tuple[int, int] | None:
         """The part of a range of events (places) of which there are no rows: first and last place, or None."""
@@ -237,7 +182,7 @@ class HistoryGraph:
 
     def begin_detail(self, wanted: DetailWanted) -> None:
         """Forget the rows that were read for another part; `take_detail` brings those of this one."""
-        self._detail = HistoryStore(self._budget)
+        self._detail = HistoryStore(self._budget, self.pooling)
         self._detail_of = wanted
         self._cache = None
 
@@ -251,6 +196,11 @@ class HistoryGraph:
         """Pool everything anew at the next picture."""
         self._cache = None
 
+    @property
+    def detail_of(self) -> DetailWanted | None:
+        """The part that is read again; None: none is."""
+        return self._detail_of
+
     # ------------------------------------------------------------------ looking
 
     def whole(self, events_pixels: int, tiles_pixels: int) -> HistoryView:
@@ -261,9 +211,11 @@ class HistoryGraph:
 
     def growing(self, events_pixels: int, tiles_pixels: int) -> HistoryView:
         """The same with room for up to an eighth more events, so that a graph that grows does not change its scale each time."""
-        step = 1 << max(0, len(self.events).bit_length() - 4)
-        events = max(16, -(-(len(self.events) + 1) // step) * step)
-        return replace(self.whole(events_pixels, tiles_pixels), last=events)
+        return replace(self.whole(events_pixels, tiles_pixels), last=growing(len(self.events)))
+
+    def look(self, look: HistoryLook, palette: Palette) -> HistoryPicture:
+        """The pixels of what a user wishes to see."""
+        return self.draw(view_of(look, self.events, self.keys), palette)
 
     def draw(self, view: HistoryView, palette: Palette) -> HistoryPicture:
         """The pixels of a part."""
@@ -271,8 +223,9 @@ class HistoryGraph:
         pooled = self._pooled(view, rows, columns)
         pixels = self._paint(view, palette, rows, columns, pooled)
         drawn = HistoryPicture(
-            view, pixels, pooled.codes, pooled.changes, pooled.coarse, rows, columns,
-            self._tile_lines(view), self._event_lines(view),
+            view, pixels, self.pooling.shown(pooled.codes), pooled.changes, pooled.coarse, rows, columns,
+            self.events.snapshot(), self.keys, self._maker_group, pooled.preview,
+            tile_lines(view, len(self.keys)), event_lines(view, self.events),
         )  # fmt: skip
         _rule(drawn, palette)
         return drawn
@@ -304,17 +257,19 @@ class HistoryGraph:
             out = Pooled(len(firsts), len(lows))
             old, new, lack = kept
             assert cache is not None
-            for name in ("codes", "changes", "held", "coarse"):
+            for name in ("codes", "changes", "held", "coarse", "preview"):
                 getattr(out, name)[new] = getattr(cache.pooled, name)[old]
             if len(lack):
                 fresh = self._pool(firsts[lack], lasts[lack], lows, highs)
-                for name in ("codes", "changes", "held", "coarse"):
+                for name in ("codes", "changes", "held", "coarse", "preview"):
                     getattr(out, name)[lack] = getattr(fresh, name)
         self._cache = _Cache(self._store.version, span, firsts, lasts, out, self._latest)
         return out
 
     def _pool(self, firsts: Keys, lasts: Keys, lows: Keys, highs: Keys) -> Pooled:
         out = self._store.pooled(firsts, lasts, lows, highs)
+        if self._rough is not None:
+            self._preview(self._rough, lasts, lows, highs, out)
         wanted = self._detail_of
         if self._detail is None or wanted is None:
             return out
@@ -331,12 +286,24 @@ class HistoryGraph:
             out.coarse[better] = False
         return out
 
+    def _preview(self, rough: HistoryStore, lasts: Keys, lows: Keys, highs: Keys, out: Pooled) -> None:
+        """Fill the ranges of which nothing has come with the latest event before them that has."""
+        known = np.array(self._rough_sequences, dtype=np.uint64)
+        place = np.searchsorted(known, lasts, side="right") - 1
+        lack = np.flatnonzero((out.held == 0) & (place >= 0))
+        if not len(lack):
+            return
+        latest, again = np.unique(known[place[lack]], return_inverse=True)
+        found = rough.pooled(latest, latest, lows, highs)
+        out.codes[lack] = found.codes[again]
+        out.preview[lack] = True
+
     def _paint(
         self, view: HistoryView, palette: Palette, rows: EventRanges, columns: EventRanges, pooled: Pooled
     ) -> Pixels:
         # Both tables in one, and a look-up at the end: bytes are cheaper to spread over pixels than colours.
         table = np.concatenate([palette.lut, palette.marked])
-        cells = pooled.codes.astype(np.uint16)
+        cells = self.pooling.shown(pooled.codes).astype(np.uint16)
         hidden = self._hidden(rows, columns, pooled) if view.marks else None
         if hidden is not None:
             cells[hidden] += 256
@@ -373,26 +340,36 @@ class HistoryGraph:
             return 1 if self._detail_of.most >= len(self.keys) else 2
         return max(1, -(-len(self.keys) // self._bins))
 
-    def wanted_detail(self, view: HistoryView) -> DetailWanted | None:
-        """What would have to be read again for this part to be as fine as its pixels; None when nothing would."""
-        rows, columns = self._ranges(view)
+    def wanted_detail(self, view: HistoryView, drawn: HistoryPicture | None = None) -> DetailWanted | None:
+        """What would have to be read again for this part to be as fine as its pixels; None when nothing would.
+
+        Args:
+            view: The part.
+            drawn: What was drawn of it just now, if it was.
+        """
+        rows, columns = self._ranges(view) if drawn is None else (drawn.rows, drawn.columns)
         if not len(rows.begins) or not len(columns.begins):
             return None
         first_tile, last_tile = int(columns.begins[0]), int(columns.ends[-1]) - 1
         first, last = (int(self.events.sequences[i]) for i in (rows.begins[0], rows.ends[-1] - 1))
         group = max(1, -(-len(self.keys) // self._bins))
         per_pixel = (last_tile + 1 - first_tile) / max(1, view.tiles_pixels)
-        lows, highs = self.keys.at(columns.begins), self.keys.at(columns.ends - 1)
-        pooled = self._pool(
-            self.events.sequences[rows.begins], self.events.sequences[rows.ends - 1], lows, highs
-        )
-        if not (group > 1 and per_pixel < group / 2) and not pooled.coarse.any():
+        if drawn is None:
+            lows, highs = self.keys.at(columns.begins), self.keys.at(columns.ends - 1)
+            sequences = self.events.sequences
+            coarse = self._pool(sequences[rows.begins], sequences[rows.ends - 1], lows, highs).coarse
+        else:
+            coarse = drawn.coarse
+        if not (group > 1 and per_pixel < group / 2) and not coarse.any():
             return None
         # A little more than is seen, so that a small move needs nothing new.
         margin = (last_tile + 1 - first_tile) // 4
         window = (max(0, first_tile - margin), min(len(self.keys) - 1, last_tile + margin))
         low, high = (int(key) for key in self.keys.at(np.array(window)))
         wanted = DetailWanted(first, last, (low, high), self._bins)
+        bins = min(self._bins, window[1] - window[0] + 1)
+        if 2 * bins * (int(rows.ends[-1]) - int(rows.begins[0])) > self._budget:
+            return None  # it would have to be kept coarsely again
         have = self._detail_of
         if have is not None and have.first <= first and have.last >= last:
             asked = int(self.keys.at(np.array([first_tile]))[0]), int(self.keys.at(np.array([last_tile]))[0])
@@ -400,61 +377,6 @@ class HistoryGraph:
             if have.window[0] <= asked[0] and have.window[1] >= asked[1] and not finer:
                 return None
         return wanted
-
-    # ------------------------------------------------------------------ pointing
-
-    def under(self, drawn: HistoryPicture, x: int, y: int) -> Under | None:
-        """What is under a pixel of a picture; None where there is nothing."""
-        along_events, along_tiles = (x, y) if drawn.view.across else (y, x)
-        rows, columns = drawn.rows, drawn.columns
-        if not (0 <= along_events < len(rows.of_pixel) and 0 <= along_tiles < len(columns.of_pixel)):
-            return None
-        row, column = int(rows.of_pixel[along_events]), int(columns.of_pixel[along_tiles])
-        if row < 0 or column < 0:
-            return None
-        events = range(int(rows.begins[row]), int(rows.ends[row]))
-        tiles = range(int(columns.begins[column]), int(columns.ends[column]))
-        low, high = (int(key) for key in self.keys.at(np.array([tiles[0], tiles[-1]])))
-        return Under(
-            events,
-            (int(self.events.sequences[events[0]]), int(self.events.sequences[events[-1]])),
-            tiles,
-            (low, high),
-            int(drawn.codes[row, column]),
-            bool(drawn.changes[row, column]),
-            not bool(drawn.coarse[row]) and (self._maker_group == 1 or len(tiles) >= self._maker_group),
-        )
-
-    def place_of_key(self, key: int) -> int | None:
-        """Place of a tile along the graph, or None when there never was one."""
-        place, beyond = self.keys.between(key, key)
-        return place if place < beyond else None
-
-    def pixel_of_event(self, view: HistoryView, sequence: int) -> int | None:
-        """Pixel along the events where an event begins; None when it is not seen."""
-        place = self.events.place_of(sequence)
-        if place is None:
-            return None
-        where = float(self.events.times[place]) if view.by_time else float(place)
-        pixel = int(np.ceil((where - view.first) / (view.last - view.first) * view.events_pixels - 1e-6))
-        return pixel if 0 <= pixel < view.events_pixels else None
-
-    def _event_lines(self, view: HistoryView) -> list[Line]:
-        lines = [(self.pixel_of_event(view, sequence), sequence) for sequence in view.at_events]
-        return [Line(pixel, sequence) for pixel, sequence in lines if pixel is not None]
-
-    def _tile_lines(self, view: HistoryView) -> list[Line]:
-        """A line every so many tiles; when they would be closer than four pixels, every second or fourth of them."""
-        if view.every <= 0:
-            return []
-        per_tile = view.tiles_pixels / (view.last_tile - view.first_tile)
-        every = view.every
-        while every * per_tile < 4:
-            every *= 2
-        first = max(every, int(-(-max(view.first_tile, 0) // every) * every))
-        places = range(first, int(min(view.last_tile, len(self.keys))) + 1, every)
-        lines = [Line(round((place - view.first_tile) * per_tile), place) for place in places]
-        return [line for line in lines if 0 < line.pixel < view.tiles_pixels]
 
 
 class _Cache(NamedTuple):

@@ -2,8 +2,8 @@
 
 A bin is an interval of keys, not of tile numbers: when tiles come and go, each event's
 bins still say which tiles they stand for. Of each bin the greatest paint code is kept, as
-in the picture of a space, and how many of its tiles look different from the event before:
-the greatest code alone would hide a change below it.
+in the picture of a space (or their mean or least, `history_pooling`), and how many of its tiles look different from the
+event before: one code for many tiles would hide a change below it.
 
 Knows paint codes and keys; does not know how rows are kept (`history_store`) or
 drawn (`history_graph`).
@@ -20,6 +20,7 @@ from gcspy_protocol.remap import Remap
 from numpy.typing import NDArray
 
 from gcspy_client.model.codes import Codes, Indices, TileCodes
+from gcspy_client.model.history_pooling import COUNTED, LEVEL, Pooling, mean_codes
 from gcspy_client.model.palette import CANVAS
 from gcspy_client.model.tile_keys import NO_KEYS, Keys, TileKeys, tile_keys
 from gcspy_client.model.tile_source import TileSource
@@ -112,7 +113,8 @@ class HistoryRow:
     Attributes:
         event: The event.
         bins: Which tiles the columns are.
-        codes: Shape (bins,), u8: the greatest paint code of each bin; CANVAS where it has no tile.
+        codes: Shape (bins,), u8: what the pooling makes of the paint codes of each bin, as `Pooling.stored`; CANVAS
+            where it has no tile.
         changes: Shape (bins,), u8: tiles that look different from the event before, counted to 255.
         keys: The keys of the tiles there were.
         count: Tiles there were.
@@ -139,12 +141,16 @@ class _Placement:
         self._count = len(keys)
         self._place: Indices | None = None
 
-    def pooled(self, codes: Codes) -> Codes:
-        """The greatest code of each bin."""
+    def pooled(self, codes: Codes, pooling: Pooling) -> Codes:
+        """What the pooling makes of the codes of each bin."""
         row: Codes = np.full(len(self.bins), CANVAS, dtype=np.uint8)
         if len(self.filled):
-            ordered = codes if self._order is None else codes[self._order]
-            row[self.filled] = np.maximum.reduceat(ordered[: self._stop], self._starts)
+            ordered = pooling.stored(codes if self._order is None else codes[self._order])[: self._stop]
+            best = np.maximum.reduceat(ordered, self._starts)
+            if pooling is Pooling.MEAN and len(self._starts) < len(ordered):
+                total = np.add.reduceat(LEVEL[ordered], self._starts, dtype=np.uint32)
+                best = mean_codes(total, np.add.reduceat(COUNTED[ordered], self._starts, dtype=np.uint32), best)
+            row[self.filled] = best
         return row
 
     def counted(self, tiles: Indices) -> NDArray[np.uint8]:
@@ -172,12 +178,18 @@ class RowMaker:
         source: The numbers.
         most: Bins a row, about.
         window: First and last key of the tiles that matter; None: all.
+        pooling: What is kept of the tiles of a bin.
     """
 
     def __init__(
-        self, source: TileSource, *, most: int = BINS, window: tuple[int, int] | None = None
+        self,
+        source: TileSource,
+        *,
+        most: int = BINS,
+        window: tuple[int, int] | None = None,
+        pooling: Pooling = Pooling.GREATEST,
     ) -> None:
-        self.source = source
+        self.source, self._pooling = source, pooling
         self._most, self._window = most, window
         self._codes = TileCodes(source.schema)
         self._before: Codes | None = None
@@ -217,7 +229,7 @@ class RowMaker:
         return HistoryRow(
             change.event,
             placement.bins,
-            placement.pooled(codes),
+            placement.pooled(codes, self._pooling),
             placement.counted(differ),
             self._keys,
             space.count,

@@ -1,9 +1,9 @@
 """Rows of a history within a budget of memory: exact near what is looked at, coarser elsewhere.
 
 Rows stand in blocks of events whose bins are the same. When the budget is reached, two rows
-become one, the least looked at and the oldest first: the greatest code of both, and the sum of
+become one, the least looked at and the oldest first: the greatest code of both (or their mean), and the sum of
 their changes, so nothing that happened disappears from the graph; what is lost is when, not that.
-What was lost can be read again from the recording (`history_reader`). Only when rows of thousands of events
+What was lost can be read again from the recording (`history_filling`). Only when rows of thousands of events
 are still too much are the oldest given up.
 
 Knows rows; does not know pixels.
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcspy_client.model.codes import Codes, Indices
+from gcspy_client.model.history_pooling import COUNTED, LEVEL, Pooling, mean_codes, mean_of
 from gcspy_client.model.history_rows import Bins, HistoryRow, union_of
 from gcspy_client.model.palette import CANVAS
 from gcspy_client.model.tile_keys import Keys
@@ -103,11 +104,14 @@ class _Block:
         out.rows = at
         return out
 
-    def halve(self) -> None:
+    def halve(self, pooling: Pooling) -> None:
         """Make one row of two."""
         starts = np.arange(0, self.rows, 2)
         ends = np.minimum(starts + 1, self.rows - 1)
-        self.codes = np.maximum(self.codes[starts], self.codes[ends])
+        if pooling is Pooling.MEAN:
+            self.codes = mean_of(np.stack((self.codes[starts], self.codes[ends])))
+        else:
+            self.codes = np.maximum(self.codes[starts], self.codes[ends])
         sums = self.changes[starts].astype(np.uint16) + np.where(
             (ends > starts)[:, None], self.changes[ends], 0
         )
@@ -121,10 +125,12 @@ class Pooled:
     """What stands in the cells of a part of a history.
 
     Attributes:
-        codes: Shape (ranges of events, ranges of tiles), u8: the greatest code of each; CANVAS where nothing is known.
+        codes: Shape (ranges of events, ranges of tiles), u8: the greatest code of each, or their mean; CANVAS where
+            nothing is known.
         changes: The same shape: the most changes of a row and bin that touches the cell; 0 where nothing changed.
         held: Shape (ranges of events,), how many rows each was made of.
         coarse: Shape (ranges of events,): whether a row reaches beyond its range of events.
+        preview: Shape (ranges of events,): whether an earlier event stands for these, that have not come yet.
     """
 
     def __init__(self, rows: int, columns: int) -> None:
@@ -132,6 +138,7 @@ class Pooled:
         self.changes: Codes = np.zeros((rows, columns), dtype=np.uint8)
         self.held: Indices = np.zeros(rows, dtype=np.int64)
         self.coarse: NDArray[np.bool_] = np.zeros(rows, dtype=np.bool_)
+        self.preview: NDArray[np.bool_] = np.zeros(rows, dtype=np.bool_)
 
 
 class HistoryStore:
@@ -139,13 +146,14 @@ class HistoryStore:
 
     Args:
         budget_bytes: Memory that rows may take.
+        pooling: How rows become one, and cells are made of them.
 
     Attributes:
         version: Counts what changed rows that were there before: a picture of them is out of date.
     """
 
-    def __init__(self, budget_bytes: int = 128 << 20) -> None:
-        self._budget = budget_bytes
+    def __init__(self, budget_bytes: int = 128 << 20, pooling: Pooling = Pooling.GREATEST) -> None:
+        self._budget, self._pooling = budget_bytes, pooling
         self._blocks: list[_Block] = []
         self._starts: list[int] = []
         self._bytes = 0
@@ -166,6 +174,11 @@ class HistoryStore:
     def coarsest(self) -> int:
         """Events of the coarsest rows, about: 1 when every event has its own."""
         return 1 << max((block.halved for block in self._blocks), default=0)
+
+    def set_budget(self, budget_bytes: int) -> None:
+        """Take no more memory than this."""
+        self._budget = budget_bytes
+        self._keep_budget()
 
     def look_at(self, first: int, last: int) -> None:
         """Keep the rows of these events finest, by their sequence numbers."""
@@ -244,7 +257,7 @@ class HistoryStore:
             block = self._blocks[choice]
             before = block.nbytes
             if block.rows > 1 and block.halved < _ROW_STEPS:
-                block.halve()
+                block.halve(self._pooling)
                 self._bytes += block.nbytes - before
             elif choice + 1 < len(self._blocks) - 1 and self._blocks[choice + 1].rows == 1:
                 self._merge_rows(choice)
@@ -255,7 +268,7 @@ class HistoryStore:
     def _merge_rows(self, place: int) -> None:
         """Two blocks of one row each become a block of one row."""
         joined = self._blocks[place].joined(self._blocks[place + 1])
-        joined.halve()
+        joined.halve(self._pooling)
         joined.halved = max(self._blocks[place].halved, self._blocks[place + 1].halved) + 1
         self._replace(place, 2, [joined])
 
@@ -280,14 +293,31 @@ class HistoryStore:
             return out
         begin = max(0, bisect_right(self._starts, int(firsts[0])) - 1)
         end = bisect_right(self._starts, int(lasts[-1]))
+        sums = _Sums(*out.codes.shape) if self._pooling is Pooling.MEAN else None
         for _, run in groupby(self._blocks[begin:end], key=lambda block: id(block.bins)):
-            _pool_run(list(run), firsts, lasts, lows, highs, out)
+            _pool_run(list(run), firsts, lasts, lows, highs, out, sums)
+        if sums is not None:
+            out.codes = mean_codes(sums.total, sums.counted, out.codes)
         return out
 
 
-def _pool_run(blocks: list[_Block], firsts: Keys, lasts: Keys, lows: Keys, highs: Keys, out: Pooled) -> None:
+class _Sums:
+    """What means are made of, in the cells of a grid."""
+
+    def __init__(self, rows: int, columns: int) -> None:
+        self.total: NDArray[np.uint32] = np.zeros((rows, columns), dtype=np.uint32)
+        self.counted: NDArray[np.uint32] = np.zeros((rows, columns), dtype=np.uint32)
+
+
+_Spans = list[tuple[_Block, Indices, Indices, Indices]]
+"""Blocks with, for some ranges of events, the range, its first row, and one beyond its last."""
+
+
+def _pool_run(
+    blocks: list[_Block], firsts: Keys, lasts: Keys, lows: Keys, highs: Keys, out: Pooled, sums: _Sums | None
+) -> None:
     """Pool blocks of the same bins: rows first, then all columns at once."""
-    spans = []
+    spans: _Spans = []
     for block in blocks:
         first, last = block.first[: block.rows], block.last[: block.rows]
         lo = np.searchsorted(last, firsts)
@@ -310,6 +340,23 @@ def _pool_run(blocks: list[_Block], firsts: Keys, lasts: Keys, lows: Keys, highs
             _pool_rows(getattr(block, plane), lo, hi, rows, ranges - begin)
         part = result[begin:end]
         np.maximum(part, _columns(rows, *columns), out=part)
+    if sums is not None:
+        _add_run(spans, begin, shape, columns, sums)
+
+
+def _add_run(
+    spans: _Spans, begin: int, shape: tuple[int, int], columns: tuple[Indices, Indices], sums: _Sums
+) -> None:
+    """Add up what means are made of."""
+    start, stop = columns
+    for table, result in ((LEVEL, sums.total), (COUNTED, sums.counted)):
+        # One column more than there are bins: differences of running sums are the sums of ranges.
+        running = np.zeros((shape[0], shape[1] + 1), dtype=np.uint32)
+        for block, ranges, lo, hi in spans:
+            for row, low, high in zip((ranges - begin).tolist(), lo.tolist(), hi.tolist(), strict=True):
+                running[row, 1:] += table[block.codes[low:high]].sum(axis=0, dtype=np.uint32)
+        np.cumsum(running, axis=1, out=running)
+        result[begin : begin + shape[0]] += running.take(np.maximum(stop, start), axis=1) - running.take(start, axis=1)
 
 
 def _pool_rows(plane: Codes, lo: Indices, hi: Indices, out: Codes, at: Indices) -> None:

@@ -8,6 +8,7 @@ Knows keys and values; does not know plots.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -110,39 +111,70 @@ class SeriesMaker:
         return slice(first, last) if order is None else np.sort(order[first:last])
 
 
+_ROW = np.dtype(
+    [("sequence", "<u8"), ("time_nanos", "<i8"), ("total", "<f8"), ("least", "<f8"), ("greatest", "<f8"), ("covered", "<i8")]
+)
+
+
 class TileSeries:
-    """The points of one range of tiles, by event; they may come in any order."""
+    """The points of one range of tiles, by event. They may come in any order, from another thread."""
 
     def __init__(self) -> None:
-        self._points: dict[int, SeriesPoint] = {}
+        self._points: list[SeriesPoint] = []
+        self._places: dict[int, int] = {}
+        self._rows: NDArray[Any] = np.zeros(256, dtype=_ROW)
+        self._in_order = True
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._points)
 
     def take(self, point: SeriesPoint) -> None:
         """Take a point; that of the same event is replaced."""
-        self._points[point.event.sequence] = point
+        with self._lock:
+            sequence = point.event.sequence
+            place = self._places.setdefault(sequence, len(self._points))
+            if place == len(self._points):
+                self._points.append(point)
+                if place == len(self._rows):
+                    self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
+                self._in_order &= not place or int(self._rows["sequence"][place - 1]) < sequence
+            self._points[place] = point
+            known = point.covered > 0 and point.least is not None and point.greatest is not None
+            least, greatest = (point.least, point.greatest) if known else (np.nan, np.nan)
+            total = float(point.total) if known else np.nan
+            self._rows[place] = (sequence, point.event.time_nanos, total, least, greatest, point.covered)
 
     def points(self) -> list[SeriesPoint]:
         """The points, the oldest first."""
-        return [self._points[sequence] for sequence in sorted(self._points)]
+        with self._lock:
+            return sorted(self._points, key=lambda point: point.event.sequence)
+
+    def _table(self) -> NDArray[Any]:
+        with self._lock:
+            rows: NDArray[Any] = self._rows[: len(self._points)].copy()
+            in_order = self._in_order
+        return rows if in_order else rows[np.argsort(rows["sequence"], kind="stable")]
 
     def line(self, kind: SeriesKind) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Times in nanoseconds and numbers, to plot; NaN, a gap, where no value was known."""
-        points = self.points()
-        times = np.array([point.event.time_nanos for point in points], dtype=np.int64)
-        return times, np.array([_number(point, kind) for point in points], dtype=np.float64)
+        rows = self._table()
+        return rows["time_nanos"], _numbers(rows, kind)
+
+    def by_sequence(self, kind: SeriesKind) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+        """The same with the sequence numbers of the events."""
+        rows = self._table()
+        return rows["sequence"], _numbers(rows, kind)
 
 
-def _number(point: SeriesPoint, kind: SeriesKind) -> float:
-    if not point.covered or point.least is None or point.greatest is None:
-        return np.nan
+def _numbers(rows: NDArray[Any], kind: SeriesKind) -> NDArray[np.float64]:
     match kind:
         case SeriesKind.SUM:
-            return float(point.total)
+            numbers: NDArray[np.float64] = rows["total"]
         case SeriesKind.MEAN:
-            return float(point.total / point.covered)
+            numbers = rows["total"] / np.maximum(rows["covered"], 1)
         case SeriesKind.LEAST:
-            return float(point.least)
+            numbers = rows["least"]
         case SeriesKind.GREATEST:
-            return float(point.greatest)
+            numbers = rows["greatest"]
+    return numbers

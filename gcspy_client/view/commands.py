@@ -15,6 +15,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import ordered_streams
 from gcspy_client.view.actions import Action, Gesture
 from gcspy_client.view.command_palette import Entry
+from gcspy_client.view.history_menus import HISTORY_GESTURES, actions_of_history
 from gcspy_client.view.looking import LOOKING_GESTURES, actions_of_looking
 from gcspy_client.view.trigger_part import actions_of_triggers
 
@@ -42,8 +43,7 @@ GESTURES = (
     Gesture(_TIME, "Wheel, Shift + wheel on the timeline", "look closer, move along"),
     Gesture(_VIEW, "Arrows, Page up / down", "move the selected tile"),
     Gesture(_VIEW, "Ctrl+Home, Ctrl+End", "select the first, the last tile"),
-    Gesture(_VIEW, "Click on the history graph", "go to that event, select that tile"),
-    Gesture(_VIEW, "Drag on the history graph", "plot what these tiles held"),
+    *HISTORY_GESTURES,
     *LOOKING_GESTURES,
 )
 
@@ -57,6 +57,7 @@ def actions_of(window: MainWindow) -> tuple[Action, ...]:
         *_view_actions(window),
         *actions_of_looking(window),
         *window.docks.actions(),
+        *actions_of_history(window),
         *_help_actions(window),
     )
 

@@ -1,117 +1,118 @@
-"""What a history is made of, as it comes: reads what is recorded already, and then what is added to it.
+"""What history graphs are made from and drawn by: the two threads behind them, and what they tell the window.
 
-Nothing is read in the thread of the window. What has come since the last reading is read by the next
-one; one that took long is followed by a rest, so that a large heap does not take all the time there is.
+Nothing is read and nothing is drawn in the thread of the window.
 
-Knows recordings that grow; does not know what is made of them, or drawn.
+Knows recordings that grow, and graphs; does not know where pictures stand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import monotonic
+from typing import Any
 
-from gcspy_protocol.errors import RecordingError
 from gcspy_replay.file import Recording
-from PySide6.QtCore import QObject, QTimer, Signal
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, Signal
 
-from gcspy_client.model.history_reader import HistoryReading, ReadRow, Target
-from gcspy_client.model.history_rows import HistoryRow
-from gcspy_client.model.tile_series import SeriesPoint
+from gcspy_client.model.history_events import HistoryEvents
+from gcspy_client.model.history_filling import Filled, HistoryFilling
+from gcspy_client.model.history_graph import HistoryGraph
+from gcspy_client.model.history_painter import HistoryPainter
+from gcspy_client.model.history_view import HistoryLook
+from gcspy_client.model.palette import Palette
 
-__all__ = ["HistoryFeed", "Made"]
-
-Made = HistoryRow | SeriesPoint
-
-_LOOK_MILLIS = 200
-_MOST_REST_SECS = 1.0
+__all__ = ["HistoryFeed"]
 
 
 class HistoryFeed(QObject):
-    """Reads a recording from its first event on, and goes on as it grows.
+    """Fills and draws the graphs of one session.
 
     Signals:
-        brought: What was made of some events: a list of `ReadRow`.
-        failed: Why it cannot be read, in words.
+        grew: Something was read.
+        drawn: A graph was drawn; its `HistoryDrawn`.
+        failed: Why it cannot be read (any more), in words.
 
     Args:
-        target: What to make of the events.
-        open_recording: Opens the recording.
-        ends: Numbers of the first and the last event that there are now; 0 where there is none.
+        open_recording: Opens what is recorded, None while there is nothing yet; or None: nothing is.
+
+    Attributes:
+        events: The events of all graphs.
     """
 
-    brought = Signal(object)
+    grew = Signal()
+    drawn = Signal(object)
     failed = Signal(str)
     _told = Signal()
+    _painted = Signal()
 
-    def __init__(
-        self,
-        target: Target[Made],
-        open_recording: Callable[[], Recording],
-        ends: Callable[[], tuple[int, int]],
-        parent: QObject | None = None,
-    ) -> None:
+    def __init__(self, open_recording: Callable[[], Recording | None] | None, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._target, self._open, self._ends = target, open_recording, ends
-        self._next = 1
-        self._reading: HistoryReading[Made] | None = None
-        self._begun = self._rest_until = 0.0
-        self._told.connect(self._collect)
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._look)
+        self.events = HistoryEvents()
+        self._painter = HistoryPainter(self._painted.emit)
+        self._filling = None if open_recording is None else HistoryFilling(open_recording, self._take_events, self._told.emit)
+        self._begun = self._closed = False
+        self._told.connect(self._told_of)
+        self._painted.connect(self._collect)
 
-    def start(self) -> None:
-        """Begin."""
-        self._timer.start(_LOOK_MILLIS)
-        self._look()
-
-    def stop(self) -> None:
-        """Read no more; no thread and no timer is left."""
-        self._timer.stop()
-        reading, self._reading = self._reading, None
-        if reading is not None:
-            reading.cancel()
+    def _take_events(self, table: NDArray[Any]) -> None:
+        with self.events.lock:
+            self.events.add_table(table)
 
     @property
-    def progress(self) -> float | None:
-        """How much of what there is was read, 0 to 1; None: all."""
-        return None if self._reading is None else self._reading.progress
+    def reads(self) -> bool:
+        """Whether what happened before is read."""
+        return self._filling is not None
 
-    def _look(self) -> None:
-        """Read on, when there is something new and nothing is being read."""
-        if self._reading is not None:
-            self._collect()
-        if self._reading is not None or monotonic() < self._rest_until:
+    def add(self, filled: Filled[Any]) -> None:
+        """Fill this, too."""
+        if self._filling is not None:
+            self._filling.add(filled)
+            if not self._begun:
+                self._begun = True
+                self._filling.start()
+
+    def remove(self, filled: Filled[Any]) -> None:
+        """Fill this no more."""
+        if self._filling is not None:
+            self._filling.remove(filled)
+
+    def look_at(self, first: int, last: int) -> None:
+        """Read these events before others."""
+        if self._filling is not None:
+            self._filling.look_at(first, last)
+
+    def wish(self, graph: HistoryGraph, look: HistoryLook, palette: Palette) -> None:
+        """Draw a graph."""
+        self._painter.wish(graph, look, palette)
+
+    def do(self, work: Callable[[], None]) -> None:
+        """Do something to a graph, in the thread that draws."""
+        self._painter.do(work)
+
+    def forget(self, graph: HistoryGraph) -> None:
+        """Draw a graph no more."""
+        self._painter.forget(graph)
+
+    @property
+    def progress(self) -> float:
+        """How much of what there is was read, 0 to 1."""
+        return 1.0 if self._filling is None else self._filling.progress
+
+    def close(self) -> None:
+        """Read and draw no more; no thread is left."""
+        self._closed = True
+        if self._filling is not None:
+            self._filling.close()
+        self._painter.close()
+
+    def _told_of(self) -> None:
+        if self._closed or self._filling is None:
             return
-        first, last = self._ends()
-        if not last or last < self._next:
-            return
-        try:
-            recording = self._open()
-        except RecordingError as error:
-            self._timer.stop()
-            self.failed.emit(str(error))
-            return
-        begin, end = max(first, self._next), min(last, recording.last)
-        if end < begin:
-            recording.close()
-            return
-        self._next = end + 1
-        self._begun = monotonic()
-        self._reading = HistoryReading(recording, [self._target], begin, end, notify=self._told.emit)
-        self._reading.start()
+        self.grew.emit()
+        if self._filling.error is not None:
+            self.failed.emit(str(self._filling.error))
 
     def _collect(self) -> None:
-        reading = self._reading
-        if reading is None:
-            return  # told by one that was stopped meanwhile
-        ended = not reading.running
-        rows: list[ReadRow[Made]] = reading.collect()
-        if ended:
-            self._reading = None
-            now = monotonic()
-            self._rest_until = now + min(_MOST_REST_SECS, now - self._begun)
-            if reading.error is not None:
-                self.failed.emit(str(reading.error))
-        if rows or ended:
-            self.brought.emit(rows)
+        if not self._closed:
+            for drawn in self._painter.collect().values():
+                self.drawn.emit(drawn)

@@ -1,7 +1,8 @@
-"""The history graph in the window: the active space in its chosen stream, over all events that can be gone to.
+"""History graphs in the window, one above the other on one axis of events, over all events that can be gone to.
 
-It is filled from what the time shift keeps, or from the files of the recording that is played; where those are not known, from
-what comes while it is open. It goes on as more is recorded, whatever the window shows meanwhile.
+The first is of the active space in its chosen stream; others stay what they were asked to be. They are filled from what the time shift
+keeps, or from the files of the recording that is played; where those are not known, from what comes while they are open.
+They go on as more is recorded, whatever the window shows meanwhile. The stretch of time that is seen is the timeline's.
 
 Knows the session, what is recorded of it, and the parts below; does not know how rows are kept or pixels made.
 """
@@ -9,56 +10,74 @@ Knows the session, what is recorded of it, and the parts below; does not know ho
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.interpreter import EventChange
 from gcspy_replay.file import Recording
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
 
-from gcspy_client.model.history_events import HistoryEvents
-from gcspy_client.model.history_export import ExportedGraph, png_of, svg_of
-from gcspy_client.model.history_graph import HistoryGraph, Under
-from gcspy_client.model.history_reader import ReadRow, Target
-from gcspy_client.model.history_rows import HistoryRow, RowMaker
-from gcspy_client.model.history_value import TileAt, TileValue, ValueReader
+from gcspy_client.model.history_graph import HistoryGraph
+from gcspy_client.model.history_painter import HistoryDrawn
+from gcspy_client.model.history_pooling import Pooling
+from gcspy_client.model.history_tracks import FOLLOWS, TrackSpec, graphed
+from gcspy_client.model.history_value import TileAt
+from gcspy_client.model.history_view import AUTOMATIC, Under
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import Session
 from gcspy_client.model.text import duration
-from gcspy_client.model.tile_series import SeriesKind, SeriesMaker, SeriesPoint, TileSeries
-from gcspy_client.model.tile_source import StreamSource
 from gcspy_client.model.timeline import Axis
 from gcspy_client.model.timeshift import TimeShift
-from gcspy_client.view.chooser import Chooser
 from gcspy_client.view.elided import ElidedLabel
+from gcspy_client.view.history_axis import HistoryAxis
 from gcspy_client.view.history_canvas import HistoryCanvas
-from gcspy_client.view.history_feed import HistoryFeed, Made
+from gcspy_client.view.history_feed import HistoryFeed
 from gcspy_client.view.history_series import HistorySeries
+from gcspy_client.view.history_time import HistoryTime
+from gcspy_client.view.history_track import HistoryTrack
+from gcspy_client.view.timeline import TimelineStrip
 
 __all__ = ["HistoryPanel"]
 
 _UNKNOWN_FILES = "the files of this recording are not known here: the graph begins with the next event"
 
+_BUDGET_BYTES = 192 << 20
+"""Memory for the rows of all graphs together; a part that is looked at closely may take as much again."""
+
+_MOST_BUDGET = 128 << 20
+"""For one."""
+
+MOST_TRACKS = 8
+
 
 class HistoryPanel(QWidget):
-    """A history graph, its series, and what is said about them.
+    """History graphs, their axis, and what is said about them.
 
     Signals:
         event_asked: The number of an event that was clicked.
         tile_asked: Id of a space, and the key of a tile that was clicked.
+        tracks_changed: There are more or fewer graphs, or in another order, or of something else.
+        renaming: The user wants to call chosen tiles something else; their graph and their `Brush`.
 
     Args:
         session: Which space and stream are looked at.
         shift: What is kept of a live session.
         files: The files of the recording that is played; none where they are not known.
         theme: For which ground.
+
+    Attributes:
+        tracks: The graphs, from top to bottom.
+        time: The stretch of time that is seen.
     """
 
     event_asked = Signal(int)
     tile_asked = Signal(int, object)
-    _valued = Signal()
+    tracks_changed = Signal()
+    renaming = Signal(object, object)
 
     def __init__(
         self,
@@ -69,120 +88,227 @@ class HistoryPanel(QWidget):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        self._session, self._shift, self._files = session, shift, files
-        self._shows: tuple[object, ...] = ()
-        self._space = 0
-        self._source: StreamSource | None = None
-        self._maker: RowMaker | None = None  # of what comes, where nothing is recorded
+        self._session, self._shift, self._files, self._theme = session, shift, files, theme
+        self._identity: tuple[object, ...] = ()
         self._feed: HistoryFeed | None = None
-        self._series_feed: HistoryFeed | None = None
-        self._reader: ValueReader | None = None
-        self._under: Under | None = None
         self._failure = ""
-        self.canvas = HistoryCanvas(theme)
-        self.series = HistorySeries(self.canvas, theme)
-        self.title, self.said = ElidedLabel(), ElidedLabel()
-        self.kinds = Chooser()
-        self.no_brush = QPushButton("No tiles")
-        self.export = QPushButton("Export…")
+        self._pointed: HistoryTrack | None = None
+        self.time = HistoryTime(self)
+        self.tracks: list[HistoryTrack] = []
+        self.said = ElidedLabel()
+        self.bar = QHBoxLayout()
+        self.axis = HistoryAxis(theme)
+        self._splitter = QSplitter(Qt.Orientation.Vertical)
         self._build()
-        self._valued.connect(self._say)
-        self.canvas.pointed.connect(self._pointed)
-        self.canvas.picked.connect(self._picked)
-        self.canvas.brushed.connect(self._brushed)
+        self.add_track(FOLLOWS)
 
     def _build(self) -> None:
-        self.title.setProperty("caption", "true")
         self.said.setProperty("dim", "true")
-        for kind in SeriesKind:
-            self.kinds.addItem(kind.value, kind)
-        self.kinds.setCurrentText(self.series.kind.value)
-        self.kinds.currentTextChanged.connect(lambda text: self.series.set_kind(SeriesKind(text)))
-        self.kinds.setToolTip("what is plotted of the chosen tiles")
-        self.no_brush.setToolTip("choose no tiles")
-        self.no_brush.clicked.connect(self.forget_brush)
-        self.export.setToolTip("write the graph into a PNG or SVG file")
-        self.export.clicked.connect(self.ask_export)
-        head = QHBoxLayout()
-        head.addWidget(self.title, 1)
-        head.addWidget(self.said, 2)
-        for part in (self.kinds, self.no_brush, self.export):
-            head.addWidget(part)
+        self.bar.setSpacing(6)
+        self.bar.addWidget(self.said, 1)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.setHandleWidth(7)
+        self._splitter.setFrameShape(QFrame.Shape.NoFrame)
         column = QVBoxLayout(self)
-        column.setContentsMargins(10, 2, 10, 6)
+        column.setContentsMargins(10, 4, 10, 4)
         column.setSpacing(4)
-        column.addLayout(head)
-        column.addWidget(self.canvas, 1)
-        column.addWidget(self.series)
-        self._show_brush(shown=False)
+        column.addLayout(self.bar)
+        column.addWidget(self._splitter, 1)
+        column.addWidget(self.axis)
 
-    def _show_brush(self, *, shown: bool) -> None:
-        for part in (self.series, self.kinds, self.no_brush):
-            part.setVisible(shown)
+    def share_time(self, strip: TimelineStrip) -> None:
+        """Show the stretch of time that the timeline shows, and have it show what is chosen here."""
+        strip.looked.connect(lambda: self.time.follow(strip.span, by_time=strip.by_time))
+        self.time.chosen.connect(strip.show_span)
+        self.time.follow(strip.span, by_time=strip.by_time)
 
-    # ------------------------------------------------------------------ what it shows
+    def add_button(self, button: QPushButton) -> None:
+        """Have a button at the right end of the first line."""
+        self.bar.addWidget(button)
+
+    # ------------------------------------------------------------------------- graphs
+
+    @property
+    def first(self) -> HistoryTrack:
+        """The graph at the top; there always is one."""
+        return self.tracks[0]
 
     @property
     def graph(self) -> HistoryGraph | None:
-        """The graph; None while there is nothing to graph, or the panel is closed."""
-        return self.canvas.graph
+        """What the graph at the top is made of; None while there is nothing to graph, or the panel is closed."""
+        return self.first.graph
+
+    @property
+    def canvas(self) -> HistoryCanvas:
+        """The picture at the top."""
+        return self.first.canvas
+
+    @property
+    def series(self) -> HistorySeries:
+        """The series of the graph at the top."""
+        return self.first.series
+
+    def add_track(self, spec: TrackSpec) -> HistoryTrack | None:
+        """Add a graph below the others; None when there are enough."""
+        if len(self.tracks) >= MOST_TRACKS:
+            return None
+        track = HistoryTrack(spec, self.time, self._theme)
+        if self.tracks:
+            before = self.tracks[-1].canvas
+            track.canvas.every, track.canvas.at_kind, track.canvas.marks = before.every, before.at_kind, before.marks
+        self.tracks.append(track)
+        self._splitter.addWidget(track)
+        track.pointed.connect(partial(self._track_pointed, track))
+        track.picked.connect(partial(self._picked, track))
+        track.closed.connect(partial(self.remove_track, track))
+        track.moved.connect(partial(self.move_track, track))
+        track.renaming.connect(partial(self.renaming.emit, track))
+        self._settle_tracks()
+        return track
+
+    def remove_track(self, track: HistoryTrack) -> None:
+        """Close a graph; the last one stays."""
+        if len(self.tracks) < 2 or track not in self.tracks:
+            return
+        self.tracks.remove(track)
+        track.stop()
+        track.setParent(None)
+        track.deleteLater()
+        if self._pointed is track:
+            self._pointed = None
+        self._settle_tracks()
+
+    def move_track(self, track: HistoryTrack, by: int) -> None:
+        """Put a graph so many places further down."""
+        place = self.tracks.index(track) + by
+        if 0 <= place < len(self.tracks):
+            self.tracks.remove(track)
+            self.tracks.insert(place, track)
+            self._splitter.insertWidget(place, track)
+            self._settle_tracks()
+
+    def _settle_tracks(self) -> None:
+        for place, track in enumerate(self.tracks):
+            track.set_place(place, len(self.tracks))
+            track.set_budget(self._budget())
+        self.axis.use(self.tracks[-1].canvas)
+        self.refresh()
+        self.tracks_changed.emit()
+
+    def _budget(self) -> int:
+        return min(_MOST_BUDGET, _BUDGET_BYTES // max(1, len(self.tracks)))
+
+    def set_pooling(self, pooling: Pooling) -> None:
+        """Let a pixel show the greatest, the mean or the least of what is under it."""
+        for track in self.tracks:
+            if track.spec.pooling is not pooling:
+                track.spec = replace(track.spec, pooling=pooling)
+        self.refresh()
+        self.tracks_changed.emit()
+
+    def set_tile_pixels(self, pixels: float | None) -> None:
+        """Make tiles so many pixels high; None: all fit."""
+        for track in self.tracks:
+            track.canvas.set_tile_pixels(pixels)
+        self.tracks_changed.emit()
+
+    def set_lines(self, *, every: int | None = None, at_kind: int | None = AUTOMATIC) -> None:
+        """Draw lines.
+
+        Args:
+            every: Between so many tiles, 0 for none, or `AUTOMATIC`; None: as before.
+            at_kind: Before each event of this kind, None for none; `AUTOMATIC`: as before.
+        """
+        for track in self.tracks:
+            if every is not None:
+                track.canvas.every = every
+            if at_kind != AUTOMATIC:
+                track.canvas.at_kind = at_kind
+            track.canvas.wish()
+        self.tracks_changed.emit()
+
+    def set_marks(self, marks: bool) -> None:
+        """Mark pixels that hide a change, or do not."""
+        for track in self.tracks:
+            track.canvas.marks = marks
+            track.canvas.wish()
+        self.tracks_changed.emit()
+
+    def zoom_tiles(self, factor: float) -> None:
+        """Larger tiles (below 1) or smaller ones, in all graphs."""
+        for track in self.tracks:
+            track.canvas.zoom_tiles(factor)
+
+    def forget_brushes(self) -> None:
+        """Plot no tiles."""
+        for track in self.tracks:
+            track.forget_brushes()
+
+    def refuse(self, why: str) -> None:
+        """Say why something could not be done."""
+        self._failure = why
+        self._say()
+
+    def fit(self) -> None:
+        """Show all events and all tiles."""
+        for track in self.tracks:
+            track.canvas.fit()
+        self.tracks_changed.emit()
+
+    # ------------------------------------------------------------------ what it shows
 
     def refresh(self) -> None:
         """Keep up with what the window shows: another space or stream is another graph."""
         if not self.isVisible():
             return
-        space, welcome = self._session.active_space(), self._session.live.welcome
-        stream = None if space is None else self._session.chosen_stream(space.space.id)
-        if space is None or stream is None or welcome is None:
+        welcome = self._session.live.welcome
+        if welcome is None:
             self._leave()
             return
-        shows = welcome.session, self._session.is_playback, space.space, stream, self._files()
-        if shows != self._shows:
+        identity = welcome.session, self._session.is_playback, self._files()
+        if identity != self._identity:
             self._leave()
-            self._shows = shows
-            self._begin(space.space.id, space.space.name, StreamSource(space.streams[stream].schema))
+            self._identity = identity
+            self._begin()
+        feed = self._feed
+        assert feed is not None
         event = self._session.interpreter.last_event
-        self.canvas.shown_sequence = None if event is None else event.sequence
-        selected = self._session.selected(self._space)
-        self.canvas.selected_key = None if selected is None else space.names.key(selected)
-        self.canvas.update()
+        for track in self.tracks:
+            self._refresh_track(track, feed)
+            track.canvas.shown_sequence = None if event is None else event.sequence
+            track.canvas.selected_key = self._selected(track)
+            track.canvas.update()
 
-    def set_theme(self, theme: Theme) -> None:
-        """Draw for another ground."""
-        self.canvas.set_theme(theme)
-        self.series.set_theme(theme)
-
-    def follow(self, change: EventChange) -> None:
-        """Take an event that came, where none is recorded."""
-        graph, maker = self.graph, self._maker
-        space = self._session.live.spaces.get(self._space)
-        if graph is None or maker is None or space is None:
+    def _refresh_track(self, track: HistoryTrack, feed: HistoryFeed) -> None:
+        found = graphed(track.spec, self._session)
+        if found is None:
+            if track.graph is not None:
+                track.leave()
+            track.canvas.words = "no such space now" if track.spec.space else "no event yet"
             return
-        row = maker.follow(space, change)
-        if row is not None and graph.take(row):
-            self.canvas.draw_soon()
-
-    def _begin(self, space: int, name: str, source: StreamSource) -> None:
-        self._space, self._source = space, source
-        self.title.setText(f"{name} · {source.schema.name}")
-        self.canvas.use(HistoryGraph(source, HistoryEvents()))
-        opens = self._recorded()
-        if opens is None:
-            self._maker = RowMaker(source)
-            self.canvas.words = _UNKNOWN_FILES
+        now = track.graphed
+        pooling = None if track.graph is None else track.graph.pooling
+        if now is not None and now.identity == found.identity and pooling is track.spec.pooling:
             return
-        self.canvas.words = "reading what is kept"
-        self._feed = self._fed(opens, Target(space, lambda: RowMaker(source)), self._take)
-        self._reader = ValueReader(opens, source, self._valued.emit)
-        self._feed.start()
+        if now is not None and now.identity != found.identity:
+            track.forget_brushes()
+            track.canvas.tiles = None
+        track.begin(found, feed, self._recorded(), budget_bytes=self._budget())
+        if not feed.reads:
+            track.canvas.words = _UNKNOWN_FILES
+        track.canvas.wish()
 
-    def _fed(
-        self, opens: Callable[[], Recording], target: Target[Made], take: Callable[[list[ReadRow[Made]]], None]
-    ) -> HistoryFeed:
-        feed = HistoryFeed(target, opens, self._ends, self)
-        feed.brought.connect(take)
+    def _selected(self, track: HistoryTrack) -> int | None:
+        space = None if track.graphed is None else self._session.interpreter.spaces.get(track.graphed.space)
+        selected = None if space is None else self._session.selected(space.space.id)
+        return None if space is None or selected is None else space.names.key(selected)
+
+    def _begin(self) -> None:
+        recorded = self._recorded()
+        feed = self._feed = HistoryFeed(None if recorded is None else partial(self._open, recorded), self)
+        feed.grew.connect(self._grown)
+        feed.drawn.connect(self._show_drawn)
         feed.failed.connect(self._failed)
-        return feed
 
     def _recorded(self) -> Callable[[], Recording] | None:
         """Opens what is recorded; None where that is not known."""
@@ -191,158 +317,125 @@ class HistoryPanel(QWidget):
         files = self._files()
         return partial(Recording.open, *files) if files else None
 
-    def _ends(self) -> tuple[int, int]:
-        playback = self._session.live.playback
-        if self._session.is_playback:
-            return (0, 0) if playback is None else (playback.first, playback.last)
-        return self._shift.first, self._shift.last
+    def _open(self, recorded: Callable[[], Recording]) -> Recording | None:
+        """In the thread that fills: open it, or tell that there is nothing yet."""
+        try:
+            return recorded()
+        except RecordingError:
+            if not self._session.is_playback and not self._shift.last:
+                return None
+            raise
 
-    def _take(self, rows: list[ReadRow[Made]]) -> None:
-        if self.graph is None:
+    def set_theme(self, theme: Theme) -> None:
+        """Draw for another ground."""
+        self._theme = theme
+        self.axis.set_theme(theme)
+        for track in self.tracks:
+            track.set_theme(theme)
+
+    def follow(self, change: EventChange) -> None:
+        """Take an event that came, where none is recorded."""
+        if self._feed is None or self._feed.reads:
             return
-        for row in rows:
-            if isinstance(row.made, HistoryRow):
-                self.graph.take(row.made, number=row.number)
-        if rows:
-            self.canvas.draw_soon()
+        for track in self.tracks:
+            space = None if track.graphed is None else self._session.live.spaces.get(track.graphed.space)
+            if track.follow(space, change):
+                track.canvas.wish_soon()
+
+    def _grown(self) -> None:
+        for track in self.tracks:
+            track.canvas.wish_soon()
+        self._say()
+
+    def _show_drawn(self, drawn: HistoryDrawn) -> None:
+        track = next((one for one in self.tracks if one.graph is drawn.graph), None)
+        if track is None:
+            return
+        view, events = drawn.picture.view, drawn.picture.events
+        if drawn.look.span is None:
+            ends = (view.first, view.last)
+            self.time.whole = ends if view.by_time else (events.number_at_place(ends[0]), events.number_at_place(ends[1]))
+        track.show_drawn(drawn)
+        if track is self.first and len(events) and len(drawn.picture.rows.begins):
+            numbers = events.numbers[[drawn.picture.rows.begins[0], drawn.picture.rows.ends[-1] - 1]].tolist()
+            if self._feed is not None and all(numbers):
+                self._feed.look_at(*numbers)
         self._say()
 
     def _failed(self, why: str) -> None:
         self._failure = why
-        self.canvas.words = why
+        for track in self.tracks:
+            track.canvas.words = why
         self._say()
 
     def _leave(self) -> None:
-        """Forget the graph; no thread and no timer is left."""
-        self.forget_brush()
+        """Forget what was read and drawn; no thread and no timer is left."""
         feed, self._feed = self._feed, None
-        reader, self._reader = self._reader, None
+        for track in self.tracks:
+            track.stop()
         if feed is not None:
-            feed.stop()
+            feed.close()
             feed.deleteLater()
-        if reader is not None:
-            reader.close()
-        self._shows, self._source, self._maker, self._under, self._failure = (), None, None, None, ""
-        self.title.setText("")
+        self._identity, self._failure, self._pointed = (), "", None
         self.said.setText("")
-        self.canvas.words = ""
-        self.canvas.use(None)
-
-    # ------------------------------------------------------------------------ series
-
-    def _brushed(self, low: int, high: int) -> None:
-        """Plot what tiles held."""
-        opens, source = self._recorded(), self._source
-        if opens is None or source is None:
-            self.canvas.brush = None
-            return
-        self._stop_series()
-        self.series.show_series(source.schema, TileSeries())
-        self._series_feed = self._fed(opens, Target(self._space, lambda: SeriesMaker(source, (low, high))), self._plot)
-        self._series_feed.start()
-        self._show_brush(shown=True)
-
-    def _plot(self, rows: list[ReadRow[Made]]) -> None:
-        for row in rows:
-            if isinstance(row.made, SeriesPoint):
-                self.series.series.take(row.made)
-        self.series.update()
-
-    def forget_brush(self) -> None:
-        """Plot no tiles."""
-        self._stop_series()
-        self.canvas.brush = None
-        self.canvas.update()
-        self._show_brush(shown=False)
-
-    def _stop_series(self) -> None:
-        feed, self._series_feed = self._series_feed, None
-        if feed is not None:
-            feed.stop()
-            feed.deleteLater()
 
     # --------------------------------------------------------------------- pointing
 
-    def _number(self, place: int) -> int | None:
-        """The number of an event that is so manieth in the graph."""
-        if self.graph is None:
+    def _number(self, track: HistoryTrack, place: int) -> int | None:
+        """The number of an event that is so manieth in a graph."""
+        drawn = track.canvas.drawn
+        if drawn is None:
             return None
-        number = int(self.graph.events.numbers[place])
-        return number or self._session.timeline.number_at(int(self.graph.events.times[place]), Axis.TIME)
+        number = int(drawn.events.numbers[place])
+        return number or self._session.timeline.number_at(int(drawn.events.times[place]), Axis.TIME)
 
-    def _picked(self, place: int, key: int) -> None:
-        number = self._number(place)
-        if number is not None:
-            self.tile_asked.emit(self._space, key)
+    def _picked(self, track: HistoryTrack, place: int, key: int) -> None:
+        number = self._number(track, place)
+        if number is not None and track.graphed is not None:
+            self.tile_asked.emit(track.graphed.space, key)
             self.event_asked.emit(number)
 
-    def _pointed(self, under: Under | None) -> None:
-        self._under = under
-        if under is not None and self._reader is not None:
-            number = self._number(under.events[-1])
-            if number is not None:
-                self._reader.ask(TileAt(number, self._space, under.keys[0]))
+    def _track_pointed(self, track: HistoryTrack) -> None:
+        if track.under is not None:
+            self._pointed = track
+        elif self._pointed is track:
+            self._pointed = None
         self._say()
 
     def _say(self) -> None:
         """What is under the mouse; without a mouse how much there is."""
-        under, graph = self._under, self.graph
-        if graph is None:
-            self.said.setText("")
-        elif under is None:
-            self.said.setText(self._failure or self._whole(graph))
+        track = self._pointed
+        if track is not None and track.under is not None and track.canvas.drawn is not None:
+            self.said.setText(self._words(track, track.under))
         else:
-            self.said.setText(self._words(graph, under))
+            self.said.setText(self._failure or self._whole(self.first))
 
-    def _whole(self, graph: HistoryGraph) -> str:
-        read = None if self._feed is None else self._feed.progress
-        more = "" if read is None or read > 0.98 else f" · {read:.0%} read"
-        return f"{len(graph.events):,} events · {len(graph.keys):,} tiles{more}"
+    def _whole(self, track: HistoryTrack) -> str:
+        drawn = track.canvas.drawn
+        if drawn is None:
+            return ""
+        read = 1.0 if self._feed is None else self._feed.progress
+        more = "" if read > 0.995 else f" · {read:.0%} read"
+        return f"{len(drawn.events):,} events · {len(drawn.keys):,} tiles{more}"
 
-    def _words(self, graph: HistoryGraph, under: Under) -> str:
-        place = under.events[-1]
-        number = self._number(place)
-        events = graph.events
+    def _words(self, track: HistoryTrack, under: Under) -> str:
+        drawn, graphed_now = track.canvas.drawn, track.graphed
+        if drawn is None or graphed_now is None:
+            return ""
+        place, events = under.events[-1], drawn.events
+        number = self._number(track, place)
         name = self._session.live.event_name(int(events.kinds[place]))
         since = duration(int(events.times[place]) - int(events.times[0]))
         words = f"event {number or 0:,} · {name} #{int(events.occurrences[place]):,} · {since}"
         if len(under.events) > 1:
             words = f"{len(under.events)} events to {words}"
-        value = None if self._reader is None else self._reader.value
-        if value is None or value.at != TileAt(number or 0, self._space, under.keys[0]):
-            title, text = f"tile {under.tiles[0]:,}", "…" if self._reader is not None else ""
-        else:
-            title, text = value.title or f"tile {under.tiles[0]:,}", value.text
+        title, text = f"tile {under.tiles[0]:,}", "…" if track.reads_values else ""
+        value = track.ask_value(TileAt(number, graphed_now.space, under.keys[0])) if number else None
+        if value is not None:
+            title, text = value.title or title, value.text
         if len(under.tiles) > 1:
             title = f"{title}, the first of {len(under.tiles):,}"
         return f"{words} · {title}: {text}" if text else f"{words} · {title}"
-
-    @property
-    def value(self) -> TileValue | None:
-        """The value that was read last, for the tile under the mouse."""
-        return None if self._reader is None else self._reader.value
-
-    # --------------------------------------------------------------------- exporting
-
-    def ask_export(self) -> None:
-        """Ask for a file, and write the graph into it."""
-        path, _ = QFileDialog.getSaveFileName(self, "Export history graph", "history.png", "Pictures (*.png *.svg)")
-        if path:
-            self.export_to(Path(path))
-
-    def export_to(self, path: Path) -> None:
-        """Write the graph as it is drawn: as SVG with lines and words when the name ends so, else as PNG."""
-        drawn, palette = self.canvas.drawn, self.canvas.palette_now
-        if drawn is None or palette is None:
-            return
-        try:
-            if path.suffix.lower() == ".svg":
-                graph = ExportedGraph(self.title.text(), drawn, palette, tile_label="{:,}".format)
-                path.write_text(svg_of([graph]), encoding="utf-8")
-            else:
-                path.write_bytes(png_of(drawn.pixels))
-        except OSError as error:
-            self._failed(f"cannot write {path}: {error.strerror}")
 
     # ----------------------------------------------------------------------- closing
 
@@ -360,4 +453,3 @@ class HistoryPanel(QWidget):
     def stop(self) -> None:
         """Read and draw no more; no thread and no timer is left."""
         self._leave()
-        self.canvas.stop()

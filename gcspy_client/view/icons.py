@@ -92,6 +92,16 @@ def _float(painter: QPainter) -> None:
     painter.drawPolyline(QPolygonF([QPointF(6.0, 3.5), QPointF(12.5, 3.5), QPointF(12.5, 10.0)]))
 
 
+def _up(painter: QPainter) -> None:
+    _outlined(painter)
+    painter.drawPolyline(QPolygonF([QPointF(3.5, 10), QPointF(8, 5.5), QPointF(12.5, 10)]))
+
+
+def _down(painter: QPainter) -> None:
+    _outlined(painter)
+    painter.drawPolyline(QPolygonF([QPointF(3.5, 6), QPointF(8, 10.5), QPointF(12.5, 6)]))
+
+
 SHAPES: dict[str, Shape] = {
     "first": _first,
     "last": _last,
@@ -104,6 +114,8 @@ SHAPES: dict[str, Shape] = {
     "flag": _flag,
     "cross": _cross,
     "float": _float,
+    "up": _up,
+    "down": _down,
 }
 
 

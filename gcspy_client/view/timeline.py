@@ -116,6 +116,7 @@ class TimelineStrip(QWidget):
         scrubbed: The user went to an event; its number.
         stepped: The user asked for so many events on (negative: back).
         range_chosen: First and last event of the range that the user drew.
+        looked: Another part is in view.
 
     Args:
         theme: For which ground.
@@ -124,6 +125,7 @@ class TimelineStrip(QWidget):
     scrubbed = Signal(int)
     stepped = Signal(int)
     range_chosen = Signal(int, int)
+    looked = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -168,12 +170,14 @@ class TimelineStrip(QWidget):
         if by_time != self._by_time:
             self._by_time = by_time
             self._stretch = None
+            self.looked.emit()
             self.update()
 
     def show_timeline(self, timeline: Timeline, facts: StripFacts) -> None:
         """Draw this, from now on."""
         if timeline is not self._timeline:
-            self._timeline, self._stretch = timeline, None
+            self._timeline = timeline
+            self._look(None)
             self._unrecorded.clear()
         if not facts.growing and facts.filtered != self._facts.filtered:
             self._unrecorded.clear()  # which filters there were is known of the whole recording at once
@@ -194,14 +198,35 @@ class TimelineStrip(QWidget):
         assert self._stretch is not None
         whole = self._whole()
         if self._facts.live and self._stretch.end >= self._end_before:
-            self._stretch = self._stretch.showing(whole[1], whole)
+            self._look(self._stretch.showing(whole[1], whole))
         elif moved and self._drag is None and self._facts.number:
-            self._stretch = self._stretch.showing(self._place_of(self._facts.number), whole)
+            self._look(self._stretch.showing(self._place_of(self._facts.number), whole))
 
     def show_whole(self) -> None:
         """Show the whole session, as it grows."""
-        self._stretch = None
-        self.update()
+        self._look(None)
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """The ends of the part in view, in nanoseconds or event numbers; None: the whole, as it grows."""
+        return None if self._stretch is None else (self._stretch.start, self._stretch.end)
+
+    def show_span(self, span: tuple[float, float] | None) -> None:
+        """Show a part, as far as there is one; None: the whole."""
+        whole = self._whole()
+        if span is not None and span[1] - span[0] < (whole[1] - whole[0]) * 0.999:
+            start, end = max(span[0], whole[0]), min(span[1], whole[1])
+            if end > start:
+                self._look(Stretch(start, end, max(1, int(self._lanes().width())), self._by_time))
+                return
+        self._look(None)
+
+    def _look(self, stretch: Stretch | None) -> None:
+        """Have this part in view, and tell who shows the same."""
+        if stretch != self._stretch:
+            self._stretch = stretch
+            self.looked.emit()
+            self.update()
 
     def sizeHint(self) -> QSize:
         """As high as its lanes, as wide as there is room."""
@@ -511,14 +536,12 @@ class TimelineStrip(QWidget):
             return
         whole = self._whole()
         stretch = self.stretch().zoomed(factor, x - self._gutter, whole)
-        self._stretch = None if stretch.end - stretch.start >= (whole[1] - whole[0]) * 0.999 else stretch
-        self.update()
+        self._look(None if stretch.end - stretch.start >= (whole[1] - whole[0]) * 0.999 else stretch)
 
     def move_along(self, pixels: float) -> None:
         """Show what is further to the right by so many pixels."""
         if self._stretch is not None:
-            self._stretch = self.stretch().moved(pixels, self._whole())
-            self.update()
+            self._look(self.stretch().moved(pixels, self._whole()))
 
     def _scrub(self, x: float) -> None:
         number = self.number_at(x)

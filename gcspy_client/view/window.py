@@ -40,6 +40,7 @@ from gcspy_client.view.docks import Docks
 from gcspy_client.view.event_bar import EventBar
 from gcspy_client.view.following import Following
 from gcspy_client.view.footer import Footer
+from gcspy_client.view.history_menus import HistoryMenus
 from gcspy_client.view.history_panel import HistoryPanel
 from gcspy_client.view.key_sheet import KeySheet
 from gcspy_client.view.looking import Looking
@@ -102,6 +103,7 @@ class MainWindow(QMainWindow):
         self.history = HistoryPanel(self.session, self.shift, lambda: self.bookmarking.recording, self.theme)
         self.undo = ViewUndo(self)
         self._undo_of = ""
+        self.history_menus = HistoryMenus(self.history, self.session)
         self.docks = Docks(self.spaces, self.theme, self.undo, self)
         self._add_docks()
         self.looking = Looking(self)
@@ -170,6 +172,7 @@ class MainWindow(QMainWindow):
         self.following.applied.connect(self.history.follow)
         self.history.event_asked.connect(self.timing.go_to)
         self.history.tile_asked.connect(self.select_key)
+        self.history.share_time(self.time_panel.strip)
         self.timing.moved.connect(self._refresh_status)
         self.timing.refused.connect(self._say_refusal)
         self.bookmarking.refused.connect(self._say_refusal)

@@ -67,7 +67,7 @@ def test_an_svg_holds_the_pixels_and_says_what_the_lines_are(across: bool) -> No
     root = ET.fromstring(svg_of([graph, graph]))
     images = list(root.iter(f"{SVG}image"))
     assert len(images) == 2
-    data = base64.b64decode(images[0].attrib["href"].partition(",")[2])
+    data = base64.b64decode(images[0].attrib["{http://www.w3.org/1999/xlink}href"].partition(",")[2])
     assert (read(data) == graph.drawn.pixels).all()
     texts = [text.text for text in root.iter(f"{SVG}text")]
     assert texts[:6] == ["pools <Used> & \ufffdmore", "10 MB", "20 MB", "30 MB", "1", "2 <&"]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gcspy_client.model import history_graph, history_rows
+from gcspy_client.model import history_rows, history_view
 from gcspy_client.model.history_events import HistoryEvents, ranges_by_number, ranges_by_time
 from gcspy_client.model.history_graph import HistoryGraph, HistoryPicture, HistoryView
 from gcspy_client.model.history_rows import RowMaker
@@ -245,7 +245,7 @@ def test_what_is_under_a_pixel_is_what_was_drawn_there() -> None:
     for across in (False, True):
         drawn = graph.draw(replace(graph.whole(8, 3), across=across), PALETTE)
         x, y = (5, 1) if across else (1, 5)
-        under = graph.under(drawn, x, y)
+        under = drawn.under(x, y)
         assert under is not None
         assert (under.events, under.sequences, under.tiles, under.keys) == (
             range(2, 3),
@@ -257,9 +257,9 @@ def test_what_is_under_a_pixel_is_what_was_drawn_there() -> None:
         assert under.exact
         assert under.changed
         assert drawn.pixels[y, x] in (PALETTE.lut[under.code], PALETTE.marked[under.code])
-        assert graph.under(drawn, 99, 0) is None
-    assert graph.place_of_key(1048) == 3
-    assert graph.place_of_key(1049) is None
+        assert drawn.under(99, 0) is None
+    assert drawn.place_of_key(1048) == 3
+    assert drawn.place_of_key(1049) is None
 
 
 def test_lines_stand_between_tiles_and_before_events() -> None:
@@ -270,7 +270,7 @@ def test_lines_stand_between_tiles_and_before_events() -> None:
     view = replace(graph.whole(100, 160), every=20, at_events=(5,))
     drawn = graph.draw(view, PALETTE)
     assert [(line.pixel, line.value) for line in drawn.tile_lines] == [(40, 20), (80, 40), (120, 60)]
-    assert drawn.event_lines == [history_graph.Line(40, 5)]
+    assert drawn.event_lines == [history_view.Line(40, 5)]
     assert (drawn.pixels[40] == PALETTE.line).all()
     assert (drawn.pixels[:, 80] == PALETTE.line).all()
     assert graph.events.places_of_kind(1).tolist() == [4]

@@ -1,0 +1,104 @@
+"""Which history graphs a user has open: each a stream of a space, or a number made of several, by name.
+
+By name, since ids of spaces are never used again: after a new connection the same graphs are found once more.
+
+Knows sessions; does not know rows or pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gcspy_protocol.errors import ExpressionError
+from gcspy_protocol.interpreter import SpaceState
+
+from gcspy_client.model.derived import DerivedSource
+from gcspy_client.model.history_pooling import Pooling
+from gcspy_client.model.session import Session, ordered_streams
+from gcspy_client.model.tile_source import StreamSource, TileSource
+
+__all__ = ["FOLLOWS", "Graphed", "TrackSpec", "choices", "graphed"]
+
+
+@dataclass(frozen=True, slots=True)
+class TrackSpec:
+    """What a graph is of.
+
+    Attributes:
+        space: Name of the space; None: the active one, in its chosen stream, whichever that is.
+        stream: Name of the stream, or what the formula is called.
+        formula: Made of streams; empty: a stream as it was sent.
+        pooling: What a pixel shows of several tiles and events.
+    """
+
+    space: str | None = None
+    stream: str = ""
+    formula: str = ""
+    pooling: Pooling = Pooling.GREATEST
+
+
+FOLLOWS = TrackSpec()
+"""The active space in its chosen stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Graphed:
+    """What is found of it in a session.
+
+    Attributes:
+        space: Id of the space.
+        title: Space and stream.
+        identity: Changes when it is another graph.
+        source: Makes the numbers; one for each thread, as they remember what they worked out last.
+    """
+
+    space: int
+    title: str
+    identity: tuple[object, ...]
+    source: Callable[[], TileSource]
+
+
+def graphed(spec: TrackSpec, session: Session) -> Graphed | None:
+    """What a graph is of now; None while there is nothing of that name."""
+    if spec.space is None:
+        space = session.active_space()
+        stream = None if space is None else session.chosen_stream(space.space.id)
+        if space is None or stream is None or stream not in space.streams:
+            return None
+        return _stream(space, stream)
+    space = next((one for one in session.live.spaces.values() if one.space.name == spec.space), None)
+    if space is None:
+        return None
+    if spec.formula:
+        return _derived(space, spec)
+    stream = next((number for number, state in space.streams.items() if state.schema.name == spec.stream), None)
+    return None if stream is None else _stream(space, stream)
+
+
+def _stream(space: SpaceState, stream: int) -> Graphed:
+    schema = space.streams[stream].schema
+    title = f"{space.space.name} · {schema.name}"
+    return Graphed(space.space.id, title, (space.space, stream), lambda: StreamSource(schema))
+
+
+def _derived(space: SpaceState, spec: TrackSpec) -> Graphed | None:
+    try:
+        first = DerivedSource(spec.stream, spec.formula, space)
+    except ExpressionError:
+        return None
+    least, greatest = first.least, first.greatest
+
+    def make() -> TileSource:
+        return DerivedSource(spec.stream, spec.formula, space, least=least, greatest=greatest)
+
+    return Graphed(space.space.id, f"{space.space.name} · {spec.stream}", (space.space, spec.formula), make)
+
+
+def choices(session: Session) -> list[tuple[str, list[str]]]:
+    """Spaces and their streams, by name, the most important first."""
+    return [
+        (space.space.name, [stream.name for stream in ordered_streams(space)])
+        for space in session.live.spaces.values()
+        if space.streams
+    ]
