@@ -28,7 +28,15 @@ from gcspy_protocol.frame import HEADER, Frame, Header
 from gcspy_protocol.model import EventKind, Mode, Naming, PauseActsOn, Role, Space, Stream
 from gcspy_protocol.tiles import pack_tiles
 from gcspy_protocol.values import Stamp, StreamEncoder
-from gcspy_replay.file import FileStore, Recording, RecordingWriter, WireTap, schema_messages
+from gcspy_replay.file import (
+    FileSource,
+    FileStore,
+    Recording,
+    RecordingWriter,
+    WireTap,
+    pack,
+    schema_messages,
+)
 from mcap.writer import CompressionType, Writer
 from numpy.typing import NDArray
 
@@ -108,7 +116,11 @@ class Traffic:
             self.values[where] = _values(len(where), self._rng)
         frames.append(self._encoder.encode(self.values, None, stamp))
         event = m.Event(
-            sequence=stamp.sequence, time_nanos=stamp.time_nanos, event=0, occurrence=stamp.occurrence, epoch=1
+            sequence=stamp.sequence,
+            time_nanos=stamp.time_nanos,
+            event=0,
+            occurrence=stamp.occurrence,
+            epoch=1,
         )
         return encode_event(event, frames)
 
@@ -195,6 +207,15 @@ def _mcap(path: Path, snapshots: list[NDArray[Any]]) -> dict[str, float]:
     return {"seconds": time.process_time() - began, "events": len(snapshots), "bytes": path.stat().st_size}
 
 
+def _packed(path: Path, target: Path) -> tuple[dict[str, float], Path]:
+    """What `gcspy pack` makes of a recording."""
+    began = time.process_time()
+    with Recording.open(path) as recording, FileSource(path) as source, target.open("wb") as out:
+        pack(source, out)
+        count = len(recording)
+    return {"seconds": time.process_time() - began, "events": count, "bytes": target.stat().st_size}, target
+
+
 class _Real:
     """A real session: the demo's workload, recorded by the command as a user would.
 
@@ -206,7 +227,9 @@ class _Real:
 
     def __init__(self, path: Path, *, secs: float, hz: float) -> None:
         workload = Path(gcspy.__file__).parent / "demo" / "workload.py"
-        with subprocess.Popen([sys.executable, workload, "--seconds", f"{secs + 60:g}"], stdout=subprocess.DEVNULL) as target:
+        with subprocess.Popen(
+            [sys.executable, workload, "--seconds", f"{secs + 60:g}"], stdout=subprocess.DEVNULL
+        ) as target:
             try:
                 options = ["-o", str(path), "--seconds", f"{secs:g}", "--clock", f"{hz:g}"]
                 command = [sys.executable, "-m", "gcspy", "record", str(target.pid), *options]
@@ -244,7 +267,9 @@ def _shares(path: Path, events: int) -> str:
     while at < len(data):
         header = Header._make(HEADER.unpack_from(data, at))
         size = HEADER.size + header.length
-        kind = {0x20: "values", 0x21: "values", 0x22: "values", 0x23: "summaries"}.get(header.type, "the rest")
+        kind = {0x20: "values", 0x21: "values", 0x22: "values", 0x23: "summaries"}.get(
+            header.type, "the rest"
+        )
         found[kind] += size
         at += size
     return ", ".join(f"{name} {size / events:,.0f}" for name, size in found.items())
@@ -255,13 +280,18 @@ def _real(folder: Path, secs: float, hz: float) -> None:
     path = folder / "real.gcspy"
     real = _Real(path, secs=secs, hz=hz)
     count, raw = len(real.wire), real.raw_bytes
-    print(f"a real session: the demo's workload for {secs:g} s at {hz:g} Hz, {count:,} events, {real.tiles:,} tiles, {raw:,.0f} bytes of whole streams an event")
+    print(
+        f"a real session: the demo's workload for {secs:g} s at {hz:g} Hz, {count:,} events, {real.tiles:,} tiles, {raw:,.0f} bytes of whole streams an event"
+    )
     done = record(path, real.greeting, iter(real.wire))
     print(_line("recorder: wire bytes to file", done, raw))
     print(f"    of which, in bytes an event: {_shares(path, count)}")
     joined = [np.concatenate([values.view(np.uint8) for values in event]) for event in real.streams]
     print(_line("gzip -6 of whole streams", _gzip(folder / "real.gz", joined), raw))
     print(_line("MCAP zstd of whole ones", _mcap(folder / "real.mcap", joined), raw))
+    small, sent = _packed(path, folder / "real.gcspy.zst")
+    print(_line("the file packed, to keep or send", small, raw))
+    print(_told("seek in that", _seek(sent, 100)))
     tell("a real session: whole streams : file", raw * count / done["bytes"], "")
     print(_told("seek in it", _seek(path, 100)))
 
@@ -293,15 +323,25 @@ def main() -> None:
     raw = 4.0 * options.tiles
     with tempfile.TemporaryDirectory(prefix="gcspy-bench-") as folder:
         path = Path(folder) / "bench.gcspy"
-        print(f"{options.tiles:,} tiles of 4 bytes, {options.changed:.0%} changed anywhere, {options.hz:g} events/s, {options.events} events")
+        print(
+            f"{options.tiles:,} tiles of 4 bytes, {options.changed:.0%} changed anywhere, {options.hz:g} events/s, {options.events} events"
+        )
         traffic = Traffic(options.tiles, options.changed, options.hz)
         done = record(path, traffic.greeting(), (traffic.event() for _ in range(options.events)))
         print(_line("recorder: wire bytes to file", done, raw))
         print(_line("writer alone", {**done, "seconds": done["writing"]}, raw))
         seeks = _seek(path, options.seeks)
         snapshots = _whole_snapshots(options.tiles, options.changed, options.others)
-        print(_line(f"gzip -6 of whole streams ({options.others})", _gzip(Path(folder) / "a.gz", snapshots), raw))
-        print(_line(f"MCAP zstd of whole ones ({options.others})", _mcap(Path(folder) / "a.mcap", snapshots), raw))
+        print(
+            _line(
+                f"gzip -6 of whole streams ({options.others})", _gzip(Path(folder) / "a.gz", snapshots), raw
+            )
+        )
+        print(
+            _line(
+                f"MCAP zstd of whole ones ({options.others})", _mcap(Path(folder) / "a.mcap", snapshots), raw
+            )
+        )
         del snapshots
         print(_told("seek in it", seeks))
         case = f"{options.tiles:,} tiles, {options.changed:.0%} changed"
@@ -312,13 +352,17 @@ def main() -> None:
 
         traffic = Traffic(options.long_tiles, options.changed, options.hz)
         done = record(path, traffic.greeting(), (traffic.event() for _ in range(options.long_events)))
-        print(f"{options.long_events:,} events of {options.long_tiles:,} tiles, {done['bytes'] / 1e6:,.1f} MB")
+        print(
+            f"{options.long_events:,} events of {options.long_tiles:,} tiles, {done['bytes'] / 1e6:,.1f} MB"
+        )
         print(_line("recorder: wire bytes to file", done, 4.0 * options.long_tiles))
         began = time.process_time()
         with Recording.open(path) as recording:
             opened = time.process_time() - began
             rows = len(recording.events)
-            print(f"  open {opened * 1e3:.1f} ms, table of {rows:,} events {(time.process_time() - began) * 1e3:.1f} ms")
+            print(
+                f"  open {opened * 1e3:.1f} ms, table of {rows:,} events {(time.process_time() - began) * 1e3:.1f} ms"
+            )
         seeks = _seek(path, options.seeks)
         print(_told(f"seek, {options.seeks} at random", seeks))
         case = f"{options.long_events:,} events of {options.long_tiles:,} tiles"
@@ -328,7 +372,9 @@ def main() -> None:
             file.truncate(path.stat().st_size - 100)
         began = time.process_time()
         with Recording.open(path) as recording:
-            print(f"  open without its index (a scan): {(time.process_time() - began) * 1e3:.1f} ms, {len(recording):,} events")
+            print(
+                f"  open without its index (a scan): {(time.process_time() - began) * 1e3:.1f} ms, {len(recording):,} events"
+            )
         if options.real_seconds:
             _real(Path(folder), options.real_seconds, options.real_hz)
 

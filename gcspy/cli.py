@@ -20,7 +20,22 @@ from gcspy.exit_codes import EXIT_CODE_HELP, ExitCode, exit_code_of
 
 __all__ = ["gcspy", "main"]
 
-_COMMANDS = ("ps", "attach", "view", "tail", "record", "replay", "screenshot", "demo", "info", "verify", "repair", "cut", "export")
+_COMMANDS = (
+    "ps",
+    "attach",
+    "view",
+    "tail",
+    "record",
+    "replay",
+    "screenshot",
+    "demo",
+    "info",
+    "verify",
+    "repair",
+    "cut",
+    "pack",
+    "export",
+)
 
 
 class _LazyCommands(click.Group):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,23 +55,25 @@ def names_recording(source: str) -> bool:
     Raises:
         CommandError: It has the suffix of a recording, and is not there.
     """
-    from gcspy_replay.file import SUFFIX
+    from gcspy_replay.file import PACKED_SUFFIX, SUFFIX
 
     path = Path(source)
     if path.is_file():
         return not source.isdecimal() or _begins_like_one(path)
     if path.is_dir():
         return not source.isdecimal() or any(path.glob("*" + SUFFIX))
-    if source.endswith(SUFFIX) and not source.startswith("unix:"):
+    if source.endswith((SUFFIX, SUFFIX + PACKED_SUFFIX)) and not source.startswith("unix:"):
         raise CommandError(f"there is no file {source}")
     return False
 
 
 def _begins_like_one(path: Path) -> bool:
+    from gcspy_protocol.errors import RecordingError
+    from gcspy_replay.file import open_source
     from gcspy_replay.file.layout import MAGIC
 
     try:
-        with path.open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError:
+        with closing(open_source(path)) as source:
+            return source.read_at(0, len(MAGIC)) == MAGIC
+    except RecordingError:
         return False

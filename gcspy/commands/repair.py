@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -26,12 +27,12 @@ def command(file: Path, output: Path, force: bool) -> None:
 
     The damaged file is not changed. Events keep their numbers, and bookmarks come along, those of lost events too.
     """
-    from gcspy_replay.file import FileSource, FileStore, repair
+    from gcspy_replay.file import FileStore, open_source, repair
 
     if output.exists() and os.path.samefile(file, output):
         raise CommandError(f"{output} is the damaged file itself: name another")
     with (
-        FileSource(file) as source,
+        closing(open_source(file)) as source,
         new_file(output, replace=force) as part,
         progress_bar(f"reading {file}") as progress,
     ):
@@ -54,7 +55,9 @@ def _carry(file: Path, output: Path) -> None:
 
     try:
         with Recording.open(output) as recording:
-            marks = carry_sidecar(sidecar_path(file), sidecar_path(output), recording.facts.recording, 1, _LAST)
+            marks = carry_sidecar(
+                sidecar_path(file), sidecar_path(output), recording.facts.recording, 1, _LAST
+            )
     except RecordingError as error:
         click.echo(f"  bookmarks were not carried: {error}")
         return

@@ -51,7 +51,15 @@ def damaged(path: Path) -> Path:
 def test_info_tells_what_is_in_it(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", str(path)]) == ExitCode.OK
     told = capsys.readouterr().out
-    for part in ("small  (passive)", "12 over 1.1 s", "8  clock", "4  collection", "heap: Used, Kind", "with its index", "1 events were missed"):
+    for part in (
+        "small  (passive)",
+        "12 over 1.1 s",
+        "8  clock",
+        "4  collection",
+        "heap: Used, Kind",
+        "with its index",
+        "1 events were missed",
+    ):
         assert part in told
     assert main(["info", "--json", str(path)]) == ExitCode.OK
     facts = json.loads(capsys.readouterr().out)
@@ -60,7 +68,9 @@ def test_info_tells_what_is_in_it(path: Path, capsys: pytest.CaptureFixture[str]
     assert facts["program_nanos"] == 11 * (100_000_000 - 1010)
 
 
-def test_info_counts_what_fired_also_at_the_last_event(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_info_counts_what_fired_also_at_the_last_event(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     store = MemoryStore()
     session = Small(store)
     for number in range(3):
@@ -73,7 +83,9 @@ def test_info_counts_what_fired_also_at_the_last_event(tmp_path: Path, capsys: p
     assert "triggers  fired 2 times" in capsys.readouterr().out
 
 
-def test_info_tells_of_density_and_of_what_was_not_recorded(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_info_tells_of_density_and_of_what_was_not_recorded(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["info", "--json", str(path)]) == ExitCode.OK
     facts = json.loads(capsys.readouterr().out)
     assert facts["snapshot_bytes"] == 3 * 9, "two streams and the control stream, a byte a tile"
@@ -97,7 +109,9 @@ def test_info_keeps_to_80_columns_and_to_letters(tmp_path: Path, capsys: pytest.
     nasty = tmp_path / "nasty.gcspy"
     store = FileStore(nasty)
     session = Small(store)
-    session.say(replace(WELCOME, server="\x1b[31mred\x1b]0;title\x07", target={"key": "\x1b[2J" + "word " * 60}))
+    session.say(
+        replace(WELCOME, server="\x1b[31mred\x1b]0;title\x07", target={"key": "\x1b[2J" + "word " * 60})
+    )
     session.events(2).writer.close()
     assert main(["info", str(nasty)]) == ExitCode.OK
     told = capsys.readouterr().out
@@ -157,13 +171,19 @@ def test_bookmarks_are_told_and_come_along(
 ) -> None:
     with Recording.open(path) as recording:
         id_ = recording.facts.recording
-    marks = (Bookmark(number=2, title="early"), Bookmark(number=7, title="a\x1b[31mleak", note="here\nand there"))
+    marks = (
+        Bookmark(number=2, title="early"),
+        Bookmark(number=7, title="a\x1b[31mleak", note="here\nand there"),
+    )
     added = Sidecar(recording=id_, bookmarks=marks, notes="of a small session")
     for one in (path, damaged):
         write_sidecar(sidecar_path(one), added)
     assert main(["info", str(path)]) == ExitCode.OK
     told = capsys.readouterr().out
-    assert "bookmarks 2\n          2  early\n          7  a\N{REPLACEMENT CHARACTER}[31mleak\n             here\n" in told
+    assert (
+        "bookmarks 2\n          2  early\n          7  a\N{REPLACEMENT CHARACTER}[31mleak\n             here\n"
+        in told
+    )
     assert "notes\n  of a small session" in told
     new = tmp_path / "new.gcspy"
     assert main(["cut", str(path), "-o", str(new), "--first", "3", "--last", "9"]) == ExitCode.OK
@@ -283,7 +303,13 @@ def test_a_terminal_gets_a_progress_bar(arguments: list[str], label: str, path: 
         command = [sys.executable, "-m", "gcspy", *arguments, path.name]
         environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
         done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=theirs, stdin=subprocess.DEVNULL, cwd=path.parent, env=environment, check=False
+            command,
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+            stdin=subprocess.DEVNULL,
+            cwd=path.parent,
+            env=environment,
+            check=False,
         )
         assert done.returncode == ExitCode.OK
         drawn = os.read(ours, 1 << 16).decode()
@@ -292,3 +318,40 @@ def test_a_terminal_gets_a_progress_bar(arguments: list[str], label: str, path: 
         os.close(theirs)
     assert label in drawn
     assert "\x1b[" in drawn
+
+
+def test_a_recording_is_packed_with_its_bookmarks_and_unpacked_to_the_same_bytes(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Recording.open(path) as recording:
+        known = recording.facts.recording
+    write_sidecar(sidecar_path(path), Sidecar(recording=known, bookmarks=(Bookmark(3, "here"),)))
+    packed = path.with_name("a.gcspy.zst")
+    assert main(["pack", str(path)]) == ExitCode.OK
+    told = capsys.readouterr().out
+    assert "times smaller; 1 bookmark came along" in told
+    assert packed.stat().st_size < path.stat().st_size
+    marks = read_sidecar(sidecar_path(packed))
+    assert marks is not None
+    assert marks.bookmarks[0].title == "here"
+    again = path.with_name("again.gcspy")
+    assert main(["pack", "--undo", str(packed), "-o", str(again)]) == ExitCode.OK
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_what_cannot_be_packed_is_told_why(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("no recording")
+    assert main(["pack", str(path)]) == ExitCode.OK
+    for arguments, code, words in (
+        (["pack", str(path)], ExitCode.USAGE, "is there already"),
+        (["pack", str(path) + ".zst"], ExitCode.USAGE, "packed already"),
+        (["pack", "--undo", str(path)], ExitCode.USAGE, "is not packed"),
+        (["pack", str(other)], ExitCode.RECORDING, "not a GCspy recording"),
+        (["pack", str(path), "-o", str(path), "--force"], ExitCode.USAGE, "the recording itself"),
+    ):
+        assert main(arguments) == code, arguments
+        assert words in capsys.readouterr().err
+    assert not other.with_name("other.txt.zst").exists()

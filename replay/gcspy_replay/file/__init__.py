@@ -7,7 +7,7 @@ The door for the player, the recorder and the window. No loop, no window, no ser
 * Read: `Recording.open(FILE)`: `events`, `cursor()`, `seek`, `steps`, `nearest`, `find`, `refresh`.
 * Serve: `schema_messages` and `encode_keyframe` make what a viewer that jumps is sent; `Step.data` what one
   is sent that goes on.
-* Keep in order: `verify`, `repair`, `cut`.
+* Keep in order: `verify`, `repair`, `cut`; send: `pack`, `unpack`.
 * Bookmarks and notes beside it: `read_sidecar`, `write_sidecar`, `carry_sidecar`.
 """
 
@@ -18,6 +18,7 @@ from gcspy_replay.file.cut import cut
 from gcspy_replay.file.integrity import Finding, Loss, Report, Saved, repair, verify
 from gcspy_replay.file.keyframe import encode_keyframe, name_pages, schema_messages, tiles_of
 from gcspy_replay.file.layout import FORMAT_VERSION, PartFacts
+from gcspy_replay.file.packed import PACKED_SUFFIX, open_source, pack, unpack
 from gcspy_replay.file.reader import EVENTS, Recording, compensated_nanos, sources_of
 from gcspy_replay.file.shift import ShiftStore
 from gcspy_replay.file.sidecar import (
@@ -40,6 +41,7 @@ from gcspy_replay.file.writer import ChunkRule, RecordingWriter
 __all__ = [
     "EVENTS",
     "FORMAT_VERSION",
+    "PACKED_SUFFIX",
     "SIDECAR_SUFFIX",
     "SUFFIX",
     "Bookmark",
@@ -70,6 +72,8 @@ __all__ = [
     "encode_keyframe",
     "encode_sidecar",
     "name_pages",
+    "open_source",
+    "pack",
     "put_sidecar",
     "read_sidecar",
     "repair",
@@ -78,6 +82,7 @@ __all__ = [
     "sidecar_path",
     "sources_of",
     "tiles_of",
+    "unpack",
     "verify",
     "write_sidecar",
 ]

@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 
 from gcspy_replay.file.cursor import ChunkAt, Cursor, Places, Step
 from gcspy_replay.file.layout import PartFacts
+from gcspy_replay.file.packed import open_source
 from gcspy_replay.file.part import Part
 from gcspy_replay.file.scan import Damage, Progress
-from gcspy_replay.file.source import FileSource, Source
+from gcspy_replay.file.source import Source
 from gcspy_replay.file.store import SUFFIX
 
 __all__ = ["EVENTS", "Recording", "compensated_nanos", "sources_of"]
@@ -75,7 +76,7 @@ def sources_of(paths: Iterable[Path]) -> list[Source]:
     try:
         for path in paths:
             if not path.is_dir():
-                sources.append(FileSource(path))
+                sources.append(open_source(path))
                 continue
             before = len(sources)
             for file in sorted(path.glob("*" + SUFFIX)):
@@ -94,7 +95,7 @@ def sources_of(paths: Iterable[Path]) -> list[Source]:
 def _source_of_ring(path: Path) -> Source | None:
     """A file of a ring; None where the recorder has dropped it since the folder was looked at."""
     try:
-        return FileSource(path)
+        return open_source(path)
     except RecordingError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return None

@@ -21,8 +21,8 @@ from typing import Any, NoReturn
 
 from gcspy_protocol.errors import RecordingError
 
+from gcspy_replay.file.packed import open_source
 from gcspy_replay.file.reader import Recording
-from gcspy_replay.file.source import FileSource
 
 __all__ = [
     "SIDECAR_SUFFIX",
@@ -132,7 +132,7 @@ def sidecar_of(paths: Iterable[Path]) -> Path:
 def _part_number(path: Path) -> int:
     if path.is_dir():
         return -1
-    with FileSource(path) as source, Recording([source]) as recording:
+    with Recording([open_source(path)]) as recording:
         return recording.facts.part
 
 

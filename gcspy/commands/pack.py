@@ -1,0 +1,88 @@
+"""`gcspy pack`: a recording made small, to keep or to send."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import click
+from gcspy_protocol.errors import CommandError, RecordingError
+
+from gcspy.new_file import new_file
+from gcspy.options import file_argument
+from gcspy.progress import progress_bar
+from gcspy.recorded import opened
+
+__all__ = ["command"]
+
+_LAST = 2**62
+
+
+@click.command()
+@file_argument
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The new file; default: the recording's name with .zst behind it, or without.",
+)
+@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+@click.option("--undo", is_flag=True, help="Unpack a packed recording.")
+@click.option(
+    "--level",
+    type=click.IntRange(1, 19),
+    default=9,
+    show_default=True,
+    help="Higher: smaller, and takes longer.",
+)
+def command(file: Path, output: Path | None, force: bool, undo: bool, level: int) -> None:
+    """Make a recording small, to keep or to send.
+
+    Every command and the window read the packed file as it is; zstd unpacks it too. Bookmarks come along. A recording in several
+    files, or a ring, becomes one file with "gcspy cut" first.
+    """
+    from gcspy_replay.file import PACKED_SUFFIX, carry_sidecar, open_source, pack, sidecar_path, unpack
+    from gcspy_replay.file.packed import is_packed
+
+    if is_packed(file) is not undo:
+        raise CommandError(
+            f"{file} is not packed" if undo else f"{file} is packed already: --undo unpacks it"
+        )
+    if output is None:
+        output = _name_for(file, PACKED_SUFFIX, undo=undo)
+    if output.exists() and output.samefile(file):
+        raise CommandError(f"{output} is the recording itself: name another file")
+    with opened([file]) as recording:
+        pass  # it is one: anything else is told what is wrong with it
+    with (
+        new_file(output, replace=force) as part,
+        closing(open_source(file)) as source,
+        part.open("xb") as out,
+        progress_bar(f"writing {output}") as progress,
+    ):
+        if undo:
+            unpack(source, out, progress=progress)
+        else:
+            pack(source, out, level=level, progress=progress)
+    try:
+        marks = carry_sidecar(sidecar_path(file), sidecar_path(output), recording.facts.recording, 1, _LAST)
+        carried = f"; {marks} bookmark{'s' if marks > 1 else ''} came along" if marks else ""
+    except RecordingError as error:
+        carried = f"\n  bookmarks were not carried: {error}"
+    before, now = file.stat().st_size, output.stat().st_size
+    ratio = f", {before / now:.1f} times smaller" if now < before else ""
+    click.echo(f"{output}: {now:,} bytes{ratio}{carried}")
+
+
+def _name_for(file: Path, suffix: str, *, undo: bool) -> Path:
+    """The name of what is made of a file.
+
+    Raises:
+        CommandError: It cannot be told from the file's own.
+    """
+    if not undo:
+        return file.with_name(file.name + suffix)
+    if file.suffix != suffix:
+        raise CommandError(f"{file} does not end in {suffix}: name the new file with -o")
+    return file.with_suffix("")
