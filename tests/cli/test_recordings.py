@@ -325,7 +325,7 @@ def test_a_recording_is_packed_with_its_bookmarks_and_unpacked_to_the_same_bytes
 ) -> None:
     with Recording.open(path) as recording:
         known = recording.facts.recording
-    write_sidecar(sidecar_path(path), Sidecar(recording=known, bookmarks=(Bookmark(3, "here"),)))
+    write_sidecar(sidecar_path(path), Sidecar(recording=known, bookmarks=(Bookmark(number=3, title="here"),)))
     packed = path.with_name("a.gcspy.zst")
     assert main(["pack", str(path)]) == ExitCode.OK
     told = capsys.readouterr().out
