@@ -21,6 +21,7 @@ from gcspy.exit_codes import EXIT_CODE_HELP, ExitCode, exit_code_of
 __all__ = ["gcspy", "main"]
 
 _COMMANDS = (
+    "start",
     "ps",
     "attach",
     "view",
@@ -70,6 +71,7 @@ def _say_version(context: click.Context, _option: click.Parameter, wanted: bool)
     cls=_LazyCommands,
     epilog=EXIT_CODE_HELP,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    invoke_without_command=True,
 )
 @click.option(
     "--version",
@@ -79,16 +81,27 @@ def _say_version(context: click.Context, _option: click.Parameter, wanted: bool)
     callback=_say_version,
     help="Show the version and exit.",
 )
-def gcspy() -> None:
+@click.pass_context
+def gcspy(context: click.Context) -> int | None:
     """See the heap of a running process, live.
 
     \b
+    gcspy                   a window with all that can be watched or played here
     gcspy ps                what can be watched here
     gcspy attach PID        watch it in a window
     gcspy tail PID          watch it as text
     gcspy record PID -o F   keep what there is to see in a file
     gcspy replay F          play such a file in the same window
     """
+    if context.invoked_subcommand is not None:
+        return None
+    from gcspy.gui import has_window
+
+    if not has_window():
+        click.echo(context.get_help())
+        return ExitCode.USAGE
+    started: int = context.invoke(importlib.import_module("gcspy.commands.start").command)
+    return started
 
 
 def main(arguments: list[str] | None = None) -> int:

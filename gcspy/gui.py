@@ -14,7 +14,7 @@ from gcspy_protocol.errors import CommandError
 from gcspy.exit_codes import ExitCode
 from gcspy_client.system_check import missing, remedy
 
-__all__ = ["has_display", "require_gui", "require_window"]
+__all__ = ["has_display", "has_window", "require_gui", "require_window"]
 
 
 def has_display() -> bool:
@@ -22,6 +22,11 @@ def has_display() -> bool:
     if os.environ.get("QT_QPA_PLATFORM") in ("offscreen", "minimal", "vnc"):
         return False
     return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def has_window() -> bool:
+    """Whether a window can be shown here."""
+    return has_display() and find_spec("PySide6") is not None and find_spec("pyqtgraph") is not None and not missing()
 
 
 def require_gui() -> None:

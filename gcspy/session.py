@@ -15,7 +15,7 @@ from gcspy.serving import ServingOptions
 from gcspy.sidecar import start_sidecar
 from gcspy_server.address import default_address
 
-__all__ = ["Place", "joinable"]
+__all__ = ["Place", "joinable", "somebody_listens"]
 
 _LOOK_SECS = 2.0
 
@@ -64,14 +64,14 @@ def joinable(source: str, *, clock_hz: float, tiles: int) -> Iterator[Place]:
         return
     pid = int(source)
     address = default_address(pid)
-    if _somebody_listens(address):
+    if somebody_listens(address):
         yield Place(lambda: str(address))
         return
     with start_sidecar(ServingOptions(pid=pid, clock_hz=clock_hz, tiles=tiles, linger=True)) as sidecar:
         yield Place(lambda: sidecar.addresses[0])
 
 
-def _somebody_listens(address: UnixAddress) -> bool:
+def somebody_listens(address: UnixAddress) -> bool:
     """Whether a server has this socket; it is not greeted, so that no other client sees us come and go."""
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(_LOOK_SECS)

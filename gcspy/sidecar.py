@@ -21,7 +21,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from gcspy_server.api import Listening, Server
 
-__all__ = ["Sidecar", "start_sidecar"]
+__all__ = ["Sidecar", "command_of_sidecar", "first_line", "start_sidecar"]
 
 _STOP_SECS = 5.0
 """A child that has not stopped by then is killed: it holds nothing that a kill could harm."""
@@ -88,12 +88,22 @@ class Sidecar:
         return {"addresses": ready["addresses"], "notes": ready["notes"]}
 
 
+def command_of_sidecar() -> tuple[str, ...]:
+    """The command that starts a sidecar."""
+    return sys.executable, "-m", "gcspy.sidecar"
+
+
+def first_line(options: ServingOptions | PlayingOptions) -> str:
+    """What a sidecar reads first; to watch process 0 is to start the demonstration's program and watch that."""
+    return json.dumps({"plays": isinstance(options, PlayingOptions), **asdict(options)})
+
+
 @contextmanager
 def start_sidecar(options: ServingOptions | PlayingOptions) -> Iterator[Sidecar]:
     """Start a sidecar for the body of the `with`; it stops with the body."""
     # A session of its own, so that Ctrl-C in the terminal reaches us and not the child.
     with subprocess.Popen(
-        [sys.executable, "-m", "gcspy.sidecar"],
+        command_of_sidecar(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
@@ -102,7 +112,7 @@ def start_sidecar(options: ServingOptions | PlayingOptions) -> Iterator[Sidecar]
         assert child.stdin is not None
         try:
             with suppress(BrokenPipeError):  # a child that ended at once is told of by `addresses`
-                child.stdin.write(json.dumps({"plays": isinstance(options, PlayingOptions), **asdict(options)}) + "\n")
+                child.stdin.write(first_line(options) + "\n")
                 child.stdin.flush()
             yield Sidecar(child)
         finally:
@@ -133,6 +143,18 @@ def _say_playing(recording: Recording, playing: Playing) -> None:
     _answer(addresses=list(playing.addresses), notes=losses_of(recording))
 
 
+@contextmanager
+def _target(options: ServingOptions) -> Iterator[ServingOptions]:
+    """The process to watch; the demonstration's program runs for the body of the `with`."""
+    if options.pid:
+        yield options
+        return
+    from gcspy.demo.running import running_workload
+
+    with running_workload(sys.executable, seed=1) as pid:
+        yield replace(options, pid=pid)
+
+
 def main() -> int:
     """The child: read the options, serve until standard input ends."""
     logging.basicConfig(level=logging.WARNING, format="gcspy: %(message)s")
@@ -151,7 +173,8 @@ def main() -> int:
         if fields.pop("plays"):
             play(PlayingOptions(**fields), stop=stop, on_ready=_say_playing)
         else:
-            serve_target(ServingOptions(**fields), stop=stop, on_ready=_say_listening)
+            with _target(ServingOptions(**fields)) as options:
+                serve_target(options, stop=stop, on_ready=_say_listening)
     except GCspyError as error:
         _answer(error=str(error), exit_code=int(exit_code_of(error)))
         return exit_code_of(error)

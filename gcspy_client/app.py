@@ -20,7 +20,9 @@ from gcspy_protocol.playback import Seek
 from PySide6.QtCore import QEventLoop, QMessageLogContext, QTimer, QtMsgType, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
+from gcspy_client.model.front import FrontDoor
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.recent import Recent
 from gcspy_client.model.status import LinkPhase
 from gcspy_client.settings import Settings
 from gcspy_client.view.window import MainWindow
@@ -78,17 +80,21 @@ def run_window(
     size: tuple[int, int] | None = None,
     control: bool = True,
     recording: Sequence[Path] = (),
+    front: FrontDoor | None = None,
+    remember: bool = False,
     on_ready: Callable[[MainWindow], None] | None = None,
 ) -> int:
     """Show a window until it is closed.
 
     Args:
-        address: Where to connect; None shows an empty window.
+        address: Where to connect; None shows the start page.
         token: The session's token, where one is needed.
         theme: ``dark``, ``light``, or None: as the system.
         size: Width and height of the window, in logical pixels.
         control: Whether to ask for control.
         recording: The files that a player at this address plays: bookmarks are kept beside them.
+        front: What can be started from the window.
+        remember: Whether the address is listed on the start page from now on; a recording's files always are.
         on_ready: Called once with the window, when it is shown.
 
     Returns:
@@ -100,7 +106,7 @@ def run_window(
     where = None if address is None else parse_address(address)
     wanted = _theme(theme)
     app = application()
-    window = MainWindow(wanted, Settings.of_user())
+    window = MainWindow(wanted, Settings.of_user(), front)
     if size is None:
         window.restore_place()
     else:
@@ -108,6 +114,9 @@ def run_window(
     window.show()
     if recording:
         window.use_recording(*recording)
+        window.starting.opened(Recent(files=tuple(path.absolute() for path in recording)))
+    elif where is not None and remember:
+        window.starting.opened(Recent(address=str(where)))
     if where is not None:
         window.link.open(where, token=token, wants_control=control)
     if on_ready is not None:

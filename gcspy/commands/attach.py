@@ -16,6 +16,7 @@ from gcspy.options import CONDITION, read_token, sampling_options, theme_option,
 from gcspy.serving import ServingOptions, serve_target
 from gcspy.sharing import say_addresses
 from gcspy.sidecar import start_sidecar
+from gcspy.starting import front_door
 from gcspy.tokens import own_token
 from gcspy_server.address import default_address
 
@@ -84,7 +85,7 @@ def command(
         from gcspy_client.app import run_window
 
         say_addresses(sidecar.addresses[1:])
-        return run_window(sidecar.addresses[0], theme=theme)
+        return run_window(sidecar.addresses[0], theme=theme, front=front_door())
 
 
 def _serve(options: ServingOptions) -> int:

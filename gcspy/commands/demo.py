@@ -3,50 +3,18 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import click
-from gcspy_protocol.errors import TargetGone
 
+from gcspy.demo.running import running_workload
 from gcspy.gui import has_display, require_gui
 from gcspy.serving import ServingOptions
 from gcspy.sidecar import start_sidecar
+from gcspy.starting import front_door
 
 __all__ = ["command"]
-
-_WORKLOAD = Path(__file__).parent.parent / "demo" / "workload.py"
-
-
-@contextmanager
-def _workload(python: str, seed: int) -> Iterator[int]:
-    """Run the workload for the body of the `with`; yields its PID once it works."""
-    arguments = [python, str(_WORKLOAD), "--seed", str(seed)]
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as workload:
-        assert workload.stdin is not None
-        assert workload.stdout is not None
-        try:
-            if not workload.stdout.readline():
-                raise TargetGone(f"the demonstration program ended at once, exit code {workload.wait()}")
-            # It reports once a second; a pipe that nobody reads would stop it after some hours.
-            reports = threading.Thread(target=_discard, args=(workload.stdout,), daemon=True)
-            reports.start()
-            yield workload.pid
-        finally:
-            workload.terminate()
-            workload.wait()
-            workload.stdin.close()
-
-
-def _discard(stream: IO[str]) -> None:
-    for _ in stream:
-        pass
-
 
 @click.command()
 @click.option(
@@ -84,7 +52,7 @@ def command(python: str, seconds: float, output: Path, seed: int, theme: str | N
     it does the same off screen and writes a picture.
     """
     require_gui()
-    with _workload(python, seed) as pid:
+    with running_workload(python, seed=seed) as pid:
         click.echo(f"gcspy: the service runs as process {pid}")
         with start_sidecar(ServingOptions(pid=pid, clock_hz=clock_hz, linger=True)) as sidecar:
             from gcspy_client.app import run_window, take_screenshot  # while the sidecar starts
@@ -92,7 +60,7 @@ def command(python: str, seconds: float, output: Path, seed: int, theme: str | N
             address = sidecar.addresses[0]
             click.echo(f"gcspy: attached, passively; serving {address}")
             if has_display():
-                run_window(address, theme=theme)
+                run_window(address, theme=theme, front=front_door())
                 return
             os.environ["QT_QPA_PLATFORM"] = "offscreen"
             click.echo(f"gcspy: no display here, so a picture will be taken after {seconds:g} s")

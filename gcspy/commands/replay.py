@@ -18,6 +18,7 @@ from gcspy.options import files_argument, read_token, theme_option, token_option
 from gcspy.playing import PlayingOptions, default_playing_address, losses_of, play
 from gcspy.sharing import say_addresses
 from gcspy.sidecar import start_sidecar
+from gcspy.starting import front_door
 from gcspy.tokens import own_token
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def command(
         say_addresses(sidecar.addresses[1:])
         for note in sidecar.notes:
             click.echo(f"gcspy: {note}", err=True)
-        return run_window(sidecar.addresses[0], theme=theme, recording=files)
+        return run_window(sidecar.addresses[0], theme=theme, recording=files, front=front_door())
 
 
 def _serve(options: PlayingOptions) -> int:

@@ -9,6 +9,7 @@ from gcspy_protocol.address import TcpAddress, parse_address
 
 from gcspy.gui import require_window
 from gcspy.options import read_token, theme_option, token_option
+from gcspy.starting import front_door
 
 __all__ = ["command"]
 
@@ -28,4 +29,6 @@ def command(address: str, token_file: Path | None, theme: str | None, watch_only
     from gcspy_client.app import run_window
 
     token = read_token(token_file, ask=isinstance(where, TcpAddress))
-    return run_window(str(where), token=token, theme=theme, control=not watch_only)
+    return run_window(
+        str(where), token=token, theme=theme, control=not watch_only, front=front_door(), remember=True
+    )

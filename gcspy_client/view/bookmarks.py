@@ -70,8 +70,12 @@ class Bookmarking(QObject):
         self._identity = ""
 
     def use_files(self, *paths: Path) -> None:
-        """Keep them beside this recording."""
+        """Keep them beside this recording; without any, in memory."""
         self.recording = paths
+        if not paths:
+            self.marks = Bookmarks()
+            self.changed.emit()
+            return
         try:
             with Recording.open(*paths) as recording:
                 beside = sidecar_of(paths)

@@ -17,6 +17,7 @@ from gcspy_client.view.actions import Action, Gesture
 from gcspy_client.view.command_palette import Entry
 from gcspy_client.view.history_menus import HISTORY_GESTURES, actions_of_history
 from gcspy_client.view.looking import LOOKING_GESTURES, actions_of_looking
+from gcspy_client.view.starting import actions_of_starting
 from gcspy_client.view.trigger_part import actions_of_triggers
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def actions_of(window: MainWindow) -> tuple[Action, ...]:
 def _session_actions(window: MainWindow) -> tuple[Action, ...]:
     link, footer = window.link, window.footer
     return (
-        Action(name="session.connect", menu=_SESSION, text="&Connect…", run=window.ask_where, keys=("Ctrl+O",)),
+        *actions_of_starting(window),
+        Action(name="session.connect", menu=_SESSION, text="&Connect…", run=window.ask_where, keys=("Ctrl+J",)),
         Action(
             name="session.reconnect",
             menu=_SESSION,

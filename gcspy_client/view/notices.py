@@ -89,10 +89,12 @@ class StatePage(QWidget):
     Signals:
         connect_asked: Connect to another server.
         reconnect_asked: Try the same one again.
+        start_asked: See what else could be opened.
     """
 
     connect_asked = Signal()
     reconnect_asked = Signal()
+    start_asked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -109,12 +111,15 @@ class StatePage(QWidget):
         self.again = QPushButton("Try again")
         self.again.setProperty("primary", "true")
         self.other = QPushButton("Connect…")
+        self.start = QPushButton("Start page")
+        self.start.clicked.connect(self.start_asked)
         self.again.clicked.connect(self.reconnect_asked)
         self.other.clicked.connect(self.connect_asked)
         buttons = QHBoxLayout()
         buttons.addStretch(1)
         buttons.addWidget(self.again)
         buttons.addWidget(self.other)
+        buttons.addWidget(self.start)
         buttons.addStretch(1)
         column = QVBoxLayout(self)
         column.setSpacing(14)
@@ -136,6 +141,7 @@ class StatePage(QWidget):
         self.text.setText(text)
         self.again.setVisible(again)
         self.other.setVisible(other)
+        self.start.setVisible(other)
 
 
 class Banner(QFrame):

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from gcspy_client.link import Link
+from gcspy_client.model.front import FrontDoor
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.picture import Picture
 from gcspy_client.model.session import Session
@@ -37,6 +38,7 @@ from gcspy_client.view.commands import GESTURES, actions_of, entries_of
 from gcspy_client.view.connect_dialog import ConnectDialog
 from gcspy_client.view.details import Details
 from gcspy_client.view.docks import Docks
+from gcspy_client.view.dropping import Dropping
 from gcspy_client.view.event_bar import EventBar
 from gcspy_client.view.following import Following
 from gcspy_client.view.footer import Footer
@@ -47,6 +49,7 @@ from gcspy_client.view.looking import Looking
 from gcspy_client.view.notices import Banner, StatePage, banner_words
 from gcspy_client.view.saving import SaveDialog
 from gcspy_client.view.spaces import Spaces
+from gcspy_client.view.starting import Starting
 from gcspy_client.view.theme import apply_theme, system_theme, tokens
 from gcspy_client.view.time_panel import TimePanel
 from gcspy_client.view.timing import Timing
@@ -67,12 +70,17 @@ class MainWindow(QMainWindow):
     Args:
         theme: Dark or light; None follows the system.
         settings: What is remembered; None: nothing is.
+        front: What can be started from the window; None: it can only join servers.
     """
 
     event_shown = Signal(object)
 
     def __init__(
-        self, theme: Theme | None = None, settings: Settings | None = None, parent: QWidget | None = None
+        self,
+        theme: Theme | None = None,
+        settings: Settings | None = None,
+        front: FrontDoor | None = None,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self.settings = Settings() if settings is None else settings
@@ -107,6 +115,8 @@ class MainWindow(QMainWindow):
         self.docks = Docks(self.spaces, self.theme, self.undo, self)
         self._add_docks()
         self.looking = Looking(self)
+        self.starting = Starting(self, front)
+        self.dropping = Dropping(self, self.starting.play)
         self._saving: SaveDialog | None = None
         self._stack = QStackedWidget()
         self._refusal_timer = self._single_timer(self._forget_refusal)
@@ -140,6 +150,7 @@ class MainWindow(QMainWindow):
         whole.addWidget(self.time_panel)
         self._stack.addWidget(self.page)
         self._stack.addWidget(body)
+        self._stack.addWidget(self.starting.page)
         centre = QWidget()
         column = QVBoxLayout(centre)
         column.setContentsMargins(10, 6, 10, 9)
@@ -163,6 +174,8 @@ class MainWindow(QMainWindow):
 
     def _wire(self) -> None:
         self.link.status_changed.connect(self._status_changed)
+        self.starting.changed.connect(self._refresh_status)
+        self.page.start_asked.connect(self.starting.open_page)
         self.link.welcomed.connect(self.following.restart)
         self.link.received.connect(self.take)
         self.link.received.connect(self.triggers.triggering.take)
@@ -187,7 +200,7 @@ class MainWindow(QMainWindow):
         self.footer.stepped.connect(self.step)
         self.footer.disconnect_asked.connect(self.link.close)
         for part in (self.footer, self.page):
-            part.connect_asked.connect(self.ask_where)
+            part.connect_asked.connect(partial(self.ask_where, ""))
             part.reconnect_asked.connect(self.link.reconnect)
         QApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
 
@@ -201,7 +214,7 @@ class MainWindow(QMainWindow):
             self._undo_of = welcome.session  # spaces and streams of another session have other ids
             self.undo.clear()
         if self.session.interpreter.last_event is not None and self._stack.currentIndex() == 0 and not self._closed:
-            self._stack.setCurrentIndex(1)
+            self._turn_to_page()
             self.following.refresh()
             self.docks.fit()
 
@@ -214,6 +227,10 @@ class MainWindow(QMainWindow):
         self.details.filters.model.forget_wishes()
         remedy = f": {error.remedy}" if error.remedy else ""
         self._say_refusal(f"Refused: {error.message}{remedy}")
+
+    def say(self, text: str) -> None:
+        """Say something above the tiles for a while."""
+        self._say_refusal(text)
 
     def _say_refusal(self, text: str) -> None:
         self._refusal = text
@@ -229,7 +246,7 @@ class MainWindow(QMainWindow):
     def _refresh_status(self) -> None:
         status = self.link.status
         has_tiles = self.following.has_tiles
-        self._stack.setCurrentIndex(1 if has_tiles else 0)
+        self._turn_to_page()
         self.page.refresh(status, self.session)
         text, kind = banner_words(status, self.session) if has_tiles else ("", "")
         self.banner.say(self._refusal or text, "warning" if self._refusal else kind)
@@ -241,6 +258,19 @@ class MainWindow(QMainWindow):
         self.triggers.refresh()
         name = self.session.live.welcome
         self.setWindowTitle(f"{name.server} – GCspy" if name is not None else "GCspy")
+
+    def _turn_to_page(self) -> None:
+        """Show the start page, what the state of things is, or the session."""
+        wanted = 2 if self.starting.wanted else 1 if self.following.has_tiles else 0
+        if wanted != self._stack.currentIndex():
+            self._stack.setCurrentIndex(wanted)
+            self._page_turned()
+
+    def _page_turned(self) -> None:
+        starts = self._stack.currentIndex() == 2
+        self.starting.page_shown(shown=starts and not self._closed)
+        self.event_bar.setVisible(not starts)
+        self.footer.setVisible(not starts or self.following.has_tiles)
 
     def active_picture(self) -> Picture | None:
         """The picture of the active space."""
@@ -378,13 +408,13 @@ class MainWindow(QMainWindow):
         if space is not None and space.space.id in self.spaces.panels:
             self.select(space.space.id, None)
 
-    def ask_where(self) -> None:
-        """Ask for an address and connect there."""
+    def ask_where(self, address: str = "") -> None:
+        """Ask for an address, beginning with one, and connect there."""
         now = self.link.address
-        dialog = ConnectDialog("" if now is None else str(now), self)
+        dialog = ConnectDialog(address or ("" if now is None else str(now)), self)
         if dialog.exec() and dialog.address is not None:
-            self.link.open(
-                dialog.address, token=dialog.token.text() or None, wants_control=dialog.control.isChecked()
+            self.starting.connect_to(
+                str(dialog.address), token=dialog.token.text() or None, control=dialog.control.isChecked()
             )
         dialog.deleteLater()
 
@@ -446,6 +476,7 @@ class MainWindow(QMainWindow):
         self.bookmarks.set_theme(theme)
         self.history.set_theme(theme)
         self.docks.set_theme(theme)
+        self.starting.page.set_theme(theme)
         self.triggers.set_theme(theme)
         self.palette_sheet.set_colours(tokens(theme))
         self.following.refresh()
@@ -477,6 +508,7 @@ class MainWindow(QMainWindow):
         if not self._laid_out:
             self._laid_out = True
             self.docks.restore(self.settings)
+            self._page_turned()
 
     def _store_layout(self) -> None:
         if self._laid_out:
@@ -498,6 +530,7 @@ class MainWindow(QMainWindow):
         self.history.stop()
         self.triggers.stop()
         self.spaces.stop()
+        self.starting.stop()
         self.timing.stop()
         self.following.stop()
         self.shift.close()

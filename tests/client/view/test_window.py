@@ -368,10 +368,9 @@ def test_the_view_chooser_has_an_arrow(window: MainWindow) -> None:
 
 def test_before_any_connection_the_window_says_what_to_do(make_window: MakeWindow) -> None:
     window = make_window()
-    assert window.page.isVisible()
-    assert window.page.title.text() == "Not connected"
-    assert "gcspy attach PID" in window.page.text.text()
-    assert window.page.other.isVisible()
+    assert window.starting.page.isVisible()
+    assert window.starting.page.connect_to.isVisible()
+    assert window.starting.page.processes.isHidden(), "nobody here can look for processes"
 
 
 def test_a_hovered_tile_is_told_beside_the_selected_one(window: MainWindow, qtbot: QtBot) -> None:

@@ -1,0 +1,24 @@
+"""`gcspy start`: a window that shows what could be opened; also `gcspy` alone, where there is a display."""
+
+from __future__ import annotations
+
+import click
+
+from gcspy.gui import require_window
+from gcspy.options import theme_option
+
+__all__ = ["command"]
+
+
+@click.command()
+@theme_option
+def command(theme: str | None) -> int:
+    """Open a window with the start page: processes to attach to, recordings, samples, the demo.
+
+    It is what `gcspy` alone does where there is a display.
+    """
+    require_window()
+    from gcspy.starting import front_door
+    from gcspy_client.app import run_window
+
+    return run_window(None, theme=theme, front=front_door())

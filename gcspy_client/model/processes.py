@@ -1,0 +1,121 @@
+"""The processes that could be watched: read from the list that `gcspy ps --json` prints, filtered, sorted.
+
+Knows that list; does not know where it came from, nor how to look at a process.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from gcspy_protocol.errors import CommandError
+
+__all__ = ["ProcessColumn", "ProcessRow", "arranged", "processes_of"]
+
+_MOST_BYTES = 16 << 20
+_MOST_ROWS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRow:
+    """One process.
+
+    Attributes:
+        pid: Its number.
+        user: Whose it is.
+        runtime: What runs in it, with its version; empty where nobody knows.
+        watchable: Whether it can be watched.
+        why_not: When not, the reason and what would help.
+        rss_bytes: Its memory; 0 where that is not known.
+        command: Its command line.
+    """
+
+    pid: int
+    user: str
+    runtime: str
+    watchable: bool
+    why_not: str
+    rss_bytes: int
+    command: str
+
+
+class ProcessColumn(IntEnum):
+    """What a list can be sorted by."""
+
+    PID = 0
+    COMMAND = 1
+    RUNTIME = 2
+    MEMORY = 3
+    USER = 4
+
+
+def processes_of(text: bytes) -> tuple[ProcessRow, ...]:
+    """Read a list.
+
+    Args:
+        text: JSON, as `gcspy ps --json` prints it.
+
+    Raises:
+        CommandError: It is no such list.
+    """
+    if len(text) > _MOST_BYTES:
+        raise CommandError(f"the list of processes has {len(text):,} bytes, more than {_MOST_BYTES:,}: it is not read")
+    try:
+        rows = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"the list of processes makes no sense: {error}; try `gcspy ps` in a terminal") from error
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise CommandError("the list of processes is no list: try `gcspy ps` in a terminal")
+    return tuple(_row(row) for row in rows[:_MOST_ROWS])
+
+
+def _row(fields: dict[str, object]) -> ProcessRow:
+    def text(name: str) -> str:
+        found = fields.get(name)
+        return found if isinstance(found, str) else ""
+
+    def number(name: str) -> int:
+        found = fields.get(name)
+        return found if isinstance(found, int) and not isinstance(found, bool) else 0
+
+    return ProcessRow(
+        pid=number("pid"),
+        user=text("user"),
+        runtime=f"{text('runtime')} {text('version')}".strip(),
+        watchable=fields.get("watchable") is True,
+        why_not=text("why_not"),
+        rss_bytes=number("rss_bytes"),
+        command=" ".join(text("command").split()),  # an argument may be a whole script, with its lines
+    )
+
+
+def arranged(
+    rows: Iterable[ProcessRow], wanted: str = "", by: ProcessColumn = ProcessColumn.PID, *, descending: bool = False
+) -> list[ProcessRow]:
+    """The rows in which all wanted words come; those that can be watched first, and then in their order.
+
+    Args:
+        rows: All of them.
+        wanted: Words, each to be found somewhere in a row.
+        by: What orders them.
+        descending: The greatest first.
+    """
+    words = wanted.casefold().split()
+    found = [row for row in rows if all(word in _searched(row) for word in words)]
+    keys = {
+        ProcessColumn.PID: lambda row: row.pid,
+        ProcessColumn.COMMAND: lambda row: row.command.casefold(),
+        ProcessColumn.RUNTIME: lambda row: row.runtime.casefold(),
+        ProcessColumn.MEMORY: lambda row: row.rss_bytes,
+        ProcessColumn.USER: lambda row: row.user.casefold(),
+    }
+    found.sort(key=lambda row: row.pid)
+    found.sort(key=keys[by], reverse=descending)
+    found.sort(key=lambda row: not row.watchable)
+    return found
+
+
+def _searched(row: ProcessRow) -> str:
+    return f"{row.pid} {row.command} {row.runtime} {row.user} {row.why_not}".casefold()

@@ -1,0 +1,60 @@
+"""What was opened lately: recordings by their files, servers by their addresses. Never a token.
+
+Knows paths and addresses as texts; where they are kept is somebody else's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Recent", "latest_first", "recent_of"]
+
+_MOST = 12
+_BETWEEN = "\n"
+"""Between the files of one recording: a path with a line break is not kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """Something that was opened.
+
+    Attributes:
+        files: Of a recording; empty for a server.
+        address: Of a server.
+    """
+
+    files: tuple[Path, ...] = ()
+    address: str = ""
+
+    @property
+    def text(self) -> str:
+        """As it is stored."""
+        return self.address or _BETWEEN.join(str(path) for path in self.files)
+
+    @property
+    def name(self) -> str:
+        """What a list says."""
+        if self.address:
+            return self.address
+        more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
+        return self.files[0].name + more
+
+    def missing(self) -> bool:
+        """Whether a file of it is gone; what a server does is not looked at."""
+        return any(not path.exists() for path in self.files)
+
+
+def recent_of(texts: Sequence[str], *, servers: bool) -> list[Recent]:
+    """What is stored, the latest first."""
+    if servers:
+        return [Recent(address=text) for text in texts if text]
+    return [Recent(files=tuple(map(Path, text.split(_BETWEEN)))) for text in texts if text]
+
+
+def latest_first(texts: Sequence[str], new: Recent) -> list[str]:
+    """What to store after something was opened."""
+    if any(_BETWEEN in str(path) for path in new.files):
+        return list(texts)
+    return [new.text, *(text for text in texts if text != new.text)][:_MOST]

@@ -1,0 +1,228 @@
+"""Children of the window: one that serves a session for it, and one that lists processes.
+
+The child that serves lives as long as its standard input is open, so it ends with the window, however that ends. Nothing here
+waits, but for the end of the program.
+
+Knows processes and their first line; does not know what they do.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, QProcess, QTimer, Signal
+
+from gcspy_client.model.front import Launch
+
+__all__ = ["Listing", "Ready", "ServingChild"]
+
+_STOP_MILLIS = 5_000
+"""A child that has not ended by then is killed: it holds nothing that a kill could harm."""
+
+_LONGEST_LINE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A child serves.
+
+    Attributes:
+        address: Where this window joins.
+        notes: What it has to say to the user, a line each.
+    """
+
+    address: str
+    notes: tuple[str, ...]
+
+
+class ServingChild(QObject):
+    """Starts one serving child at a time; the one before is ended first.
+
+    Signals:
+        ready: It serves: its `Launch` and a `Ready`.
+        failed: It does not: its `Launch`, and why, in a sentence with the remedy.
+    """
+
+    ready = Signal(object, object)
+    failed = Signal(object, str)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._child: QProcess | None = None
+        self._launch: Launch | None = None
+        self._next: Launch | None = None
+        self._heard = b""
+        self._answered = False
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.timeout.connect(self._kill)
+
+    @property
+    def pid(self) -> int:
+        """The child's process; 0 where there is none."""
+        return 0 if self._child is None else int(self._child.processId())
+
+    @property
+    def starting(self) -> Launch | None:
+        """What was started and does not serve yet."""
+        return self._next or (self._launch if self._child is not None and not self._answered else None)
+
+    def start(self, launch: Launch) -> None:
+        """Start a child, as soon as the one before has ended."""
+        if self._child is not None:
+            self._next = launch
+            self.leave()
+            return
+        child = QProcess(self)
+        child.setProcessChannelMode(QProcess.ProcessChannelMode.ForwardedErrorChannel)
+        self._child, self._launch, self._heard, self._answered = child, launch, b"", False
+        child.readyReadStandardOutput.connect(self._read)
+        child.errorOccurred.connect(self._went_wrong)
+        child.finished.connect(self._finished)
+        child.started.connect(self._tell)
+        child.start(launch.command[0], list(launch.command[1:]))
+
+    def leave(self) -> None:
+        """Let the child end; also one that was only just started."""
+        if self._child is not None and not self._patience.isActive():
+            self._answered = True
+            self._child.closeWriteChannel()
+            self._patience.start(_STOP_MILLIS)
+
+    def stop(self) -> None:
+        """End the child now, and wait for that; no process and no timer is left."""
+        self._next = None
+        child, self._child = self._child, None
+        self._patience.stop()
+        if child is None:
+            return
+        child.blockSignals(True)
+        child.closeWriteChannel()
+        if child.state() is not QProcess.ProcessState.NotRunning and not child.waitForFinished(_STOP_MILLIS):
+            child.kill()
+            child.waitForFinished(_STOP_MILLIS)
+        child.deleteLater()
+
+    def _tell(self) -> None:
+        if self._child is not None and self._launch is not None:
+            self._child.write(self._launch.line.encode() + b"\n")
+
+    def _read(self) -> None:
+        if self._child is None:
+            return
+        data = bytes(self._child.readAllStandardOutput().data())
+        if self._answered:
+            return
+        self._heard += data
+        line, whole, _rest = self._heard.partition(b"\n")
+        if whole or len(self._heard) > _LONGEST_LINE:
+            self._judge(line)
+
+    def _judge(self, line: bytes) -> None:
+        self._answered = True
+        launch = self._launch
+        assert launch is not None
+        try:
+            answer = json.loads(line)
+            if "error" in answer:
+                self.failed.emit(launch, str(answer["error"]))
+                return
+            ready = Ready(str(answer["addresses"][0]), tuple(str(note) for note in answer.get("notes", ())))
+        except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+            self.failed.emit(launch, f"{launch.command[0]} answered what makes no sense: {line[:200]!r}")
+            return
+        self.ready.emit(launch, ready)
+
+    def _went_wrong(self, error: QProcess.ProcessError) -> None:
+        if error is QProcess.ProcessError.FailedToStart and self._child is not None and self._launch is not None:
+            words = f"cannot start {self._launch.command[0]}: {self._child.errorString()}"
+            self._drop()
+            self.failed.emit(self._launch, words)
+
+    def _finished(self, code: int) -> None:
+        answered, launch = self._answered, self._launch
+        self._drop()
+        if not answered and launch is not None:
+            self.failed.emit(launch, f"it ended at once (exit code {code}); what it said is in the terminal")
+        following, self._next = self._next, None
+        if following is not None:
+            self.start(following)
+
+    def _drop(self) -> None:
+        self._patience.stop()
+        child, self._child = self._child, None
+        if child is not None:
+            child.deleteLater()
+
+    def _kill(self) -> None:
+        if self._child is not None:
+            self._child.kill()
+
+
+class Listing(QObject):
+    """Runs a command now and then, and gives what it prints.
+
+    Signals:
+        listed: What it printed, as bytes.
+        failed: Why it printed nothing that counts.
+    """
+
+    listed = Signal(bytes)
+    failed = Signal(str)
+
+    def __init__(self, every_millis: int, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._command: tuple[str, ...] = ()
+        self._child: QProcess | None = None
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(every_millis)
+        self._pause.timeout.connect(self._run)
+
+    @property
+    def runs(self) -> bool:
+        """Whether the command runs, or will run again."""
+        return self._child is not None or self._pause.isActive()
+
+    def start(self, command: tuple[str, ...]) -> None:
+        """Run a command now, and again some time after it has ended, until `stop`."""
+        self.stop()
+        self._command = command
+        self._run()
+
+    def stop(self) -> None:
+        """Run nothing more; no process and no timer is left."""
+        self._pause.stop()
+        child, self._child = self._child, None
+        if child is not None:
+            child.blockSignals(True)
+            child.kill()
+            child.waitForFinished(_STOP_MILLIS)
+            child.deleteLater()
+
+    def _run(self) -> None:
+        child = self._child = QProcess(self)
+        child.finished.connect(self._finished)
+        child.errorOccurred.connect(self._went_wrong)
+        child.start(self._command[0], list(self._command[1:]))
+
+    def _finished(self, code: int) -> None:
+        child, self._child = self._child, None
+        if child is None:
+            return
+        printed = bytes(child.readAllStandardOutput().data())
+        said = bytes(child.readAllStandardError().data()).decode("utf-8", "replace").strip()
+        child.deleteLater()
+        self._pause.start()
+        if code:
+            self.failed.emit(said.splitlines()[-1] if said else f"exit code {code}")
+        else:
+            self.listed.emit(printed)
+
+    def _went_wrong(self, error: QProcess.ProcessError) -> None:
+        if error is QProcess.ProcessError.FailedToStart and self._child is not None:
+            words = f"cannot start {self._command[0]}: {self._child.errorString()}"
+            self._child.deleteLater()
+            self._child = None
+            self.failed.emit(words)

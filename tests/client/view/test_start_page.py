@@ -1,0 +1,216 @@
+"""The start page, with real processes, real recordings and the children of the real front door."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from gcspy_replay.samples import samples
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from gcspy.demo.running import running_workload
+from gcspy.starting import front_door
+from gcspy_client.model.front import FrontDoor, Launch
+from gcspy_client.model.palette import Theme
+from gcspy_client.settings import Settings
+from gcspy_client.view.window import MainWindow
+
+Open = Callable[..., MainWindow]
+PATIENCE_MILLIS = 60_000
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(tmp_path / "settings.ini")
+
+
+@pytest.fixture
+def opened(qtbot: QtBot, settings: Settings) -> Iterator[Open]:
+    windows = []
+
+    def make(front: FrontDoor | None = None) -> MainWindow:
+        window = MainWindow(Theme.DARK, settings, front or front_door())
+        windows.append(window)
+        window.resize(1280, 720)
+        with qtbot.waitExposed(window):
+            window.show()
+        return window
+
+    yield make
+    for window in windows:
+        window.close()
+        assert not window.starting.child.pid
+        window.deleteLater()
+    qtbot.wait(1)
+
+
+@pytest.fixture
+def workload() -> Iterator[int]:
+    with running_workload(sys.executable, seed=1) as pid:
+        yield pid
+
+
+def shows_session(window: MainWindow) -> bool:
+    return window.following.has_tiles and not window.starting.wanted and window.session.events_seen > 0
+
+
+def test_a_process_is_found_by_typing_and_attached_to_with_enter(opened: Open, workload: int, qtbot: QtBot) -> None:
+    window = opened()
+    page = window.starting.page
+    assert page.isVisible()
+    qtbot.waitUntil(lambda: any(row.pid == workload for row in page.processes.model.rows), timeout=PATIENCE_MILLIS)
+    QTest.keyClicks(page.processes.field, f"workload {workload}")
+    assert [row.pid for row in page.processes.model.rows] == [workload]
+    QTest.keyClick(page.processes.field, Qt.Key.Key_Return)
+    assert "Attaching" in page.said.text()
+    qtbot.waitUntil(lambda: shows_session(window), timeout=PATIENCE_MILLIS)
+    assert str(workload) in window.windowTitle()
+    assert psutil.pid_exists(workload)
+    assert not page.isVisible()
+    child = window.starting.child.pid
+    window.close()
+    assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
+    assert psutil.Process(workload).is_running(), "the target goes on"
+
+
+def test_a_process_that_cannot_be_watched_is_grey_and_says_why(opened: Open, qtbot: QtBot) -> None:
+    with subprocess.Popen(["sleep", "600"]) as other:
+        try:
+            window = opened()
+            page = window.starting.page
+            page.processes.everything.click()
+            QTest.keyClicks(page.processes.field, f"{other.pid} sleep")
+            rows = page.processes.model.rows
+            qtbot.waitUntil(lambda: [row.pid for row in page.processes.model.rows] == [other.pid], timeout=PATIENCE_MILLIS)
+            assert not rows or not rows[0].watchable
+            assert "no driver knows it" in page.processes.said.text()
+            assert not page.processes.attach.isEnabled()
+            with qtbot.assertNotEmitted(page.processes.attach_asked):
+                QTest.keyClick(page.processes.table, Qt.Key.Key_Return)
+        finally:
+            other.kill()
+
+
+def test_what_goes_wrong_with_a_process_is_told_on_the_page_with_its_remedy(opened: Open, qtbot: QtBot) -> None:
+    with subprocess.Popen(["sleep", "600"]) as other:
+        window = opened()
+        window.starting.attach(other.pid)  # as if it had been watchable when it was listed
+        page = window.starting.page
+        qtbot.waitUntil(lambda: "failed" in page.said.text(), timeout=PATIENCE_MILLIS)
+        assert "of no runtime that can be watched" in page.said.text()
+        assert page.isVisible()
+        assert page.cancel.isHidden()
+        other.kill()
+    window.starting.attach(other.pid)
+    qtbot.waitUntil(lambda: "gcspy ps" in page.said.text(), timeout=PATIENCE_MILLIS)
+
+
+def test_a_sample_is_played_and_is_listed_as_opened_lately(opened: Open, settings: Settings, qtbot: QtBot) -> None:
+    window = opened()
+    page = window.starting.page
+    assert len(page.samples.titles()) == len(samples())
+    page.samples.itemActivated.emit(page.samples.item(0))
+    qtbot.waitUntil(lambda: shows_session(window), timeout=PATIENCE_MILLIS)
+    assert window.session.is_playback
+    assert window.bookmarking.recording == (samples()[0].path,)
+    window.starting.open_page()
+    assert page.isVisible()
+    assert page.back.isVisible()
+    assert any(samples()[0].path.name in title for title in page.recent.titles())
+    page.back.click()
+    assert not page.isVisible()
+
+
+def test_another_thing_is_opened_in_the_same_window_and_the_child_before_ends(
+    opened: Open, workload: int, qtbot: QtBot
+) -> None:
+    window = opened()
+    window.starting.play([samples()[1].path])
+    qtbot.waitUntil(lambda: shows_session(window), timeout=PATIENCE_MILLIS)
+    first = window.starting.child.pid
+    window.starting.attach(workload)
+    qtbot.waitUntil(lambda: not window.session.is_playback and shows_session(window), timeout=PATIENCE_MILLIS)
+    assert window.starting.child.pid != first
+    assert not psutil.pid_exists(first)
+    assert window.bookmarking.recording == ()
+
+
+def test_the_demo_starts_its_program_and_ends_it_with_the_window(opened: Open, qtbot: QtBot) -> None:
+    window = opened()
+    window.starting.page.demo.click()
+    qtbot.waitUntil(lambda: shows_session(window), timeout=PATIENCE_MILLIS)
+    child = psutil.Process(window.starting.child.pid)
+    programs = child.children()
+    assert len(programs) == 1
+    window.close()
+    _gone, alive = psutil.wait_procs(programs, timeout=10)
+    assert not alive
+
+
+def test_what_is_gone_is_grey_and_the_list_can_be_cleared(opened: Open, settings: Settings, tmp_path: Path) -> None:
+    gone = tmp_path / "gone.gcspy"
+    settings.store("recent.recordings", [str(gone)])
+    settings.store("recent.servers", ["unix:/nowhere.sock"])
+    window = opened()
+    page = window.starting.page
+    assert any("moved or deleted" in title for title in page.recent.titles())
+    assert not page.recent.item(0).flags() & Qt.ItemFlag.ItemIsEnabled
+    assert page.recent.item(1).flags() & Qt.ItemFlag.ItemIsEnabled
+    page.forget.click()
+    assert page.recent.titles() == []
+    assert settings.texts("recent.recordings") == ()
+
+
+def test_a_start_can_be_left(opened: Open, qtbot: QtBot) -> None:
+    forever = Launch(command=(sys.executable, "-c", "import sys; sys.stdin.read()"), line="{}", title="Waiting")
+    window = opened(replace(front_door(), play=lambda _files: forever))
+    page = window.starting.page
+    window.starting.play([samples()[0].path])
+    assert page.cancel.isVisible()
+    qtbot.waitUntil(lambda: window.starting.child.pid > 0)
+    page.cancel.click()
+    assert not window.starting.child.pid
+    assert page.cancel.isHidden()
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("import sys; sys.exit(3)", "exit code 3"),
+        ("print('nonsense')", "makes no sense"),
+        ("print('[]')", "makes no sense"),
+        ("print('{}')", "makes no sense"),
+        ('print(\'{"error": "no permission: try sudo"}\')', "try sudo"),
+    ],
+)
+def test_a_child_that_answers_nonsense_is_told_of(opened: Open, qtbot: QtBot, program: str, words: str) -> None:
+    launch = Launch(command=(sys.executable, "-c", program), line="{}", title="Trying")
+    window = opened(replace(front_door(), play=lambda _files: launch))
+    window.starting.play([samples()[0].path])
+    page = window.starting.page
+    qtbot.waitUntil(lambda: words in page.said.text(), timeout=PATIENCE_MILLIS)
+
+
+def test_a_program_that_is_not_there_is_told_of(opened: Open, qtbot: QtBot) -> None:
+    launch = Launch(command=("/nowhere/gcspy",), line="{}", title="Trying")
+    window = opened(replace(front_door(), play=lambda _files: launch, processes=("/nowhere/gcspy",)))
+    page = window.starting.page
+    qtbot.waitUntil(lambda: "cannot start /nowhere/gcspy" in page.processes.said.text())
+    window.starting.play([samples()[0].path])
+    qtbot.waitUntil(lambda: "cannot start /nowhere/gcspy" in page.said.text())
+
+
+def test_processes_are_only_looked_for_while_the_page_can_be_seen(opened: Open, qtbot: QtBot) -> None:
+    window = opened()
+    listing = window.starting._listing
+    assert listing.runs
+    window.starting.play([samples()[1].path])
+    qtbot.waitUntil(lambda: shows_session(window), timeout=PATIENCE_MILLIS)
+    assert not window.starting._listing.runs
