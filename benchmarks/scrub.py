@@ -24,14 +24,21 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.view.window import MainWindow
 from gcspy_server.api import Server, UniformNames
 
-__all__ = ["main"]
+__all__ = ["Program", "main", "turns_until"]
 
 _HELD_SECS = 0.05
 _MOST_SECS = 60.0
 
 
-class _Program:
-    """A heap of which 1 % changes at each event; events happen when asked for."""
+class Program:
+    """A heap of which 1 % changes at each event; events happen when asked for.
+
+    Args:
+        tiles: Of the heap.
+
+    Attributes:
+        server: Its server.
+    """
 
     def __init__(self, tiles: int) -> None:
         self.server = Server("benchmark", events=["Clock"])
@@ -54,16 +61,18 @@ class _Program:
             self.server.finish(0, "")
 
     def let_happen(self) -> None:
+        """Let an event happen."""
         self._wanted.release()
 
     def stop(self) -> None:
+        """End it."""
         self._stopping = True
         self._wanted.release()
         self.server.close()
         self._thread.join()
 
 
-def _turns_until(condition: Callable[[], bool]) -> float:
+def turns_until(condition: Callable[[], bool]) -> float:
     """Let the window live until something is so; the longest turn of its loop, in seconds of this thread's processor time."""
     longest, give_up = 0.0, time.monotonic() + _MOST_SECS
     app = application()
@@ -82,7 +91,7 @@ def _has_seen(window: MainWindow, events: int) -> bool:
 
 def _go(window: MainWindow, number: int) -> float:
     window.timing.go_to(number)
-    came = _turns_until(lambda: window.session.number == number and not window.session.is_live)
+    came = turns_until(lambda: window.session.number == number and not window.session.is_live)
     began = time.thread_time()
     application().processEvents()  # the paint
     return max(came, time.thread_time() - began)
@@ -98,7 +107,7 @@ def _print(what: str, spans: Iterable[float]) -> None:
 
 def _measure(tiles: int, events: int, seeks: int) -> None:
     application()
-    program = _Program(tiles)
+    program = Program(tiles)
     window = MainWindow(Theme.DARK)
     window.resize(1600, 1000)
     window.show()
@@ -106,10 +115,10 @@ def _measure(tiles: int, events: int, seeks: int) -> None:
         with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
             address = program.server.serve(f"unix:{folder}/session.sock").addresses[0]
             window.link.open(parse_address(address))
-            _turns_until(lambda: window.link.status.phase.connected)
+            turns_until(lambda: window.link.status.phase.connected)
             for number in range(1, events + 1):
                 program.let_happen()
-                _turns_until(partial(_has_seen, window, number))
+                turns_until(partial(_has_seen, window, number))
             window.shift.settle(_MOST_SECS)
             window.settle()
             print(f"{tiles:,} tiles, {events} events, {window.shift.status.memory_bytes >> 20} MiB kept")

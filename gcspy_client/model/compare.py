@@ -1,8 +1,8 @@
 """The difference of one stream between two states: of two events of a session, or of two sessions.
 
-Tiles are matched by their stable keys. A tile that only one side has is told apart from one whose value
-changed; where either side is unknown or unused the difference is unknown or unused, never zero. Values of
-64 bits may differ by more than 63 bits hold, so the difference is kept as its size and its direction.
+Tiles are matched by their stable keys, or by their places, where keys mean nothing to the other side. A tile that only one side
+has, or uses, came or went, and is told apart from one whose value changed; where either side is unknown the
+difference is unknown, never zero. Values of 64 bits may differ by more than 63 bits hold, so the difference is kept as its size and its direction.
 
 Knows two spaces and a stream of each; does not know where the states came from, or how they are drawn.
 """
@@ -38,6 +38,8 @@ class Difference:
         direction: Shape (tiles,), i1: 1 where right is more, -1 where it is less, 0 where they are equal or not compared.
         compared: Shape (tiles,), bool: both sides have the tile, use it, and know its value.
         unused: Shape (tiles,), bool: both sides have the tile, and neither uses it.
+        came: Shape (tiles,), bool: only the right side has the tile, or both have it and only the right uses it.
+        went: Shape (tiles,), bool: the same the other way round.
         named: Values are names: they are the same or not, and neither is more.
     """
 
@@ -48,6 +50,8 @@ class Difference:
     direction: NDArray[np.int8]
     compared: NDArray[np.bool_]
     unused: NDArray[np.bool_]
+    came: NDArray[np.bool_]
+    went: NDArray[np.bool_]
     named: bool = False
 
     def __len__(self) -> int:
@@ -62,9 +66,9 @@ class DifferenceSummary:
         same: Tiles of the same value.
         up: Tiles with more on the right.
         down: Tiles with less on the right.
-        only_left: Tiles that only the left has.
-        only_right: Tiles that only the right has.
-        unknown: Tiles that could not be compared, though both sides have them and one uses them.
+        only_left: Tiles that only the left has, or uses.
+        only_right: Tiles that only the right has, or uses.
+        unknown: Tiles that could not be compared, though both sides use them.
         unused: Tiles that neither side uses.
         gained: Sum of what tiles have more.
         lost: Sum of what tiles have less.
@@ -92,7 +96,12 @@ class DifferenceSummary:
 
 
 def difference(
-    left: SpaceState, right: SpaceState, source: TileSource, other: TileSource | None = None
+    left: SpaceState,
+    right: SpaceState,
+    source: TileSource,
+    other: TileSource | None = None,
+    *,
+    by_place: bool = False,
 ) -> Difference:
     """Compare one stream of two states of a space, or of two spaces that are alike.
 
@@ -101,9 +110,10 @@ def difference(
         right: What is.
         source: The numbers, of the left side.
         other: Of the right side; None: the same.
+        by_place: Match tiles by their numbers, and not by their keys: of two processes, whose addresses differ.
     """
     other = other or source
-    keys, at_left, at_right = _matched(left, right)
+    keys, at_left, at_right = _placed(left, right) if by_place else _matched(left, right)
     one, two = source.numbers(left), other.numbers(right)
     count = len(keys)
     in_both = np.flatnonzero((at_left >= 0) & (at_right >= 0))
@@ -118,12 +128,23 @@ def difference(
     )
     direction = np.zeros(count, dtype=np.int8)
     compared, unused = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
+    came, went = at_left < 0, at_right < 0
     some = in_both[counts]
     size[some], direction[some] = _apart(a.values[counts], b.values[counts])
     compared[some] = True
     unused[in_both[~used_a & ~used_b]] = True
+    came[in_both[~used_a & used_b]] = True
+    went[in_both[used_a & ~used_b]] = True
     named = Presentation.ENUM in (source.schema.presentation, other.schema.presentation)
-    return Difference(keys, at_left, at_right, size, direction, compared, unused, named)
+    return Difference(keys, at_left, at_right, size, direction, compared, unused, came, went, named)
+
+
+def _placed(left: SpaceState, right: SpaceState) -> tuple[Keys, Indices, Indices]:
+    """Tiles by their numbers; the keys are those of the right side, and behind its end numbers."""
+    places = np.arange(max(left.count, right.count), dtype=np.int64)
+    keys = places.astype(np.uint64)
+    keys[: right.count] = right.names.keys()
+    return keys, np.where(places < left.count, places, -1), np.where(places < right.count, places, -1)
 
 
 def _matched(left: SpaceState, right: SpaceState) -> tuple[Keys, Indices, Indices]:
@@ -218,15 +239,15 @@ def codes_of(compared: Difference, scale: float) -> Codes:
     else:
         levels = level_of(compared.size[differ], scale)
         codes[differ] = LOW + 2 * (levels - 1) + (compared.direction[differ] > 0)
-    codes[compared.right < 0] = ONLY_LEFT
-    codes[compared.left < 0] = ONLY_RIGHT
+    codes[compared.went] = ONLY_LEFT
+    codes[compared.came] = ONLY_RIGHT
     return codes
 
 
 def summary_of(compared: Difference) -> DifferenceSummary:
     """How many tiles differ, and by how much all in all."""
     up, down = compared.direction > 0, compared.direction < 0
-    only_left, only_right = int((compared.right < 0).sum()), int((compared.left < 0).sum())
+    only_left, only_right = int(compared.went.sum()), int(compared.came.sum())
     same = int(compared.compared.sum() - up.sum() - down.sum())
     unused = int(compared.unused.sum())
     known = same + int(up.sum()) + int(down.sum())

@@ -15,6 +15,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import ordered_streams
 from gcspy_client.view.actions import Action, Gesture
 from gcspy_client.view.command_palette import Entry
+from gcspy_client.view.comparing import actions_of_comparing
 from gcspy_client.view.history_menus import HISTORY_GESTURES, actions_of_history
 from gcspy_client.view.looking import LOOKING_GESTURES, actions_of_looking
 from gcspy_client.view.starting import actions_of_starting
@@ -54,6 +55,7 @@ def actions_of(window: MainWindow) -> tuple[Action, ...]:
     return (
         *_session_actions(window),
         *actions_of_triggers(window),
+        *actions_of_comparing(window),
         *_time_actions(window),
         *_view_actions(window),
         *actions_of_looking(window),
@@ -382,7 +384,7 @@ def _view_actions(window: MainWindow) -> tuple[Action, ...]:
             run=partial(window.next_stream, -1),
             keys=("[",),
         ),
-        Action(name="view.no-tile", menu=_VIEW, text="Select no tile", run=window.deselect, keys=("Esc",)),
+        Action(name="view.no-tile", menu=_VIEW, text="Select no tile", run=window.deselect),
         Action(
             name="view.larger",
             menu=_VIEW,

@@ -19,12 +19,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from gcspy_client.model.difference_source import DifferenceSource
 from gcspy_client.model.history import Series
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.picture import Picture
 from gcspy_client.model.session import Session, ordered_streams, tile_title, top_of
 from gcspy_client.model.text import control_words, long_value, short_value, summary_short, summary_text
 from gcspy_client.view.chooser import Chooser
+from gcspy_client.view.difference_legend import DifferenceLegend
 from gcspy_client.view.elided import ElidedLabel
 from gcspy_client.view.filters import EventRow, Filters
 from gcspy_client.view.legend import Legend
@@ -71,7 +73,8 @@ class Details(QObject):
         self._chooser.setToolTip("The stream in which the active space is painted ([ and ])")
         self._chooser.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self._chooser.currentIndexChanged.connect(self._chosen)
-        self._legend = Legend()
+        self._legend, self._difference_legend = Legend(), DifferenceLegend()
+        self._difference_legend.hide()
         self._mouse_name = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
         self._selected_name = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
         self._streams = RowsModel(("Stream", "Mouse", "Selected", "Whole space"), (1, 2, 3), colours)
@@ -91,7 +94,7 @@ class Details(QObject):
         caption.setProperty("dim", "true")
         view.addWidget(caption)
         view.addWidget(self._chooser, 1)
-        self.view = _card(self._name, self._info, view, self._legend)
+        self.view = _card(self._name, self._info, view, self._legend, self._difference_legend)
         names = QVBoxLayout()
         names.setSpacing(2)
         for text, label in (("Mouse", self._mouse_name), ("Selected", self._selected_name)):
@@ -114,6 +117,13 @@ class Details(QObject):
         self._streams.set_colours(colours)
         self.filters.set_theme(theme)
         self.graph.set_colours(colours)
+
+    def show_difference(self, difference: DifferenceSource | None, theme: Theme) -> None:
+        """Explain the colours of a difference in place of those of a stream; None: those of the stream."""
+        if difference is not None:
+            self._difference_legend.show_difference(difference, theme)
+        self._legend.setVisible(difference is None)
+        self._difference_legend.setVisible(difference is not None)
 
     def refresh(self, picture: Picture | None, under_mouse: int | None, *, connected: bool = True) -> None:
         """Say anew what all parts say.

@@ -29,7 +29,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QScrollBar, QSizePolicy, QWidget
 
 from gcspy_client.model.drawing import Drawing, Drawn
-from gcspy_client.model.palette import Theme, palette_for
+from gcspy_client.model.palette import Palette, Theme, palette_for
 from gcspy_client.model.renderers import Inscription, Place, Renderer, Side
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.model.viewport import Viewport
@@ -101,9 +101,13 @@ class RendererCanvas(SpaceView):
             bar.hide()
             bar.valueChanged.connect(self._scrolled)
         self._ready.connect(self._take)
-        self.drawing = Drawing(make, space, source, palette_for(source.schema, theme), self._ready.emit)
+        self.drawing = Drawing(make, space, source, self.colours(source), self._ready.emit)
 
     # ------------------------------------------------------------------ what it shows
+
+    def colours(self, source: TileSource) -> Palette:
+        """In which colours numbers are painted."""
+        return palette_for(source.schema, self._theme)
 
     def follow(self, change: EventChange) -> None:
         """Take an event; it is drawn when the renderer comes to it."""
@@ -118,12 +122,12 @@ class RendererCanvas(SpaceView):
     def show_source(self, source: TileSource) -> None:
         """Draw other numbers."""
         self._source = source
-        self.drawing.show(source, palette_for(source.schema, self._theme))
+        self.drawing.show(source, self.colours(source))
 
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""
         self._theme = theme
-        palette = palette_for(self._source.schema, theme)
+        palette = self.colours(self._source)
         self.drawing.wish("palette", lambda renderer: renderer.set_palette(palette))
         self.update()
 

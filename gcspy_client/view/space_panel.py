@@ -249,7 +249,7 @@ class SpacePanel(QFrame):
 
     def height_for(self, width: int) -> int | None:
         """The height it needs in a width, or None when it takes what it gets."""
-        if self.view is not None:
+        if self.view is not None and not self.view.keeps_height:
             return None
         tiles = wanted_height(
             self.canvas.picture.space.count,

@@ -31,7 +31,10 @@ class SpaceView(QWidget):
         selected: The selected tile.
         under_mouse: The tile under the mouse.
         painted: Whether tiles were painted yet.
+        keeps_height: Whether it has the place that tiles would have; else it takes what there is.
     """
+
+    keeps_height = False
 
     hovered = Signal(int)
     picked = Signal(int)

@@ -67,17 +67,19 @@ _FIRED = QPolygonF([QPointF(-3.5, 0), QPointF(1.5, 0), QPointF(-0.2, 4), QPointF
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Flag:
-    """A mark on an event, as the strip shows it: a bookmark, or where a trigger fired.
+    """A mark on an event, as the strip shows it: a bookmark, where a trigger fired, or a letter.
 
     Attributes:
         number: Of the event.
         title: What the tooltip says.
         fired: A trigger fired there.
+        letter: What the event is called: that with which others are compared.
     """
 
     number: int
     title: str
     fired: bool = False
+    letter: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -405,12 +407,18 @@ class TimelineStrip(QWidget):
             x = self.x_of(flag.number)
             if not lanes.left() - 1 <= x <= lanes.right() + 1:
                 continue
-            colour = QColor(t.error if flag.fired else t.warning)
+            colour = QColor(t.accent if flag.letter else t.error if flag.fired else t.warning)
             painter.setPen(QPen(colour, 1.2))
             painter.drawLine(QPointF(x, 1), QPointF(x, lanes.bottom()))
             painter.setBrush(colour)
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.drawPolygon(_FIRED.translated(x, 0) if flag.fired else _PENNANT.translated(x, 0))
+            if flag.letter:
+                box = QRectF(x - 6, 0, 12, _FLAGS_HEIGHT - 1)
+                painter.drawRoundedRect(box, 2, 2)
+                painter.setPen(QColor(t.on_accent))
+                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, flag.letter)
+            else:
+                painter.drawPolygon(_FIRED.translated(x, 0) if flag.fired else _PENNANT.translated(x, 0))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def _paint_playhead(self, painter: QPainter, lanes: QRectF) -> None:

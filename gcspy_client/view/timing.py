@@ -44,7 +44,7 @@ class Timing(QObject):
 
     Attributes:
         chosen: First and last event of the range that the user drew.
-        more_flags: Asked for what is marked in the timeline beside bookmarks.
+        more_flags: Are asked for what is marked in the timeline beside bookmarks.
 
     Signals:
         refused: A wish could not be fulfilled; why, in words.
@@ -76,7 +76,7 @@ class Timing(QObject):
         self._session, self._link, self._shift = session, link, shift
         self._panel, self._bookmarking = panel, bookmarking
         self.chosen: tuple[int, int] | None = None
-        self.more_flags: Callable[[], tuple[Flag, ...]] = tuple
+        self.more_flags: list[Callable[[], tuple[Flag, ...]]] = []
         self._identity = ""
         self.past = ShiftPlaying(session, shift.recording, self)
         self.wire = WirePlaying(session, link, self)
@@ -341,7 +341,7 @@ class Timing(QObject):
                 growing=self._is_growing(),
                 chosen=self.chosen,
                 looping=playing.manner.loop is not None,
-                flags=self._bookmarking.flags() + self.more_flags(),
+                flags=sum((flags() for flags in self.more_flags), self._bookmarking.flags()),
                 filters=tuple(session.live.filters.values()) if session.is_playback else (),
                 filtered=self._filtered(),
                 wall_offset_nanos=0 if welcome is None else welcome.wall_offset_nanos,

@@ -47,7 +47,7 @@ class TriggerPart(QObject):
         self.panel.event_asked.connect(self.go_to)
         self.notice.event_asked.connect(self.go_to)
         self.notice.resume_asked.connect(lambda: window.link.send(Resume()))
-        window.timing.more_flags = self.triggering.flags
+        window.timing.more_flags.append(self.triggering.flags)
         about = "triggers: pause, or bookmark, when a condition becomes true"
         window.docks.add(
             "triggers", "Triggers", self.panel, Qt.DockWidgetArea.BottomDockWidgetArea, keys=("Shift+T",), about=about

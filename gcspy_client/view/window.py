@@ -35,6 +35,7 @@ from gcspy_client.view.bookmarks import Bookmarking, BookmarkPanel
 from gcspy_client.view.canvas import PaintProbe
 from gcspy_client.view.command_palette import CommandPalette
 from gcspy_client.view.commands import GESTURES, actions_of, entries_of
+from gcspy_client.view.comparing import ComparePart
 from gcspy_client.view.connect_dialog import ConnectDialog
 from gcspy_client.view.details import Details
 from gcspy_client.view.docks import Docks
@@ -121,6 +122,7 @@ class MainWindow(QMainWindow):
         self._stack = QStackedWidget()
         self._refusal_timer = self._single_timer(self._forget_refusal)
         self.triggers = TriggerPart(self)
+        self.comparing = ComparePart(self)
         self._build()
         self._wire()
         self._keys: KeySheet | None = None
@@ -256,6 +258,7 @@ class MainWindow(QMainWindow):
         self.footer.refresh(status)
         self.history.refresh()
         self.triggers.refresh()
+        self.comparing.refresh()
         name = self.session.live.welcome
         self.setWindowTitle(f"{name.server} – GCspy" if name is not None else "GCspy")
 
@@ -278,6 +281,7 @@ class MainWindow(QMainWindow):
 
     def settle(self) -> None:
         """Say everything now that would be said a moment later: for a picture of the window."""
+        self.comparing.settle()
         self.spaces.settle()
         self.following.settle()
 
@@ -478,6 +482,7 @@ class MainWindow(QMainWindow):
         self.docks.set_theme(theme)
         self.starting.page.set_theme(theme)
         self.triggers.set_theme(theme)
+        self.comparing.set_theme(theme)
         self.palette_sheet.set_colours(tokens(theme))
         self.following.refresh()
 
@@ -529,6 +534,7 @@ class MainWindow(QMainWindow):
         self.link.shut()
         self.history.stop()
         self.triggers.stop()
+        self.comparing.stop()
         self.spaces.stop()
         self.starting.stop()
         self.timing.stop()

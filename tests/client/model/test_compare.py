@@ -124,16 +124,28 @@ def test_codes_grow_with_the_difference_on_both_sides_alike(
         )
 
 
-def test_unused_on_both_sides_is_unused_and_on_one_it_is_unknown() -> None:
+def test_unused_on_both_sides_is_unused_and_on_one_the_tile_came_or_went() -> None:
     (left, source), (right, _) = (
-        state_of(dict.fromkeys(range(3), 5), "i4", Naming.UNIFORM) for _ in range(2)
+        state_of(dict.fromkeys(range(4), 5), "i4", Naming.UNIFORM) for _ in range(2)
     )
-    left.control.values[:] = [Control.UNUSED, Control.USED, Control.USED]
-    right.control.values[:] = [Control.UNUSED, Control.UNUSED, Control.USED]
+    left.control.values[:] = [Control.UNUSED, Control.USED, Control.UNUSED, Control.USED]
+    right.control.values[:] = [Control.UNUSED, Control.UNUSED, Control.USED, Control.USED]
     got = difference(left, right, source)
-    assert codes_of(got, 1.0).tolist() == [UNUSED, UNKNOWN, ZERO]
+    assert codes_of(got, 1.0).tolist() == [UNUSED, ONLY_LEFT, ONLY_RIGHT, ZERO]
     told = summary_of(got)
-    assert (told.unused, told.unknown, told.same) == (1, 1, 1)
+    assert (told.unused, told.only_left, told.only_right, told.unknown, told.same) == (1, 1, 1, 0, 1)
+
+
+def test_by_place_tiles_of_other_addresses_are_matched_by_their_numbers() -> None:
+    (left, source), (right, _) = (
+        state_of({base + 16 * i: value for i, value in enumerate(values)}, "i4")
+        for base, values in ((0x1000, [1, 2, 3]), (0x9000, [1, 5, 3, 4]))
+    )
+    assert summary_of(difference(left, right, source)).only_left == 3, "by key nothing is paired"
+    got = difference(left, right, source, by_place=True)
+    told = summary_of(got)
+    assert (told.same, told.up, told.net, told.only_right, told.only_left) == (2, 1, 3, 1, 0)
+    assert got.keys.tolist() == [0x9000, 0x9010, 0x9020, 0x9030]
 
 
 def test_names_are_the_same_or_not() -> None:

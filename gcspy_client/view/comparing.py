@@ -1,0 +1,276 @@
+"""Comparing event with event in the window: one event is set aside as A, what is shown then is B.
+
+Knows which part of the window does what; does not know how differences are worked out or painted.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gcspy_protocol.interpreter import ClientInterpreter, SpaceState
+from PySide6.QtCore import QObject, Qt
+
+from gcspy_client.model.comparing import Pairing
+from gcspy_client.model.difference_source import DifferenceSource
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.session import Session
+from gcspy_client.model.text import duration
+from gcspy_client.model.tile_source import TileSource
+from gcspy_client.view.actions import Action
+from gcspy_client.view.compare_panel import CompareFacts, ComparePanel
+from gcspy_client.view.differencing import Differencing
+from gcspy_client.view.timeline import Flag
+
+if TYPE_CHECKING:
+    from gcspy_client.view.window import MainWindow
+
+__all__ = ["ComparePart", "Moment", "actions_of_comparing", "event_words"]
+
+_MENU = "&Compare"
+
+
+def event_words(session: ClientInterpreter, number: int) -> str:
+    """An event in words: number, kind and occurrence."""
+    event = session.last_event
+    if event is None:
+        return "no event"
+    name = f"{session.event_name(event.event)} #{event.occurrence:,}"
+    return f"event {number:,}, {name}" if number else name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moment:
+    """An event that was set aside, with all that was known then.
+
+    Attributes:
+        state: A copy, which nobody changes.
+        number: Of the event.
+        identity: Of the session that it is of.
+    """
+
+    state: ClientInterpreter
+    number: int
+    identity: str
+
+    @property
+    def words(self) -> str:
+        """What it is called."""
+        return event_words(self.state, self.number)
+
+    def state_of(self, space: SpaceState, source: TileSource) -> tuple[SpaceState, TileSource] | str:
+        """The space as it was then, and the same stream."""
+        then = self.state.spaces.get(space.space.id)
+        if then is None or then.space.name != space.space.name:
+            return f"There was no space {space.space.name!r} at A: press A at an event at which there is."
+        stream = source.schema.id
+        if stream >= 0 and (stream not in then.streams or then.streams[stream].schema != source.schema):
+            return f"There was no stream {source.schema.name!r} at A, or it meant something else."
+        return then, copy(source)
+
+    def pairing(self) -> Pairing:
+        """Tiles are those of the same key; a space that is gone is told."""
+        return Pairing()
+
+
+class ComparePart(QObject):
+    """Comparing in a window.
+
+    Attributes:
+        moment: What is A; None: nothing is compared.
+        differencing: Paints the differences.
+        panel: Says what changed.
+    """
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self.moment: Moment | None = None
+        self.differencing = Differencing(window.session, window.spaces, self)
+        self.panel = ComparePanel(window.theme)
+        window.docks.add(
+            "compare",
+            "Comparison",
+            self.panel,
+            Qt.DockWidgetArea.BottomDockWidgetArea,
+            keys=("Shift+A",),
+            about="comparison: what changed most between two events",
+        )
+        window.timing.more_flags.append(self.flags)
+        self.differencing.compared.connect(self._compared)
+        self.panel.set_asked.connect(self.set_a)
+        self.panel.go_asked.connect(self.go_to_a)
+        self.panel.swap_asked.connect(self.swap)
+        self.panel.leave_asked.connect(self.leave)
+        self.panel.tile_asked.connect(window.select_key)
+        self.panel.space_asked.connect(window.activate)
+
+    @property
+    def on(self) -> bool:
+        """Whether anything is compared."""
+        return self.differencing.on
+
+    @property
+    def _session(self) -> Session:
+        return self._window.session
+
+    # ------------------------------------------------------------------- what users do
+
+    @property
+    def can_set(self) -> bool:
+        """Whether there is an event to set as A."""
+        return self._session.interpreter.last_event is not None and self._session.live.welcome is not None
+
+    def set_a(self) -> None:
+        """Set the event that is shown as A: what is shown from now on is compared with it."""
+        welcome = self._session.live.welcome
+        if not self.can_set or welcome is None:
+            return
+        self.moment = Moment(self._session.interpreter.copy(), self._session.number, welcome.session)
+        self.differencing.begin(self.moment)
+        self._window.docks.show("compare")
+        self._window.timing.refresh()
+        self._say()
+
+    def go_to_a(self) -> None:
+        """Show A."""
+        if self.moment is not None and self.may_go:
+            self._window.timing.go_to(self.moment.number)
+
+    @property
+    def may_go(self) -> bool:
+        """Whether A can be gone to."""
+        return self.moment is not None and self.moment.number > 0 and self.moment.number in self._session.timeline
+
+    def swap(self) -> None:
+        """Show A, and compare it with what is shown now."""
+        moment = self.moment
+        if moment is None or not self.may_go:
+            return
+        self.set_a()
+        self._window.timing.go_to(moment.number)
+
+    def leave(self) -> None:
+        """Compare no longer."""
+        self.moment = None
+        self.differencing.end()
+        self._window.details.show_difference(None, self._window.theme)
+        self._window.timing.refresh()
+        self._say()
+
+    def escape(self) -> None:
+        """Compare no longer; where nothing is compared, select no tile."""
+        if self.on:
+            self.leave()
+        else:
+            self._window.deselect()
+
+    # ------------------------------------------------------------------- how it stands
+
+    def flags(self) -> tuple[Flag, ...]:
+        """For the timeline: where A is."""
+        if self.moment is None or not self.moment.number:
+            return ()
+        return (Flag(number=self.moment.number, title="A: what is shown is compared with it", letter="A"),)
+
+    def refresh(self) -> None:
+        """Say everything anew; what is of another session is left."""
+        welcome = self._session.live.welcome
+        if self.moment is not None and welcome is not None and welcome.session != self.moment.identity:
+            self.leave()
+        self._say()
+
+    def _say(self) -> None:
+        facts = CompareFacts(can_set=self.can_set)
+        moment, shown = self.moment, self._session.interpreter
+        if moment is not None:
+            note = ""
+            gone = [one.space.name for number, one in moment.state.spaces.items() if number not in shown.spaces]
+            if gone:
+                note = f"Only at A, and not compared: {', '.join(gone)}."
+            facts = CompareFacts(
+                left=moment.words,
+                right=event_words(shown, self._session.number),
+                apart=self._apart(moment),
+                may_go=self.may_go and moment.number != self._session.number,
+                can_set=self.can_set,
+                note=note,
+            )
+        self.panel.show_facts(facts)
+        self._say_legend()
+
+    def _apart(self, moment: Moment) -> str:
+        then, now = moment.state.last_event, self._session.interpreter.last_event
+        if then is None or now is None:
+            return ""
+        nanos = now.time_nanos - then.time_nanos
+        return f"{'−' if nanos < 0 else '+'}{duration(abs(nanos))}"
+
+    def _compared(self) -> None:
+        self.panel.show_comparison(self.differencing.comparison)
+        self._say()
+
+    def _say_legend(self) -> None:
+        active = self._session.active_space()
+        self._window.details.show_difference(
+            None if active is None else self.source_of(active.space.id), self._window.theme
+        )
+
+    def source_of(self, space: int) -> DifferenceSource | None:
+        """The difference of a space; None where it is not compared."""
+        comparison = self.differencing.comparison
+        found = None if comparison is None else comparison.spaces.get(space)
+        return None if found is None else found.source
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw for another ground."""
+        self.panel.set_theme(theme)
+        self._say_legend()
+
+    def settle(self) -> bool:
+        """Show everything now that would be shown a moment later."""
+        return not self.on or self.differencing.settle()
+
+    def stop(self) -> None:
+        """Compare nothing any more; no thread and no timer is left."""
+        self.differencing.stop()
+
+
+def actions_of_comparing(window: MainWindow) -> tuple[Action, ...]:
+    """What can be done about comparing."""
+    part = window.comparing
+    return (
+        Action(
+            name="compare.set",
+            menu=_MENU,
+            text="Set this event as &A",
+            about="set this event as A: what is shown then is compared with it",
+            run=part.set_a,
+            keys=("A",),
+            enabled=lambda: part.can_set,
+        ),
+        Action(
+            name="compare.go",
+            menu=_MENU,
+            text="&Go to A",
+            run=part.go_to_a,
+            enabled=lambda: part.may_go,
+        ),
+        Action(
+            name="compare.swap",
+            menu=_MENU,
+            text="&Swap A and B",
+            run=part.swap,
+            keys=("Ctrl+Shift+A",),
+            enabled=lambda: part.may_go,
+        ),
+        Action(
+            name="compare.leave",
+            menu=_MENU,
+            text="&Leave the comparison",
+            about="compare no longer; else select no tile",
+            run=part.escape,
+            keys=("Esc",),
+        ),
+    )
