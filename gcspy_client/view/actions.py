@@ -148,18 +148,18 @@ class Actions:
             made.aboutToHide.connect(self._closed)
         return self._menus[path]
 
-    def keys(self) -> list[KeyRow]:
+    def key_rows(self) -> list[KeyRow]:
         """All keys and what they do, menu by menu."""
         titles = list(dict.fromkeys([action.menu for action in self] + [one.menu for one in self._gestures]))
         rows = []
         for title in titles:
             words = menu_words(title)
             rows += [
-                KeyRow(words, " or ".join(shown_keys(keys) for keys in action.keys), action.about or action.words)
+                KeyRow(words, " or ".join(shown_keys(keys) for keys in action.keys), _sentence(action.about or action.words))
                 for action in self
                 if action.menu == title and action.keys
             ]
-            rows += [KeyRow(words, one.keys, one.about) for one in self._gestures if one.menu == title]
+            rows += [KeyRow(words, one.keys, _sentence(one.about)) for one in self._gestures if one.menu == title]
         return rows
 
     def entries(self) -> list[Entry]:
@@ -191,6 +191,10 @@ class Actions:
     def _closed(self) -> None:
         for made in self._made.values():
             made.setEnabled(True)
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def menu_words(path: str) -> str:

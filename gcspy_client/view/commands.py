@@ -419,7 +419,8 @@ def _help_actions(window: MainWindow) -> tuple[Action, ...]:
             run=window.palette_sheet.open,
             keys=("Ctrl+K",),
         ),
-        Action(name="help.keys", menu=_HELP, text="&Keys", about="this sheet", run=window.show_keys, keys=("F1", "?")),
+        Action(name="help.guide", menu=_HELP, text="&Guide", about="the guide", run=window.show_guide, keys=("F1",)),
+        Action(name="help.keys", menu=_HELP, text="&Keys", about="this sheet", run=window.show_keys, keys=("?",)),
     )
 
 

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from gcspy_client.guide import pages
 from gcspy_client.link import Link
 from gcspy_client.model.front import FrontDoor
 from gcspy_client.model.palette import Theme
@@ -43,6 +44,7 @@ from gcspy_client.view.dropping import Dropping
 from gcspy_client.view.event_bar import EventBar
 from gcspy_client.view.following import Following
 from gcspy_client.view.footer import Footer
+from gcspy_client.view.guide_window import GuideWindow
 from gcspy_client.view.history_menus import HistoryMenus
 from gcspy_client.view.history_panel import HistoryPanel
 from gcspy_client.view.key_sheet import KeySheet
@@ -126,6 +128,7 @@ class MainWindow(QMainWindow):
         self._build()
         self._wire()
         self._keys: KeySheet | None = None
+        self._guide: GuideWindow | None = None
         self.palette_sheet = CommandPalette(partial(entries_of, self), tokens(self.theme), self)
         self.actions_table = Actions(self, actions_of(self), GESTURES)
         for action in self.actions_table.made():
@@ -461,10 +464,21 @@ class MainWindow(QMainWindow):
     def show_keys(self) -> None:
         """Tell all keys."""
         if self._keys is None:
-            self._keys = KeySheet(self.actions_table.keys(), self)
+            self._keys = KeySheet(self.actions_table.key_rows(), self)
         self._keys.show()
         self._keys.raise_()
         self._keys.activateWindow()
+
+    def show_guide(self, page: str = "") -> GuideWindow:
+        """Show the guide, at a page."""
+        if self._guide is None:
+            keys = [(row.menu, row.keys, row.about) for row in self.actions_table.key_rows()]
+            self._guide = GuideWindow(pages(), keys, self)
+        self._guide.show_page(page)
+        self._guide.show()
+        self._guide.raise_()
+        self._guide.activateWindow()
+        return self._guide
 
     # ----------------------------------------------------------------------------- theme
 
