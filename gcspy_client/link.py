@@ -11,6 +11,7 @@ no room: reading is held until it has.
 
 from __future__ import annotations
 
+import time
 from typing import Protocol
 
 from gcspy_protocol.address import Address, TcpAddress, UnixAddress
@@ -21,6 +22,7 @@ from gcspy_protocol.model import Role
 from PySide6.QtCore import QCryptographicHash, QObject, Qt, QTimer, Signal
 from PySide6.QtNetwork import QAbstractSocket, QLocalSocket, QSslSocket, QTcpSocket
 
+from gcspy_client.model.link_meter import LinkMeter
 from gcspy_client.model.status import LinkPhase, LinkStatus, retry_delay_secs
 
 __all__ = ["Link", "Tap"]
@@ -63,6 +65,7 @@ class Link(QObject):
 
     Attributes:
         status: Where it stands.
+        meter: What the connection carried since it was made.
         tap: Gets all that is received; None: nobody does. Set it before `open`.
 
     Signals:
@@ -81,6 +84,7 @@ class Link(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.status = LinkStatus(phase=LinkPhase.IDLE)
+        self.meter = LinkMeter()
         self.tap: Tap | None = None
         self._held = False
         self._address: Address | None = None
@@ -154,6 +158,11 @@ class Link(QObject):
         self._room.emit()
 
     @property
+    def version(self) -> int | None:
+        """Version of the protocol; None before the server has said what it speaks."""
+        return self._connection.version
+
+    @property
     def is_held(self) -> bool:
         """Whether nothing is read because the tap has no room."""
         return self._held
@@ -173,6 +182,7 @@ class Link(QObject):
         assert self._address is not None
         self._attempt += 1
         self._connection = Connection(Role.CLIENT)
+        self.meter = LinkMeter()
         if self.tap is not None:
             self.tap.connected()
         self._tell(LinkPhase.CONNECTING, "", "")
@@ -272,8 +282,11 @@ class Link(QObject):
         for message in batch:
             if isinstance(message, Ping):
                 self.send(Pong(number=message.number))
+            elif isinstance(message, Pong):
+                self.meter.ponged(message.number, time.monotonic_ns())
             elif isinstance(message, Welcome):
                 self._live()
+        self.meter.take(len(data), batch)
         if self.tap is not None and data:
             self._held = not self.tap.received(data, batch)
         # Hand on before judging: what was whole is shown, also when the next frame is not.
@@ -295,6 +308,7 @@ class Link(QObject):
         self._heartbeat.start(_PING_MILLIS)
         self.welcomed.emit()
         self._tell(LinkPhase.LIVE, "", "")
+        self._ping()
 
     def _dismissed(self, message: Error | Goodbye) -> None:
         if isinstance(message, Goodbye):
@@ -322,6 +336,7 @@ class Link(QObject):
             return
         self._pings += 1
         self._unanswered += 1
+        self.meter.pinged(self._pings, time.monotonic_ns())
         self.send(Ping(number=self._pings))
 
     # ------------------------------------------------------------------------- ending

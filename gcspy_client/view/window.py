@@ -42,6 +42,7 @@ from gcspy_client.view.details import Details
 from gcspy_client.view.docks import Docks
 from gcspy_client.view.dropping import Dropping
 from gcspy_client.view.event_bar import EventBar
+from gcspy_client.view.facts import FactPanels
 from gcspy_client.view.following import Following
 from gcspy_client.view.footer import Footer
 from gcspy_client.view.guide_window import GuideWindow
@@ -118,6 +119,7 @@ class MainWindow(QMainWindow):
         self.docks = Docks(self.spaces, self.theme, self.undo, self)
         self._add_docks()
         self.looking = Looking(self)
+        self.facts = FactPanels(self)
         self.starting = Starting(self, front)
         self.dropping = Dropping(self, self.starting.play)
         self._saving: SaveDialog | None = None
@@ -551,6 +553,7 @@ class MainWindow(QMainWindow):
         self.comparing.stop()
         self.spaces.stop()
         self.starting.stop()
+        self.facts.stop()
         self.timing.stop()
         self.following.stop()
         self.shift.close()
