@@ -38,7 +38,7 @@ from gcspy_client.model.history_view import HistoryView
 from gcspy_client.model.palette import Theme, sequential
 from gcspy_client.model.tile_source import StreamSource
 
-__all__ = ["main"]
+__all__ = ["HeapSession", "main"]
 
 _STREAM = Stream(id=0, name="Used", dtype="i4", maximum=32768, paint_style=PaintStyle.ZERO)
 _WIDTH, _HEIGHT = 1600, 1000
@@ -46,7 +46,7 @@ _READ = 200
 """Events of which a recording is made, to be read again."""
 
 
-class _Session:
+class HeapSession:
     """A session of one space, as messages.
 
     Args:
@@ -124,7 +124,7 @@ def _told(what: str, median: float, longest: float, more: str = "") -> None:
     print(f"  {what:<58} {median:8.2f} ms, longest {longest:8.2f} ms {more}", flush=True)
 
 
-def _build(session: _Session, graph: HistoryGraph, events: int) -> None:
+def _build(session: HeapSession, graph: HistoryGraph, events: int) -> None:
     took = []
     for _ in range(events):
         for message in session.event():
@@ -136,7 +136,7 @@ def _build(session: _Session, graph: HistoryGraph, events: int) -> None:
     _told("an event taken", float(np.median(took)), max(took), f"(99 of 100: {np.percentile(took, 99):.2f})")
 
 
-def _look(session: _Session, graph: HistoryGraph) -> None:
+def _look(session: HeapSession, graph: HistoryGraph) -> None:
     palette = sequential(Theme.DARK)
     whole = graph.whole(_HEIGHT, _WIDTH)
 
@@ -171,7 +171,7 @@ def _look(session: _Session, graph: HistoryGraph) -> None:
 
 
 def _read(tiles: int, changed: float) -> None:
-    session = _Session(tiles, changed)
+    session = HeapSession(tiles, changed)
     store = MemoryStore()
     writer = RecordingWriter(store, session.interpreter)
     for message in session.greeting:
@@ -215,7 +215,7 @@ def main() -> None:
     print(
         f"{options.tiles:,} tiles, {options.events:,} events, {options.changed:.0%} changed, {options.budget} MiB"
     )
-    session = _Session(options.tiles, options.changed)
+    session = HeapSession(options.tiles, options.changed)
     graph = HistoryGraph(StreamSource(_STREAM), HistoryEvents(), budget_bytes=options.budget << 20)
     _build(session, graph, options.events)
     print(

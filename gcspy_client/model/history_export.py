@@ -38,6 +38,8 @@ _BETWEEN_SPACES = 3
 
 _RAMP, _RAMP_STEPS = 96, 48
 _TICK_ROOM = 34
+_COUNTS = 16
+"""Room below a graph for the labels of lines at events."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,7 +127,8 @@ def svg_of(graphs: Sequence[ExportedGraph], *, title: str = "", ticks: Sequence[
         parts.append(_graph(graph, left, top, ink))
         wide, high = max(wide, left + width), max(high, top + height)
         if across:
-            top += height + _GAP + _TITLE
+            counts = _COUNTS if graph.drawn.event_lines else 0
+            top, high = top + height + counts + _GAP + _TITLE, high + counts
         else:
             left += width + _GAP
     if ticks and across:
@@ -219,10 +222,11 @@ def _graph(graph: ExportedGraph, left: int, top: int, ink: str) -> str:
 
 
 def _line(pixel: int, *, horizontal: bool, width: int, height: int, ink: str) -> str:
+    middle = pixel + 0.5  # of the row of pixels that has the line already
     where = (
-        f'x1="0" x2="{width}" y1="{pixel}" y2="{pixel}"'
+        f'x1="0" x2="{width}" y1="{middle}" y2="{middle}"'
         if horizontal
-        else f'x1="{pixel}" x2="{pixel}" y1="0" y2="{height}"'
+        else f'x1="{middle}" x2="{middle}" y1="0" y2="{height}"'
     )
     return f'<line {where} stroke="{ink}"/>'
 

@@ -51,7 +51,7 @@ from gcspy_client.view.theme import small_font, tokens
 
 __all__ = ["LEFT", "RIGHT", "Brush", "HistoryCanvas"]
 
-LEFT, _TOP, RIGHT, _BOTTOM = 78, 4, 10, 4
+LEFT, _TOP, RIGHT, _BOTTOM = 78, 4, 4, 4
 """Logical pixels around the graph."""
 
 _DRAG_PIXELS = 5

@@ -410,12 +410,16 @@ class HistoryPanel(QWidget):
         else:
             self.said.setText(self._failure or self._whole(self.first))
 
+    @property
+    def read(self) -> float:
+        """How much of what there is was read, 0 to 1."""
+        return 0.0 if self._feed is None else self._feed.progress
+
     def _whole(self, track: HistoryTrack) -> str:
         drawn = track.canvas.drawn
         if drawn is None:
             return ""
-        read = 1.0 if self._feed is None else self._feed.progress
-        more = "" if read > 0.995 else f" · {read:.0%} read"
+        more = "" if self.read > 0.995 else f" · {self.read:.0%} read"
         return f"{len(drawn.events):,} events · {len(drawn.keys):,} tiles{more}"
 
     def _words(self, track: HistoryTrack, under: Under) -> str:

@@ -36,10 +36,11 @@ class HistoryTime(QObject):
         self.span: tuple[float, float] | None = None
         self.by_time = False
         self.whole = (0.0, 1.0)
+        self._telling = False
 
     def follow(self, span: tuple[float, float] | None, *, by_time: bool) -> None:
         """Show what is seen elsewhere."""
-        if (span, by_time) != (self.span, self.by_time):
+        if not self._telling and (span, by_time) != (self.span, self.by_time):
             self.span, self.by_time = span, by_time
             self.changed.emit()
 
@@ -54,7 +55,9 @@ class HistoryTime(QObject):
         if span != self.span:
             self.span = span
             self.changed.emit()
+            self._telling = True  # elsewhere there may be no room beyond the last event: that is no wish
             self.chosen.emit(span)
+            self._telling = False
 
     def zoom(self, factor: float, share: float = 0.5) -> None:
         """Look closer (below 1) or from farther, with what is at a share of the width staying there."""

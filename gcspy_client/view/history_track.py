@@ -132,6 +132,9 @@ class HistoryTrack(QWidget):
         graph.setSpacing(0)
         graph.addWidget(self.canvas, 1)
         graph.addWidget(self.scroll_bar)
+        keeps = self.scroll_bar.sizePolicy()
+        keeps.setRetainSizeWhenHidden(True)  # graphs on one axis are equally wide, whatever is seen of their tiles
+        self.scroll_bar.setSizePolicy(keeps)
         self.scroll_bar.hide()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)

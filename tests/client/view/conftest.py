@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pytestqt.qtbot import QtBot
 
+from benchmarks.watchdog import Watchdog
 from tests.client.conftest import MakeWindow
 from tests.client.program import Program
 from tests.client.watching import EVENTS, Wait, Watched
@@ -13,6 +15,15 @@ from tests.client.watching import EVENTS, Wait, Watched
 @pytest.fixture
 def wait(qtbot: QtBot) -> Wait:
     return lambda condition: qtbot.waitUntil(condition, timeout=10_000)
+
+
+@pytest.fixture
+def watchdog(request: pytest.FixtureRequest) -> Iterator[Watchdog]:
+    """Watches the window's loop. It judges nothing, as tests share machines: what blocked stands in the test's report (`-rA`)."""
+    with Watchdog() as made:
+        yield made
+    told = "\n".join(str(block) for block in made.blocks if any("gcspy_client" in line for line in block.stack))
+    request.node.add_report_section("call", "blocks over 50 ms", told or "none")
 
 
 @pytest.fixture
