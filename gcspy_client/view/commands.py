@@ -16,6 +16,7 @@ from gcspy_client.model.session import ordered_streams
 from gcspy_client.view.actions import Action, Gesture
 from gcspy_client.view.command_palette import Entry
 from gcspy_client.view.comparing import actions_of_comparing
+from gcspy_client.view.copying import actions_of_copying
 from gcspy_client.view.history_menus import HISTORY_GESTURES, actions_of_history
 from gcspy_client.view.looking import LOOKING_GESTURES, actions_of_looking
 from gcspy_client.view.starting import actions_of_starting
@@ -384,6 +385,7 @@ def _view_actions(window: MainWindow) -> tuple[Action, ...]:
             run=partial(window.next_stream, -1),
             keys=("[",),
         ),
+        *actions_of_copying(window),
         Action(name="view.no-tile", menu=_VIEW, text="Select no tile", run=window.deselect),
         Action(
             name="view.larger",

@@ -13,6 +13,9 @@ from gcspy_client.view.elided import ElidedLabel
 __all__ = ["Banner", "StatePage", "banner_words", "page_words"]
 
 
+_WHAT_NEXT = "Ctrl+S saves it, Ctrl+Shift+O opens something else."
+
+
 def page_words(status: LinkStatus, session: Session) -> tuple[str, str, bool, bool]:
     """What the empty window says.
 
@@ -22,7 +25,7 @@ def page_words(status: LinkStatus, session: Session) -> tuple[str, str, bool, bo
     match status.phase:
         case LinkPhase.IDLE:
             text = (
-                "Attach to a process with  gcspy attach PID,  or connect to a session that somebody serves."
+                "Ctrl+Shift+O shows what can be opened here: processes, recordings, samples; Ctrl+J connects to a session that somebody serves."
             )
             return "Not connected", text, bool(status.address), True
         case LinkPhase.CONNECTING:
@@ -41,12 +44,11 @@ def page_words(status: LinkStatus, session: Session) -> tuple[str, str, bool, bo
                 if session.live.welcome is not None
                 else "the server"
             )
-            return (
-                "Waiting for the first event",
-                f"{name} is connected; tiles appear with its next event.",
-                False,
-                False,
+            text = (
+                f"{name} is connected; tiles appear with its next event. If none comes, look whether it is paused, or whether event "
+                "filters are in force (Session ▸ Event filters: enable all)."
             )
+            return "Waiting for the first event", text, False, False
 
 
 def banner_words(status: LinkStatus, session: Session) -> tuple[str, str]:
@@ -54,21 +56,21 @@ def banner_words(status: LinkStatus, session: Session) -> tuple[str, str]:
     if session.live.state is ControlState.ENDED and status.phase in (LinkPhase.LIVE, LinkPhase.ENDED):
         reason = session.live.state_reason
         return (
-            f"The target has ended{f': {reason}' if reason else ''}. What was received last stays here.",
+            f"The target has ended{f': {reason}' if reason else ''}. What was received last stays here. {_WHAT_NEXT}",
             "warning",
         )
     if status.phase is LinkPhase.LIVE:
         return "", ""
     again = f"trying again, attempt {status.attempt + 1}" if status.attempt else "trying again"
     texts = {
-        LinkPhase.IDLE: ("Disconnected. What was received last stays here.", "warning"),
+        LinkPhase.IDLE: (f"Disconnected. What was received last stays here. {_WHAT_NEXT}", "warning"),
         LinkPhase.CONNECTING: (f"Connecting to {status.address}…", "warning"),
         LinkPhase.GREETING: (f"Connected to {status.address}, waiting for its greeting…", "warning"),
         LinkPhase.LOST: (
             f"Connection lost: {status.message}; {again}. What was received last stays here.",
             "error",
         ),
-        LinkPhase.ENDED: (f"Session over: {status.message}. What was received last stays here.", "warning"),
+        LinkPhase.ENDED: (f"Session over: {status.message}. What was received last stays here. {_WHAT_NEXT}", "warning"),
         LinkPhase.FAILED: (
             _sentence(f"{status.message}{': ' if status.remedy else ''}{status.remedy}"),
             "error",

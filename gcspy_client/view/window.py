@@ -38,6 +38,7 @@ from gcspy_client.view.command_palette import CommandPalette
 from gcspy_client.view.commands import GESTURES, actions_of, entries_of
 from gcspy_client.view.comparing import ComparePart
 from gcspy_client.view.connect_dialog import ConnectDialog
+from gcspy_client.view.copying import Copying
 from gcspy_client.view.details import Details
 from gcspy_client.view.docks import Docks
 from gcspy_client.view.dropping import Dropping
@@ -120,6 +121,7 @@ class MainWindow(QMainWindow):
         self._add_docks()
         self.looking = Looking(self)
         self.facts = FactPanels(self)
+        self.copying = Copying(self)
         self.starting = Starting(self, front)
         self.dropping = Dropping(self, self.starting.play)
         self._saving: SaveDialog | None = None

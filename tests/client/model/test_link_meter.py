@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from gcspy_protocol.messages import Event, Missed, StreamDelta, StreamKey
@@ -24,8 +26,7 @@ def event(sequence: int, *, kind: int = 0, gather_nanos: int = 0, cached: bool =
 
 def test_a_difference_counts_as_the_whole_stream_it_stands_for() -> None:
     meter = LinkMeter()
-    assert meter.ratio is None
-    stamp = {"space": 1, "stream": 1, "time_nanos": 1, "event": 0, "occurrence": 1}
+    stamp: dict[str, Any] = {"space": 1, "stream": 1, "time_nanos": 1, "event": 0, "occurrence": 1}
     key = StreamKey(sequence=1, values=np.zeros(1000, "<i4"), **stamp)
     some = np.zeros(3, "<i4")
     delta = StreamDelta(sequence=2, base_sequence=1, count=1000, indices=np.arange(3), values=some, **stamp)

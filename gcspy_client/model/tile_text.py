@@ -1,0 +1,42 @@
+"""What is known of a tile as text, to be copied into a letter or a bug report.
+
+Knows the session; does not know clipboards.
+"""
+
+from __future__ import annotations
+
+from gcspy_client.model.session import Session, tile_rows, tile_title
+from gcspy_client.model.text import summary_text
+
+__all__ = ["tile_text"]
+
+
+def tile_text(session: Session, space_id: int, tile: int) -> str:
+    """Target, event, space, tile, and what each stream holds in it, a line each.
+
+    Args:
+        session: What is shown.
+        space_id: Of the space.
+        tile: Its number now.
+    """
+    shown = session.interpreter
+    space, event, welcome = shown.spaces[space_id], shown.last_event, session.live.welcome
+    heads = [("Target", "unknown" if welcome is None else welcome.server)]
+    if event is not None:
+        number = f"event {session.number:,}, " if session.number else ""
+        heads.append(("Event", f"{number}{shown.event_name(event.event)} #{event.occurrence:,}"))
+    heads.append(("Space", f"{space.space.name}, {space.count:,} tiles"))
+    heads.append(("Tile", f"{tile:,}: {tile_title(space, tile)}"))
+    rows = [
+        (row.name, row.text + ("" if row.fresh else "  (stale: gathered at an earlier event)"))
+        for row in tile_rows(space, tile, event)
+    ]
+    wholes = []
+    for stream in (space.streams[row.stream] for row in tile_rows(space, tile, event) if row.stream >= 0):
+        fresh = stream.summary is not None and (event is None or stream.summary.sequence == event.sequence)
+        wholes.append((stream.schema.name, summary_text(stream.schema, stream.summary) + ("" if fresh else "  (stale)")))
+    wide = max(len(name) for name, _text in (*heads, *rows, *wholes))
+    lines = [f"{name:<{wide}}  {text}" for name, text in heads]
+    lines += ["", *(f"{name:<{wide}}  {text}" for name, text in rows)]
+    lines += ["", "Whole space", *(f"{name:<{wide}}  {text}" for name, text in wholes)]
+    return "\n".join(lines) + "\n"
