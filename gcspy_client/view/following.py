@@ -163,7 +163,10 @@ class Following(QObject):
             if space_id not in self._session.interpreter.spaces:
                 continue  # removed; its panel goes with the next event
             layout = panel.canvas.picture.layout
-            ranges = [(layout.first, layout.last)] if layout.labelled and panel.view is None else []
+            if panel.view is not None:
+                ranges = panel.view.wants_names()
+            else:
+                ranges = [(layout.first, layout.last)] if layout.labelled else []
             ranges += [
                 (tile, tile + 1)
                 for tile in (panel.shown.under_mouse, panel.shown.selected)

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QInputDialog, QMenu
 
 from gcspy_client.model.looks import TILES, Look, OrderChoice
 from gcspy_client.model.session import ordered_streams
-from gcspy_client.model.tile_source import StreamSource, TileSource
+from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.actions import Action, Gesture
 from gcspy_client.view.views import TITLES, known_renderers, title_of
 
@@ -216,15 +216,14 @@ class Looking(QObject):
 
     def sources(self, state: SpaceState) -> list[TileSource]:
         """The streams of a space, the most important first, and those that the user made."""
-        made: list[TileSource] = [StreamSource(stream) for stream in ordered_streams(state)]
-        return made + list(self._window.session.looks.made_of(state))
+        return self._window.session.looks.sources(state)
 
     # ---------------------------------------------------------------------------- menus
 
     def _fill_views(self, space: int, menu: QMenu) -> None:
         menu.clear()
         now = self._window.session.looks.of(space).view
-        names = [name for name in TITLES if name in known_renderers()]
+        names = list(TITLES)
         others = [name for name in known_renderers() if name not in TITLES]
         for number, name in enumerate((*names, *others), 1):
             if others and name == others[0]:
@@ -232,7 +231,7 @@ class Looking(QObject):
             action = menu.addAction(title_of(name))
             if name in names:
                 action.setText(f"{title_of(name)}\t{number}")
-            if known_renderers()[name].builtin:
+            if name in known_renderers() and known_renderers()[name].builtin:
                 action.setToolTip(known_renderers()[name].load().about)
             action.setCheckable(True)
             action.setChecked(name == now)

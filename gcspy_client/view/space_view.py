@@ -83,6 +83,10 @@ class SpaceView(QWidget):
         """What is to be said beside the number of tiles: how many share a place, say."""
         return ""
 
+    def wants_names(self) -> list[tuple[int, int]]:
+        """First and one beyond the last of tiles that are shown by name."""
+        return []
+
     @property
     def maximum(self) -> int | None:
         """What is painted as the greatest now; None where the view does not know."""

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QScrollArea, QSplitter, QVBoxLayout, QWidget
 
-from gcspy_client.model.looks import TILES, Look
+from gcspy_client.model.looks import TABLE, TILES, Look
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels import allot_heights
 from gcspy_client.model.picture import Picture
@@ -18,6 +18,7 @@ from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.canvas import PaintProbe
 from gcspy_client.view.space_panel import SpacePanel
 from gcspy_client.view.space_view import SpaceView
+from gcspy_client.view.tile_table import TableView
 from gcspy_client.view.views import RendererView, make_view, order_words, title_of
 
 __all__ = ["Spaces"]
@@ -143,6 +144,8 @@ class Spaces(QScrollArea):
         if isinstance(view, RendererView) and view.look.view == look.view and (look.view != TILES or look.order is not None):
             view.set_look(look)
             return
+        if isinstance(view, TableView) and look.view == TABLE:
+            return
         panel.show_view(self._view(panel, look))
         panel.note("")
         if panel.view is not None:
@@ -153,7 +156,11 @@ class Spaces(QScrollArea):
         picture = panel.canvas.picture
         if self.instead is not None:
             return self.instead(picture.space, picture.source, self._theme, look)
-        return make_view(picture.space, picture.source, self._theme, look, self._session.looks)
+
+        def sources() -> list[TileSource]:
+            return self._session.looks.sources(panel.canvas.picture.space)
+
+        return make_view(picture.space, picture.source, sources, self._theme, look, self._session.looks)
 
     def set_theme(self, theme: Theme) -> None:
         """Paint for another canvas."""

@@ -5,6 +5,7 @@ Knows the views; does not know where they stand or when they are changed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from functools import lru_cache
 
@@ -17,6 +18,7 @@ from gcspy_client.model.renderers import Renderer, RendererFacts, find_renderers
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.renderer_canvas import RendererCanvas
 from gcspy_client.view.space_view import SpaceView
+from gcspy_client.view.tile_table import TableView
 
 __all__ = ["TITLES", "RendererView", "known_renderers", "make_view", "order_words", "title_of"]
 
@@ -96,11 +98,27 @@ class RendererView(RendererCanvas):
 
 
 def make_view(
-    space: SpaceState, source: TileSource, theme: Theme, look: Look, looks: Looks
+    space: SpaceState,
+    source: TileSource,
+    sources: Callable[[], list[TileSource]],
+    theme: Theme,
+    look: Look,
+    looks: Looks,
 ) -> SpaceView | None:
-    """The view that a look names; None: the tiles themselves."""
+    """The view that a look names; None: the tiles themselves.
+
+    Args:
+        space: The space.
+        source: The numbers that are shown.
+        sources: All numbers that it has.
+        theme: For which ground.
+        look: The look.
+        looks: Where streams are found.
+    """
     if look.view == TILES and look.order is None:
         return None
+    if look.view == TABLE:
+        return TableView(space, sources, theme, look)
     if look.view not in known_renderers():
         return None
     return RendererView(space, source, theme, look, looks)
