@@ -129,10 +129,20 @@ class ProfileRenderer(Renderer):
         count = self.space.count
         used_width = -(-count // self.per_bar) * self.bar_width
         ticks = max(1, int(used_width // (_WORD * self.scale)))
-        for tile in range(0, count, max(1, -(-count // ticks))):
+        for tile in range(0, count, _round_step(-(-count // ticks))):
             x = tile // self.per_bar * self.bar_width + self.bar_width // 2
             found.append(Inscription(f"{tile:,}", x=x, side=Side.BELOW))
         return found
+
+
+def _round_step(least: int) -> int:
+    """The least of 1, 2, 5, 10, 20 … that is not below."""
+    power = 1
+    while True:
+        for one in (1, 2, 5):
+            if one * power >= least:
+                return one * power
+        power *= 10
 
 
 def _mean_code(codes: Codes, per_bar: int) -> Codes:

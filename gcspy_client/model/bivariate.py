@@ -37,7 +37,7 @@ from gcspy_client.model.raster import Pixels
 from gcspy_client.model.session import ordered_streams
 from gcspy_client.model.tile_source import StreamSource, TileSource
 
-__all__ = ["STEPS", "BivariateRenderer", "TwoCodes", "bivariate", "legend"]
+__all__ = ["STEPS", "BivariateRenderer", "TwoCodes", "bivariate", "legend", "other_stream"]
 
 STEPS = 15
 """Steps of each stream. 225 of the 250 codes of values are used."""
@@ -157,7 +157,7 @@ class BivariateRenderer(TilesRenderer):
 
     def __init__(self, space: SpaceState, source: TileSource, palette: Palette) -> None:
         super().__init__(space, source, bivariate(palette.theme))
-        self.second = _other_stream(space, source)
+        self.second = other_stream(space, source)
         self._make()
 
     def _make(self) -> None:
@@ -205,7 +205,7 @@ class BivariateRenderer(TilesRenderer):
         return bool(len(changed))
 
 
-def _other_stream(space: SpaceState, source: TileSource) -> TileSource:
+def other_stream(space: SpaceState, source: TileSource) -> TileSource:
     """The most important stream that is not this one; the same where there is no other."""
     others = [stream for stream in ordered_streams(space) if stream.id != source.schema.id]
     return StreamSource(others[0]) if others else source

@@ -171,6 +171,7 @@ class DerivedSource:
             np.rint((numbers - self.least) * (_STEPS / (self.greatest - self.least))), -1, _STEPS + 1
         )
         places[(places == _STEPS) & (numbers > self.greatest)] = _STEPS + 1
+        places[~np.isfinite(places)] = 0  # where nothing is known
         places[numbers == 0] = self._schema.zero
         if self._schema.paint_style is PaintStyle.ZERO:
             near = (places == self._schema.zero) & (numbers != 0)

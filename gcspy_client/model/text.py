@@ -14,6 +14,7 @@ from gcspy_protocol.messages import Summary
 from gcspy_protocol.model import Control, Presentation, Stream
 
 __all__ = [
+    "UNKNOWN_TEXT",
     "control_words",
     "duration",
     "is_bytes",

@@ -24,12 +24,21 @@ from gcspy_client.model.history import Series
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.picture import Picture
 from gcspy_client.model.session import Session, ordered_streams, tile_title, top_of
-from gcspy_client.model.text import control_words, long_value, short_value, summary_short, summary_text
+from gcspy_client.model.text import (
+    UNKNOWN_TEXT,
+    control_words,
+    long_value,
+    short_value,
+    summary_short,
+    summary_text,
+)
+from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.chooser import Chooser
 from gcspy_client.view.difference_legend import DifferenceLegend
 from gcspy_client.view.elided import ElidedLabel
 from gcspy_client.view.filters import EventRow, Filters
 from gcspy_client.view.legend import Legend
+from gcspy_client.view.space_view import SpaceView
 from gcspy_client.view.sparkline import Sparkline
 from gcspy_client.view.tables import Cell, RowsModel, RowTable
 from gcspy_client.view.theme import tokens
@@ -44,6 +53,7 @@ class Details(QObject):
 
     Signals:
         stream_chosen: Space id and stream id.
+        formula_asked: The user wants to make a stream of others.
 
     Attributes:
         view: Name of the space, view chooser, legend.
@@ -54,6 +64,7 @@ class Details(QObject):
     """
 
     stream_chosen = Signal(int, int)
+    formula_asked = Signal()
 
     def __init__(self, session: Session, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -125,12 +136,20 @@ class Details(QObject):
         self._legend.setVisible(difference is None)
         self._difference_legend.setVisible(difference is not None)
 
-    def refresh(self, picture: Picture | None, under_mouse: int | None, *, connected: bool = True) -> None:
+    def refresh(
+        self,
+        picture: Picture | None,
+        under_mouse: int | None,
+        view: SpaceView | None = None,
+        *,
+        connected: bool = True,
+    ) -> None:
         """Say anew what all parts say.
 
         Args:
             picture: Of the active space; None when there is none.
             under_mouse: The tile of the active space under the mouse.
+            view: What is shown in place of the picture, if anything is.
             connected: Whether commands can be sent.
         """
         self._show_events(connected=connected)
@@ -146,7 +165,7 @@ class Details(QObject):
         self._info.setText(info)
         self._info.setVisible(bool(info))
         self._list_streams(space, picture.stream_id)
-        self._legend.show_stream(stream, picture.palette, picture.maximum, space.space.unused_text)
+        self._explain(picture, view)
         selected = self._session.selected(space.space.id)
         self._mouse_name.setText("–" if under_mouse is None else tile_title(space, under_mouse))
         if self._session.selection_gone(space.space.id):
@@ -154,6 +173,7 @@ class Details(QObject):
         else:
             self._selected_name.setText("click a tile" if selected is None else tile_title(space, selected))
         self._streams.set_rows(self._stream_rows(space, picture.stream_id, under_mouse, selected))
+        stream = self._summed(space, stream)
         owner = space.space.id, stream.id
         event = self._session.interpreter.last_event
         now_nanos = 0 if event is None else event.time_nanos
@@ -162,8 +182,28 @@ class Details(QObject):
             series = series_until(series, now_nanos)  # what came after what is shown is not yet known there
         self.graph.show_series(stream, series, now_nanos, owner)
 
+    def _summed(self, space: SpaceState, stream: Stream) -> Stream:
+        """The stream whose summary is graphed: of one that the user made there is none, so the one chosen before."""
+        chosen = self._session.chosen_stream(space.space.id)
+        return stream if stream.id in space.streams or chosen is None else space.streams[chosen].schema
+
+    def _explain(self, picture: Picture, view: SpaceView | None) -> None:
+        unused = picture.space.space.unused_text
+        second = None if view is None else view.second()
+        if second is not None:
+            self._legend.show_two(picture.source, second, picture.theme, unused)
+            return
+        maximum = None if view is None else view.maximum
+        self._legend.show_source(
+            picture.source,
+            picture.palette,
+            picture.maximum if maximum is None else maximum,
+            unused,
+            "" if view is None else view.legend_words(),
+        )
+
     def _list_streams(self, space: SpaceState, chosen: int) -> None:
-        streams = ordered_streams(space)
+        streams = [source.schema for source in self._session.looks.sources(space)]
         wanted = (space.space.id, tuple((s.id, s.name) for s in streams), chosen)
         if wanted == self._listed:
             return
@@ -173,7 +213,13 @@ class Details(QObject):
         for number, stream in enumerate(streams):
             self._chooser.addItem(stream.name, (space.space.id, stream.id))
             self._chooser.setItemData(number, stream.description, Qt.ItemDataRole.ToolTipRole)
-        self._chooser.setCurrentIndex([s.id for s in streams].index(chosen) if streams else -1)
+        self._chooser.insertSeparator(len(streams))
+        self._chooser.addItem("Formula…", None)
+        self._chooser.setItemData(
+            len(streams) + 1, "Make a stream of others, such as Used / Size", Qt.ItemDataRole.ToolTipRole
+        )
+        ids = [s.id for s in streams]
+        self._chooser.setCurrentIndex(ids.index(chosen) if chosen in ids else -1)
         self._filling = False
 
     def _stream_rows(
@@ -202,6 +248,11 @@ class Details(QObject):
             rows.append(
                 (name, _tile_cell(space, stream, under_mouse), _tile_cell(space, stream, selected), whole)
             )
+        for made in self._session.looks.made_of(space):
+            schema = made.schema
+            name = Cell(schema.name, f"{schema.name} = {made.formula}", bold=schema.id == chosen,
+                        tone="accent" if schema.id == chosen else "text")  # fmt: skip
+            rows.append((name, _made_cell(space, made, under_mouse), _made_cell(space, made, selected), _NOTHING))
         return rows
 
     def _show_events(self, *, connected: bool) -> None:
@@ -235,9 +286,14 @@ class Details(QObject):
     # -------------------------------------------------------------------------- events
 
     def _chosen(self, index: int) -> None:
-        if not self._filling and index >= 0:
-            space, stream = self._chooser.itemData(index)
-            self.stream_chosen.emit(space, stream)
+        if self._filling or index < 0:
+            return
+        chosen = self._chooser.itemData(index)
+        if chosen is None:
+            self._listed = ()  # the chooser says again what is chosen
+            self.formula_asked.emit()
+        else:
+            self.stream_chosen.emit(*chosen)
 
     def _row_clicked(self, index: QModelIndex) -> None:
         self._chooser.setCurrentIndex(index.row())
@@ -263,6 +319,14 @@ def _card(*parts: QWidget | QHBoxLayout | QVBoxLayout, stretches: bool = False) 
     if not stretches:
         column.addStretch(1)
     return card
+
+
+def _made_cell(space: SpaceState, made: TileSource, tile: int | None) -> Cell:
+    """What a stream that the user made says of one tile."""
+    if tile is None or not 0 <= tile < space.count:
+        return _NOTHING
+    text = made.text(space, tile)
+    return Cell(text, text, tone="warning" if text == UNKNOWN_TEXT else "text")
 
 
 def _tile_cell(space: SpaceState, stream: Stream, tile: int | None) -> Cell:

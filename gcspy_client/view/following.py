@@ -148,7 +148,9 @@ class Following(QObject):
             self._spaces.refresh()
             picture = self.active_picture()
             connected = self._link.status.phase.connected
-            self._details.refresh(picture, self._tile_under_mouse(picture), connected=connected)
+            panel = None if picture is None else self._spaces.panels.get(picture.space.space.id)
+            view = None if panel is None else panel.view
+            self._details.refresh(picture, self._tile_under_mouse(picture), view, connected=connected)
         self.spoken.emit()
 
     def _tile_under_mouse(self, picture: Picture | None) -> int | None:

@@ -68,6 +68,7 @@ class Looking(QObject):
         if space in self._window.spaces.panels:
             self._window.spaces.show_look(space)
             self._window.following.refresh()
+            self._window.docks.fit()  # the legend is another, and may be higher
 
     def _failed(self, space: int, why: str) -> None:
         """Go back to tiles, and say why."""
@@ -265,6 +266,7 @@ class Looking(QObject):
             part.setCheckable(True)
             part.setChecked(number in parts)
             part.triggered.connect(lambda _checked=False, number=number: self.toggle_part(number, space))
+        menu.addAction("Formulas…").triggered.connect(lambda: self._window.formulas.ask(space))
         log = menu.addAction("Distribution: logarithmic heights")
         log.setCheckable(True)
         log.setChecked(look.logarithmic)
@@ -337,6 +339,14 @@ def actions_of_looking(window: MainWindow) -> tuple[Action, ...]:
             text="Order a&gain, by the values of now",
             run=looking.order_again,
             enabled=lambda: looking.look().order is not None,
+        ),
+        Action(
+            name="view.formulas",
+            menu=_MENU,
+            text="For&mulas…",
+            about="formulas: streams made of others, such as Used / Size",
+            run=window.formulas.ask,
+            keys=("F",),
         ),
         Action(name="view.row-width", menu=_MENU, text="Tiles in a ro&w…", run=looking.ask_row_width),
     )

@@ -83,6 +83,7 @@ class RendererCanvas(SpaceView):
         self._anchor: tuple[int, QPointF] | None = None
         self._shown: Drawn | None = None
         self._places: dict[int, list[Place]] = {}
+        self._places_before: dict[int, list[Place]] = {}  # of the picture before, while the renderer cannot be asked
         self._late_hover: QPointF | None = None
         self._late_pick: QPointF | None = None
         self._late_key: tuple[int, int] | None = None
@@ -169,7 +170,9 @@ class RendererCanvas(SpaceView):
         if drawn is None:
             return
         before, self._shown = self._shown, drawn
-        if before is None or drawn.asked != before.asked or drawn.count != before.count:
+        if before is not None and drawn.asked == before.asked and drawn.count == before.count:
+            self._places_before, self._places = self._places, {}
+        else:
             self._forget_places()
         self._margins = drawn.margins
         self.viewport = self.viewport.needing(drawn.least, zooms_height=drawn.zooms_height)
@@ -196,7 +199,7 @@ class RendererCanvas(SpaceView):
                 self._sync_bars()
 
     def _forget_places(self) -> None:
-        self._places.clear()
+        self._places, self._places_before = {}, {}
 
     def _fail(self) -> None:
         error = self.drawing.failure
@@ -322,7 +325,9 @@ class RendererCanvas(SpaceView):
         if tile not in self._places:
             places = self.drawing.ask(lambda renderer: renderer.rectangles(tile), wait_secs=wait_secs)
             if places is None:
-                return []
+                if tile not in self._places_before:
+                    return []
+                places = self._places_before[tile]
             self._places[tile] = places
         area, scale = self.area(), self.devicePixelRatioF()
         frames = []

@@ -87,6 +87,14 @@ class SpaceView(QWidget):
         """First and one beyond the last of tiles that are shown by name."""
         return []
 
+    def second(self) -> TileSource | None:
+        """The second stream of two that share a colour."""
+        return None
+
+    def legend_words(self) -> str:
+        """What else than colours is to be known of it."""
+        return ""
+
     @property
     def maximum(self) -> int | None:
         """What is painted as the greatest now; None where the view does not know."""

@@ -44,7 +44,10 @@ _MOST_COPIED = 100_000
 """Rows: more is no table that anybody pastes, and would take minutes to word."""
 
 _SETTLE_SECS = 10.0
-_FIRST_WIDTH, _WIDTH = 250, 124
+_SAMPLE = 40
+"""Rows that are looked at to find how wide a column is."""
+
+_WIDEST = 320
 
 
 class TableModel(QAbstractTableModel):
@@ -260,9 +263,12 @@ class TableView(SpaceView):
 
     def _set_widths(self) -> None:
         metrics = self.table.horizontalHeader().fontMetrics()
-        for column, name in enumerate(self.model.table.columns):
-            wide = metrics.horizontalAdvance(name) + 32
-            self.table.setColumnWidth(column, max(wide, _WIDTH if column else _FIRST_WIDTH))
+        table = self.model.table
+        tiles = range(0, len(table), max(1, len(table) // _SAMPLE))
+        for column, name in enumerate(table.columns):
+            texts = [table.text(row, column) for row in tiles]
+            wide = max((metrics.horizontalAdvance(text) for text in texts), default=0) + 24
+            self.table.setColumnWidth(column, min(_WIDEST, max(wide, metrics.horizontalAdvance(name) + 32)))
 
     # ------------------------------------------------------------------ what it shows
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from gcspy_protocol.interpreter import SpaceState
 
+from gcspy_client.model.bivariate import other_stream
 from gcspy_client.model.dressing import dress
 from gcspy_client.model.looks import TABLE, TILES, Look, Looks
 from gcspy_client.model.palette import Palette, Theme
@@ -33,6 +34,13 @@ TITLES = {
     TABLE: "Table",
 }
 """Of the views that come with GCspy, in the order of their keys."""
+
+_LEGENDS = {
+    "hilbert": "Neighbours in address are neighbours here: a stretch of memory is a patch.",
+    "histogram": "A bar is as high as the value of its tile; stripes: unknown.",
+    "distribution": "A bar is as high as there are tiles with these values; a click selects the first of them.",
+    "multiples": "Each panel has the scale of its stream: choose it for its legend.",
+}
 
 _ORDERED = (TILES, "rows", "hilbert", "bivariate")
 
@@ -90,6 +98,22 @@ class RendererView(RendererCanvas):
     def show_source(self, source: TileSource) -> None:
         """Draw other numbers."""
         super().show_source(copy(source))
+
+    def second(self) -> TileSource | None:
+        """The second stream of two that share a colour."""
+        if self.look.view != "bivariate":
+            return None
+        chosen = None if self.look.second is None else self._looks.source(self._space, self.look.second)
+        return chosen or other_stream(self._space, self._source)
+
+    def legend_words(self) -> str:
+        """What the shapes mean."""
+        words = _LEGENDS.get(self.look.view, "")
+        if self.look.view == "histogram" and self.say():
+            words += " Several tiles share a bar: full colour is their mean, pale the greatest of them."
+        if self.look.view == "distribution" and self.look.logarithmic:
+            words += " Heights grow with the logarithm."
+        return words.strip()
 
     def set_look(self, look: Look) -> None:
         """Draw as a look of the same renderer says."""

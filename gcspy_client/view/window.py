@@ -46,6 +46,7 @@ from gcspy_client.view.event_bar import EventBar
 from gcspy_client.view.facts import FactPanels
 from gcspy_client.view.following import Following
 from gcspy_client.view.footer import Footer
+from gcspy_client.view.formulas import Formulas
 from gcspy_client.view.guide_window import GuideWindow
 from gcspy_client.view.history_menus import HistoryMenus
 from gcspy_client.view.history_panel import HistoryPanel
@@ -124,6 +125,7 @@ class MainWindow(QMainWindow):
         self.copying = Copying(self)
         self.starting = Starting(self, front)
         self.dropping = Dropping(self, self.starting.play)
+        self.formulas = Formulas(self)
         self._saving: SaveDialog | None = None
         self._stack = QStackedWidget()
         self._refusal_timer = self._single_timer(self._forget_refusal)
@@ -204,6 +206,7 @@ class MainWindow(QMainWindow):
         self.spaces.picked.connect(self.select)
         self.spaces.said.connect(self.following.speak_soon)
         self.details.stream_chosen.connect(self.choose_stream)
+        self.details.formula_asked.connect(self.formulas.ask)
         self.details.filters.wished.connect(self.set_filters)
         self.footer.pause_toggled.connect(self.toggle_pause)
         self.footer.stepped.connect(self.step)
@@ -556,6 +559,7 @@ class MainWindow(QMainWindow):
         self.spaces.stop()
         self.starting.stop()
         self.facts.stop()
+        self.formulas.close()
         self.timing.stop()
         self.following.stop()
         self.shift.close()
