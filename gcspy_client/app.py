@@ -162,6 +162,7 @@ def take_screenshot(
     settle_secs: float = 0.0,
     event: int | None = None,
     arrange: Callable[[MainWindow], None] | None = None,
+    control: bool = False,
 ) -> None:
     """Write a picture of the window on a session to a PNG file.
 
@@ -176,6 +177,7 @@ def take_screenshot(
         settle_secs: How long to go on watching after those.
         event: Go to the event of this number first, if it is a recording that is played there.
         arrange: What a user would do before; called when the events have come.
+        control: Ask for control, for what only the client in control may do.
 
     Raises:
         LinkError: No connection came about, or not enough events came in time.
@@ -190,7 +192,7 @@ def take_screenshot(
     window.resize(round(size[0] / scale), round(size[1] / scale))
     window.show()
     try:
-        window.link.open(where, token=token, wants_control=False)
+        window.link.open(where, token=token, wants_control=control)
         _wait_for_events(window, settle_events, timeout_secs)
         if event is not None:
             _go_to(window, event, timeout_secs)

@@ -19,8 +19,17 @@ WATCH_SECS = 3.5
 
 MANY_RECORDS = 60_000
 
-LOOKING_BACK = (
-    # what, file, size, theme
+SCENES = (
+    # scene, file, size, theme
+    ("start", "start-page-dark.png", "1280x720", "dark"),
+    ("start", "start-page-light.png", "1280x720", "light"),
+    ("views", "views-dark.png", "1600x1000", "dark"),
+    ("views", "views-light.png", "1600x1000", "light"),
+    ("filters", "filters-dark.png", "1600x1000", "dark"),
+    ("compare", "compare-dark.png", "1600x1000", "dark"),
+    ("compare", "compare-light.png", "1600x1000", "light"),
+    ("trigger", "trigger-fired-dark.png", "1600x1000", "dark"),
+    ("trigger", "trigger-fired-light.png", "1600x1000", "light"),
     ("history", "history-dark.png", "1600x1000", "dark"),
     ("history", "history-light.png", "1600x1000", "light"),
     ("past", "looking-back-dark.png", "1600x1000", "dark"),
@@ -53,14 +62,14 @@ def wait_for_holes(workload: subprocess.Popen[str]) -> None:
     raise RuntimeError(f"the workload ended early, exit code {workload.wait()}")
 
 
-def look_back(pid: int, folder: Path) -> None:
-    """Take the pictures of looking back, in the session that is watched and in one that was saved from it."""
-    script = [sys.executable, str(HERE / "looking_back.py")]
+def take_scenes(pid: int, folder: Path) -> None:
+    """Take the pictures of the scenes, in the session that is watched and in one that was saved from it."""
+    script = [sys.executable, str(HERE / "scenes.py")]
     saved = folder / "session.gcspy"
     subprocess.run([*script, "save", str(pid), str(saved)], check=True)
-    for what, name, size, theme in LOOKING_BACK:
-        source = str(saved) if what == "replay" else str(pid)
-        subprocess.run([*script, what, source, str(HERE / name), size, theme], check=True)
+    for scene, name, size, theme in SCENES:
+        source = str(saved) if scene == "replay" else str(pid)
+        subprocess.run([*script, scene, source, str(HERE / name), size, theme], check=True)
 
 
 def main() -> int:
@@ -73,7 +82,7 @@ def main() -> int:
                 picture = ["-o", str(HERE / name), "--size", size, "--theme", theme, "--after", str(WATCH_SECS)]
                 subprocess.run([sys.executable, "-m", "gcspy", "screenshot", str(workload.pid), *picture], check=True)
             with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
-                look_back(workload.pid, Path(folder))
+                take_scenes(workload.pid, Path(folder))
         finally:
             workload.terminate()
             workload.communicate()

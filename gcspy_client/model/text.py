@@ -22,6 +22,7 @@ __all__ = [
     "short_amount",
     "short_number",
     "short_value",
+    "summary_heading",
     "summary_share",
     "summary_short",
     "summary_text",
@@ -134,6 +135,13 @@ def summary_text(stream: Stream, summary: Summary | None) -> str:
     if len(values) == 2:
         return f"{_percent(values[0], values[1])}  ({short_amount(stream, values[0])} of {short_amount(stream, values[1])})"
     return _united(stream, values[0])
+
+
+def summary_heading(stream: Stream, summary: Summary | None) -> str:
+    """A stream's summary for a heading: as in words, but an amount in its unit, ``46.5 MiB``, not to the last byte."""
+    if summary is None or not summary.covered or len(summary.values) != 1 or stream.presentation is Presentation.ENUM:
+        return summary_text(stream, summary)
+    return short_amount(stream, summary.values[0])
 
 
 def summary_short(stream: Stream, summary: Summary | None) -> str:

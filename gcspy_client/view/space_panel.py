@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollBar, QSizePoli
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels import wanted_height
 from gcspy_client.model.picture import LABEL_HEIGHT, LABEL_WIDTH, Picture
-from gcspy_client.model.text import summary_text
+from gcspy_client.model.text import summary_heading
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.canvas import TileCanvas
 from gcspy_client.view.elided import ElidedLabel
@@ -236,7 +236,7 @@ class SpacePanel(QFrame):
         tiles = f"{count:,} {'tile' if count == 1 else 'tiles'}"
         self._count.setText(f"{tiles} · {shared}" if shared else tiles)
         has_summary = stream is not None and stream.summary is not None and count > 0
-        summary = summary_text(schema, stream.summary) if stream is not None and has_summary else ""
+        summary = summary_heading(schema, stream.summary) if stream is not None and has_summary else ""
         self._view.setText(f"{schema.name}  {summary}".rstrip())
         fresh = event is None or picture.source.is_fresh(space, event)
         self._stale.setVisible(not fresh and (stream is None or stream.sequence > 0))

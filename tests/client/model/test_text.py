@@ -16,6 +16,7 @@ from gcspy_client.model.text import (
     long_value,
     short_number,
     short_value,
+    summary_heading,
     summary_short,
     summary_text,
 )
@@ -90,6 +91,14 @@ def test_a_summary_of_no_tile_is_unknown_and_not_zero(stream: Stream) -> None:
     nothing = Summary(space=1, stream=0, sequence=1, time_nanos=0, values=values, covered=0)
     assert summary_text(stream, nothing) == "unknown"
     assert summary_short(stream, nothing) == "unknown"
+    assert summary_heading(stream, nothing) == "unknown"
+
+
+def test_a_heading_has_an_amount_in_its_unit() -> None:
+    stream = Stream(id=0, name="Resident", dtype="u8", maximum=1 << 40, suffix=" bytes")
+    summary = Summary(space=1, stream=0, sequence=1, time_nanos=0, values=(48_799_744,), covered=3)
+    assert summary_heading(stream, summary) == "46.5 MiB"
+    assert summary_text(stream, summary) == "48,799,744 bytes"
 
 
 def test_a_summary_without_numbers_is_a_dash() -> None:

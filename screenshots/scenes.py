@@ -1,11 +1,11 @@
-"""Takes the pictures in which somebody looks back: in a live session, and in a recording of one.
+"""Takes the pictures in which somebody has done something: a scene each, in a live session or in a recording of one.
 
 A process of its own for each picture, as Qt reads the scale of the screen once; called by `make.py`.
 
-    looking_back.py history PID PICTURE SIZE THEME   a live session, with its history graph
-    looking_back.py past PID PICTURE SIZE THEME      a live session, looked back in
-    looking_back.py save PID FILE                    save a session from the window that watches it
-    looking_back.py replay FILE PICTURE SIZE THEME   that file, played
+    scenes.py SCENE PID PICTURE SIZE THEME     a live session, in one of the `LIVE` scenes
+    scenes.py start - PICTURE SIZE THEME       the start page
+    scenes.py save PID FILE                    save a session from the window that watches it
+    scenes.py replay FILE PICTURE SIZE THEME   that file, played
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from gcspy_protocol.model import EventFilter
+from gcspy_protocol.model import ControlState, EventFilter
+from gcspy_protocol.triggers import Trigger
 from gcspy_replay.file import Recording
 from gcspy_replay.player import Beginning, serve_recording
 from PySide6.QtCore import QEventLoop, Qt, QTimer
@@ -26,7 +27,9 @@ from PySide6.QtTest import QTest
 
 from gcspy.serving import ServingOptions
 from gcspy.sidecar import start_sidecar
-from gcspy_client.app import take_screenshot
+from gcspy.starting import front_door
+from gcspy_client.app import application, take_screenshot
+from gcspy_client.model.palette import Theme
 from gcspy_client.view.window import MainWindow
 
 EVENTS = 150
@@ -90,9 +93,56 @@ def show_history(window: MainWindow) -> None:
     wait_until(lambda: window.session.number == number)
 
 
+def show_views(window: MainWindow) -> None:
+    """Each space through another view, as far as they go."""
+    ids = {space.space.name: number for number, space in window.session.interpreter.spaces.items()}
+    for name, view in (("pymalloc arenas", "hilbert"), ("Size classes", "histogram")):
+        window.looking.choose_view(view, ids[name])
+    window.activate(ids["pymalloc arenas"])
+    wait_until(lambda: window.session.events_seen > EVENTS + 5)
+
+
+def filter_events(window: MainWindow) -> None:
+    """One kind of event each fifth time only, the other with a delay and a pause."""
+    window.docks.show("events")
+    window.set_filters((EventFilter(event=0, period=5), EventFilter(event=1, delay_millis=250, pause=True)))
+    wait_until(lambda: window.session.live.filters[1].pause)
+    wait_until(lambda: window.session.live.state is ControlState.PAUSED)
+
+
+def compare(window: MainWindow) -> None:
+    """An early event, and the one before the arenas were emptied."""
+    first = window.session.timeline.first
+    for part, what in ((0.2, window.comparing.set_a), (0.9, lambda: window.docks.show("compare"))):
+        number = first + round(EVENTS * part)
+        window.timing.go_to(number)
+        wait_until(lambda number=number: window.session.number == number)
+        what()
+
+
+def fire_trigger(window: MainWindow) -> None:
+    """A condition that becomes true soon, and pauses."""
+    window.docks.show("triggers")
+    window.triggers.triggering.add(
+        Trigger(id=1, expression="event == 'Collections' and sum(\"pymalloc arenas\".Used) > 8MiB", note="a collection with a full heap")
+    )
+    wait_until(lambda: window.session.live.state is ControlState.PAUSED and window.triggers.has_fired)
+
+
 def save(window: MainWindow, path: Path) -> None:
     """Save what was kept."""
     window.shift.save(path, replace=True)
+
+
+LIVE: dict[str, _Arrange] = {
+    "past": partial(look_back, number=EVENTS // 2),
+    "history": show_history,
+    "views": show_views,
+    "filters": filter_events,
+    "compare": compare,
+    "trigger": fire_trigger,
+}
+"""What is arranged in a window that has watched for a while."""
 
 
 def watch(pid: int, picture: Path, size: tuple[int, int], theme: str, arrange: _Arrange) -> None:
@@ -108,6 +158,7 @@ def watch(pid: int, picture: Path, size: tuple[int, int], theme: str, arrange: _
                 settle_events=EVENTS,
                 settle_secs=1.0,
                 arrange=arrange,
+                control=True,
             )
 
 
@@ -120,24 +171,36 @@ def replay(file: Path, picture: Path, size: tuple[int, int], theme: str) -> None
             take_screenshot(address, picture, size=size, theme=theme, settle_secs=0.5, arrange=arrange)
 
 
+def start(picture: Path, size: tuple[int, int], theme: str) -> None:
+    """The start page, with the processes that run here."""
+    app = application()
+    window = MainWindow(Theme(theme), front=front_door())
+    window.resize(*size)
+    window.show()
+    wait_until(lambda: window.starting.page.processes.table.model().rowCount() > 0)
+    app.processEvents()
+    window.grab().save(str(picture))
+    window.close()
+
+
 def main(arguments: list[str]) -> int:
-    """Do one of the four."""
+    """Take one of them."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    what, source, file, *look = arguments
-    size = (1600, 1000)
+    os.environ["GCSPY_SETTINGS"] = ""
+    scene, source, file, *look = arguments
+    size, theme = (1600, 1000), "dark"
     if look:
         width, _, height = look[0].partition("x")
-        size = int(width), int(height)
-    match what:
-        case "past":
-            watch(int(source), Path(file), size, look[1], partial(look_back, number=EVENTS // 2))
-        case "history":
-            watch(int(source), Path(file), size, look[1], show_history)
-        case "save":
-            with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
-                watch(int(source), Path(folder) / "unused.png", size, "dark", partial(save, path=Path(file)))
-        case _:
-            replay(Path(source), Path(file), size, look[1])
+        size, theme = (int(width), int(height)), look[1]
+    if scene in LIVE:
+        watch(int(source), Path(file), size, theme, LIVE[scene])
+    elif scene == "start":
+        start(Path(file), size, theme)
+    elif scene == "save":
+        with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
+            watch(int(source), Path(folder) / "unused.png", size, theme, partial(save, path=Path(file)))
+    else:
+        replay(Path(source), Path(file), size, theme)
     return 0
 
 
