@@ -35,15 +35,17 @@ class Program:
 
     Args:
         tiles: Of the heap.
+        second: Whether there is a second stream.
 
     Attributes:
         server: Its server.
     """
 
-    def __init__(self, tiles: int) -> None:
+    def __init__(self, tiles: int, *, second: bool = False) -> None:
         self.server = Server("benchmark", events=["Clock"])
         self._heap = self.server.add_space("Heap", names=UniformNames(1 << 40, 16, tiles), main=True)
         self._used = self._heap.add_stream("Used", dtype="i4", maximum=1 << 20)
+        self._objects = self._heap.add_stream("Objects", dtype="i4", maximum=1 << 20) if second else None
         self._random = np.random.default_rng(1)
         self._values = self._random.integers(0, 1 << 20, tiles).astype("<i4")
         self._wanted = threading.Semaphore(0)
@@ -58,6 +60,8 @@ class Program:
             if self.server.should_transmit(0):
                 self._heap.reset()
                 self._used.data[:] = self._values
+                if self._objects is not None:
+                    self._objects.data[:] = self._values[::-1]
             self.server.finish(0, "")
 
     def let_happen(self) -> None:
