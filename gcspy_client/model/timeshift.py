@@ -47,6 +47,9 @@ _RULE = ChunkRule(weight=1.0)
 """Longer chunks than in a file: a keyframe of a million tiles costs 40 times what an event does, in a process that has frames
 to paint. Looking back at such a heap costs some 25 ms for it instead of 20."""
 
+_GATHER_SECS = 0.04
+"""The worker takes what comes in so long together."""
+
 _PATIENCE_SECS = 0.25
 """For an event that was received a moment ago and waits in the queue."""
 
@@ -270,6 +273,7 @@ class TimeShift:
         self._queue: deque[tuple[int, _Keeper, Callable[[], None]]] = deque()
         self._queued = 0  # bytes
         self._pending = 0  # batches, with the one that the worker is at
+        self._awaited = 0  # threads that wait for the worker
         self._wanted = False  # somebody waits for room
         self._stopping = False
         self._thread: threading.Thread | None = None
@@ -386,14 +390,21 @@ class TimeShift:
             self._queued += weight
             self._pending += 1
             self._wanted = self._queued >= self._most_queued
-            self._condition.notify_all()
+            # Not for each event: to wake a thread 60 times a second cost the thread of the link more than what it hands over.
+            if len(self._queue) == 1 or self._queued >= self._most_queued // 4:
+                self._condition.notify_all()
             return not self._wanted
+
+    def _hurries(self) -> bool:
+        return self._awaited > 0 or self._stopping or self._queued >= self._most_queued // 4
 
     def _run(self) -> None:
         while True:
             with self._condition:
-                while not self._queue and not self._stopping:
-                    self._condition.wait()
+                if not self._queue and not self._stopping:
+                    self._condition.wait_for(lambda: bool(self._queue) or self._stopping)
+                    # What comes in this moment is done at once with it.
+                    self._condition.wait_for(self._hurries, _GATHER_SECS)
                 if self._stopping:
                     return
                 weight, keeper, work = self._queue.popleft()
@@ -446,8 +457,16 @@ class TimeShift:
         Returns:
             Whether it is.
         """
+        return self._wait_for(lambda: not self._pending, timeout_secs)
+
+    def _wait_for(self, condition: Callable[[], bool], timeout_secs: float) -> bool:
+        """Have the worker hurry until something is so; whether it came about."""
         with self._condition:
-            return self._condition.wait_for(lambda: not self._pending, timeout_secs)
+            self._awaited += 1
+            self._condition.notify_all()
+            came = self._condition.wait_for(condition, timeout_secs)
+            self._awaited -= 1
+            return came
 
     # ------------------------------------------------------------------- how it stands
 
@@ -510,8 +529,7 @@ class TimeShift:
         self._changes = None
         keeper = self._kept()
         if number > keeper.last:
-            with self._condition:
-                self._condition.wait_for(lambda: number <= keeper.last or bool(keeper.failure), _PATIENCE_SECS)
+            self._wait_for(lambda: number <= keeper.last or bool(keeper.failure), _PATIENCE_SECS)
         if not keeper.first <= number <= keeper.last:
             raise RecordingError(f"event {number} is not kept: there are {keeper.first} to {keeper.last}")
         try:

@@ -54,7 +54,7 @@ class HistoryMenus:
 
     def __init__(self, panel: HistoryPanel, session: Session) -> None:
         self._panel, self._session = panel, session
-        self.export = HistoryExport(lambda: panel.tracks, self._title, session.live.event_name, panel.refuse, panel)
+        self.export = HistoryExport(lambda: panel.tracks, self._title, self._event_name, panel.refuse, panel)
         self.add = self._button("Add graph", "another stream or space below, on the same axis of events", self._fill_add)
         self.look = self._button("Look", "pooling, size of tiles, lines", self._fill_look)
         self.save = self._button("Export", "write the graphs as a picture, or series as a table", self._fill_export)
@@ -77,6 +77,9 @@ class HistoryMenus:
     def _title(self) -> str:
         welcome = self._session.live.welcome
         return "" if welcome is None else welcome.server
+
+    def _event_name(self, kind: int) -> str:
+        return self._session.live.event_name(kind)
 
     # -------------------------------------------------------------------------- which
 

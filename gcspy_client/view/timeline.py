@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from gcspy_protocol.model import EventFilter
-from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QColor,
     QFontMetrics,
@@ -59,6 +59,9 @@ _REACH = 5
 """Logical pixels within which the mouse takes hold of a handle or a flag."""
 
 _TICK_WIDTH = 96
+
+_REST_MILLIS = 300
+"""Between two drawings of a live timeline that only grows: each costs 2 ms."""
 
 _PENNANT = QPolygonF([QPointF(0, 1), QPointF(8, 4), QPointF(0, 7.5)])
 _FIRED = QPolygonF([QPointF(-3.5, 0), QPointF(1.5, 0), QPointF(-0.2, 4), QPointF(2.8, 4), QPointF(-2.6, 10.5), QPointF(-1, 5.6), QPointF(-4.2, 5.6)])
@@ -145,6 +148,10 @@ class TimelineStrip(QWidget):
         self._range_from = 0
         self._end_before = 0.0
         self._gutter = _NARROW_GUTTER
+        self._waits = False
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.timeout.connect(self._rested)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -193,7 +200,24 @@ class TimelineStrip(QWidget):
         if self._stretch is not None:
             self._keep_up(moved)
         self._end_before = self._whole()[1]
-        self.update()
+        if other_kinds or not facts.live:
+            self.update()
+        elif not self._rest.isActive():  # only the end moves, and nobody reads that ten times a second
+            self.update()
+            self._rest.start(_REST_MILLIS)
+        else:
+            self._waits = True
+
+    def _rested(self) -> None:
+        if self._waits:
+            self._waits = False
+            self.update()
+            self._rest.start(_REST_MILLIS)
+
+    def stop(self) -> None:
+        """Draw no more: the window closes."""
+        self._waits = False
+        self._rest.stop()
 
     def _keep_up(self, moved: bool) -> None:
         """Move the part in view with the newest event, or with the one on display."""

@@ -381,6 +381,7 @@ class Timing(QObject):
 
     def stop(self) -> None:
         """Move no more; no timer and no thread is left."""
+        self._panel.strip.stop()
         self.past.leave(wait=True)
 
 
