@@ -40,6 +40,10 @@ _VERSION = 1
 SIDE_WIDTH = 384
 """Width of the panels beside the tiles, unless the user drags their border."""
 
+_WIDE_SIDE_WIDTH = 432
+_WIDE_WIDTH = 1500
+"""Their width in windows that are so wide."""
+
 _ROOMY_HEIGHT = 900
 """From this height of the window on, all panels at the side stand one above the other."""
 
@@ -351,7 +355,7 @@ class Docks(QObject):
         side = [one.dock for one in self._added.values() if one.area is Qt.DockWidgetArea.RightDockWidgetArea and one.shown]
         if not side:
             return
-        self.area.resizeDocks(side[:1], [SIDE_WIDTH], Qt.Orientation.Horizontal)
+        self.area.resizeDocks(side[:1], [_WIDE_SIDE_WIDTH if self.area.window().width() >= _WIDE_WIDTH else SIDE_WIDTH], Qt.Orientation.Horizontal)
         wanted = [dock.sizeHint().height() for dock in side]
         if not self._roomy():  # the last ones share a place, and can do with what is left
             wanted = [high if number < _STACKED - 1 else 1 for number, high in enumerate(wanted)]

@@ -49,7 +49,7 @@ __all__ = ["EventRow", "Filters"]
 
 _Index = QModelIndex | QPersistentModelIndex
 _NAME, _HAPPENED, _ON, _PERIOD, _DELAY, _PAUSE = range(6)
-_HEADER = ("Event", "Happened", "On", "One in", "Delay", "Pause")
+_HEADER = ("Event", "Happened", "On", "1 in", "Delay", "Pause")
 _TIPS = (
     "The kind of event; its colour is that of its lane in the timeline",
     "How often it happened, those that a filter hides counted",
@@ -347,7 +347,7 @@ class Filters(QFrame):
         table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         table.setIconSize(QSize(8, 8))
         table.setProperty("dense", "true")
-        table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        table.setTextElideMode(Qt.TextElideMode.ElideRight)
         table.verticalHeader().hide()
         table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 7)
@@ -356,8 +356,20 @@ class Filters(QFrame):
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(_NAME, QHeaderView.ResizeMode.Stretch)
-        for place, width in ((_HAPPENED, 78), (_ON, 30), (_PERIOD, 54), (_DELAY, 60), (_PAUSE, 48)):
-            table.setColumnWidth(place, width)
+        self._widen()
+
+    def _widen(self) -> None:
+        """Give each column what its widest usual words need in this font; the names get the rest."""
+        measure = self.table.fontMetrics().horizontalAdvance
+        columns = ((_HAPPENED, "Happened"), (_ON, "On"), (_PERIOD, "1 in"), (_DELAY, "999 ms"), (_PAUSE, "Pause"))
+        for place, words in columns:
+            self.table.setColumnWidth(place, measure(words) + 16)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Measure anew in another font."""
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.FontChange:
+            self._widen()
 
     def _fit(self) -> None:
         rows = min(max(1, self.model.rowCount()), _MOST_ROWS)
