@@ -43,12 +43,16 @@ from gcspy_client.model.history_view import (
     tile_lines,
     view_of,
 )
-from gcspy_client.model.palette import CANVAS, Palette
+from gcspy_client.model.palette import CANVAS, UNKNOWN, Palette
 from gcspy_client.model.raster import Pixels
 from gcspy_client.model.tile_keys import NO_KEYS, Keys, TileKeys
 from gcspy_client.model.tile_source import TileSource
 
 __all__ = ["DetailWanted", "HistoryGraph", "HistoryPicture", "HistoryView", "Line", "Under"]
+
+_UNKNOWN = np.array([UNKNOWN], dtype=np.uint8)
+_PITCH = 6
+"""Pixels from one stripe to the next where something is not known."""
 
 
 class DetailWanted(NamedTuple):
@@ -315,6 +319,8 @@ class HistoryGraph:
         if view.across:
             cells = np.ascontiguousarray(cells.T)
         pixels: Pixels = table.take(cells)
+        if (pooled.codes == self.pooling.stored(_UNKNOWN)).any():
+            _hatch(pixels, cells, palette)
         return pixels
 
     def _hidden(self, rows: EventRanges, columns: EventRanges, pooled: Pooled) -> NDArray[np.bool_] | None:
@@ -400,6 +406,13 @@ class _Cache(NamedTuple):
         )
         new = np.flatnonzero(same)
         return places[new], new, np.flatnonzero(~same)
+
+
+def _hatch(pixels: Pixels, cells: NDArray[np.uint16], palette: Palette) -> None:
+    """Stripes where it is not known what is there, so that it is told apart without colour."""
+    y, x = np.nonzero((cells & np.uint16(255)) == UNKNOWN)
+    stripes = (x + y) % _PITCH < _PITCH // 3
+    pixels[y[stripes], x[stripes]] = palette.lut[CANVAS]
 
 
 def _rule(drawn: HistoryPicture, palette: Palette) -> None:

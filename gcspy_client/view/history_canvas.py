@@ -317,6 +317,7 @@ class HistoryCanvas(QWidget):
             painter.drawImage(self._place_of_image(drawn, view), self._image, QRectF(self._image.rect()))
             painter.restore()
             self._paint_tiles(painter, drawn, view)
+            self._paint_preview(painter, drawn, view)
             painter.setClipRect(area.adjusted(-2, -2, 2, 2))
             self._paint_counts(painter, drawn, view)
             self._paint_brushes(painter, drawn, view)
@@ -347,6 +348,19 @@ class HistoryCanvas(QWidget):
             box = QRectF(0, y - metrics.height() / 2, LEFT - 8, metrics.height())
             painter.drawText(box, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), text)
             free = y + metrics.height() / 2 + 2
+
+    def _paint_preview(self, painter: QPainter, drawn: HistoryPicture, view: HistoryView) -> None:
+        """A bar below what stands for events that were not read yet."""
+        if not drawn.preview.any():
+            return
+        there = drawn.rows.of_pixel
+        flags = np.concatenate(([False], (there >= 0) & drawn.preview[there], [False]))
+        edges = np.flatnonzero(flags[1:] != flags[:-1]).reshape(-1, 2)
+        place, colour = self._place_of_image(drawn, view), QColor(tokens(self._theme).warning)
+        share = place.width() / max(1, drawn.view.events_pixels)
+        for begin, end in edges.tolist():
+            bar = QRectF(place.left() + begin * share, self.area().bottom() - 2, (end - begin) * share, 3)
+            painter.fillRect(bar.intersected(QRectF(self.area())), colour)
 
     def _paint_counts(self, painter: QPainter, drawn: HistoryPicture, view: HistoryView) -> None:
         """At the separators of a kind of event the how manieth it is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,9 +95,15 @@ class Changing:
         )
 
     def event(
-        self, values: dict[int, int], *, kind: int = 0, gathered: bool = True, delta: bool = False
+        self,
+        values: dict[int, int],
+        *,
+        kind: int = 0,
+        gathered: bool = True,
+        delta: bool = False,
+        unknown: Collection[int] = (),
     ) -> EventChange:
-        """An event after which the tiles have these values, by key in the order of the tiles."""
+        """An event after which the tiles have these values, by key in the order of the tiles; those of some are not known."""
         self.sequence += 1
         stamp: dict[str, Any] = {"space": 1, "sequence": self.sequence, "time_nanos": self.sequence * 1000}
         of_event: dict[str, Any] = {"event": kind, "occurrence": self.sequence}
@@ -125,7 +132,8 @@ class Changing:
                 )
             )
         elif gathered:
-            self._say(m.StreamKey(stream=self.stream.id, values=now, **stamp, **of_event))
+            known = np.array([key not in unknown for key in keys]) if unknown else None
+            self._say(m.StreamKey(stream=self.stream.id, values=now, known=known, **stamp, **of_event))
         self.keys = keys
         event = m.Event(
             sequence=self.sequence,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 import numpy as np
+import pytest
+from gcspy_protocol.messages import Event
 from gcspy_protocol.model import Naming
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,8 +18,9 @@ from numpy.typing import NDArray
 from gcspy_client.model import history_rows, history_view
 from gcspy_client.model.history_events import HistoryEvents, ranges_by_number, ranges_by_time
 from gcspy_client.model.history_graph import HistoryGraph, HistoryPicture, HistoryView
+from gcspy_client.model.history_pooling import Pooling, mean_of
 from gcspy_client.model.history_rows import RowMaker
-from gcspy_client.model.palette import CANVAS, LOW, Theme, sequential
+from gcspy_client.model.palette import BACKGROUND, CANVAS, LOW, UNKNOWN, UNUSED, ZERO, Theme, sequential
 from gcspy_client.model.tile_source import StreamSource
 from tests.client.model.changing import STREAM, Changing
 
@@ -379,3 +383,109 @@ def test_a_row_that_comes_after_its_event_is_drawn_when_it_comes() -> None:
     assert cells(graph.draw(view, PALETTE)).tolist() == [[5 + LOW], [CANVAS]]
     graph.follow(changing.space, second)
     assert cells(graph.draw(view, PALETTE)).tolist() == [[5 + LOW], [9 + LOW]]
+
+
+@pytest.mark.parametrize("pooling", list(Pooling))
+def test_what_is_not_known_is_hatched_and_never_a_value(pooling: Pooling) -> None:
+    changing = Changing(Naming.UNIFORM)
+    for _ in range(3):
+        changing.event({0: 0, 1: 200, 2: 100, 3: 100}, unknown={0, 2, 3})
+    graph = HistoryGraph(StreamSource(STREAM), HistoryEvents(), pooling=pooling)
+    replay(changing, lambda now: graph.follow(now.space, now.changes[-1]))
+    drawn = graph.draw(replace(graph.whole(60, 80), marks=False), PALETTE)
+    assert drawn.codes.tolist() == [[UNKNOWN, 200 + LOW, UNKNOWN, UNKNOWN]] * 3
+    for part, hatched in ((drawn.pixels[:, :20], True), (drawn.pixels[:, 20:40], False), (drawn.pixels[:, 40:], True)):
+        assert (len(np.unique(part)) == 2) == hatched
+    assert graph.draw(graph.whole(1, 1), PALETTE).codes.tolist() == [[200 + LOW]]
+
+
+def halves(codes: list[int]) -> NDArray[np.uint8]:
+    return np.array(codes, dtype=np.uint8)
+
+
+def test_means_leave_out_what_is_no_value_and_take_zero_for_the_low_end() -> None:
+    assert mean_of(halves([LOW + 100, LOW, UNKNOWN, CANVAS])) == LOW + 50
+    assert mean_of(halves([LOW + 100, ZERO])) == LOW + 50
+    assert mean_of(halves([ZERO, ZERO, CANVAS])) == ZERO
+    assert mean_of(halves([UNKNOWN, UNUSED])) == UNKNOWN
+    assert mean_of(halves([CANVAS, CANVAS])) == CANVAS
+
+
+@given(st.lists(st.integers(0, 255), min_size=1))
+def test_the_least_is_that_of_values_and_nothing_is_lost_on_the_way(codes: list[int]) -> None:
+    array = halves(codes)
+    stored = Pooling.LEAST.stored(array)
+    assert (Pooling.LEAST.shown(stored) == array).all()
+    least = int(Pooling.LEAST.shown(stored.max(keepdims=True))[0])
+    values = [code for code in codes if code == ZERO or code >= LOW]
+    assert least == (min(values) if values else max(codes, key=(CANVAS, BACKGROUND, UNUSED, UNKNOWN).index))
+
+
+@settings(max_examples=40)
+@given(histories(Naming.UNIFORM), st.integers(1, 8), st.integers(1, 6), st.integers(1, 6))
+def test_means_and_leasts_lie_within_what_there_was(changing: Changing, most: int, events: int, tiles: int) -> None:
+    found = {}
+    for pooling in Pooling:
+        graph = HistoryGraph(StreamSource(STREAM), HistoryEvents(), bins=most, pooling=pooling)
+        replay(changing, partial(follow, graph))
+        found[pooling] = graph.draw(graph.whole(events, tiles), PALETTE).codes.astype(int)
+    assert (found[Pooling.LEAST] <= found[Pooling.MEAN]).all()
+    assert (found[Pooling.MEAN] <= found[Pooling.GREATEST]).all()
+
+
+def follow(graph: HistoryGraph, now: Changing) -> None:
+    graph.follow(now.space, now.changes[-1])
+
+
+def test_what_stands_for_events_to_come_gives_way_to_them() -> None:
+    changing = Changing(Naming.UNIFORM)
+    for event in range(10):
+        changing.event({0: 10 * event, 1: 5})
+    rows: list[history_rows.HistoryRow] = []
+    maker = RowMaker(StreamSource(STREAM))
+
+    def make(now: Changing) -> None:
+        row = maker.follow(now.space, now.changes[-1])
+        assert row is not None
+        rows.append(row)
+
+    replay(changing, make)
+    graph = HistoryGraph(StreamSource(STREAM), HistoryEvents())
+    for row in rows:
+        graph.events.add(row.event)
+    for place in (0, 4):
+        graph.take_rough(rows[place])
+    graph.take(rows[6])
+    drawn = graph.draw(graph.whole(10, 2), PALETTE)
+    assert (drawn.codes[:, 0] - LOW).tolist() == [0, 0, 0, 0, 40, 40, 60, 40, 40, 40]
+    assert drawn.preview.tolist() == [True] * 6 + [False] + [True] * 3
+    for row in rows:
+        graph.take(row)
+    graph.forget_rough()
+    drawn = graph.draw(graph.whole(10, 2), PALETTE)
+    assert (drawn.codes[:, 0] - LOW).tolist() == [10 * event for event in range(10)]
+    assert not drawn.preview.any()
+
+
+def test_a_snapshot_of_events_stays_what_it_was() -> None:
+    events, later = HistoryEvents(most=16), HistoryEvents(most=16)
+    for sequence in (1, 2, 4):
+        events.add(Event(sequence=sequence, time_nanos=sequence, event=0, occurrence=sequence, epoch=1))
+    shot = events.snapshot()
+    events.add(Event(sequence=3, time_nanos=3, event=0, occurrence=3, epoch=1))
+    for sequence in range(5, 30):
+        events.add(Event(sequence=sequence, time_nanos=sequence, event=0, occurrence=sequence, epoch=1))
+    assert shot.sequences.tolist() == [1, 2, 4]
+    assert len(later) == 0
+    assert events.sequences.tolist()[-1] == 29
+
+
+@given(st.lists(st.integers(1, 200), unique=True, min_size=2), st.floats(-5, 210))
+def test_places_and_numbers_of_events_are_each_others_way_back(numbers: list[int], place: float) -> None:
+    events = HistoryEvents()
+    for i, number in enumerate(sorted(numbers)):
+        events.add(Event(sequence=i + 1, time_nanos=i, event=0, occurrence=i + 1, epoch=1), number=number)
+    for i, number in enumerate(sorted(numbers)):
+        assert events.place_at_number(float(number)) == i
+        assert events.number_at_place(float(i)) == number
+    assert events.place_at_number(events.number_at_place(place)) == pytest.approx(place)
