@@ -56,10 +56,12 @@ class AttachOptions:
     Attributes:
         tiles: About how many tiles a space should have at most.
         clock_hz: Events of the clock a second.
+        level: How much is gathered at each event: 1 what takes constant time, 2 small structures, 3 objects, 4 fields with references.
     """
 
     tiles: int = 65536
     clock_hz: float = 10.0
+    level: int = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -50,6 +50,28 @@ def tell():
 """
 
 
+# Counts by generation and type, by what makes no object that the collector tracks: the state that is counted is the one it stops in.
+# The first rounds are for what is made only once.
+TELL_OBJECTS = """
+def tell_objects():
+    gc.disable()
+    for _ in range(3):
+        text = ""
+        for generation in range(3):
+            counts = {}
+            objects = gc.get_objects(generation)
+            for one in objects:
+                name = type(one).__name__
+                counts[name] = counts.get(name, 0) + 1
+            one = objects = None
+            for name in counts:
+                text += str(generation) + " " + name + " " + str(counts[name]) + chr(10)
+            counts = None
+    _write(2, text.encode())
+    _kill(_pid, _stop)
+"""
+
+
 @dataclass(frozen=True)
 class Truth:
     """What a target said of itself just before it stopped.
@@ -82,7 +104,7 @@ class StillTarget:
 
     def __init__(self, python: str, source: str, env: Mapping[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
-            [python, "-I" if env is None else "-s", "-c", TELL + source],
+            [python, "-I" if env is None else "-s", "-c", TELL + TELL_OBJECTS + source],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -92,13 +114,25 @@ class StillTarget:
 
     def wait_still(self) -> Truth:
         """Wait until it has told its truth and holds still."""
+        self._wait_stopped()
+        return parse_truth(self._pending(1), self._pending(2).decode())
+
+    def wait_objects(self) -> list[dict[str, int]]:
+        """Wait until it has told its objects and holds still: how many of each type, by generation."""
+        self._wait_stopped()
+        found: list[dict[str, int]] = [{}, {}, {}]
+        for line in self._pending(2).decode().splitlines():
+            generation, name, count = line.split(" ")
+            found[int(generation)][name] = int(count)
+        return found
+
+    def _wait_stopped(self) -> None:
         _, status = os.waitpid(self.pid, os.WUNTRACED)
         if not os.WIFSTOPPED(status):
             self.process.returncode = os.waitstatus_to_exitcode(status)
             raise AssertionError(
                 f"the target ended instead of holding still: {self._pending(2).decode()[-2000:]}"
             )
-        return parse_truth(self._pending(1), self._pending(2).decode())
 
     def go_on(self) -> None:
         """Let it run until it tells its truth again, or ends."""

@@ -22,6 +22,7 @@ from gcspy_drivers.cpython.generations import Generations
 from gcspy_drivers.cpython.interpreters import Interpreter
 from gcspy_drivers.cpython.memory_map import MemoryMap
 from gcspy_drivers.cpython.memory_space import MemorySpace
+from gcspy_drivers.cpython.object_view import ObjectView, title_of
 from gcspy_drivers.cpython.target import Heap, InterpreterReading, Target
 from gcspy_server.api import (
     AttachOptions,
@@ -34,6 +35,10 @@ from gcspy_server.api import (
 )
 
 __all__ = ["CLOCK", "COLLECTIONS", "CPythonDriver"]
+
+POOLS: Final = 2
+OBJECTS: Final = 3
+"""Levels: 1 reads the collectors' states only, 2 pool headers and the memory map too, 3 looks for objects in all pools."""
 
 CLOCK: Final = 0
 COLLECTIONS: Final = 1
@@ -74,6 +79,8 @@ class CPythonDriver:
         self._generation_spaces: dict[int, GenerationSpace] = {}
         self._memory_space: MemorySpace | None = None
         self._map_due_nanos = 0
+        self._objects = ObjectView(target, tiles=options.tiles)
+        self._level = options.level
 
     @classmethod
     def recognise(cls, pid: int) -> Recognition:
@@ -140,6 +147,7 @@ class CPythonDriver:
         self._add_heap_spaces(server, tuple(heap.owner for heap in heaps), heaps)
         self._add_generation_spaces(server)
         self._memory_space = MemorySpace(server, main=not heaps)
+        self._follow_level(server)
         for reading in self._target.generations(self._interpreters):
             self._before[reading.ident] = reading.generations
 
@@ -154,6 +162,7 @@ class CPythonDriver:
         if server is None:
             raise AssertionError("open comes before tick")
         self._follow_interpreters(server)
+        self._follow_level(server)
         readings = self._target.generations(self._interpreters)
         cause = self._collections_since(readings)
         event, request = self._event_due(server, cause)
@@ -201,15 +210,21 @@ class CPythonDriver:
 
     def _gather(self, request: GatherRequest) -> None:
         target, memory = self._target, self._memory_space
+        level = self._level
         if any(request.wants(space.space) for space in self._generation_spaces.values()):
             self._fill_generations(request)
         of_heaps = [
             space.space for spaces in self._heap_spaces.values() for space in (spaces.arenas, spaces.classes)
         ]
         heaps: tuple[Heap, ...] = ()
-        if any(request.wants(space) for space in of_heaps):
+        objects = level >= OBJECTS and any(request.wants(space) for space in self._objects.spaces)
+        if level < POOLS:
+            return
+        if objects or any(request.wants(space) for space in of_heaps):
             heaps = target.heaps(self._interpreters)
             self._fill_heaps(heaps, request)
+        if objects:
+            self._objects.fill(heaps, self._interpreters)
         now = time.monotonic_ns()
         if memory is not None and request.wants(memory.space) and now >= self._map_due_nanos:
             memory.fill(self._read_map(heaps))
@@ -265,25 +280,26 @@ class CPythonDriver:
                 continue
             arenas = ArenaSpace(
                 server,
-                _title("pymalloc arenas", ident),
+                title_of("pymalloc arenas", ident),
                 geometry,
                 tiles=self._options.tiles,
                 main=ident == 0,
                 first=readings.get(ident),
             )
             self._heap_spaces[ident] = _HeapSpaces(
-                arenas, SizeClassSpace(server, _title("Size classes", ident), geometry)
+                arenas, SizeClassSpace(server, title_of("Size classes", ident), geometry)
             )
 
     def _add_generation_spaces(self, server: Server) -> None:
         for interpreter in self._interpreters:
             ident = interpreter.ident
             if ident not in self._generation_spaces and len(self._generation_spaces) < _MOST_SHOWN:
-                self._generation_spaces[ident] = GenerationSpace(server, _title("GC generations", ident))
+                self._generation_spaces[ident] = GenerationSpace(server, title_of("GC generations", ident))
+
+    def _follow_level(self, server: Server) -> None:
+        """Notice between events that another level was chosen: spaces of objects are there once they were wanted."""
+        if self._level >= OBJECTS:
+            self._objects.open(server, self._target.owners(self._interpreters), self._interpreters)
 
     def _has_pymalloc(self) -> bool:
         return bool(self._target.owners(self._target.interpreters() or ()))
-
-
-def _title(name: str, ident: int) -> str:
-    return name if ident == 0 else f"{name} (interpreter {ident})"

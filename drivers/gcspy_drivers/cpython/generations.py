@@ -18,9 +18,12 @@ from gcspy_drivers.cpython.layouts import GcLayout
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["GENERATIONS", "Generations", "read_generations"]
+__all__ = ["GENERATIONS", "LISTS", "Generations", "list_heads", "read_generations"]
 
 GENERATIONS: Final = 3
+
+LISTS: Final = 4
+"""Lists of objects: one for each generation, and one for what ``gc.freeze`` took out of them."""
 
 _GENERATION = np.dtype([("next", "<u8"), ("prev", "<u8"), ("threshold", "<i4"), ("count", "<i4")])
 _STATS = np.dtype([("collections", "<i8"), ("collected", "<i8"), ("uncollectable", "<i8")])
@@ -74,11 +77,32 @@ def read_generations(memory: Memory, gc: Addr, layout: GcLayout) -> Generations 
     return None
 
 
-def _parse(found: bytes, gc: Addr, layout: GcLayout) -> Generations | None:
+def list_heads(memory: Memory, gc: Addr, layout: GcLayout) -> tuple[int, ...] | None:
+    """Return the addresses of the lists' own heads, young to old and then the permanent one; None when they cannot be read.
+
+    Raises:
+        TargetGone: The target has ended.
+        NotPermitted: The system does not let us read it.
+    """
+    found = memory.try_read(gc, layout.size_bytes)
+    begin = None if found is None else _begin(found, gc, layout)
+    if begin is None:
+        return None
+    young = gc + begin
+    return (*(young + number * _GENERATION.itemsize for number in range(GENERATIONS)), gc + layout.permanent)
+
+
+def _begin(found: bytes, gc: Addr, layout: GcLayout) -> int | None:
     # The state points to its own first generation, so where the array begins need not be believed of any header file.
     pointer = int.from_bytes(found[layout.generation0 : layout.generation0 + 8], "little")
     begin = pointer - gc
-    if not 0 <= begin <= layout.generation0 - GENERATIONS * _GENERATION.itemsize or begin % 4:
+    possible = 0 <= begin <= layout.generation0 - GENERATIONS * _GENERATION.itemsize and begin % 4 == 0
+    return begin if possible else None
+
+
+def _parse(found: bytes, gc: Addr, layout: GcLayout) -> Generations | None:
+    begin = _begin(found, gc, layout)
+    if begin is None:
         return None
     generations = np.frombuffer(found, dtype=_GENERATION, count=GENERATIONS, offset=begin)
     stats = np.frombuffer(found, dtype=_STATS, count=GENERATIONS, offset=layout.stats)

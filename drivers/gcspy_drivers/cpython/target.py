@@ -15,22 +15,28 @@ import numpy.typing as npt
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
 
 from gcspy_drivers.cpython.discover import RuntimeFound, find_runtime, pymalloc_setting, without_pymalloc
-from gcspy_drivers.cpython.generations import Generations, read_generations
+from gcspy_drivers.cpython.generations import LISTS, Generations, list_heads, read_generations
 from gcspy_drivers.cpython.interpreters import Interpreter, read_interpreters
 from gcspy_drivers.cpython.layouts import Layout, PoolGeometry, debug_offsets, known_text, layout_for
 from gcspy_drivers.cpython.locate import Locator
 from gcspy_drivers.cpython.memory_map import MemoryMap, MemoryMapper
+from gcspy_drivers.cpython.objects.lists import ListReader, Lists
+from gcspy_drivers.cpython.objects.scan import Nodes, Objects, ObjectScanner
+from gcspy_drivers.cpython.objects.types import TypeTable
 from gcspy_drivers.cpython.obmalloc import Arenas, HeapReading, ObmallocPlace, PoolReader
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.maps import LiveMaps, read_maps
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 
-__all__ = ["Heap", "InterpreterReading", "Target"]
+__all__ = ["Heap", "HeapObjects", "InterpreterReading", "ObjectReading", "Target"]
 
 _SEARCH_AGAIN_AFTER: Final = 50
 """Readings after which an interpreter without pymalloc is looked at again: it may only have started when we attached."""
 
+
+_MOST_LISTED: Final = 31
+"""Interpreters whose lists of objects are told apart."""
 
 _STARTING_SECS: Final = 1.0
 """How long to wait for a runtime to be there whole: Python needs some 20 ms from its first instruction to its first line."""
@@ -62,6 +68,39 @@ class InterpreterReading:
 
     ident: int
     generations: Generations | None
+
+
+@dataclass(frozen=True, eq=False)
+class HeapObjects:
+    """The objects in one pymalloc.
+
+    Attributes:
+        heap: The pymalloc, and its pools as they were when they were looked into.
+        objects: What is in them.
+        pools_before: What `Nodes.pool` of the whole reading is to be lessened by to be a row of this heap.
+    """
+
+    heap: Heap
+    objects: Objects
+    pools_before: int
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectReading:
+    """All objects that were found, and the lists of the collector that they are on.
+
+    Attributes:
+        heaps: By pymalloc.
+        lists: Tracked objects, in pools and outside. List ``4 * k + g`` is generation g of the interpreter ``owners[k]``, the
+            fourth one what ``gc.freeze`` took out; None when no collector could be read.
+        owners: Ids of the interpreters.
+        types: Names and forms of types.
+    """
+
+    heaps: tuple[HeapObjects, ...]
+    lists: Lists | None
+    owners: tuple[int, ...]
+    types: TypeTable
 
 
 @dataclass
@@ -154,6 +193,7 @@ class Target:
         self._mapper = MemoryMapper(process)
         self._known: dict[Interpreter, _Known] = {}
         self._places: dict[ObmallocPlace, PoolReader] = {}
+        self._types: TypeTable | None = None
         self.malloc_setting = pymalloc_setting(process)
         interpreters = read_interpreters(self._memory, layout, runtime)
         if not interpreters:
@@ -246,6 +286,46 @@ class Target:
             TargetGone: The target has ended.
         """
         return [reader.read_arenas() for _, reader in self._readers(interpreters)]
+
+    def objects(self, heaps: tuple[Heap, ...], interpreters: tuple[Interpreter, ...]) -> ObjectReading:
+        """Look into the pools of some heaps: which objects they hold, and on which of the collector's lists these are.
+
+        Args:
+            heaps: As `heaps` read them, just before.
+            interpreters: As `interpreters` listed them.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it any more.
+            TargetError: Its image does not tell where ``type`` is.
+        """
+        types = self._type_table()
+        scanner = ObjectScanner(self._memory, types, self._layout.objects, self.geometry)
+        types.begin()
+        found: list[HeapObjects] = []
+        before = 0
+        for heap in heaps:
+            found.append(HeapObjects(heap, scanner.scan(heap.reading), before))
+            before += len(heap.reading.pools)
+        ends: dict[int, int] = {}
+        owners = []
+        for number, interpreter in enumerate(interpreters[:_MOST_LISTED]):
+            address = Addr(interpreter.address + self._layout.interpreter_gc)
+            heads = list_heads(self._memory, address, self._layout.gc)
+            owners.append(interpreter.ident)
+            if heads is not None:
+                ends.update({head: number * LISTS + which for which, head in enumerate(heads)})
+        nodes = Nodes.together([one.objects.nodes.moved(one.pools_before) for one in found])
+        lists = ListReader(self._memory, self._maps, types).read(nodes, ends) if ends else None
+        return ObjectReading(tuple(found), lists, tuple(owners), types)
+
+    def _type_table(self) -> TypeTable:
+        if self._types is None:
+            if self._found is None:
+                raise AssertionError("closed")
+            root = self._found.exported("PyType_Type")
+            self._types = TypeTable(self._memory, self._maps, self._layout.objects, root)
+        return self._types
 
     def memory_map(self, arenas: list[Arenas]) -> MemoryMap:
         """Read all of the process's memory by kind.

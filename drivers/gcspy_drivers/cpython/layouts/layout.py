@@ -16,6 +16,7 @@ __all__ = [
     "POOL_HEADER",
     "GcLayout",
     "Layout",
+    "ObjectLayout",
     "ObmallocHome",
     "ObmallocLayout",
     "PoolGeometry",
@@ -101,8 +102,29 @@ class GcLayout:
     enabled: int = 12
     generations: int = 24
     generation0: int = 96
+    permanent: int = 104
     stats: int = 128
     collecting: int = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectLayout:
+    """What an object looks like.
+
+    Attributes:
+        gc_head_bytes: Before an object that the collector may track.
+        prefix_flags: Flags of a type whose objects have two words more before that head: Py_TPFLAGS_MANAGED_DICT (16), since
+            3.12 Py_TPFLAGS_MANAGED_WEAKREF (8) too.
+        prefix_bytes: These two words.
+        refcount_flags: Bits of the word with the reference count that are something else.
+        most_references: The largest reference count that is believed.
+    """
+
+    gc_head_bytes: int = 16
+    prefix_flags: int = 0
+    prefix_bytes: int = 16
+    refcount_flags: int = 0
+    most_references: int = (1 << 33) - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +142,7 @@ class Layout:
         interpreter_obmalloc: In PyInterpreterState, when it is there: the state, or the pointer to it.
         obmalloc: Inside the state of pymalloc, where it is a structure.
         gc: Inside the collector's state.
+        objects: What objects look like.
         geometry: Sizes of arenas, pools and blocks.
         debug_offsets: Whether ``_PyRuntime`` begins with a table of its own offsets, which then is preferred.
     """
@@ -134,5 +157,6 @@ class Layout:
     interpreter_obmalloc: int | None = None
     obmalloc: ObmallocLayout = ObmallocLayout()
     gc: GcLayout = GcLayout()
+    objects: ObjectLayout = ObjectLayout()
     geometry: PoolGeometry = PoolGeometry()
     debug_offsets: bool = False

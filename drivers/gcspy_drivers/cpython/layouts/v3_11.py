@@ -3,7 +3,7 @@
 Source: measured on 3.11.7 and on Debian's 3.11.2; pycore_runtime.h, pycore_interp.h, pycore_gc.h, Objects/obmalloc.c.
 """
 
-from gcspy_drivers.cpython.layouts.layout import Layout, ObmallocHome
+from gcspy_drivers.cpython.layouts.layout import Layout, ObjectLayout, ObmallocHome
 
 LAYOUT = Layout(
     version=(3, 11),
@@ -12,5 +12,6 @@ LAYOUT = Layout(
     interpreter_id=48,
     interpreter_gc=648,
     interpreter_bytes=4096,
+    objects=ObjectLayout(prefix_flags=16),
     obmalloc_home=ObmallocHome.STATIC,
 )

@@ -3,7 +3,7 @@
 Source: measured on 3.12.1 and Ubuntu's 3.12.3; pycore_runtime.h, pycore_interp.h, pycore_gc.h, pycore_obmalloc.h.
 """
 
-from gcspy_drivers.cpython.layouts.layout import Layout, ObmallocHome
+from gcspy_drivers.cpython.layouts.layout import Layout, ObjectLayout, ObmallocHome
 
 LAYOUT = Layout(
     version=(3, 12),
@@ -12,6 +12,7 @@ LAYOUT = Layout(
     interpreter_id=8,
     interpreter_gc=112,
     interpreter_bytes=16384,
+    objects=ObjectLayout(prefix_flags=24),
     obmalloc_home=ObmallocHome.EMBEDDED,
     interpreter_obmalloc=3960,
 )

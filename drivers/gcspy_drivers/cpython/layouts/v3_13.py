@@ -6,7 +6,7 @@ pymalloc.
 Source: measured on 3.13.0, 3.13.5, 3.13.7 and 3.13.18; pycore_runtime.h, pycore_interp.h, pycore_gc.h, pycore_obmalloc.h.
 """
 
-from gcspy_drivers.cpython.layouts.layout import Layout, ObmallocHome
+from gcspy_drivers.cpython.layouts.layout import Layout, ObjectLayout, ObmallocHome
 
 LAYOUT = Layout(
     version=(3, 13),
@@ -15,6 +15,7 @@ LAYOUT = Layout(
     interpreter_id=7272,
     interpreter_gc=7400,
     interpreter_bytes=194968,
+    objects=ObjectLayout(prefix_flags=24),
     obmalloc_home=ObmallocHome.POINTER,
     interpreter_obmalloc=10800,
     debug_offsets=True,

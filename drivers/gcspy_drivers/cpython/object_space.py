@@ -1,0 +1,242 @@
+"""The space "Objects": pools by address with the objects in them, and the space "Tracked objects": the collector's lists by generation.
+
+Maps an `ObjectReading` to streams; which tile a pool belongs to is as in "pymalloc arenas". Knows no memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gcspy_drivers.cpython.generations import LISTS
+from gcspy_drivers.cpython.layouts import PoolGeometry
+from gcspy_drivers.cpython.objects.lists import UNKNOWN
+from gcspy_drivers.cpython.pools import PoolState, capacities
+from gcspy_drivers.cpython.target import HeapObjects, ObjectReading
+from gcspy_drivers.cpython.tiling import Tiling, choose_group, tile_pools
+from gcspy_drivers.cpython.type_space import TypeSpace
+from gcspy_server.api import Control, ExtentNames, PaintStyle, Presentation, Server, ServerStream, StringNames
+
+__all__ = ["LIST_NAMES", "ObjectSpace", "TrackedSpace"]
+
+LIST_NAMES = ("0 (young)", "1 (middle)", "2 (old)", "permanent (gc.freeze)")
+_I8_MAX = (1 << 63) - 1
+
+I64 = npt.NDArray[np.int64]
+
+
+class ObjectSpace:
+    """The objects of one pymalloc as a space.
+
+    Args:
+        server: Where the space is added.
+        title: Name of the space.
+        geometry: Sizes that this pymalloc was built with.
+        types: Where types have their names.
+        tiles: About how many tiles it may have.
+    """
+
+    def __init__(
+        self, server: Server, title: str, geometry: PoolGeometry, types: TypeSpace, *, tiles: int
+    ) -> None:
+        self._tiles = tiles
+        self._geometry = geometry
+        self._types = types
+        self._most = geometry.arena_bytes // geometry.pool_bytes
+        self._tiling: Tiling | None = None
+        self.space = server.add_space(
+            title,
+            names=ExtentNames([], []),
+            driver="cpython",
+            tile_title="Pool ",
+            unused_text="not carved into pools yet",
+            description="The Python objects in pymalloc's pools; blocks that are none hold what an object keeps: items, keys, text",
+        )
+        most = int(capacities(geometry)[0]) * self._most
+        self.objects = self._stream("Objects", 0, most, "Python objects in the tile")
+        self.tracked = self._stream("Tracked", 1, most, "Objects that the collector tracks")
+        self.untracked = self._stream(
+            "Untracked",
+            2,
+            most,
+            "Objects that the collector could track and does not, such as tuples of numbers",
+        )
+        self.others = self._stream("Other blocks", 3, most, "Blocks in use that are no object")
+        self.generation = self.space.add_stream(
+            "Generation",
+            dtype="u1",
+            maximum=LISTS,
+            presentation=Presentation.ENUM,
+            enum_names=("none tracked", *LIST_NAMES),
+            paint_style=PaintStyle.ZERO,
+            order=4,
+            description="The generation that most of the tile's tracked objects are in",
+        )
+        self.top_type = self.space.add_stream(
+            "Top type",
+            dtype="u2",
+            maximum=(1 << 16) - 1,
+            paint_style=PaintStyle.ZERO,
+            order=5,
+            description="The type with most bytes in the tile, as the number of its tile in the space Types",
+        )
+
+    def _stream(self, name: str, order: int, most: int, description: str) -> ServerStream:
+        return self.space.add_stream(
+            name,
+            dtype="u4",
+            maximum=most,
+            presentation=Presentation.MAX_VAR,
+            paint_style=PaintStyle.ZERO,
+            order=order,
+            description=description,
+        )
+
+    def fill(self, found: HeapObjects, whole: ObjectReading) -> None:
+        """Give the space what was found; the types' numbers are those that `TypeSpace` has by now."""
+        reading, objects = found.heap.reading, found.objects
+        tiling = self._cut(found)
+        pools = reading.pools
+        unknown = tiling.sums(~objects.known) != 0
+        self.space.reset()
+        self.objects.data[:] = tiling.sums(objects.objects)
+        self.tracked.data[:] = tiling.sums(objects.tracked)
+        self.untracked.data[:] = tiling.sums(objects.trackable - objects.tracked)
+        self.others.data[:] = tiling.sums(objects.blocks - objects.objects)
+        tile_of_pool = tiling.tile_of_pools()
+        torn = self._fill_generation(found, whole, tile_of_pool)
+        self.top_type.data[:] = self._top_types(found, tile_of_pool, len(tiling))
+        if unknown.any():
+            for stream in self.space.streams:
+                stream.data[unknown] = stream.schema.default
+                stream.set_unknown(unknown)
+        control = self.space.control
+        carved = tiling.sums(pools.state != PoolState.UNCARVED)
+        control[:] = np.where(carved != 0, Control.USED, Control.UNUSED)
+        control[tiling.begins_arena] |= np.uint8(Control.SEPARATOR)
+        self.space.info = (
+            f"{int(objects.objects.sum())} objects, {int(objects.tracked.sum())} of them tracked, "
+            f"{int((objects.blocks - objects.objects).sum())} other blocks"
+        )
+        if unknown.any():
+            self.space.info += f"; {int(np.count_nonzero(~objects.known))} pools are unknown"
+        if torn:
+            self.space.info += f"; the generation of {torn} objects is unknown"
+
+    def _cut(self, found: HeapObjects) -> Tiling:
+        reading, before = found.heap.reading, self._tiling
+        group = choose_group(
+            len(reading.pools), self._tiles, before=1 if before is None else before.group, most=self._most
+        )
+        tiling = tile_pools(reading, group)
+        if before is None or not (
+            np.array_equal(before.base, tiling.base) and np.array_equal(before.size_bytes, tiling.size_bytes)
+        ):
+            self.space.resize(ExtentNames(tiling.base, tiling.size_bytes))
+        self._tiling = tiling
+        return tiling
+
+    def _fill_generation(
+        self, found: HeapObjects, whole: ObjectReading, tile_of_pool: npt.NDArray[np.intp]
+    ) -> int:
+        """Fill the stream; returns how many tracked objects have an unknown generation."""
+        tiles = self.space.count
+        if whole.lists is None:
+            self.generation.set_unknown(np.ones(tiles, dtype=np.bool_))
+            return int(found.objects.tracked.sum())
+        pool = whole.lists.nodes.pool.astype(np.int64) - found.pools_before
+        mine = (pool >= 0) & (pool < len(tile_of_pool))
+        which = whole.lists.of_node[mine].astype(np.int64)
+        column = np.where(which == UNKNOWN, LISTS, which % LISTS)
+        key = tile_of_pool[pool[mine]] * (LISTS + 1) + column
+        counts = np.bincount(key, minlength=tiles * (LISTS + 1)).reshape(tiles, LISTS + 1)
+        best = counts.argmax(axis=1)
+        some = counts.any(axis=1)
+        self.generation.data[:] = np.where(some & (best < LISTS), best + 1, 0)
+        if (torn := some & (best == LISTS)).any():
+            self.generation.set_unknown(torn)
+        return int(counts[:, LISTS].sum())
+
+    def _top_types(
+        self, found: HeapObjects, tile_of_pool: npt.NDArray[np.intp], tiles: int
+    ) -> npt.NDArray[np.int64]:
+        """Return for each tile the tile in "Types" of the type with most bytes; 0 where there is no object."""
+        objects = found.objects
+        some = objects.type >= 0
+        number = self._types.tile_of(objects.type[some])
+        kinds = self._types.space.count
+        key, inverse = np.unique(
+            tile_of_pool[objects.pool[some]].astype(np.int64) * kinds + number, return_inverse=True
+        )
+        size = np.zeros(len(key), dtype=np.int64)
+        np.add.at(size, inverse, objects.count[some].astype(np.int64) * objects.block_bytes[some])
+        order = np.lexsort((-key, size))  # of two with the same bytes the lower number is written last
+        top = np.zeros(tiles, dtype=np.int64)
+        top[key[order] // kinds] = key[order] % kinds
+        return top
+
+
+class TrackedSpace:
+    """The lists of one interpreter's collector as a space.
+
+    Args:
+        server: Where the space is added.
+        title: Name of the space.
+    """
+
+    def __init__(self, server: Server, title: str) -> None:
+        self.space = server.add_space(
+            title,
+            names=StringNames([*LIST_NAMES, "list not known"]),
+            driver="cpython",
+            tile_title="Generation ",
+            description="The objects that the collector tracks, by its lists: len(gc.get_objects(generation))",
+        )
+        for order, (name, suffix, description) in enumerate(
+            (
+                ("Objects", "", "Objects on the list"),
+                ("Bytes", " bytes", "Bytes of the blocks of pymalloc that they are in"),
+                ("Large", "", "Those of them that are too large for pymalloc; their bytes are not known"),
+            )
+        ):
+            self.space.add_stream(
+                name,
+                dtype="i8",
+                maximum=_I8_MAX,
+                suffix=suffix,
+                presentation=Presentation.MAX_VAR,
+                paint_style=PaintStyle.ZERO,
+                order=order,
+                description=description,
+            )
+
+    def fill(self, found: ObjectReading, ident: int) -> None:
+        """Give the space what was found of one interpreter."""
+        self.space.reset()
+        lists = found.lists
+        if lists is None or ident not in found.owners:
+            for stream in self.space.streams:
+                stream.set_unknown(np.ones(LISTS + 1, dtype=np.bool_))
+            self.space.info = "the collector's lists could not be read"
+            return
+        begin = LISTS * found.owners.index(ident)
+        nodes = lists.nodes
+        number = lists.of_node.astype(np.int64) - begin
+        column = np.where((number >= 0) & (number < LISTS), number, -1)
+        if len(found.owners) == 1:
+            column[lists.of_node == UNKNOWN] = LISTS
+        mine = column >= 0
+        column = column[mine]
+        objects, size, large = self.space.streams
+        objects.data[:] = np.bincount(column, minlength=LISTS + 1)
+        # Sums of less than 2^53 bytes are exact as floats.
+        size.data[:] = np.bincount(column, weights=nodes.block_bytes[mine], minlength=LISTS + 1).astype(
+            np.int64
+        )
+        large.data[:] = np.bincount(column[nodes.pool[mine] < 0], minlength=LISTS + 1)
+        torn = int(np.count_nonzero(lists.of_node == UNKNOWN))
+        self.space.info = (
+            "the lists were seen whole"
+            if lists.complete
+            else f"{torn} objects are on no list that could be followed"
+        )

@@ -1,0 +1,92 @@
+"""The spaces of level 3 together: objects by address, by type, and by generation. Added when that level is first wanted.
+
+Knows spaces and a target that can be looked into; knows neither events nor who asks.
+"""
+
+from __future__ import annotations
+
+from gcspy_drivers.cpython.interpreters import Interpreter
+from gcspy_drivers.cpython.object_space import ObjectSpace, TrackedSpace
+from gcspy_drivers.cpython.target import Heap, Target
+from gcspy_drivers.cpython.type_space import TypeSpace
+from gcspy_server.api import Server, ServerSpace
+
+__all__ = ["ObjectView", "title_of"]
+
+_MOST_SHOWN = 16
+
+
+class ObjectView:
+    """The objects of one process, as spaces.
+
+    Args:
+        target: The process.
+        tiles: About how many tiles a space may have.
+    """
+
+    def __init__(self, target: Target, *, tiles: int) -> None:
+        self._target = target
+        self._tiles = tiles
+        self._types: TypeSpace | None = None
+        self._heaps: dict[int, ObjectSpace] = {}
+        self._tracked: dict[int, TrackedSpace] = {}
+
+    @property
+    def spaces(self) -> list[ServerSpace]:
+        """Those that there are."""
+        found = [] if self._types is None else [self._types.space]
+        return [
+            *found,
+            *(one.space for one in self._heaps.values()),
+            *(one.space for one in self._tracked.values()),
+        ]
+
+    def open(self, server: Server, owners: tuple[int, ...], interpreters: tuple[Interpreter, ...]) -> None:
+        """Add what is missing and remove what is gone, between events.
+
+        Args:
+            server: Where the spaces are.
+            owners: Ids of the interpreters that have a pymalloc of their own; none: there is nothing to look into.
+            interpreters: Those that have a collector.
+        """
+        if not owners:
+            return
+        if self._types is None:
+            self._types = TypeSpace(server)
+        for ident in owners:
+            if ident not in self._heaps and len(self._heaps) < _MOST_SHOWN:
+                title = title_of("Objects", ident)
+                self._heaps[ident] = ObjectSpace(
+                    server, title, self._target.geometry, self._types, tiles=self._tiles
+                )
+        present = [interpreter.ident for interpreter in interpreters]
+        for ident in present:
+            if ident not in self._tracked and len(self._tracked) < _MOST_SHOWN:
+                self._tracked[ident] = TrackedSpace(server, title_of("Tracked objects", ident))
+        for gone in [ident for ident in self._heaps if ident not in owners]:
+            server.remove_space(self._heaps.pop(gone).space)
+        for gone in [ident for ident in self._tracked if ident not in present]:
+            server.remove_space(self._tracked.pop(gone).space)
+
+    def fill(self, heaps: tuple[Heap, ...], interpreters: tuple[Interpreter, ...]) -> None:
+        """Look into the pools and give the spaces what is there.
+
+        Raises:
+            TargetGone: The target has ended.
+            TargetError: It cannot be looked into.
+        """
+        if self._types is None:
+            raise AssertionError("open comes before fill")
+        found = self._target.objects(heaps, interpreters)
+        self._types.fill(found)
+        for one in found.heaps:
+            space = self._heaps.get(one.heap.owner)
+            if space is not None:
+                space.fill(one, found)
+        for ident, tracked in self._tracked.items():
+            tracked.fill(found, ident)
+
+
+def title_of(name: str, ident: int) -> str:
+    """Name a space after its interpreter, which is not named when it is the main one."""
+    return name if ident == 0 else f"{name} (interpreter {ident})"

@@ -1,0 +1,354 @@
+"""Which blocks in use are objects, and of which type: one copy of the pools, a few megabytes at a time.
+
+An object is told by two words: a possible reference count, and behind it the address of a type that has objects of this
+form (`types.TypeTable`) in blocks of at least this size. What has no such words is no object: items of a list, keys of
+a dictionary, a buffer. A block that holds such words by accident is miscounted; one that an allocator's debug hooks padded is
+looked into behind the padding. An object that waits in a free list of Python's own has no reference count and is none.
+
+Sums are made for each pool, so that tiles of any size can be made of them, and the collector's nodes are kept for `lists`.
+
+Source: CPython 3.9 to 3.15 Include/object.h (PyObject), pycore_gc.h (PyGC_Head), Objects/obmalloc.c (_PyMem_DebugRawAlloc).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gcspy_drivers.cpython.layouts import ObjectLayout, PoolGeometry
+from gcspy_drivers.cpython.objects.blocks import PoolCopies, blocks_in_use, judge_copies
+from gcspy_drivers.cpython.objects.types import TypeTable
+from gcspy_drivers.cpython.obmalloc import HeapReading
+from gcspy_drivers.cpython.pools import PoolState, capacities
+from gcspy_drivers.remote.memory import Gather, Memory
+
+__all__ = ["Nodes", "ObjectScanner", "Objects"]
+
+_COPY_BYTES: Final = 32 << 20
+"""How much is copied and looked at in one go: what is looked at several times stays in the cache, and memory is bounded."""
+
+_HEAD_WORDS = 8  # of a block: enough for prefix, collector's head, reference count and type, behind padding
+_PADDING_WORDS = 2  # of the debug hooks, before what was asked for
+_PADDED = 0xFDFDFDFDFDFDFD00
+_MOST_CELLS = 1 << 22  # of a table pool by type
+
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+I32 = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """The collector's heads of objects, each of which is on one of its lists.
+
+    Attributes:
+        address: (n,) of the head; the object begins 16 bytes after it.
+        following: (n,) of the next one on the list, without the flags that the collector keeps in it.
+        before: (n,) of the one before.
+        pool: (n,) row of its pool in the reading; -1: it is in none.
+        type: (n,) number of the object's type; -1 where it is not known.
+        block_bytes: (n,) bytes of the block; 0 outside of pools, where they are not known.
+    """
+
+    address: U64
+    following: U64
+    before: U64
+    pool: I32
+    type: I32
+    block_bytes: npt.NDArray[np.uint16]
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+    def moved(self, pools: int) -> Nodes:
+        """Return the same nodes with the rows of their pools so many further on."""
+        if not pools:
+            return self
+        pool = np.where(self.pool >= 0, self.pool + np.int32(pools), self.pool)
+        return Nodes(self.address, self.following, self.before, pool, self.type, self.block_bytes)
+
+    @classmethod
+    def together(cls, parts: list[Nodes]) -> Nodes:
+        """Return all of them, in order of address."""
+        if not parts:
+            none = np.zeros(0, dtype=np.uint64)
+            empty = np.zeros(0, dtype=np.int32)
+            return cls(none, none, none, empty, empty, np.zeros(0, dtype=np.uint16))
+        address = np.concatenate([part.address for part in parts])
+        # Two parts may have come to the same node by different ways.
+        address, order = np.unique(address, return_index=True)
+        return cls(
+            address=address,
+            following=np.concatenate([part.following for part in parts])[order],
+            before=np.concatenate([part.before for part in parts])[order],
+            pool=np.concatenate([part.pool for part in parts])[order],
+            type=np.concatenate([part.type for part in parts])[order],
+            block_bytes=np.concatenate([part.block_bytes for part in parts])[order],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Objects:
+    """The objects in the pools of one reading.
+
+    Attributes:
+        known: (pools,) whether the pool could be looked into; pools without a block in use are known. Where not, all
+            numbers are 0 and mean nothing.
+        objects: (pools,) objects.
+        trackable: (pools,) those of them that the collector may track.
+        tracked: (pools,) those that it tracks.
+        blocks: (pools,) blocks in use; what is no object is something that an object keeps.
+        pool, type, count, block_bytes: (entries,) how many objects of each type with blocks of each size a pool has; type -1: no object.
+        nodes: The tracked ones.
+        pools_copied: Pools that were copied.
+    """
+
+    known: Mask
+    objects: I64
+    trackable: I64
+    tracked: I64
+    blocks: I64
+    pool: I32
+    type: I32
+    count: I32
+    block_bytes: I32
+    nodes: Nodes
+    pools_copied: int
+
+
+@dataclass
+class _Sums:
+    """What is filled while one reading is looked into."""
+
+    known: Mask
+    objects: I64
+    trackable: I64
+    tracked: I64
+    blocks: I64
+    entries: list[tuple[I64, I64, I64, int]]
+    nodes: list[Nodes]
+
+
+class ObjectScanner:
+    """Looks into the pools of one process, again and again.
+
+    Args:
+        memory: Its memory.
+        types: Its types.
+        layout: What its objects look like.
+        geometry: Sizes that its pymalloc was built with.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        types: TypeTable,
+        layout: ObjectLayout,
+        geometry: PoolGeometry,
+    ) -> None:
+        self._memory = memory
+        self._types = types
+        self._layout = layout
+        self._geometry = geometry
+        self._pools = max(1, _COPY_BYTES // geometry.pool_bytes)
+        self._room = np.zeros((0, geometry.pool_bytes), dtype=np.uint8)
+        self._shift = 0
+
+    def scan(self, reading: HeapReading) -> Objects:
+        """Copy the pools in use and look into them.
+
+        Args:
+            reading: Which pools there are. `TypeTable.begin` was called for this gathering.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it.
+        """
+        pools = reading.pools
+        count = len(pools)
+        known = (pools.state == PoolState.FREE) | (pools.state == PoolState.UNCARVED)
+        sums = _Sums(
+            known=known,
+            objects=np.zeros(count, dtype=np.int64),
+            trackable=np.zeros(count, dtype=np.int64),
+            tracked=np.zeros(count, dtype=np.int64),
+            blocks=np.zeros(count, dtype=np.int64),
+            entries=[],
+            nodes=[],
+        )
+        rows = np.flatnonzero(pools.state == PoolState.USED)
+        first = True
+        for begin in range(0, len(rows), self._pools):
+            part = rows[begin : begin + self._pools]
+            copies = self._copy(reading, part)
+            if first:
+                self._shift = self._padding(copies)
+                first = False
+            self._look_into(copies, part, sums)
+        entries = [_entry(*entry) for entry in sums.entries]
+        none = np.zeros(0, dtype=np.int32)
+        pool, kind, number, size = (
+            np.concatenate(column) if entries else none
+            for column in (zip(*entries, strict=True) if entries else ((), (), (), ()))
+        )
+        return Objects(
+            known=sums.known,
+            objects=sums.objects,
+            trackable=sums.trackable,
+            tracked=sums.tracked,
+            blocks=sums.blocks,
+            pool=pool,
+            type=kind,
+            count=number,
+            block_bytes=size,
+            nodes=Nodes.together(sums.nodes),
+            pools_copied=len(rows),
+        )
+
+    def _copy(self, reading: HeapReading, rows: npt.NDArray[np.intp]) -> PoolCopies:
+        if len(self._room) < len(rows):
+            self._room = np.zeros((len(rows), self._geometry.pool_bytes), dtype=np.uint8)
+        address = reading.pools.address[rows]
+        slot = reading.arenas.slot[reading.pools.arena[rows]]
+        gather = Gather(self._memory.process, address, self._geometry.pool_bytes, out=self._room[: len(rows)])
+        gather.read()
+        return judge_copies(gather.data, address, slot, gather.ok, self._geometry)
+
+    def _look_into(self, copies: PoolCopies, rows: npt.NDArray[np.intp], sums: _Sums) -> None:
+        in_use, good = blocks_in_use(copies, self._geometry)
+        sums.known[rows] = good
+        for number, capacity in enumerate(capacities(self._geometry).tolist()):
+            of_class = np.flatnonzero(good & (copies.size_class == number) & (copies.count > 0))
+            if not len(of_class):
+                continue
+            block_bytes = (number + 1) * self._geometry.alignment_bytes
+            used = in_use[of_class, :capacity]
+            heads = self._heads(copies, of_class, capacity, block_bytes)[used]
+            local, block = np.nonzero(used)
+            self._tell_apart(copies, of_class, rows, local, block, heads, block_bytes, sums)
+
+    def _heads(
+        self, copies: PoolCopies, of_class: npt.NDArray[np.intp], capacity: int, block_bytes: int
+    ) -> U64:
+        """Return the first words of each block of some pools, (pools, capacity, words)."""
+        words = copies.words
+        first = self._geometry.header_bytes >> 3
+        view = np.lib.stride_tricks.as_strided(
+            words[:, first:],
+            shape=(len(words), capacity, min(_HEAD_WORDS, block_bytes >> 3)),
+            strides=(words.strides[0], block_bytes, 8),
+            writeable=False,
+        )
+        found: U64 = view[of_class]
+        return found
+
+    def _tell_apart(
+        self,
+        copies: PoolCopies,
+        of_class: npt.NDArray[np.intp],
+        rows: npt.NDArray[np.intp],
+        local: npt.NDArray[np.intp],
+        block: npt.NDArray[np.intp],
+        heads: U64,
+        block_bytes: int,
+        sums: _Sums,
+    ) -> None:
+        kind, prefix = self._types_of(heads, block_bytes)
+        pool = rows[of_class]
+        size = len(of_class)
+        is_object = kind >= 0
+        sums.blocks[pool] += np.bincount(local, minlength=size)
+        sums.objects[pool] += np.bincount(local[is_object], minlength=size)
+        sums.entries += _histogram(pool, local, kind, block_bytes)
+        trackable = np.flatnonzero(is_object & self._types.collected[kind])
+        sums.trackable[pool] += np.bincount(local[trackable], minlength=size)
+        # The collector's head is right before the object, behind what else is there.
+        at = (prefix[trackable] >> 3) - 2 + self._shift
+        following = heads[trackable, at] & ~np.uint64(3)
+        tracked = following != 0
+        trackable, at = trackable[tracked], at[tracked]
+        sums.tracked[pool] += np.bincount(local[trackable], minlength=size)
+        address = copies.address[of_class[local[trackable]]] + (
+            self._geometry.header_bytes + block[trackable] * block_bytes + 8 * at
+        ).astype(np.uint64)
+        sums.nodes.append(
+            Nodes(
+                address=address,
+                following=following[tracked],
+                before=heads[trackable, at + 1] & ~np.uint64(3),
+                pool=pool[local[trackable]].astype(np.int32),
+                type=kind[trackable],
+                block_bytes=np.full(len(trackable), block_bytes, dtype=np.uint16),
+            )
+        )
+
+    def _types_of(self, heads: U64, block_bytes: int) -> tuple[I32, I64]:
+        """Return the type of each block, -1 for no object, and how many bytes it has before its reference count."""
+        types = self._types
+        kind = np.full(len(heads), -1, dtype=np.int32)
+        prefixes = np.zeros(len(heads), dtype=np.int64)
+        room = block_bytes - (32 if self._shift else 0)
+        left = np.arange(len(heads))
+        for prefix in range(0, 48, 16):
+            at = (prefix >> 3) + self._shift
+            if at + 2 > heads.shape[1] or not len(left):
+                break
+            counts = heads[left, at] & ~np.uint64(self._layout.refcount_flags)
+            possible = left[counts - np.uint64(1) < np.uint64(self._layout.most_references)]
+            words = heads[possible, at + 1]
+            number = types.find(words)
+            if types.learn(words[number < 0]):
+                number = types.find(words)
+            fits = (
+                (number >= 0) & (types.prefix_bytes[number] == prefix) & (types.least_bytes[number] <= room)
+            )
+            kind[possible[fits]] = number[fits]
+            prefixes[possible[fits]] = prefix
+            left = np.flatnonzero(kind < 0)
+        return kind, prefixes
+
+    def _padding(self, copies: PoolCopies) -> int:
+        """Return how many words stand before what was asked for: those of the debug hooks, if most blocks have them."""
+        in_use, _ = blocks_in_use(copies, self._geometry)
+        row, block = np.nonzero(in_use)
+        size = (copies.size_class[row] + 1) * self._geometry.alignment_bytes
+        word = (self._geometry.header_bytes + block * size + 8) >> 3
+        padded = np.count_nonzero(copies.words[row, word] & ~np.uint64(0xFF) == np.uint64(_PADDED))
+        return _PADDING_WORDS if 2 * padded > len(row) else 0
+
+
+def _histogram(
+    pool: npt.NDArray[np.intp], local: npt.NDArray[np.intp], kind: I32, block_bytes: int
+) -> Iterator[tuple[I64, I64, I64, int]]:
+    """Count the blocks by pool and type; yields pool, type, count, and bytes of a block."""
+    # Few of all types are in blocks of one size: number those that are.
+    present = np.flatnonzero(np.bincount(kind + 1))
+    narrow = np.zeros(int(present[-1]) + 1 if len(present) else 1, dtype=np.int64)
+    narrow[present] = np.arange(len(present))
+    kinds = len(present)
+    step = max(1, _MOST_CELLS // max(1, kinds))
+    for begin in range(0, len(pool), step):
+        first, last = np.searchsorted(local, (begin, begin + step))
+        key = (local[first:last] - begin) * kinds + narrow[kind[first:last] + 1]
+        counts = np.bincount(key)
+        filled = np.flatnonzero(counts)
+        yield (
+            pool[begin + filled // kinds].astype(np.int64),
+            present[filled % kinds] - 1,
+            counts[filled],
+            block_bytes,
+        )
+
+
+def _entry(pool: I64, kind: I64, count: I64, block_bytes: int) -> tuple[I32, I32, I32, I32]:
+    return (
+        pool.astype(np.int32),
+        kind.astype(np.int32),
+        count.astype(np.int32),
+        np.full(len(pool), block_bytes, dtype=np.int32),
+    )

@@ -1,0 +1,242 @@
+"""Which addresses are types, what they are called, and what an object of each looks like.
+
+A word found where an object has its type is believed only when there is a type at that address: its own type is a type, and so
+on up to ``type`` itself within a few steps, its sizes are possible, and its name is text. What was found is remembered, and at each
+gathering looked at again, since a class can be dropped and another made in its place.
+
+Knows types, and not where objects are. Source: CPython 3.9 to 3.15 Include/cpython/object.h (struct _typeobject),
+Include/object.h (Py_TPFLAGS_*), Include/internal/pycore_object.h (_PyType_PreHeaderSize).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gcspy_drivers.cpython.layouts import ObjectLayout
+from gcspy_drivers.remote.address import PAGE_BYTES
+from gcspy_drivers.remote.maps import LiveMaps
+from gcspy_drivers.remote.memory import Memory
+
+__all__ = ["MOST_TYPES", "TypeTable"]
+
+MOST_TYPES: Final = 1 << 20
+"""Types that are remembered; a program that makes more loses the names of the latest."""
+
+_TYPE = np.dtype(
+    [
+        ("refcount", "<u8"),
+        ("type", "<u8"),
+        ("size", "<i8"),
+        ("name", "<u8"),
+        ("basic_bytes", "<i8"),
+        ("item_bytes", "<i8"),
+        ("_slots", "V120"),
+        ("flags", "<u8"),
+    ]
+)
+_HAVE_GC, _READY = 1 << 14, 1 << 12
+_UNICODE, _TYPE_SUBCLASS = 1 << 28, 1 << 31
+_LASTING_FLAGS = np.uint64(_HAVE_GC | _UNICODE | _TYPE_SUBCLASS | 0x1C)
+_MOST_BASIC, _MOST_ITEM = 1 << 20, 1 << 16
+_DEPTH = 4  # metaclasses of metaclasses
+_NAME_BYTES = 128
+_REFUSED_BITS = 16
+_MULTIPLIERS = 32
+_MOST_BITS = 24
+_GOLDEN = 0x9E3779B97F4A7C15
+
+U64 = npt.NDArray[np.uint64]
+I32 = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+Records = npt.NDArray[np.void]
+
+
+class TypeTable:
+    """The types of one process, numbered in the order in which they were met. Numbers are never used again.
+
+    Args:
+        memory: The target's memory.
+        maps: Its maps.
+        layout: What objects look like in its version.
+        root: Address of ``type`` itself.
+
+    Attributes:
+        names: What each is called; a class of a program has its own name without a module's.
+        prefix_bytes: (types,) bytes of an object before its reference count: collector's head, dictionary and weak references.
+        least_bytes: (types,) bytes that a block must have for one, prefix included.
+        collected: (types,) whether the collector may track its objects.
+    """
+
+    def __init__(self, memory: Memory, maps: LiveMaps, layout: ObjectLayout, root: int) -> None:
+        self._memory = memory
+        self._maps = maps
+        self._layout = layout
+        self._root = root
+        self._refused: U64 = np.zeros(1 << _REFUSED_BITS, dtype=np.uint64)
+        self._address: U64 = np.zeros(0, dtype=np.uint64)
+        self._records: Records = np.zeros(0, dtype=_TYPE)
+        self._living: Mask = np.zeros(0, dtype=np.bool_)
+        self.names: list[str] = []
+        self.prefix_bytes: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.least_bytes: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.collected: Mask = np.zeros(0, dtype=np.bool_)
+        self._rebuild()
+        self.learn(np.array([root], dtype=np.uint64))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def begin(self) -> None:
+        """Look at all remembered types again, before a gathering; those that changed are forgotten, and refused words too.
+
+        Raises:
+            TargetGone: The target has ended.
+        """
+        self._refused.fill(0)
+        self._maps.refresh()
+        living = np.flatnonzero(self._living)
+        data, ok = self._memory.read_many(self._address[living], _TYPE.itemsize)
+        found, before = data.view(_TYPE)[:, 0], self._records[living]
+        same = ok.copy()
+        for field in ("type", "name", "basic_bytes", "item_bytes"):
+            same &= found[field] == before[field]
+        same &= (found["flags"] ^ before["flags"]) & _LASTING_FLAGS == 0
+        if not same.all():
+            gone = living[~same]
+            self._living[gone] = False
+            self._rebuild()
+            self.learn(self._address[gone].copy())
+
+    def find(self, words: U64) -> I32:
+        """Return the number of the type at each address, (n,); -1 where none is known. New."""
+        if not len(self._sorted):
+            return np.full(len(words), -1, dtype=np.int32)
+        if self._slots is None:  # so many types that no table of a reasonable size keeps them apart
+            row = np.minimum(np.searchsorted(self._sorted, words), len(self._sorted) - 1)
+            return np.where(self._sorted[row] == words, self._sorted_number[row], np.int32(-1))
+        number = self._slots[(words * self._multiplier) >> self._shift]
+        return np.where(self._address[number] == words, number, np.int32(-1))
+
+    def learn(self, words: U64) -> bool:
+        """Look at addresses that may be types, and remember those that are.
+
+        Args:
+            words: (n,) candidates, with repetitions; those that are known cost nothing.
+
+        Returns:
+            Whether a type was found that was not known.
+
+        Raises:
+            TargetGone: The target has ended.
+        """
+        maps = self._maps.maps
+        if not len(maps) or len(self) >= MOST_TYPES:
+            return False
+        # Cheap tests first: most words are small numbers, and of the others most were refused before.
+        new = words[(words & np.uint64(7)) == 0]
+        new = new[(new >= maps.start[0]) & (new < maps.end[-1])]
+        new = new[self._refused[_refused_slot(new)] != new]
+        new = np.unique(new)
+        new = new[(self.find(new) < 0) & maps.covers(new, _TYPE.itemsize)]
+        if not len(new):
+            return False
+        data, ok = self._memory.read_many(new, _TYPE.itemsize)
+        records = data.view(_TYPE)[:, 0]
+        good = ok & self._plausible(records)
+        good[good] = self._are_types(records["type"][good], depth=_DEPTH)
+        names = self._names(records["name"][good])
+        rows = (
+            np.flatnonzero(good)[[name is not None for name in names]] if len(names) else np.flatnonzero(good)
+        )
+        taken = np.zeros(len(new), dtype=np.bool_)
+        taken[rows] = True
+        refused = new[~taken]
+        self._refused[_refused_slot(refused)] = refused
+        if not len(rows):
+            return False
+        self._add(new[rows], records[rows], [name for name in names if name is not None])
+        return True
+
+    def _add(self, address: U64, records: Records, names: list[str]) -> None:
+        flags = records["flags"]
+        collected = (flags & np.uint64(_HAVE_GC)) != 0
+        before = (flags & np.uint64(self._layout.prefix_flags)) != 0
+        prefix = (collected * self._layout.gc_head_bytes + before * self._layout.prefix_bytes).astype(
+            np.int64
+        )
+        # Of str, and of what has items, an object may be smaller than the type says.
+        fixed = (records["item_bytes"] == 0) & ((flags & np.uint64(_UNICODE)) == 0)
+        self._address = np.concatenate((self._address, address))
+        self._records = np.concatenate((self._records, records))
+        self._living = np.concatenate((self._living, np.ones(len(address), dtype=np.bool_)))
+        self.names += names
+        self.collected = np.concatenate((self.collected, collected))
+        self.prefix_bytes = np.concatenate((self.prefix_bytes, prefix))
+        self.least_bytes = np.concatenate(
+            (self.least_bytes, prefix + np.where(fixed, records["basic_bytes"], 16))
+        )
+        self._rebuild()
+
+    def _plausible(self, records: Records) -> Mask:
+        basic, item = records["basic_bytes"], records["item_bytes"]
+        ready = (records["flags"] & np.uint64(_READY)) != 0
+        return np.asarray(ready & (basic >= 16) & (basic <= _MOST_BASIC) & (item >= 0) & (item <= _MOST_ITEM))
+
+    def _are_types(self, words: U64, *, depth: int) -> Mask:
+        """Tell which addresses are types of types, up to the root."""
+        distinct, inverse = np.unique(words, return_inverse=True)
+        good = distinct == np.uint64(self._root)
+        rest = np.flatnonzero(
+            ~good & (distinct % np.uint64(8) == 0) & self._maps.maps.covers(distinct, _TYPE.itemsize)
+        )
+        if depth and len(rest):
+            data, ok = self._memory.read_many(distinct[rest], _TYPE.itemsize)
+            records = data.view(_TYPE)[:, 0]
+            meta = ok & ((records["flags"] & np.uint64(_TYPE_SUBCLASS)) != 0) & self._plausible(records)
+            meta[meta] = self._are_types(records["type"][meta], depth=depth - 1)
+            good[rest] = meta
+        return np.asarray(good[inverse])
+
+    def _names(self, where: U64) -> list[str | None]:
+        found: list[str | None] = []
+        covered = self._maps.maps.covers(where)
+        for addr, readable in zip(where.tolist(), covered.tolist(), strict=True):
+            found.append(self._name(addr) if readable else None)
+        return found
+
+    def _name(self, addr: int) -> str | None:
+        in_page = PAGE_BYTES - addr % PAGE_BYTES
+        data = self._memory.try_read(addr, min(_NAME_BYTES, in_page)) or b""
+        if b"\0" not in data and in_page < _NAME_BYTES:
+            data += self._memory.try_read(addr + in_page, _NAME_BYTES - in_page) or b""
+        text, end, _ = data.partition(b"\0")
+        try:
+            name = text.decode("utf-8")
+        except UnicodeDecodeError:
+            return None
+        return name if name and end and name.isprintable() else None
+
+    def _rebuild(self) -> None:
+        """Make what `find` looks into: a table with a slot for each type, so that a look-up is one multiplication."""
+        living = np.flatnonzero(self._living).astype(np.int32)
+        living = living[np.argsort(self._address[living], kind="stable")]
+        self._sorted, self._sorted_number = self._address[living], living
+        self._slots: I32 | None = None
+        for bits in range(len(living).bit_length() + 6, _MOST_BITS + 1):
+            shift = np.uint64(64 - bits)
+            for attempt in range(_MULTIPLIERS):
+                multiplier = np.uint64((_GOLDEN * (2 * attempt + 1)) & (2**64 - 1))
+                slot = (self._sorted * multiplier) >> shift
+                if len(np.unique(slot)) == len(living):
+                    self._multiplier, self._shift = multiplier, shift
+                    self._slots = np.full(1 << bits, -1, dtype=np.int32)
+                    self._slots[slot] = living
+                    return
+
+
+def _refused_slot(words: U64) -> U64:
+    """Return where in the table of refused words each has its place; of two with the same the later one is remembered."""
+    return np.asarray((words * np.uint64(_GOLDEN)) >> np.uint64(64 - _REFUSED_BITS))
