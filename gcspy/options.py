@@ -57,7 +57,7 @@ until_option = click.option(
 
 
 def sampling_options(function: F) -> F:
-    """`--clock` and `--tiles`: how often and how finely a process is sampled."""
+    """`--clock`, `--tiles` and `--level`: how often, how finely and how deeply a process is sampled."""
     clock = click.option(
         "--clock",
         "clock_hz",
@@ -75,7 +75,15 @@ def sampling_options(function: F) -> F:
         metavar="N",
         help="At most about so many tiles a space; a larger heap has larger tiles.",
     )
-    return clock(tiles(function))
+    level = click.option(
+        "--level",
+        type=click.IntRange(1, 4),
+        default=2,
+        show_default=True,
+        metavar="N",
+        help="How much is read at each event: 1 what takes constant time, 2 small structures, 3 objects.",
+    )
+    return clock(tiles(level(function)))
 
 
 theme_option = click.option(

@@ -25,6 +25,7 @@ class ServingOptions:
         token: The secret for TCP; None where only Unix sockets are used.
         tiles: About how many tiles a space should have at most.
         clock_hz: Events of the clock a second.
+        level: How much is gathered at each event.
         linger: Go on serving what was gathered after the target ended.
         triggers: Conditions at which it pauses; they are looked at while clients are there.
     """
@@ -34,6 +35,7 @@ class ServingOptions:
     token: str | None = None
     tiles: int = 65536
     clock_hz: float = 10.0
+    level: int = 2
     linger: bool = False
     triggers: tuple[str, ...] = ()
 
@@ -60,7 +62,9 @@ def serve_target(
     from gcspy_server.api import AttachOptions, Trigger
     from gcspy_server.sampler import run_driver
 
-    driver = attach(options.pid, AttachOptions(tiles=options.tiles, clock_hz=options.clock_hz))
+    driver = attach(
+        options.pid, AttachOptions(tiles=options.tiles, clock_hz=options.clock_hz, level=options.level)
+    )
     try:
         server = driver.describe().server()
         driver.open(server)

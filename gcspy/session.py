@@ -43,7 +43,7 @@ class Place:
 
 
 @contextmanager
-def joinable(source: str, *, clock_hz: float, tiles: int) -> Iterator[Place]:
+def joinable(source: str, *, clock_hz: float, tiles: int, level: int = 2) -> Iterator[Place]:
     """A place to join for the body of the `with`.
 
     A PID that somebody watches already is joined there; otherwise a sidecar watches it for
@@ -54,6 +54,7 @@ def joinable(source: str, *, clock_hz: float, tiles: int) -> Iterator[Place]:
         source: What the user named.
         clock_hz: Events of the clock a second, for a sidecar.
         tiles: About how many tiles a space should have at most, for a sidecar.
+        level: How much is gathered at each event, for a sidecar.
     """
     if names_recording(source):
         with start_sidecar(PlayingOptions(files=(source,), paused=True, event=LAST)) as player:
@@ -67,7 +68,8 @@ def joinable(source: str, *, clock_hz: float, tiles: int) -> Iterator[Place]:
     if somebody_listens(address):
         yield Place(lambda: str(address))
         return
-    with start_sidecar(ServingOptions(pid=pid, clock_hz=clock_hz, tiles=tiles, linger=True)) as sidecar:
+    options = ServingOptions(pid=pid, clock_hz=clock_hz, tiles=tiles, level=level, linger=True)
+    with start_sidecar(options) as sidecar:
         yield Place(lambda: sidecar.addresses[0])
 
 

@@ -54,6 +54,7 @@ def command(
     triggers: tuple[str, ...],
     clock_hz: float,
     tiles: int,
+    level: int,
     token_file: Path | None,
     theme: str | None,
 ) -> int:
@@ -74,6 +75,7 @@ def command(
             listen=(str(default_address(pid)), *(str(address) for address in addresses)),
             token=token,
             tiles=tiles,
+            level=level,
             clock_hz=clock_hz,
             linger=not no_window,
             triggers=triggers,
