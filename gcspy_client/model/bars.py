@@ -203,6 +203,7 @@ class DistributionRenderer(Renderer):
     zooms_height: ClassVar[bool] = False
 
     logarithmic = True
+    _counted: Distribution | None = None
 
     @property
     def distribution(self) -> Distribution:
@@ -216,6 +217,7 @@ class DistributionRenderer(Renderer):
         """Draw all bars; one that has any tile is at least a pixel high."""
         canvas = self.palette.lut[CANVAS]
         self.pixels = np.full((self.height, self.width), canvas, dtype=np.uint32)
+        self._counted = None
         shown = self._shown()
         if not len(shown.counts):
             return
@@ -306,12 +308,15 @@ class DistributionRenderer(Renderer):
 
     def _shown(self) -> Distribution:
         """The bars that are drawn: of names and of what is no value only those that there are."""
+        if self._counted is not None:
+            return self._counted
         every = self.distribution
         special = (every.lows < LOW) | (every.lows == OVERFLOW)
         if self.source.schema.presentation is Presentation.ENUM:
             special |= every.lows >= LOW + len(self.source.schema.enum_names)
         kept = ~special | (every.counts > 0)
-        return Distribution(every.lows[kept], every.highs[kept], every.counts[kept])
+        self._counted = Distribution(every.lows[kept], every.highs[kept], every.counts[kept])
+        return self._counted
 
     def _bar_width(self, bars: int) -> int:
         return max(1, self.width // bars)

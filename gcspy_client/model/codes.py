@@ -137,6 +137,18 @@ class TileCodes:
             where = slice(start, start + _CHUNK)
             self.codes[where] = self._encode(tiles.part(where))
 
+    def encode(self, tiles: Tiles, maximum: int | None) -> Codes:
+        """Paint codes of some tiles by themselves; nothing is kept.
+
+        Args:
+            tiles: Their arrays.
+            maximum: What is painted HIGH, where that varies.
+        """
+        if self.stream.presentation is Presentation.MAX_VAR:
+            self._set_maximum(maximum)
+        self._table = None
+        return self._encode(tiles)
+
     def update(self, tiles: Tiles, changed: Indices) -> Indices | None:
         """Encode the tiles that changed.
 

@@ -70,17 +70,20 @@ class Looks:
         by_space: What was chosen, by id of the space.
         derived: What was made of streams, by id of the space.
         chosen: Which of them is looked at, by id of the space.
+        marks: Keys of the tiles that users marked, by id of the space.
     """
 
     by_space: dict[int, Look] = field(default_factory=dict)
     derived: dict[int, list[DerivedSource]] = field(default_factory=dict)
     chosen: dict[int, int] = field(default_factory=dict)
+    marks: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def clear(self) -> None:
         """Forget everything: it is another session."""
         self.by_space.clear()
         self.derived.clear()
         self.chosen.clear()
+        self.marks.clear()
 
     def of(self, space: int) -> Look:
         """How a space is looked at."""
@@ -100,6 +103,11 @@ class Looks:
         """The streams of a space, the most important first, and those that the user made."""
         streams = sorted((state.schema for state in space.streams.values()), key=lambda s: (s.order, s.id))
         return [*map(StreamSource, streams), *self.made_of(space)]
+
+    def marked(self, space: SpaceState) -> list[int]:
+        """The tiles of a space that are marked and there, increasing."""
+        found = (space.names.index_of(key) for key in self.marks.get(space.space.id, ()))
+        return sorted(tile for tile in found if tile is not None)
 
     def next_number(self, space: int) -> int:
         """An id that no stream made of this space's has."""

@@ -45,6 +45,8 @@ class TileCanvas(QWidget):
     Signals:
         hovered: The tile under the mouse; -1 for none.
         picked: A tile was clicked or reached with the arrow keys.
+        marked: Tiles that the user marks or unmarks: first, last, and whether they are marked.
+        moved: Another part is seen, as the mouse wished; the place before.
         entered: The mouse came in, or the keyboard's focus.
 
     Args:
@@ -53,6 +55,8 @@ class TileCanvas(QWidget):
 
     hovered = Signal(int)
     picked = Signal(int)
+    marked = Signal(int, int, bool)
+    moved = Signal(object)
     entered = Signal()
 
     def __init__(self, picture: Picture, parent: QWidget | None = None) -> None:
@@ -62,6 +66,10 @@ class TileCanvas(QWidget):
         self.under_mouse: int | None = None
         self.probe: PaintProbe | None = None
         self.painted = False
+        self.marks: list[int] = []
+        self._drag: tuple[QPointF, int, object] | None = None
+        self._mark_from: int | None = None
+        self._anchor: tuple[QPointF, int | None] | None = None
         self._sequence = 0
         self._image = QImage()
         self._wrapped: object = None
@@ -131,6 +139,27 @@ class TileCanvas(QWidget):
                 self.picture.set_zoom(sizes[0], keep=keep)
         self.update()
 
+    def zoom_at(self, step: int, position: QPointF) -> None:
+        """Larger cells (1) or smaller ones (-1), with the tile at a place in the widget staying at its height."""
+        if self._anchor is None or self._anchor[0] != position:
+            self._anchor = position, self.tile_at(position)
+        tile = self._anchor[1]  # of several steps the first: each step may move tiles to another column
+        self.zoom(step)
+        layout = self.picture.layout
+        if tile is not None and layout.scrolls:
+            above = int(position.y() * self.devicePixelRatioF()) // layout.cell_height
+            self.picture.scroll_to(tile // layout.columns - above)
+
+    def zoom_to_tiles(self) -> None:
+        """A pixel for each tile."""
+        self.picture.set_zoom(1, keep=self.selected if self.selected is not None else self.under_mouse)
+        self.update()
+
+    def mark_tiles(self, tiles: list[int]) -> None:
+        """Show these tiles as marked."""
+        self.marks = tiles
+        self.update()
+
     # ------------------------------------------------------------------------ painting
 
     def _wrap(self) -> QImage:
@@ -170,6 +199,7 @@ class TileCanvas(QWidget):
     def _paint_frames(self, painter: QPainter) -> None:
         colours = tokens(self.picture.theme)
         for tile, colour, width in (
+            *((tile, colours.warning, 1.5) for tile in self.marks),
             (self.under_mouse, colours.dim, 1.0),
             (self.selected, colours.accent, 2.0),
         ):
@@ -237,22 +267,54 @@ class TileCanvas(QWidget):
         self._hover(None)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Find the tile under the mouse."""
+        """Pan, or find the tile under the mouse."""
+        self._anchor = None
+        if self._drag is not None:
+            position, first_row, _ = self._drag
+            rows = (position.y() - event.position().y()) * self.devicePixelRatioF() / self.picture.layout.cell_height
+            self.picture.scroll_to(first_row + round(rows))
+            self.update()
+            return
         self._hover(self.tile_at(event.position()))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Select a tile."""
         self.entered.emit()
+        if event.button() is Qt.MouseButton.MiddleButton:
+            if self.picture.layout.scrolls:
+                self._drag = event.position(), self.picture.layout.first_row, self.place()
+                self.setCursor(Qt.CursorShape.ClosedHandCursor)
+            return
         tile = self.tile_at(event.position())
         if tile is not None and event.button() is Qt.MouseButton.LeftButton:
-            self.picked.emit(tile)
+            if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+                self._mark_from = tile
+            else:
+                self.picked.emit(tile)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Pan no more; mark tiles."""
+        if event.button() is Qt.MouseButton.MiddleButton and self._drag is not None:
+            before = self._drag[2]
+            self._drag = None
+            self.unsetCursor()
+            if self.place() != before:
+                self.moved.emit(before)
+        elif event.button() is Qt.MouseButton.LeftButton and self._mark_from is not None:
+            first, self._mark_from = self._mark_from, None
+            last = self.tile_at(event.position())
+            if last is not None:
+                self.marked.emit(first, last, not event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Ctrl: zoom. Without: scroll, where there is something to scroll."""
         down = event.angleDelta().y()
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self.zoom(1 if down > 0 else -1)
+            before = self.place()
+            self.zoom_at(1 if down > 0 else -1, event.position())
             event.accept()
+            if self.place() != before:
+                self.moved.emit(before)
         elif self.picture.layout.scrolls and down:
             step = max(1, self.picture.layout.seen_rows // 8)
             self.picture.scroll_to(self.picture.layout.first_row + (step if down < 0 else -step))

@@ -12,13 +12,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gcspy_protocol.interpreter import SpaceState
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QInputDialog, QMenu
 
 from gcspy_client.model.looks import TILES, Look, OrderChoice
+from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import ordered_streams
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.actions import Action, Gesture
+from gcspy_client.view.magnifier import Magnified, Magnifier
 from gcspy_client.view.views import TITLES, known_renderers, title_of
 
 if TYPE_CHECKING:
@@ -28,9 +30,13 @@ __all__ = ["LOOKING_GESTURES", "Looking", "actions_of_looking"]
 
 _MENU = "&View"
 
+MOST_MARKS = 500
+"""Of a space: each is drawn as a frame."""
+
 LOOKING_GESTURES = (
     Gesture(_MENU, "Ctrl + wheel over tiles", "larger or smaller tiles; other views: closer or farther"),
     Gesture(_MENU, "Middle button, wheel, Shift + wheel", "move along in a view that is larger than its place"),
+    Gesture(_MENU, "Ctrl + click, Ctrl + drag", "mark a tile, or those up to another; with Shift take marks away"),
 )
 
 
@@ -48,6 +54,40 @@ class Looking(QObject):
         spaces.views_asked.connect(self._fill_views)
         spaces.options_asked.connect(self._fill_options)
         spaces.failed.connect(self._failed)
+        spaces.marked.connect(self.mark)
+        spaces.moved.connect(self._moved)
+        self.magnifier = Magnifier(window.session, window.theme)
+        self.magnifier.picked.connect(window.select)
+        window.docks.add(
+            "magnification",
+            "Magnification",
+            self.magnifier,
+            Qt.DockWidgetArea.BottomDockWidgetArea,
+            keys=("M",),
+            about="magnification: the tiles around the one pointed at, in two sizes",
+        )
+        window.docks["magnification"].seen.connect(self._magnify)
+        window.following.spoken.connect(self._magnify)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw for another ground."""
+        self.magnifier.set_theme(theme)
+
+    def _magnify(self) -> None:
+        """Magnify the tile that is pointed at, else the selected one."""
+        session, state = self._window.session, self._space(None)
+        panel = None if state is None else self._window.spaces.panels.get(state.space.id)
+        if state is None or panel is None or state is not panel.canvas.picture.space:
+            self.magnifier.show_tiles(None)
+            return
+        tile = panel.shown.under_mouse
+        if tile is None:
+            tile = session.selected(state.space.id)
+        if tile is None or not 0 <= tile < state.count:
+            self.magnifier.show_tiles(None)
+            return
+        maximum = panel.canvas.picture.maximum if panel.view is None else panel.view.maximum
+        self.magnifier.show_tiles(Magnified(state, panel.source, tile, maximum))
 
     # ---------------------------------------------------------------------- one door each
 
@@ -82,11 +122,68 @@ class Looking(QObject):
         view = self._window.spaces.panels[space].shown
         before = view.place()
         view.zoom(step)
-        after = view.place()
+        self._moved(space, before, alone=step == 0)
+
+    def zoom_to_tiles(self) -> None:
+        """Look as close at the active space as it takes to give each tile a pixel or more of its own."""
+        state = self._space(None)
+        if state is not None and state.space.id in self._window.spaces.panels:
+            view = self._window.spaces.panels[state.space.id].shown
+            before = view.place()
+            view.zoom_to_tiles()
+            self._moved(state.space.id, before, alone=True)
+
+    def _moved(self, space: int, before: object, *, alone: bool = False) -> None:
+        """Remember that another part is seen: step by step as one change, or a change alone."""
+        after = self._window.spaces.panels[space].shown.place()
         if after != before:
             place = partial(self._use_place, space)
-            self._window.undo.done("zoom", partial(place, after), partial(place, before), ("zoom", space))
-        self._window.following.refresh()
+            key = None if alone else ("zoom", space)
+            self._window.undo.done("zoom", partial(place, after), partial(place, before), key)
+            self._window.following.refresh()
+
+    def mark(self, space: int, first: int, last: int, on: bool) -> None:
+        """Mark tiles, or take their marks away; a single one that is marked already loses its mark."""
+        looks, state = self._window.session.looks, self._space(space)
+        if state is None:
+            return
+        low, high = sorted((first, last))
+        if high - low >= MOST_MARKS:
+            self._window.say(f"Not marked: {high - low + 1:,} tiles are more than {MOST_MARKS}.")
+            return
+        keys = {state.names.key(tile) for tile in range(low, min(high + 1, state.count))}
+        before = looks.marks.get(space, frozenset())
+        now = before - keys if not on or (low == high and keys <= before) else before | keys
+        if len(now) > MOST_MARKS:
+            self._window.say(f"Not marked: there is room for {MOST_MARKS} marks.")
+        elif now != before:
+            marks = partial(self._use_marks, space)
+            self._window.undo.do("marks", partial(marks, now), partial(marks, before))
+
+    def mark_selected(self) -> None:
+        """Mark the selected tile of the active space, or take its mark away."""
+        state = self._space(None)
+        tile = None if state is None else self._window.session.selected(state.space.id)
+        if state is not None and tile is not None:
+            self.mark(state.space.id, tile, tile, True)
+
+    def clear_marks(self) -> None:
+        """Take all marks of the active space away."""
+        state = self._space(None)
+        before = frozenset[int]() if state is None else self._window.session.looks.marks.get(state.space.id, frozenset())
+        if state is not None and before:
+            marks = partial(self._use_marks, state.space.id)
+            self._window.undo.do("no marks", partial(marks, frozenset()), partial(marks, before))
+
+    def has_marks(self) -> bool:
+        """Whether any tile of the active space is marked."""
+        state = self._space(None)
+        return state is not None and bool(self._window.session.looks.marks.get(state.space.id))
+
+    def _use_marks(self, space: int, keys: frozenset[int]) -> None:
+        self._window.session.looks.marks[space] = keys
+        if space in self._window.spaces.panels:
+            self._window.spaces.show_marks(space)
 
     def _use_place(self, space: int, place: object) -> None:
         if space in self._window.spaces.panels:
@@ -266,6 +363,9 @@ class Looking(QObject):
             part.setCheckable(True)
             part.setChecked(number in parts)
             part.triggered.connect(lambda _checked=False, number=number: self.toggle_part(number, space))
+        clear = menu.addAction("No marks")
+        clear.setEnabled(bool(self._window.session.looks.marks.get(space)))
+        clear.triggered.connect(lambda: self._use_marks(space, frozenset()))
         menu.addAction("Formulas…").triggered.connect(lambda: self._window.formulas.ask(space))
         log = menu.addAction("Distribution: logarithmic heights")
         log.setCheckable(True)
@@ -339,6 +439,23 @@ def actions_of_looking(window: MainWindow) -> tuple[Action, ...]:
             text="Order a&gain, by the values of now",
             run=looking.order_again,
             enabled=lambda: looking.look().order is not None,
+        ),
+        Action(
+            name="view.mark",
+            menu=_MENU,
+            text="Mar&k the selected tile",
+            about="mark the selected tile, or take its mark away",
+            run=looking.mark_selected,
+            keys=("K",),
+            begins_group=True,
+        ),
+        Action(name="view.no-marks", menu=_MENU, text="No marks", run=looking.clear_marks, enabled=looking.has_marks),
+        Action(
+            name="view.tile-a-pixel",
+            menu=_MENU,
+            text="A pixel for each tile (1:1)",
+            run=looking.zoom_to_tiles,
+            keys=("Ctrl+1",),
         ),
         Action(
             name="view.formulas",

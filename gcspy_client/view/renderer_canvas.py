@@ -76,7 +76,6 @@ class RendererCanvas(SpaceView):
         super().__init__(parent)
         self.name = name
         self.viewport = Viewport()
-        self.marks: list[int] = []
         self.probe: Callable[[int, int, int], None] | None = None
         self._space, self._source, self._theme, self._margins = space, source, theme, margins
         self._asked: tuple[int, int, float, float] | None = None
@@ -88,6 +87,8 @@ class RendererCanvas(SpaceView):
         self._late_pick: QPointF | None = None
         self._late_key: tuple[int, int] | None = None
         self._drag: QPointF | None = None
+        self._drag_from: object = None
+        self._mark_from: int | None = None
         self._reveal: int | None = None
         self._stopped = False
         self.setMouseTracking(True)
@@ -526,23 +527,36 @@ class RendererCanvas(SpaceView):
         """Select a tile; with the middle button pan."""
         self.entered.emit()
         if event.button() is Qt.MouseButton.MiddleButton:
-            self._drag = event.position()
+            self._drag, self._drag_from = event.position(), self.place()
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
         elif event.button() is Qt.MouseButton.LeftButton:
-            self._pick(event.position())
+            if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+                self._mark_from = self.tile_at(event.position(), wait_secs=_PATIENCE_SECS)
+            else:
+                self._pick(event.position())
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Pan no more."""
-        if event.button() is Qt.MouseButton.MiddleButton:
+        """Pan no more; mark tiles."""
+        if event.button() is Qt.MouseButton.MiddleButton and self._drag is not None:
             self._drag = None
             self.unsetCursor()
+            if self.place() != self._drag_from:
+                self.moved.emit(self._drag_from)
+        elif event.button() is Qt.MouseButton.LeftButton and self._mark_from is not None:
+            first, self._mark_from = self._mark_from, None
+            last = self.tile_at(event.position(), wait_secs=_PATIENCE_SECS)
+            if first >= 0 and last is not None and last >= 0:
+                self.marked.emit(first, last, not event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Ctrl: zoom. Without: scroll, where there is something to scroll; with Shift across."""
         turned = event.angleDelta().y() or event.angleDelta().x()
+        place = self.place()
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self.zoom_at(_ZOOM ** (turned / 120), event.position())
             event.accept()
+            if self.place() != place:
+                self.moved.emit(place)
             return
         before = self.viewport
         across = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier) or not before.zooms_height

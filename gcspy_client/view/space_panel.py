@@ -33,6 +33,8 @@ class SpacePanel(QFrame):
         activated: The user turned to this space: its id.
         hovered: Space id, and the tile under the mouse or -1.
         picked: Space id, and the tile that was selected.
+        marked: Space id, the first and the last tile that the user marks, and whether they are marked from now on.
+        moved: Space id, and the place before another part was seen.
         failed: Space id, and why its view cannot go on.
 
     Args:
@@ -47,6 +49,8 @@ class SpacePanel(QFrame):
     activated = Signal(int)
     hovered = Signal(int, int)
     picked = Signal(int, int)
+    marked = Signal(int, int, int, bool)
+    moved = Signal(int, object)
     failed = Signal(int, str)
 
     def __init__(self, picture: Picture, parent: QWidget | None = None) -> None:
@@ -142,6 +146,7 @@ class SpacePanel(QFrame):
             self._connect(view)
             self._body.insertWidget(0, view, 1)
             view.select(selected)
+            view.mark_tiles(self.canvas.marks)
             view.show()
             self._bar.hide()
         elif before is not None:
@@ -158,6 +163,9 @@ class SpacePanel(QFrame):
         view.entered.connect(lambda: self.activated.emit(space_id))
         view.hovered.connect(lambda tile: self.hovered.emit(space_id, tile))
         view.picked.connect(lambda tile: self.picked.emit(space_id, tile))
+        view.marked.connect(lambda first, last, on: self.marked.emit(space_id, first, last, on))
+        view.moved.connect(lambda place: self.moved.emit(space_id, place))
+        view.moved.connect(self._sync_bar)
         if isinstance(view, SpaceView):
             view.failed.connect(lambda why: self.failed.emit(space_id, why))
 
@@ -192,6 +200,12 @@ class SpacePanel(QFrame):
         self.canvas.update()
         if self.view is not None:
             self.view.select(tile)
+
+    def mark_tiles(self, tiles: list[int]) -> None:
+        """Show these tiles as marked."""
+        self.canvas.mark_tiles(tiles)
+        if self.view is not None:
+            self.view.mark_tiles(tiles)
 
     def note(self, text: str) -> None:
         """Tell what went wrong here; an empty text takes it back."""
@@ -268,6 +282,8 @@ class SpacePanel(QFrame):
         return min(height, covered + chrome + 1)
 
     def _sync_bar(self) -> None:
+        if self.view is not None:
+            return
         layout = self.canvas.picture.layout
         self._bar.blockSignals(True)
         self._bar.setRange(0, max(0, layout.rows - layout.seen_rows))

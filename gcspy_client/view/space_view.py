@@ -24,12 +24,14 @@ class SpaceView(QWidget):
         picked: A tile was clicked or reached with the keyboard.
         marked: Tiles that the user marks or unmarks: first, last, and whether they are marked.
         entered: The mouse came in, or the keyboard's focus.
+        moved: Another part is seen, as the mouse wished; the place before.
         failed: Why it cannot go on, in words.
         changed: What it says of itself changed: how many tiles share a place, say.
 
     Attributes:
         selected: The selected tile.
         under_mouse: The tile under the mouse.
+        marks: Marked tiles.
         painted: Whether tiles were painted yet.
         keeps_height: Whether it has the place that tiles would have; else it takes what there is.
     """
@@ -40,6 +42,7 @@ class SpaceView(QWidget):
     picked = Signal(int)
     marked = Signal(int, int, bool)
     entered = Signal()
+    moved = Signal(object)
     failed = Signal(str)
     changed = Signal()
 
@@ -48,6 +51,7 @@ class SpaceView(QWidget):
         self.selected: int | None = None
         self.under_mouse: int | None = None
         self.painted = False
+        self.marks: list[int] = []
 
     def follow(self, change: EventChange) -> None:
         """Take an event, right after the interpreter did."""
@@ -68,6 +72,14 @@ class SpaceView(QWidget):
         """Mark a tile as the selected one."""
         self.selected = tile
         self.update()
+
+    def mark_tiles(self, tiles: list[int]) -> None:
+        """Show these tiles as marked."""
+        self.marks = tiles
+        self.update()
+
+    def zoom_to_tiles(self) -> None:
+        """Look as close as it takes to give each tile a place of its own."""
 
     def zoom(self, step: int) -> None:
         """Look closer (1), from farther (-1), or at all (0)."""

@@ -36,6 +36,8 @@ class Spaces(QScrollArea):
         activated: Space id.
         hovered: Space id, and the tile under the mouse or -1.
         picked: Space id, and the tile that was selected.
+        marked: Space id, the first and the last tile that the user marks, and whether they are marked from now on.
+        moved: Space id, and the place before another part was seen.
         failed: Space id, and why its view cannot go on.
         views_asked: Space id, and a menu to be filled with its views.
         options_asked: Space id, and a menu to be filled with what its view can be told.
@@ -49,6 +51,8 @@ class Spaces(QScrollArea):
     activated = Signal(int)
     hovered = Signal(int, int)
     picked = Signal(int, int)
+    marked = Signal(int, int, int, bool)
+    moved = Signal(int, object)
     failed = Signal(int, str)
     views_asked = Signal(int, object)
     options_asked = Signal(int, object)
@@ -189,8 +193,16 @@ class Spaces(QScrollArea):
             panel.canvas.probe = probe
 
     def select(self, space_id: int) -> None:
-        """Frame the tile that the session says is selected."""
+        """Frame the tile that the session says is selected, and those that are marked."""
         self.panels[space_id].select(self._session.selected(space_id))
+        self.show_marks(space_id)
+
+    def show_marks(self, space_id: int) -> None:
+        """Mark the tiles that the session says are marked."""
+        panel = self.panels[space_id]
+        tiles = self._session.looks.marked(panel.canvas.picture.space)
+        if tiles != panel.canvas.marks:
+            panel.mark_tiles(tiles)
 
     # ----------------------------------------------------------------------- arranging
 
@@ -257,6 +269,8 @@ class Spaces(QScrollArea):
         panel.hovered.connect(self.hovered)
         panel.picked.connect(self.picked)
         panel.failed.connect(self.failed)
+        panel.marked.connect(self.marked)
+        panel.moved.connect(self.moved)
         panel.toolbar.views_asked.connect(lambda menu: self.views_asked.emit(space_id, menu))
         panel.toolbar.options_asked.connect(lambda menu: self.options_asked.emit(space_id, menu))
         self.panels[space_id] = panel

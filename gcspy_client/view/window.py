@@ -501,6 +501,7 @@ class MainWindow(QMainWindow):
         self.bookmarks.set_theme(theme)
         self.history.set_theme(theme)
         self.docks.set_theme(theme)
+        self.looking.set_theme(theme)
         self.starting.page.set_theme(theme)
         self.triggers.set_theme(theme)
         self.comparing.set_theme(theme)
