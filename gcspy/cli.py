@@ -31,6 +31,7 @@ _COMMANDS = (
     "screenshot",
     "demo",
     "info",
+    "compare",
     "verify",
     "repair",
     "cut",

@@ -80,6 +80,7 @@ def run_window(
     size: tuple[int, int] | None = None,
     control: bool = True,
     recording: Sequence[Path] = (),
+    compare: Sequence[Path] = (),
     front: FrontDoor | None = None,
     remember: bool = False,
     on_ready: Callable[[MainWindow], None] | None = None,
@@ -93,6 +94,7 @@ def run_window(
         size: Width and height of the window, in logical pixels.
         control: Whether to ask for control.
         recording: The files that a player at this address plays: bookmarks are kept beside them.
+        compare: The files of a recording to put beside the session.
         front: What can be started from the window.
         remember: Whether the address is listed on the start page from now on; a recording's files always are.
         on_ready: Called once with the window, when it is shown.
@@ -114,6 +116,8 @@ def run_window(
     window.show()
     if recording:
         window.use_recording(*recording)
+    if compare:
+        window.comparing.open_soon(*compare)
         window.starting.opened(Recent(files=tuple(path.absolute() for path in recording)))
     elif where is not None and remember:
         window.starting.opened(Recent(address=str(where)))

@@ -91,6 +91,14 @@ def loop_of(text: str) -> tuple[int, int] | None:
 @click.option("--backwards", is_flag=True, help="Play towards the beginning.")
 @click.option("--paused", is_flag=True, help="Stand still at first.")
 @click.option("--event", type=click.IntRange(1), default=None, metavar="N", help="Begin with event N.")
+@click.option(
+    "--compare",
+    "compare",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(exists=True, path_type=Path),
+    help="Another recording to put beside it, with the difference; may be repeated for the files of a split one.",
+)
 @token_option
 @theme_option
 def command(
@@ -104,6 +112,7 @@ def command(
     backwards: bool,
     paused: bool,
     event: int | None,
+    compare: tuple[Path, ...],
     token_file: Path | None,
     theme: str | None,
 ) -> int:
@@ -117,6 +126,8 @@ def command(
         raise click.UsageError("--interval is the time between events at --pace fixed")
     if pace == "fixed" and interval_millis is None:
         interval_millis = 100
+    if compare and no_window:
+        raise click.UsageError("--compare is for the window; without one use gcspy compare")
     if not no_window:
         require_window()
     addresses = tuple(parse_address(address) for address in listen)
@@ -147,7 +158,7 @@ def command(
         say_addresses(sidecar.addresses[1:])
         for note in sidecar.notes:
             click.echo(f"gcspy: {note}", err=True)
-        return run_window(sidecar.addresses[0], theme=theme, recording=files, front=front_door())
+        return run_window(sidecar.addresses[0], theme=theme, recording=files, compare=compare, front=front_door())
 
 
 def _serve(options: PlayingOptions) -> int:

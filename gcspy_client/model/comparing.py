@@ -105,6 +105,7 @@ class Compared:
         source: Its numbers, and words about them.
         summary: In numbers.
         net: What it has more all in all, in words; empty where names are compared.
+        net_short: The same, rounded.
         changes: The tiles that changed most.
     """
 
@@ -112,6 +113,7 @@ class Compared:
     source: DifferenceSource
     summary: DifferenceSummary
     net: str
+    net_short: str
     changes: tuple[TopChange, ...]
 
 
@@ -180,8 +182,8 @@ def _compared(one: Subject, found: Difference, scale: float, event: Event | None
     space = difference_space(one.left, one.right, found, scale, event)
     source = DifferenceSource(one.left, one.right, one.source, one.other, found, scale)
     told = summary_of(found)
-    net = "" if found.named else signed_words(one.other.schema, told.net)
-    return Compared(space, source, told, net, _changes(one.number, space, source))
+    net, short = ("" if found.named else signed_words(one.other.schema, told.net, short=brief) for brief in (False, True))
+    return Compared(space, source, told, net, short, _changes(one.number, space, source))
 
 
 def _changes(number: int, space: SpaceState, source: DifferenceSource) -> tuple[TopChange, ...]:

@@ -6,15 +6,16 @@ Knows names, kinds and times; does not know values.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from gcspy_protocol.model import EventKind, Presentation, Space, Stream
 
-from gcspy_client.model.history_events import HistoryEvents
+from gcspy_client.model.timeline import Timeline
 
-__all__ = ["EventMatching", "Pair", "matching_event", "pair_spaces", "pair_streams"]
+__all__ = ["Alignment", "EventMatching", "Pair", "Side", "counterpart", "pair_spaces", "pair_streams"]
 
 Thing = TypeVar("Thing")
 
@@ -69,48 +70,79 @@ def _paired(
 class EventMatching(StrEnum):
     """By what an event of one session is the counterpart of one of the other."""
 
-    NUMBER = "number"
+    NUMBER = "event number"
     """The how manieth event it is."""
-    OCCURRENCE = "occurrence"
+    OCCURRENCE = "n-th of its kind"
     """The how manieth of its kind: the third collection with the third collection."""
-    CLOCK = "clock"
-    """The latest that was not later, by time since the first event, or by a common clock."""
+    CLOCK = "time since the beginning"
+    """The latest that was not later, by time since the first event."""
+    WALL = "time of day"
+    """The latest that was not later, by the clock on the wall: two programs that ran at once."""
 
 
-def matching_event(
-    left: HistoryEvents,
-    right: HistoryEvents,
-    place: int,
-    by: EventMatching,
-    *,
-    kinds: tuple[Sequence[EventKind], Sequence[EventKind]] = ((), ()),
-    offset_nanos: int | None = None,
-) -> int | None:
-    """Place of the event on the right that belongs to one on the left; None where there is none.
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """How events of two sessions belong together.
+
+    Attributes:
+        by: What decides.
+        offset: Added to the number of the left's event; by time, in nanoseconds, to its time.
+    """
+
+    by: EventMatching = EventMatching.NUMBER
+    offset: int = 0
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the offset is in nanoseconds."""
+        return self.by in (EventMatching.CLOCK, EventMatching.WALL)
+
+
+class Side(NamedTuple):
+    """One of two sessions, as far as its events go.
+
+    Attributes:
+        timeline: Its events.
+        kinds: Its kinds of event, for their names; empty: numbers of kinds mean the same on both sides.
+        wall_offset_nanos: Add to a time for nanoseconds since 1970.
+    """
+
+    timeline: Timeline
+    kinds: Sequence[EventKind] = ()
+    wall_offset_nanos: int = 0
+
+
+def counterpart(left: Side, right: Side, number: int, alignment: Alignment) -> int | None:
+    """Number of the event on the right that belongs to one on the left; None where there is none.
 
     Args:
-        place: Of the event on the left.
-        by: What decides.
-        kinds: Kinds of event of both sides, for their names; empty: the same numbers mean the same.
-        offset_nanos: What to add to times of the left to have times of the right (two programs on one host: 0);
-            None: each counts from its first event.
+        left: The one session.
+        right: The other.
+        number: Of the event on the left.
+        alignment: What decides.
     """
-    if not 0 <= place < len(left) or not len(right):
+    numbers = right.timeline.numbers
+    row = left.timeline.row(number)
+    if row is None or not len(numbers):
         return None
-    match by:
+    match alignment.by:
         case EventMatching.NUMBER:
-            return place if place < len(right) else None
+            place = int(np.searchsorted(left.timeline.numbers, np.uint64(number))) + alignment.offset
+            return int(numbers[place]) if 0 <= place < len(numbers) else None
         case EventMatching.OCCURRENCE:
-            kind = _kind_of(int(left.kinds[place]), kinds)
-            if kind is None:
+            kind = _kind_of(int(row["event"]), (left.kinds, right.kinds))
+            wanted = int(row["occurrence"]) + alignment.offset
+            if kind is None or wanted < 0:
                 return None
-            same = (right.kinds == kind) & (right.occurrences == left.occurrences[place])
-            found = np.flatnonzero(same)
-            return int(found[0]) if len(found) else None
+            rows = right.timeline.rows
+            found = np.flatnonzero((rows["event"] == kind) & (rows["occurrence"] == wanted))
+            return int(numbers[found[0]]) if len(found) else None
         case EventMatching.CLOCK:
-            shift = int(right.times[0]) - int(left.times[0]) if offset_nanos is None else offset_nanos
-            before = int(np.searchsorted(right.times, int(left.times[place]) + shift, side="right"))
-            return before - 1 if before else None
+            starts = [int(side.timeline.rows["time_nanos"][0]) for side in (left, right)]
+            return right.timeline.not_later(int(row["time_nanos"]) - starts[0] + starts[1] + alignment.offset)
+        case EventMatching.WALL:
+            shift = left.wall_offset_nanos - right.wall_offset_nanos
+            return right.timeline.not_later(int(row["time_nanos"]) + shift + alignment.offset)
 
 
 def _kind_of(kind: int, kinds: tuple[Sequence[EventKind], Sequence[EventKind]]) -> int | None:

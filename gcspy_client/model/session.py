@@ -27,7 +27,7 @@ from gcspy_client.model.text import control_words, long_value
 from gcspy_client.model.tile_source import TileSource, top_of
 from gcspy_client.model.timeline import Timeline
 
-__all__ = ["NAMES_PAGE", "Session", "TileRow", "ordered_streams", "tile_rows", "tile_title", "top_of"]
+__all__ = ["NAMES_PAGE", "Session", "TileRow", "event_words", "ordered_streams", "tile_rows", "tile_title", "top_of"]
 
 NAMES_PAGE = 256
 """Tile names asked for at a time."""
@@ -76,6 +76,15 @@ def tile_rows(space: SpaceState, tile: int, event: Event | None) -> list[TileRow
         )
         rows.append(TileRow(schema.id, schema.name, text, event is None or state.is_fresh(event)))
     return rows
+
+
+def event_words(session: ClientInterpreter, number: int) -> str:
+    """An event in words: number, kind and occurrence."""
+    event = session.last_event
+    if event is None:
+        return "no event"
+    name = f"{session.event_name(event.event)} #{event.occurrence:,}"
+    return f"event {number:,}, {name}" if number else name
 
 
 class Session:

@@ -326,6 +326,11 @@ class Timeline:
         """The number of the event nearest to a time, the earlier of two; None when there is no event."""
         return self._nearer(self._times.now, time_nanos)
 
+    def not_later(self, time_nanos: int) -> int | None:
+        """The number of the latest event that was not later than a time; None when there is none."""
+        there = int(np.searchsorted(self._times.now, min(max(time_nanos, -1), _MOST_NUMBER), side="right"))
+        return self._number_at(there - 1) if there else None
+
     def _nearer(self, column: NDArray[np.int64], wanted: int) -> int | None:
         if not len(self):
             return None

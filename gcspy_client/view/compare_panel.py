@@ -37,7 +37,8 @@ _Index = QModelIndex | QPersistentModelIndex
 _MOST_ROWS = 200
 _MEASURED_ROWS = 12
 """That decide how wide columns are: to look at all of them at each event takes longer than painting the tiles."""
-_BOTH = 1100
+_NARROWEST, _LEAST_NAME, _WIDEST = 32, 90, 104
+_BOTH = 1500
 """From this width on both tables are seen."""
 
 
@@ -70,6 +71,7 @@ class _Column:
     text: Callable[[object], str]
     key: Callable[[object], float | str]
     right: bool = True
+    tip: Callable[[object], str] | None = None
 
 
 class _Rows(QAbstractTableModel):
@@ -137,8 +139,10 @@ class _Rows(QAbstractTableModel):
     def data(self, index: _Index, role: int = 0) -> object:
         """What a cell shows."""
         row, column = self._rows[index.row()], self._columns[index.column()]
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+        if role == Qt.ItemDataRole.DisplayRole:
             return column.text(row)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return (column.tip or column.text)(row)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return self._alignment(index.column())
         if role == Qt.ItemDataRole.ForegroundRole:
@@ -183,7 +187,12 @@ _SPACE_COLUMNS = [
     _Column("Space", lambda row: _space(row).space.space.name, lambda row: _space(row).space.space.name, right=False),
     _Column("Whole A", lambda row: _whole(row, left=True), lambda row: _whole(row, left=True)),
     _Column("Whole B", lambda row: _whole(row, left=False), lambda row: _whole(row, left=False)),
-    _Column("Tiles, net", lambda row: _space(row).net or "–", lambda row: float(_space(row).summary.net)),
+    _Column(
+        "Tiles, net",
+        lambda row: _space(row).net_short or "–",
+        lambda row: float(_space(row).summary.net),
+        tip=lambda row: _space(row).net or "names are the same or not",
+    ),
     _Column("More", lambda row: f"{_space(row).summary.up:,}", lambda row: float(_space(row).summary.up)),
     _Column("Less", lambda row: f"{_space(row).summary.down:,}", lambda row: float(_space(row).summary.down)),
     _Column("Came", lambda row: f"{_space(row).summary.only_right:,}", lambda row: float(_space(row).summary.only_right)),
@@ -226,14 +235,14 @@ class ComparePanel(QWidget):
         self.leave = QPushButton("Leave")
         self.tiles = _Rows(_tile_columns(lambda number: self._names.get(number, "")))
         self.spaces = _Rows(_SPACE_COLUMNS)
-        self.tile_table, self.space_table = self._table(self.tiles, stretch=1), self._table(self.spaces, stretch=0)
+        self.tile_table, self.space_table = self._table(self.tiles), self._table(self.spaces)
         self._pages = QStackedWidget()
         self.which = Chooser()
         self._build()
         self._wire()
         self.show_facts(CompareFacts())
 
-    def _table(self, model: _Rows, *, stretch: int) -> QTableView:
+    def _table(self, model: _Rows) -> QTableView:
         table = QTableView()
         table.setModel(model)
         table.setFrameShape(QFrame.Shape.NoFrame)
@@ -252,9 +261,20 @@ class ComparePanel(QWidget):
         header.setSortIndicator(-1, Qt.SortOrder.DescendingOrder)
         table.setSortingEnabled(True)
         header.setResizeContentsPrecision(_MEASURED_ROWS)
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(stretch, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        header.setMinimumSectionSize(_NARROWEST)
         return table
+
+    def _fit(self) -> None:
+        """Each column as wide as it needs, and one of each table with what is left."""
+        for table, stretch in ((self.tile_table, 1), (self.space_table, 0)):
+            header, columns = table.horizontalHeader(), table.model().columnCount()
+            widths = [
+                max(min(table.sizeHintForColumn(i), _WIDEST), header.sectionSizeHint(i)) + 4 for i in range(columns)
+            ]
+            left = table.viewport().width() - sum(widths) + widths[stretch]
+            for column, width in enumerate(widths):
+                header.resizeSection(column, max(_LEAST_NAME, left) if column == stretch else width)
 
     def _build(self) -> None:
         head = QHBoxLayout()
@@ -321,6 +341,7 @@ class ComparePanel(QWidget):
         self.which.setHidden(both)
         self.tile_table.setVisible(both or self.which.currentIndex() == 0)
         self.space_table.setVisible(both or self.which.currentIndex() == 1)
+        self._fit()
 
     def _colour(self, more: float) -> str | None:
         """More in the warm colour, less in the cool one, as on the tiles."""
@@ -356,6 +377,7 @@ class ComparePanel(QWidget):
         changes = sorted((change for one in found.values() for change in one.changes), key=lambda one: -one.share)
         self.spaces.set_rows(list(found.values()))
         self.tiles.set_rows(changes[:_MOST_ROWS])
+        self._fit()
 
     def _tile_clicked(self, index: QModelIndex) -> None:
         change = _tile(self.tiles.row(index.row()))

@@ -1,4 +1,4 @@
-"""Comparing event with event in the window: one event is set aside as A, what is shown then is B.
+"""Comparing in the window: an event that was set aside as A with what is shown then, or this session with another beside it.
 
 Knows which part of the window does what; does not know how differences are worked out or painted.
 """
@@ -7,37 +7,33 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gcspy_protocol.interpreter import ClientInterpreter, SpaceState
 from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QFileDialog
 
 from gcspy_client.model.comparing import Pairing
 from gcspy_client.model.difference_source import DifferenceSource
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.session import Session
+from gcspy_client.model.session import Session, event_words
 from gcspy_client.model.text import duration
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.actions import Action
+from gcspy_client.view.beside import SideBySide
 from gcspy_client.view.compare_panel import CompareFacts, ComparePanel
+from gcspy_client.view.connect_dialog import ConnectDialog
 from gcspy_client.view.differencing import Differencing
+from gcspy_client.view.other import Other, OtherLive, OtherRecording
 from gcspy_client.view.timeline import Flag
 
 if TYPE_CHECKING:
     from gcspy_client.view.window import MainWindow
 
-__all__ = ["ComparePart", "Moment", "actions_of_comparing", "event_words"]
+__all__ = ["ComparePart", "Moment", "actions_of_comparing"]
 
 _MENU = "&Compare"
-
-
-def event_words(session: ClientInterpreter, number: int) -> str:
-    """An event in words: number, kind and occurrence."""
-    event = session.last_event
-    if event is None:
-        return "no event"
-    name = f"{session.event_name(event.event)} #{event.occurrence:,}"
-    return f"event {number:,}, {name}" if number else name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,8 +74,9 @@ class ComparePart(QObject):
     """Comparing in a window.
 
     Attributes:
-        moment: What is A; None: nothing is compared.
-        differencing: Paints the differences.
+        moment: The event that is A; None: no event is.
+        differencing: Paints the differences to it.
+        beside: Another session beside this one; None: there is none.
         panel: Says what changed.
     """
 
@@ -87,6 +84,7 @@ class ComparePart(QObject):
         super().__init__(window)
         self._window = window
         self.moment: Moment | None = None
+        self.beside: SideBySide | None = None
         self.differencing = Differencing(window.session, window.spaces, self)
         self.panel = ComparePanel(window.theme)
         window.docks.add(
@@ -103,13 +101,14 @@ class ComparePart(QObject):
         self.panel.go_asked.connect(self.go_to_a)
         self.panel.swap_asked.connect(self.swap)
         self.panel.leave_asked.connect(self.leave)
-        self.panel.tile_asked.connect(window.select_key)
-        self.panel.space_asked.connect(window.activate)
+        self.panel.tile_asked.connect(self._select)
+        self.panel.space_asked.connect(self._activate)
+        window.sides.bar.closed.connect(self.leave)
 
     @property
     def on(self) -> bool:
-        """Whether anything is compared."""
-        return self.differencing.on
+        """Whether an event is compared, or another session is beside this one."""
+        return self.differencing.on or self.beside is not None
 
     @property
     def _session(self) -> Session:
@@ -120,7 +119,8 @@ class ComparePart(QObject):
     @property
     def can_set(self) -> bool:
         """Whether there is an event to set as A."""
-        return self._session.interpreter.last_event is not None and self._session.live.welcome is not None
+        there = self._session.interpreter.last_event is not None and self._session.live.welcome is not None
+        return there and self.beside is None
 
     def set_a(self) -> None:
         """Set the event that is shown as A: what is shown from now on is compared with it."""
@@ -152,19 +152,89 @@ class ComparePart(QObject):
         self._window.timing.go_to(moment.number)
 
     def leave(self) -> None:
-        """Compare no longer."""
+        """Compare no longer; another session is closed."""
         self.moment = None
         self.differencing.end()
+        if self.beside is not None:
+            beside, self.beside = self.beside, None
+            beside.end()
+            beside.deleteLater()
         self._window.details.show_difference(None, self._window.theme)
         self._window.timing.refresh()
         self._say()
 
     def escape(self) -> None:
-        """Compare no longer; where nothing is compared, select no tile."""
-        if self.on:
+        """Show no difference any more; where none is shown, select no tile. Another session stays beside this one."""
+        if self.differencing.on:
             self.leave()
+        elif self.beside is not None and self.beside.differencing.on:
+            self._window.sides.bar.difference.setChecked(False)
         else:
             self._window.deselect()
+
+    # ------------------------------------------------------------------- another session
+
+    def put_beside(self, other: Other, *, difference: bool = True) -> None:
+        """Show another session beside this one.
+
+        Args:
+            other: It.
+            difference: Whether the difference is shown at its side from the beginning.
+        """
+        self.leave()
+        self._window.sides.bar.difference.setChecked(difference)
+        self.beside = SideBySide(self._window, other)
+        self.beside.changed.connect(self._say)
+        self.beside.compared.connect(self._say)
+        self._window.docks.show("compare")
+        self._say()
+
+    def open_recording(self, *paths: Path) -> None:
+        """Show a recording beside this session."""
+        self.put_beside(OtherRecording(paths))
+
+    def open_soon(self, *paths: Path) -> None:
+        """Show a recording beside this session as soon as this one has an event."""
+        if self.may_open:
+            self.open_recording(*paths)
+        else:
+            self._window.event_shown.connect(
+                lambda _event: self.open_recording(*paths), Qt.ConnectionType.SingleShotConnection
+            )
+
+    def ask_recording(self) -> None:
+        """Ask which recording to show beside this session."""
+        paths, _ = QFileDialog.getOpenFileNames(self._window, "Compare with a recording", "", "Recordings (*.gcspy);;All files (*)")
+        if paths:
+            self.open_recording(*(Path(path) for path in paths))
+
+    def ask_session(self) -> None:
+        """Ask which live session to show beside this one."""
+        dialog = ConnectDialog("", self._window)
+        dialog.setWindowTitle("Compare with a session")
+        dialog.control.hide()
+        if dialog.exec() and dialog.address is not None:
+            self.put_beside(OtherLive(dialog.address, token=dialog.token.text() or None))
+        dialog.deleteLater()
+
+    @property
+    def may_open(self) -> bool:
+        """Whether there is a session to compare another with."""
+        return self._session.interpreter.last_event is not None
+
+    def toggle_difference(self) -> None:
+        """Show the difference to the other session at its side, or the other session itself."""
+        self._window.sides.bar.difference.toggle()
+
+    def _select(self, space: int, key: int) -> None:
+        if self.beside is not None:
+            self.beside.select(space, key)
+        else:
+            self._window.select_key(space, key)
+
+    def _activate(self, space: int) -> None:
+        if self.beside is None:
+            self._window.activate(space)
 
     # ------------------------------------------------------------------- how it stands
 
@@ -179,6 +249,8 @@ class ComparePart(QObject):
         welcome = self._session.live.welcome
         if self.moment is not None and welcome is not None and welcome.session != self.moment.identity:
             self.leave()
+        if self.beside is not None:
+            self.beside.refresh()
         self._say()
 
     def _say(self) -> None:
@@ -197,8 +269,20 @@ class ComparePart(QObject):
                 can_set=self.can_set,
                 note=note,
             )
+        if self.beside is not None:
+            facts = self._facts_beside(self.beside)
         self.panel.show_facts(facts)
+        if self.beside is not None:
+            self.panel.show_comparison(self.beside.comparison)
         self._say_legend()
+
+    def _facts_beside(self, beside: SideBySide) -> CompareFacts:
+        other = beside.other
+        return CompareFacts(
+            left=event_words(self._session.interpreter, self._session.number),
+            right=f"{other.name}: {event_words(other.session.interpreter, other.session.number)}",
+            note=beside.note(),
+        )
 
     def _apart(self, moment: Moment) -> str:
         then, now = moment.state.last_event, self._session.interpreter.last_event
@@ -218,7 +302,7 @@ class ComparePart(QObject):
         )
 
     def source_of(self, space: int) -> DifferenceSource | None:
-        """The difference of a space; None where it is not compared."""
+        """The difference of a space of this session to A; None where it is not compared."""
         comparison = self.differencing.comparison
         found = None if comparison is None else comparison.spaces.get(space)
         return None if found is None else found.source
@@ -226,15 +310,21 @@ class ComparePart(QObject):
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""
         self.panel.set_theme(theme)
+        if self.beside is not None:
+            self.beside.set_theme(theme)
         self._say_legend()
 
     def settle(self) -> bool:
         """Show everything now that would be shown a moment later."""
+        if self.beside is not None:
+            return self.beside.settle()
         return not self.on or self.differencing.settle()
 
     def stop(self) -> None:
         """Compare nothing any more; no thread and no timer is left."""
         self.differencing.stop()
+        if self.beside is not None:
+            self.leave()
 
 
 def actions_of_comparing(window: MainWindow) -> tuple[Action, ...]:
@@ -269,8 +359,41 @@ def actions_of_comparing(window: MainWindow) -> tuple[Action, ...]:
             name="compare.leave",
             menu=_MENU,
             text="&Leave the comparison",
-            about="compare no longer; else select no tile",
+            about="show no difference any more; else select no tile",
             run=part.escape,
             keys=("Esc",),
+        ),
+        Action(
+            name="compare.recording",
+            menu=_MENU,
+            text="With a &recording…",
+            about="put a recording beside this session",
+            run=part.ask_recording,
+            enabled=lambda: part.may_open,
+            begins_group=True,
+        ),
+        Action(
+            name="compare.session",
+            menu=_MENU,
+            text="With a &live session…",
+            about="put another live session beside this one",
+            run=part.ask_session,
+            enabled=lambda: part.may_open,
+        ),
+        Action(
+            name="compare.difference",
+            menu=_MENU,
+            text="&Difference of the two sessions",
+            run=part.toggle_difference,
+            keys=("D",),
+            enabled=lambda: part.beside is not None,
+            checked=window.sides.bar.difference.isChecked,
+        ),
+        Action(
+            name="compare.close",
+            menu=_MENU,
+            text="&Close the other session",
+            run=part.leave,
+            enabled=lambda: part.beside is not None,
         ),
     )

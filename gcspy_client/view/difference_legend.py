@@ -60,9 +60,13 @@ class _Scale(QWidget):
 
 
 class DifferenceLegend(QWidget):
-    """What the colours of a difference mean."""
+    """What the colours of a difference mean.
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    Args:
+        brief: Only the scale.
+    """
+
+    def __init__(self, parent: QWidget | None = None, *, brief: bool = False) -> None:
         super().__init__(parent)
         self._shown: tuple[object, ...] = ()
         self.scale = _Scale()
@@ -87,7 +91,7 @@ class DifferenceLegend(QWidget):
             (UNKNOWN, "unknown in A or B"),
             (UNUSED, "unused in both"),
         )
-        for number, (code, text) in enumerate(entries):
+        for number, (code, text) in enumerate(() if brief else entries):
             swatch = Swatch()
             row, column = divmod(number, 2)
             self._grid.addWidget(swatch, row, 2 * column)
@@ -98,7 +102,7 @@ class DifferenceLegend(QWidget):
         column_layout.setSpacing(2)
         column_layout.addWidget(self.scale)
         column_layout.addLayout(words)
-        column_layout.addSpacing(4)
+        column_layout.addSpacing(0 if brief else 4)
         column_layout.addLayout(self._grid)
 
     def show_difference(self, source: DifferenceSource, theme: Theme) -> None:

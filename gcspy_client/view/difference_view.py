@@ -186,7 +186,7 @@ class DifferenceView(SpaceView):
         if self.compared is None:
             return ""
         told = self.compared.summary
-        words = [f"B − A: {self.compared.net}" if self.compared.net else f"{told.changed:,} are another"]
+        words = [f"B − A: {self.compared.net_short}" if self.compared.net else f"{told.changed:,} are another"]
         words += [f"{told.only_right:,} came"] if told.only_right else []
         words += [f"{told.only_left:,} went"] if told.only_left else []
         return ", ".join(words)

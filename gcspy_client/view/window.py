@@ -54,6 +54,7 @@ from gcspy_client.view.key_sheet import KeySheet
 from gcspy_client.view.looking import Looking
 from gcspy_client.view.notices import Banner, StatePage, banner_words
 from gcspy_client.view.saving import SaveDialog
+from gcspy_client.view.sides import Sides
 from gcspy_client.view.spaces import Spaces
 from gcspy_client.view.starting import Starting
 from gcspy_client.view.theme import apply_theme, system_theme, tokens
@@ -118,7 +119,8 @@ class MainWindow(QMainWindow):
         self.undo = ViewUndo(self)
         self._undo_of = ""
         self.history_menus = HistoryMenus(self.history, self.session)
-        self.docks = Docks(self.spaces, self.theme, self.undo, self)
+        self.sides = Sides(self.spaces)
+        self.docks = Docks(self.sides, self.theme, self.undo, self)
         self._add_docks()
         self.looking = Looking(self)
         self.facts = FactPanels(self)

@@ -8,8 +8,16 @@ from gcspy_protocol.model import EventKind, Presentation, Space, Stream
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcspy_client.model.history_events import HistoryEvents
-from gcspy_client.model.pairing import EventMatching, Pair, matching_event, pair_spaces, pair_streams
+from gcspy_client.model.pairing import (
+    Alignment,
+    EventMatching,
+    Pair,
+    Side,
+    counterpart,
+    pair_spaces,
+    pair_streams,
+)
+from gcspy_client.model.timeline import Timeline
 
 names = st.sampled_from(["heap", "pools", "large"])
 spaces = st.lists(st.tuples(names, st.sampled_from(["", "a", "b"])), max_size=5).map(
@@ -60,41 +68,40 @@ def test_streams_of_another_meaning_are_not_paired() -> None:
     assert pair_streams(left, right) == [Pair(0, 6), Pair(1, None), Pair(None, 5)]
 
 
-def events_of(rows: list[tuple[int, int, int]]) -> HistoryEvents:
-    events = HistoryEvents()
+def side_of(rows: list[tuple[int, int, int]], kinds: tuple[str, ...] = (), wall: int = 0) -> Side:
+    timeline = Timeline()
     for i, (time_nanos, kind, occurrence) in enumerate(rows):
-        events.add(Event(sequence=i + 1, time_nanos=time_nanos, event=kind, occurrence=occurrence, epoch=1))
-    return events
+        timeline.add(10 + i, Event(sequence=i + 1, time_nanos=time_nanos, event=kind, occurrence=occurrence, epoch=1))
+    return Side(timeline, [EventKind(id=i, name=name) for i, name in enumerate(kinds)], wall)
 
 
-LEFT = events_of([(100, 0, 1), (200, 1, 1), (300, 0, 2), (400, 1, 2)])
-RIGHT = events_of([(1000, 1, 5), (1090, 0, 1), (1110, 1, 1), (1205, 1, 2)])
+LEFT_ROWS = [(100, 0, 1), (200, 1, 1), (300, 0, 2), (400, 1, 2)]
+RIGHT_ROWS = [(1000, 1, 5), (1090, 0, 1), (1110, 1, 1), (1205, 1, 2)]
 
 
 @pytest.mark.parametrize(
-    ("by", "more", "wanted"),
+    ("alignment", "wanted"),
     [
-        (EventMatching.NUMBER, {}, [0, 1, 2, 3]),
-        (EventMatching.OCCURRENCE, {}, [1, 2, None, 3]),
-        (EventMatching.CLOCK, {}, [0, 1, 2, 3]),
-        (EventMatching.CLOCK, {"offset_nanos": 810}, [None, 0, 2, 3]),
+        (Alignment(EventMatching.NUMBER), [10, 11, 12, 13]),
+        (Alignment(EventMatching.NUMBER, 2), [12, 13, None, None]),
+        (Alignment(EventMatching.NUMBER, -1), [None, 10, 11, 12]),
+        (Alignment(EventMatching.OCCURRENCE), [11, 12, None, 13]),
+        (Alignment(EventMatching.OCCURRENCE, 1), [None, 13, None, None]),
+        (Alignment(EventMatching.CLOCK), [10, 11, 12, 13]),
+        (Alignment(EventMatching.CLOCK, -90), [None, 10, 12, 13]),
+        (Alignment(EventMatching.WALL), [None, 10, 12, 13]),
     ],
 )
-def test_an_event_has_its_counterpart(
-    by: EventMatching, more: dict[str, int], wanted: list[int | None]
-) -> None:
-    offset = more.get("offset_nanos")
-    assert [matching_event(LEFT, RIGHT, place, by, offset_nanos=offset) for place in range(4)] == wanted
-    assert matching_event(LEFT, RIGHT, 4, by) is None
-    assert matching_event(LEFT, HistoryEvents(), 0, by) is None
+def test_an_event_has_its_counterpart(alignment: Alignment, wanted: list[int | None]) -> None:
+    left, right = side_of(LEFT_ROWS, wall=910), side_of(RIGHT_ROWS, wall=100)
+    assert [counterpart(left, right, number, alignment) for number in range(10, 14)] == wanted
+    assert counterpart(left, right, 14, alignment) is None
+    assert counterpart(left, Side(Timeline()), 10, alignment) is None
 
 
 def test_kinds_are_the_same_when_their_names_are() -> None:
-    kinds = (
-        [EventKind(id=0, name="Clock"), EventKind(id=1, name="GC")],
-        [EventKind(id=0, name="GC"), EventKind(id=1, name="Clock")],
-    )
-    assert matching_event(LEFT, RIGHT, 0, EventMatching.OCCURRENCE, kinds=kinds) == 2
-    assert matching_event(LEFT, RIGHT, 1, EventMatching.OCCURRENCE, kinds=kinds) == 1
-    unlike = [EventKind(id=0, name="Clock")], [EventKind(id=0, name="Other")]
-    assert matching_event(LEFT, RIGHT, 0, EventMatching.OCCURRENCE, kinds=unlike) is None
+    by = Alignment(EventMatching.OCCURRENCE)
+    left, right = side_of(LEFT_ROWS, ("Clock", "GC")), side_of(RIGHT_ROWS, ("GC", "Clock"))
+    assert counterpart(left, right, 10, by) == 12
+    assert counterpart(left, right, 11, by) == 11
+    assert counterpart(side_of(LEFT_ROWS, ("Clock",)), side_of(RIGHT_ROWS, ("Other",)), 10, by) is None

@@ -112,7 +112,7 @@ def test_the_list_says_what_changed_most_sorts_and_selects(watched: Watched, wai
     heap = [change for change in (panel.tiles.row(i) for i in range(panel.tiles.rowCount())) if getattr(change, "space", 0) == HEAP]
     sizes = [abs(getattr(change, "size", 0)) for change in heap]
     assert sizes[:3] == sorted(np.abs(differences).tolist(), reverse=True)[:3]
-    net = [panel.spaces.index(row, 3).data() for row in range(panel.spaces.rowCount())]
+    net = [panel.spaces.index(row, 3).data(Qt.ItemDataRole.ToolTipRole) for row in range(panel.spaces.rowCount())]
     total = int(differences.sum())
     assert net[0] == f"{'+' if total > 0 else '−'}{abs(total):,}"
     panel.tile_table.sortByColumn(4, Qt.SortOrder.AscendingOrder)

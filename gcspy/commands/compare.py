@@ -1,0 +1,223 @@
+"""`gcspy compare`: the difference of two recordings, or of two events of one, as text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from gcspy_protocol.errors import CommandError
+
+from gcspy.recorded import opened
+
+if TYPE_CHECKING:
+    from gcspy_protocol.interpreter import ClientInterpreter
+    from gcspy_replay.file import Recording
+
+__all__ = ["command"]
+
+_BY = ("number", "kind", "clock", "wall")
+_FILE = click.Path(exists=True, path_type=Path)
+_NUMBER = click.IntRange(1)
+
+
+@click.command()
+@click.argument("left", metavar="A", type=_FILE)
+@click.argument("right", metavar="B", type=_FILE)
+@click.option("--event", type=_NUMBER, default=None, metavar="N", help="Event of A; by default its last.")
+@click.option("--other", type=_NUMBER, default=None, metavar="N", help="Event of B; by default its last, or with --event the one that belongs to A's.")
+@click.option(
+    "--by",
+    type=click.Choice(_BY),
+    default=None,
+    help="Which event of B belongs to A's: by event number, as the n-th of its kind, by time since the beginning, or by the time of day.",
+)
+@click.option(
+    "--tiles",
+    type=click.Choice(["address", "place"]),
+    default=None,
+    help="How tiles are paired; by address where both are of one session, else by place.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def command(
+    left: Path, right: Path, event: int | None, other: int | None, by: str | None, tiles: str | None, as_json: bool
+) -> None:
+    """Say how the recording B differs from A: of each stream the sums, and how many tiles have more, have less, came and went.
+
+    A and B are files, or folders of rings; they may be the same. The difference is B less A. A window shows it tile by
+    tile: gcspy replay A --compare B.
+    """
+    if by is not None and (event is None or other is not None):
+        raise click.UsageError("--by finds the event of B that belongs to --event; --other names it")
+    with opened((left,)) as one, opened((right,)) as two:
+        first, second = _numbers(one, two, event, other, by or "number")
+        facts = facts_of(one, two, first, second, tiles)
+    click.echo(json.dumps(facts) if as_json else "\n".join(lines_of(facts)))
+
+
+def _numbers(one: Recording, two: Recording, event: int | None, other: int | None, by: str) -> tuple[int, int]:
+    """Which event of each is compared."""
+    for name, recording in (("A", one), ("B", two)):
+        if not len(recording):
+            raise CommandError(f"{name} has no event to compare")
+    first = one.last if event is None else event
+    _check("A", one, first)
+    second = other
+    if second is None:
+        second = two.last if event is None else _counterpart(one, two, first, by)
+    _check("B", two, second)
+    return first, second
+
+
+def _check(name: str, recording: Recording, number: int) -> None:
+    if not recording.first <= number <= recording.last:
+        raise CommandError(f"{name} has no event {number}: it has {recording.first} to {recording.last}")
+
+
+def _counterpart(one: Recording, two: Recording, number: int, by: str) -> int:
+    from gcspy_client.model.pairing import Alignment, EventMatching, counterpart
+
+    matching = dict(zip(_BY, EventMatching, strict=True))[by]
+    found = counterpart(_side(one), _side(two), number, Alignment(matching))
+    if found is None:
+        raise CommandError(f"B has no event that belongs to event {number} of A, by {matching.value}: name it with --other")
+    return found
+
+
+def _side(recording: Recording) -> Any:
+    import numpy as np
+    from gcspy_protocol.playback import TIMELINE
+
+    from gcspy_client.model.pairing import Side
+    from gcspy_client.model.timeline import Timeline
+
+    events = recording.events
+    rows = np.zeros(len(events), dtype=TIMELINE)
+    for field in ("time_nanos", "occurrence", "event"):
+        rows[field] = events[field]
+    timeline = Timeline()
+    timeline.extend(events["number"], rows)
+    return Side(timeline, recording.welcome.events, recording.welcome.wall_offset_nanos)
+
+
+def facts_of(one: Recording, two: Recording, first: int, second: int, tiles: str | None) -> dict[str, Any]:
+    """What there is to say, as plain JSON values."""
+    from gcspy_client.model.pairing import pair_spaces
+
+    left, right = one.seek(first), two.seek(second)
+    same = one.welcome.session == two.welcome.session
+    by_place = tiles == "place" or (tiles is None and not same)
+    pairs = pair_spaces([state.space for state in left.spaces.values()], [state.space for state in right.spaces.values()])
+    return {
+        "a": _moment(one, left, first),
+        "b": _moment(two, right, second),
+        "tiles_by": "place" if by_place else "address",
+        "spaces": [
+            _space(left.spaces[pair.left], right.spaces[pair.right], by_place=by_place)
+            for pair in pairs
+            if pair.left is not None and pair.right is not None
+        ],
+        "only_a": [left.spaces[pair.left].space.name for pair in pairs if pair.left is not None and pair.right is None],
+        "only_b": [right.spaces[pair.right].space.name for pair in pairs if pair.right is not None and pair.left is None],
+    }
+
+
+def _moment(recording: Recording, session: ClientInterpreter, number: int) -> dict[str, Any]:
+    event = session.last_event
+    return {
+        "server": recording.welcome.server,
+        "session": recording.welcome.session,
+        "event": number,
+        "name": "" if event is None else session.event_name(event.event),
+        "occurrence": 0 if event is None else event.occurrence,
+    }
+
+
+def _space(left: Any, right: Any, *, by_place: bool) -> dict[str, Any]:
+    from gcspy_client.model.pairing import pair_streams
+
+    pairs = pair_streams(left.space, right.space)
+    streams = [
+        _stream(left, right, pair.left, pair.right, by_place=by_place)
+        for pair in pairs
+        if pair.left is not None and pair.right is not None
+    ]
+    return {
+        "name": right.space.name,
+        "tiles": [left.count, right.count],
+        "streams": streams,
+        "only_a": [left.streams[pair.left].schema.name for pair in pairs if pair.left is not None and pair.right is None],
+        "only_b": [right.streams[pair.right].schema.name for pair in pairs if pair.right is not None and pair.left is None],
+    }
+
+
+def _stream(left: Any, right: Any, mine: int, theirs: int, *, by_place: bool) -> dict[str, Any]:
+    from gcspy_client.model.compare import difference, summary_of
+    from gcspy_client.model.tile_source import StreamSource
+
+    one, two = left.streams[mine], right.streams[theirs]
+    found = difference(left, right, StreamSource(one.schema), StreamSource(two.schema), by_place=by_place)
+    told = summary_of(found)
+    sums = [None if state.summary is None or not state.summary.covered else list(state.summary.values) for state in (one, two)]
+    return {
+        "name": two.schema.name,
+        "unit": two.schema.suffix.strip(),
+        "names": list(two.schema.enum_names) if found.named else [],
+        "summary": sums,
+        "net": None if found.named else told.net,
+        "gained": None if found.named else told.gained,
+        "lost": None if found.named else told.lost,
+        "same": told.same,
+        "more": None if found.named else told.up,
+        "less": None if found.named else told.down,
+        "changed": told.changed,
+        "came": told.only_right,
+        "went": told.only_left,
+        "unknown": told.unknown,
+        "unused": told.unused,
+    }
+
+
+def lines_of(facts: dict[str, Any]) -> list[str]:
+    """The same for a human."""
+    lines = []
+    for letter in ("a", "b"):
+        side = facts[letter]
+        name = f", {side['name']} #{side['occurrence']:,}" if side["name"] else ""
+        lines.append(f"{letter.upper()}  event {side['event']:,}{name}  of  {side['server']}")
+    lines.append(f"tiles paired by {facts['tiles_by']}; the difference is B less A")
+    for space in facts["spaces"]:
+        before, after = space["tiles"]
+        lines += ["", f"{space['name']}  {before:,} tiles, then {after:,}" if before != after else f"{space['name']}  {after:,} tiles"]
+        lines += [_line(stream) for stream in space["streams"]]
+        for letter in ("a", "b"):
+            if space[f"only_{letter}"]:
+                lines.append(f"  not compared, only in {letter.upper()}: {', '.join(space[f'only_{letter}'])}")
+    for letter in ("a", "b"):
+        if facts[f"only_{letter}"]:
+            lines += ["", f"not compared, only in {letter.upper()}: {', '.join(facts[f'only_{letter}'])}"]
+    return ["".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line) for line in lines]
+
+
+def _line(stream: dict[str, Any]) -> str:
+    unit = f" {stream['unit']}" if stream["unit"] else ""
+    if stream["net"] is None:
+        words = [f"{stream['changed']:,} of another name"]
+    else:
+        net = stream["net"]
+        number = f"{net:+,}" if isinstance(net, int) else f"{net:+,.6g}"
+        words = [f"{'0' if not net else number}{unit}", f"{stream['more']:,} more, {stream['less']:,} less"]
+    words.append(f"{stream['same']:,} the same")
+    words += [f"{stream[what]:,} {what}" for what in ("came", "went", "unknown", "unused") if stream[what]]
+    before, after = stream["summary"]
+    if before is not None and after is not None and len(before) == len(after) <= 2 and not stream["names"]:
+        words.append(f"whole {_whole(before)} → {_whole(after)}")
+    return f"  {stream['name']:<16} {'; '.join(words)}"
+
+
+def _whole(summary: list[int]) -> str:
+    """A sum, or percent of a total."""
+    if len(summary) == 1:
+        return f"{summary[0]:,}"
+    return f"{100 * summary[0] / summary[1]:.1f} %" if summary[1] else "–"

@@ -1,0 +1,266 @@
+"""Another session beside the one of the window: a recording that is read here, or a live one that is joined.
+
+It has no playback of its own: it is told which event to show, and shows it as soon as it is got at, which happens in a thread; of what
+is wished meanwhile the latest follows. So does a live one: what comes is kept, and shown when it is wished.
+
+Knows sessions, recordings and links; does not know widgets, nor which event belongs to which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from gcspy_protocol.address import Address
+from gcspy_protocol.errors import RecordingError, RemoteProtocolError
+from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.messages import Message
+from gcspy_protocol.playback import TIMELINE
+from gcspy_replay.file import Recording
+from gcspy_replay.playback import Timetable
+from PySide6.QtCore import QObject, Qt, Signal
+
+from gcspy_client.link import Link
+from gcspy_client.model.errand import LatestErrand
+from gcspy_client.model.pairing import Side
+from gcspy_client.model.session import Session
+from gcspy_client.model.status import LinkPhase
+from gcspy_client.model.timeline import Timeline
+from gcspy_client.model.timeshift import TimeShift
+
+__all__ = ["Other", "OtherLive", "OtherRecording"]
+
+_SETTLE_SECS = 20.0
+
+
+class Other(QObject):
+    """A session that shows what it is told to.
+
+    Attributes:
+        session: It.
+        name: What users called it.
+
+    Signals:
+        ready: It is known what there is of it.
+        moved: It shows another event.
+        grown: There are more events of it.
+        failed: It cannot be read or joined, or an event cannot be got at; why, in words.
+    """
+
+    ready = Signal()
+    moved = Signal()
+    grown = Signal()
+    failed = Signal(str)
+
+    def __init__(self, name: str, session: Session, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.name, self.session = name, session
+        self.wished = 0
+
+    @property
+    def side(self) -> Side:
+        """Its events."""
+        welcome = self.session.interpreter.welcome
+        kinds = () if welcome is None else welcome.events
+        return Side(self.session.timeline, kinds, 0 if welcome is None else welcome.wall_offset_nanos)
+
+    @property
+    def title(self) -> str:
+        """Who is watched in it."""
+        welcome = self.session.interpreter.welcome
+        return self.name if welcome is None else f"{welcome.server}  ({self.name})"
+
+    @property
+    def shows_what_was_wished(self) -> bool:
+        """Whether it shows the event that it was told last."""
+        return self.session.interpreter.last_event is not None and self.session.number == self.wished
+
+    def show(self, number: int) -> None:
+        """Show an event, soon."""
+        raise NotImplementedError
+
+    def settle(self) -> bool:
+        """Show what was wished, now; whether that came about."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Show nothing more; no thread is left."""
+        raise NotImplementedError
+
+
+class _Reached:
+    """An event that was got at."""
+
+    def __init__(self, number: int, state: ClientInterpreter) -> None:
+        self.number, self.state = number, state
+
+
+class OtherRecording(Other):
+    """A recording.
+
+    Args:
+        paths: Its files.
+    """
+
+    _done = Signal()
+
+    def __init__(self, paths: Sequence[Path], parent: QObject | None = None) -> None:
+        super().__init__(", ".join(path.name for path in paths), Session(Timeline()), parent)
+        self._paths = tuple(paths)
+        self._recording: Recording | None = None
+        self._first: ClientInterpreter | None = None
+        self._opened = False
+        self._errand: LatestErrand[_Reached | Timetable] = LatestErrand("the other session", self._done.emit)
+        self._done.connect(self._take, Qt.ConnectionType.QueuedConnection)
+        self._errand.ask(self._open)
+
+    def _open(self) -> Timetable:
+        """In the thread: find out what there is."""
+        recording = Recording.open(*self._paths)
+        try:
+            table = Timetable(recording)
+            state = recording.seek(recording.first) if len(recording) else None
+        except RecordingError:
+            recording.close()
+            raise
+        if state is None:
+            recording.close()
+            raise RecordingError(f"{self.name} has no event")
+        self._recording, self._first = recording, state
+        return table
+
+    def _reach(self, number: int) -> _Reached:
+        """In the thread: get at an event."""
+        assert self._recording is not None
+        return _Reached(number, self._recording.seek(number))
+
+    def show(self, number: int) -> None:
+        """Show an event, soon."""
+        self.wished = number
+        if self._opened:
+            self._errand.ask(partial(self._reach, number))
+
+    def _take(self) -> None:
+        if self._errand.failure is not None:
+            failure, self._errand.failure = self._errand.failure, None
+            self.failed.emit(str(failure))
+            return
+        done, self._errand.result = self._errand.result, None
+        if isinstance(done, Timetable):
+            rows = np.zeros(len(done.rows), dtype=TIMELINE)
+            for field in TIMELINE.names or ():
+                rows[field] = done.rows[field]
+            self.session.timeline.extend(done.rows["number"], rows)
+            assert self._first is not None
+            self.session.show(self._first, done.first)
+            self._opened = True
+            self.ready.emit()
+        elif done is not None:
+            self.session.show(done.state, done.number)
+            self.moved.emit()
+
+    def settle(self) -> bool:
+        """Show what was wished, now."""
+        for _ in range(3):
+            if not self._errand.settle(_SETTLE_SECS):
+                return False
+            self._take()
+            if self._errand.idle:
+                break
+        return self.shows_what_was_wished
+
+    def stop(self) -> None:
+        """Show nothing more; the files are closed."""
+        self.blockSignals(True)
+        self._errand.stop()
+        if self._recording is not None:
+            self._recording.close()
+
+
+class OtherLive(Other):
+    """A session that somebody serves: it is watched, never controlled.
+
+    Args:
+        address: Where.
+        token: Its token, where one is needed.
+    """
+
+    _done = Signal()
+
+    def __init__(self, address: Address, *, token: str | None = None, parent: QObject | None = None) -> None:
+        self.shift = TimeShift()
+        super().__init__(str(address), Session(self.shift.timeline), parent)
+        self.link = Link(self)
+        self.link.tap = self.shift
+        self.shift.on_room = self.link.read_on
+        self._known = False
+        self._errand: LatestErrand[_Reached] = LatestErrand("the other session", self._done.emit)
+        self._done.connect(self._take, Qt.ConnectionType.QueuedConnection)
+        self.link.welcomed.connect(self._welcomed)
+        self.link.received.connect(self._received)
+        self.link.status_changed.connect(self._status_changed)
+        self.link.open(address, token=token, wants_control=False)
+
+    def _welcomed(self) -> None:
+        self.session.restart()
+
+    def _received(self, messages: list[Message]) -> None:
+        events = 0
+        for message in messages:
+            try:
+                events += self.session.apply(message) is not None
+            except RemoteProtocolError as error:
+                self.link.fail(error)
+                return
+        if self.session.is_playback:
+            self.link.close()
+            self.failed.emit(f"{self.name} plays a recording: open its file, so that it can be moved along")
+            return
+        if events and not self._known:
+            self._known = True
+            self.session.show(self.session.live.copy(), self.session.timeline.last)
+            self.ready.emit()
+        elif events:
+            self.grown.emit()
+
+    def _status_changed(self, status: object) -> None:
+        now = self.link.status
+        if now.phase is LinkPhase.FAILED:
+            self.failed.emit(f"{self.name}: {now.message}{': ' if now.remedy else ''}{now.remedy}")
+
+    def show(self, number: int) -> None:
+        """Show an event, soon."""
+        self.wished = number
+        self._errand.ask(partial(self._reach, number))
+
+    def _reach(self, number: int) -> _Reached:
+        """In the thread: get at an event that was kept; what came just now is on its way there."""
+        self.shift.settle(_SETTLE_SECS)
+        with self.shift.recording() as recording:
+            return _Reached(number, recording.seek(number))
+
+    def _take(self) -> None:
+        if self._errand.failure is not None:
+            failure, self._errand.failure = self._errand.failure, None
+            self.failed.emit(str(failure))
+            return
+        done, self._errand.result = self._errand.result, None
+        if done is not None and done.number == self.wished:
+            self.session.show(done.state, done.number)
+            self.moved.emit()
+
+    def settle(self) -> bool:
+        """Show what was wished, now."""
+        if not self._errand.settle(_SETTLE_SECS):
+            return False
+        self._take()
+        return self.shows_what_was_wished
+
+    def stop(self) -> None:
+        """Leave the session; what was kept of it is given up."""
+        self.blockSignals(True)
+        self.link.shut()
+        self._errand.stop()
+        self.shift.close()
