@@ -25,9 +25,12 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.recent import Recent
 from gcspy_client.model.status import LinkPhase
 from gcspy_client.settings import Settings
+from gcspy_client.view.preferences import scale_of
 from gcspy_client.view.window import MainWindow
 
 __all__ = ["LARGE_HEIGHT", "application", "run_window", "take_screenshot"]
+
+_SCALE_FACTOR = "QT_SCALE_FACTOR"
 
 LARGE_HEIGHT = 1800
 """From here on a screenshot is taken at twice the scale, as such a screen would be used."""
@@ -42,12 +45,17 @@ def application(*, scale: float | None = None) -> QApplication:
     there = QApplication.instance()
     if isinstance(there, QApplication):
         return there
+    told = os.environ.get(_SCALE_FACTOR)
     if scale is not None:
-        os.environ["QT_SCALE_FACTOR"] = str(scale)
+        os.environ[_SCALE_FACTOR] = str(scale)
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # Qt would abort the process for want of a display
     qInstallMessageHandler(_qt_says)
     made = QApplication(sys.argv[:1])
+    if told is not None:
+        os.environ[_SCALE_FACTOR] = told
+    else:
+        os.environ.pop(_SCALE_FACTOR, None)  # a window that is opened from this one reads its own settings
     made.setApplicationName("GCspy")
     made.setStyle("Fusion")  # the one style that looks alike on every system, so one style sheet suits
     font = made.font()
@@ -107,8 +115,12 @@ def run_window(
     """
     where = None if address is None else parse_address(address)
     wanted = _theme(theme)
-    app = application()
-    window = MainWindow(wanted, Settings.of_user(), front)
+    settings = Settings.of_user()
+    scale = scale_of(settings)
+    app = application(scale=scale / 100 * float(os.environ.get(_SCALE_FACTOR) or 1) if scale != 100 else None)
+    window = MainWindow(wanted, settings, front, scaled=scale)
+    if theme is None:
+        window.preferences.use_stored_theme()
     if size is None:
         window.restore_place()
     else:

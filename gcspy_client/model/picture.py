@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from gcspy_client.model.codes import TileCodes
 from gcspy_client.model.layout import Layout, fit, zoomed
 from gcspy_client.model.palette import Palette, Theme, palette_for
+from gcspy_client.model.palettes import PaletteChoice
 from gcspy_client.model.raster import Raster
 from gcspy_client.model.tile_source import StreamSource, TileSource
 
@@ -38,14 +39,18 @@ class Picture:
         space: The space, as the interpreter follows it.
         stream: What is painted: the id of a stream, or a source of other numbers.
         theme: For which canvas.
+        palettes: Which colours the user chose; None: none.
 
     Attributes:
         source: The numbers that are painted.
         zoom: Wanted cell size in pixels; None fits every tile into the view.
     """
 
-    def __init__(self, space: SpaceState, stream: int | TileSource, theme: Theme) -> None:
+    def __init__(
+        self, space: SpaceState, stream: int | TileSource, theme: Theme, palettes: PaletteChoice | None = None
+    ) -> None:
         self.space = space
+        self.palettes = palettes
         self.source = self._source_of(stream)
         self.theme = theme
         self.zoom: int | None = None
@@ -66,7 +71,8 @@ class Picture:
     @property
     def palette(self) -> Palette:
         """The colours in use."""
-        return palette_for(self._codes.stream, self.theme)
+        stream = self._codes.stream
+        return palette_for(stream, self.theme) if self.palettes is None else self.palettes.palette(self.space.space.name, stream, self.theme)
 
     @property
     def layout(self) -> Layout:

@@ -23,6 +23,7 @@ from gcspy_protocol.model import Mode, Stream
 
 from gcspy_client.model.history import SummaryHistory
 from gcspy_client.model.looks import Looks
+from gcspy_client.model.palettes import PaletteChoice
 from gcspy_client.model.text import control_words, long_value
 from gcspy_client.model.tile_source import TileSource, top_of
 from gcspy_client.model.timeline import Timeline
@@ -100,6 +101,7 @@ class Session:
         active: Id of the space that the user made active; None: no choice yet.
         events_seen: Events applied since the session was joined.
         looks: How each space is looked at.
+        palettes: In which colours streams are painted.
     """
 
     def __init__(self, timeline: Timeline | None = None) -> None:
@@ -109,6 +111,7 @@ class Session:
         self.active: int | None = None
         self.events_seen = 0
         self.looks = Looks()
+        self.palettes = PaletteChoice()
         self._history = SummaryHistory()
         self._past: SummaryHistory | None = None
         self._number = 0

@@ -289,6 +289,12 @@ class TimeShift:
         self._cursor: Cursor | None = None
         self._changes: EventChange | None = None
 
+    def set_budgets(self, *, memory_bytes: int, disk_bytes: int) -> None:
+        """Keep more or less from now on; what is too much goes with the next event."""
+        self._budgets = memory_bytes, disk_bytes
+        if self._keeper is not None:
+            self._keeper.store.set_budgets(memory_bytes=memory_bytes, disk_bytes=disk_bytes)
+
     # ------------------------------------------------------------------- from the link
 
     def connected(self) -> None:

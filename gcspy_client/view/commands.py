@@ -19,6 +19,7 @@ from gcspy_client.view.comparing import actions_of_comparing
 from gcspy_client.view.copying import actions_of_copying
 from gcspy_client.view.history_menus import HISTORY_GESTURES, actions_of_history
 from gcspy_client.view.looking import LOOKING_GESTURES, actions_of_looking
+from gcspy_client.view.preferences import actions_of_preferences
 from gcspy_client.view.starting import actions_of_starting
 from gcspy_client.view.trigger_part import actions_of_triggers
 
@@ -138,6 +139,7 @@ def _session_actions(window: MainWindow) -> tuple[Action, ...]:
             )
             for part, text in _REMOVALS
         ),
+        *actions_of_preferences(window),
         Action(
             name="session.quit",
             menu=_SESSION,

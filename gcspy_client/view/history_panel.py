@@ -16,6 +16,7 @@ from pathlib import Path
 
 from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.interpreter import EventChange
+from gcspy_protocol.model import Stream
 from gcspy_replay.file import Recording
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
@@ -27,7 +28,7 @@ from gcspy_client.model.history_pooling import Pooling
 from gcspy_client.model.history_tracks import FOLLOWS, TrackSpec, graphed
 from gcspy_client.model.history_value import TileAt
 from gcspy_client.model.history_view import AUTOMATIC, Under
-from gcspy_client.model.palette import Theme
+from gcspy_client.model.palette import Palette, Theme
 from gcspy_client.model.session import Session
 from gcspy_client.model.text import duration
 from gcspy_client.model.timeline import Axis
@@ -153,6 +154,7 @@ class HistoryPanel(QWidget):
         if len(self.tracks) >= MOST_TRACKS:
             return None
         track = HistoryTrack(spec, self.time, self._theme)
+        track.colours = self._colours
         if self.tracks:
             before = self.tracks[-1].canvas
             track.canvas.every, track.canvas.at_kind, track.canvas.marks = before.every, before.at_kind, before.marks
@@ -325,6 +327,11 @@ class HistoryPanel(QWidget):
             if not self._session.is_playback and not self._shift.last:
                 return None
             raise
+
+    def _colours(self, space: int, stream: Stream, theme: Theme) -> Palette:
+        """In which colours the user wants a stream."""
+        state = self._session.interpreter.spaces.get(space) or self._session.live.spaces.get(space)
+        return self._session.palettes.palette("" if state is None else state.space.name, stream, theme)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""

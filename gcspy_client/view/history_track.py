@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from gcspy_protocol.interpreter import EventChange, SpaceState
+from gcspy_protocol.model import Stream
 from gcspy_replay.file import Recording
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor
@@ -72,6 +73,7 @@ class HistoryTrack(QWidget):
         self.spec, self._theme = spec, theme
         self.graph: HistoryGraph | None = None
         self.graphed: Graphed | None = None
+        self.colours: Callable[[int, Stream, Theme], Palette] | None = None
         self.under: Under | None = None
         self._feed: HistoryFeed | None = None
         self._filled: Filled[HistoryRow] | None = None
@@ -169,7 +171,12 @@ class HistoryTrack(QWidget):
     @property
     def palette_now(self) -> Palette | None:
         """The colours of the graph."""
-        return None if self.graph is None else palette_for(self.graph.source.schema, self._theme)
+        if self.graph is None:
+            return None
+        schema, found = self.graph.source.schema, self.graphed
+        if self.colours is None or found is None:
+            return palette_for(schema, self._theme)
+        return self.colours(found.space, schema, self._theme)
 
     def begin(
         self, graphed: Graphed, feed: HistoryFeed, open_recording: Callable[[], Recording] | None, *, budget_bytes: int

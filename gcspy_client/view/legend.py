@@ -19,7 +19,7 @@ from gcspy_client.model.tile_source import StreamSource, TileSource
 from gcspy_client.view.elided import ElidedLabel
 from gcspy_client.view.theme import small_font
 
-__all__ = ["Legend", "Swatch"]
+__all__ = ["Legend", "RampStrip", "Swatch"]
 
 _SWATCH = 14
 _STEP = 5
@@ -59,7 +59,7 @@ class Swatch(QWidget):
             painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 
 
-class _Ramp(QWidget):
+class RampStrip(QWidget):
     """The strip of colours from low to high."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -68,10 +68,12 @@ class _Ramp(QWidget):
         self.setFixedHeight(_SWATCH)
 
     def show_palette(self, palette: Palette) -> None:
+        """Show the colours of a palette."""
         self._palette = palette
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw the ramp, and a mark in its middle."""
         if self._palette is None:
             return
         row = self._palette.lut[LOW : HIGH + 1].copy()
@@ -129,7 +131,7 @@ class Legend(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._shown: tuple[object, ...] = ()
-        self._ramp = _Ramp()
+        self._ramp = RampStrip()
         self._ends = [ElidedLabel(), ElidedLabel(), ElidedLabel()]
         self._ramp_box = QWidget()
         self._square = _Square()

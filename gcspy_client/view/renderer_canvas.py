@@ -30,6 +30,7 @@ from PySide6.QtWidgets import QScrollBar, QSizePolicy, QWidget
 
 from gcspy_client.model.drawing import Drawing, Drawn
 from gcspy_client.model.palette import Palette, Theme, palette_for
+from gcspy_client.model.palettes import PaletteChoice
 from gcspy_client.model.renderers import Inscription, Place, Renderer, Side
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.model.viewport import Viewport
@@ -78,6 +79,7 @@ class RendererCanvas(SpaceView):
         self.viewport = Viewport()
         self.probe: Callable[[int, int, int], None] | None = None
         self._space, self._source, self._theme, self._margins = space, source, theme, margins
+        self._palettes: PaletteChoice | None = None
         self._asked: tuple[int, int, float, float] | None = None
         self._anchor: tuple[int, QPointF] | None = None
         self._shown: Drawn | None = None
@@ -109,7 +111,9 @@ class RendererCanvas(SpaceView):
 
     def colours(self, source: TileSource) -> Palette:
         """In which colours numbers are painted."""
-        return palette_for(source.schema, self._theme)
+        if self._palettes is None:
+            return palette_for(source.schema, self._theme)
+        return self._palettes.palette(self._space.space.name, source.schema, self._theme)
 
     def follow(self, change: EventChange) -> None:
         """Take an event; it is drawn when the renderer comes to it."""
@@ -125,6 +129,12 @@ class RendererCanvas(SpaceView):
         """Draw other numbers."""
         self._source = source
         self.drawing.show(source, self.colours(source))
+
+    def use_palettes(self, palettes: PaletteChoice) -> None:
+        """Draw in the colours that the user chose, and will choose."""
+        self._palettes = palettes
+        if palettes != PaletteChoice():
+            self.set_theme(self._theme)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""

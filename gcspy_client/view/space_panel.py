@@ -179,7 +179,7 @@ class SpacePanel(QFrame):
     def use_space(self, space: SpaceState, theme: Theme) -> None:
         """Show another state of the same space, with cells and place as they are."""
         before = self.canvas.picture
-        picture = Picture(space, before.source, theme)
+        picture = Picture(space, before.source, theme, before.palettes)
         picture.zoom = before.zoom
         self.canvas.use(picture)
         picture.scroll_to(before.layout.first_row)

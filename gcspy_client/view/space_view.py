@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from gcspy_client.model.looks import Look
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.palettes import PaletteChoice
 from gcspy_client.model.tile_source import TileSource
 
 __all__ = ["SpaceView"]
@@ -64,6 +65,9 @@ class SpaceView(QWidget):
 
     def set_theme(self, theme: Theme) -> None:
         """Show for another ground."""
+
+    def use_palettes(self, palettes: PaletteChoice) -> None:
+        """Show in the colours that the user chose, and will choose."""
 
     def set_look(self, look: Look) -> None:
         """Show as a look of the same view says."""

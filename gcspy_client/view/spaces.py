@@ -164,7 +164,10 @@ class Spaces(QScrollArea):
         def sources() -> list[TileSource]:
             return self._session.looks.sources(panel.canvas.picture.space)
 
-        return make_view(picture.space, picture.source, sources, self._theme, look, self._session.looks)
+        view = make_view(picture.space, picture.source, sources, self._theme, look, self._session.looks)
+        if view is not None:
+            view.use_palettes(self._session.palettes)
+        return view
 
     def set_theme(self, theme: Theme) -> None:
         """Paint for another canvas."""
@@ -261,7 +264,7 @@ class Spaces(QScrollArea):
         self._splitter.setMinimumHeight(0)
 
     def _add(self, space_id: int, source: TileSource) -> None:
-        picture = Picture(self._session.interpreter.spaces[space_id], source, self._theme)
+        picture = Picture(self._session.interpreter.spaces[space_id], source, self._theme, self._session.palettes)
         panel = SpacePanel(picture)
         panel.toolbar.set_theme(self._theme)
         panel.canvas.probe = self._probe

@@ -53,6 +53,7 @@ from gcspy_client.view.history_panel import HistoryPanel
 from gcspy_client.view.key_sheet import KeySheet
 from gcspy_client.view.looking import Looking
 from gcspy_client.view.notices import Banner, StatePage, banner_words
+from gcspy_client.view.preferences import Preferences
 from gcspy_client.view.saving import SaveDialog
 from gcspy_client.view.sides import Sides
 from gcspy_client.view.spaces import Spaces
@@ -78,6 +79,7 @@ class MainWindow(QMainWindow):
         theme: Dark or light; None follows the system.
         settings: What is remembered; None: nothing is.
         front: What can be started from the window; None: it can only join servers.
+        scaled: Percent by which the application was scaled when it started.
     """
 
     event_shown = Signal(object)
@@ -87,6 +89,8 @@ class MainWindow(QMainWindow):
         theme: Theme | None = None,
         settings: Settings | None = None,
         front: FrontDoor | None = None,
+        *,
+        scaled: int = 100,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
@@ -124,6 +128,7 @@ class MainWindow(QMainWindow):
         self._add_docks()
         self.looking = Looking(self)
         self.facts = FactPanels(self)
+        self.preferences = Preferences(self, scaled)
         self.copying = Copying(self)
         self.starting = Starting(self, front)
         self.dropping = Dropping(self, self.starting.play)
@@ -514,6 +519,7 @@ class MainWindow(QMainWindow):
         """Dress the window as the user wishes; None follows the system."""
         self._follow_system = theme is None
         self.set_theme(theme if theme is not None else system_theme())
+        self.settings.store("look.theme", "system" if theme is None else theme)
 
     def theme_is_chosen(self, theme: Theme | None) -> bool:
         """Whether this is what the user wishes."""
@@ -562,6 +568,7 @@ class MainWindow(QMainWindow):
         self.spaces.stop()
         self.starting.stop()
         self.facts.stop()
+        self.preferences.stop()
         self.formulas.close()
         self.timing.stop()
         self.following.stop()

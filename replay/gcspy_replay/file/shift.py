@@ -198,6 +198,10 @@ class ShiftStore:
         """Bytes in memory now."""
         return sum(part.memory_bytes for part in self._parts)
 
+    def set_budgets(self, *, memory_bytes: int, disk_bytes: int) -> None:
+        """Keep within others from the next bytes on; from any thread."""
+        self._memory_budget, self._disk_budget = memory_bytes, disk_bytes
+
     @property
     def peak_memory_bytes(self) -> int:
         """Most bytes in memory at any time."""
