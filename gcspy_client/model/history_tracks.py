@@ -59,8 +59,14 @@ class Graphed:
     source: Callable[[], TileSource]
 
 
-def graphed(spec: TrackSpec, session: Session) -> Graphed | None:
-    """What a graph is of now; None while there is nothing of that name."""
+def graphed(spec: TrackSpec, session: Session, before: Graphed | None = None) -> Graphed | None:
+    """What a graph is of now; None while there is nothing of that name.
+
+    Args:
+        spec: What is wanted.
+        session: Where.
+        before: What was found before: to find the same once more costs nothing, though a formula is worked out at first.
+    """
     if spec.space is None:
         space = session.active_space()
         stream = None if space is None else session.chosen_stream(space.space.id)
@@ -71,7 +77,8 @@ def graphed(spec: TrackSpec, session: Session) -> Graphed | None:
     if space is None:
         return None
     if spec.formula:
-        return _derived(space, spec)
+        same = before is not None and before.identity == (space.space, spec.formula)
+        return before if same else _derived(space, spec)
     stream = next((number for number, state in space.streams.items() if state.schema.name == spec.stream), None)
     return None if stream is None else _stream(space, stream)
 

@@ -1,15 +1,16 @@
-"""History graphs and series of the panel into files.
+"""History graphs and series of the panel into files, in a thread of its own: a large picture takes longer than a frame.
 
 Knows the panel and what the user sees of it; how a file is made is `gcspy_client.model.history_export`'s to know.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QByteArray
+from PySide6.QtCore import QByteArray, QObject, Signal
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QFileDialog, QWidget
 
@@ -24,27 +25,32 @@ __all__ = ["HistoryExport"]
 _PIXELS_A_TICK = 104
 
 
-class HistoryExport:
+class HistoryExport(QObject):
     """Writes what is seen.
+
+    Signals:
+        ended: A file was written, or why it could not be, in words.
 
     Args:
         tracks: The graphs, from top to bottom.
         title: Who is watched.
         event_name: Of a kind of event.
-        refuse: Told, in words, why something could not be written.
         parent: Over which dialogs stand.
     """
+
+    ended = Signal(str)
 
     def __init__(
         self,
         tracks: Callable[[], list[HistoryTrack]],
         title: Callable[[], str],
         event_name: Callable[[int], str],
-        refuse: Callable[[str], None],
         parent: QWidget,
     ) -> None:
+        super().__init__(parent)
         self._tracks, self._title, self._event_name = tracks, title, event_name
-        self._refuse, self._parent = refuse, parent
+        self._over = parent
+        self._thread: threading.Thread | None = None
 
     @property
     def has_series(self) -> bool:
@@ -53,25 +59,31 @@ class HistoryExport:
 
     def ask_picture(self) -> None:
         """Ask for a file, and write the graphs into it."""
-        path, _ = QFileDialog.getSaveFileName(self._parent, "Export history graphs", "history.png", "Pictures (*.png *.svg)")
+        path, _ = QFileDialog.getSaveFileName(self._over, "Export history graphs", "history.png", "Pictures (*.png *.svg)")
         if path:
             self.picture(Path(path))
 
     def ask_series(self) -> None:
         """Ask for a file, and write the series into it."""
-        path, _ = QFileDialog.getSaveFileName(self._parent, "Export series", "series.csv", "Tables (*.csv)")
+        path, _ = QFileDialog.getSaveFileName(self._over, "Export series", "series.csv", "Tables (*.csv)")
         if path:
             self.series(Path(path))
 
     def picture(self, path: Path) -> None:
         """Write the graphs as they are seen, with title, axes and legends: as SVG when the name ends so, else as PNG."""
-        svg = self._svg()
-        if not svg:
-            self._refuse("there is no history graph to write yet")
-        elif path.suffix.lower() == ".svg":
-            self._write(path, lambda: path.write_text(svg, encoding="utf-8"))
-        else:
-            self._write(path, lambda: path.write_bytes(png_of(_rendered(svg))))
+        graphs = [made for track in self._tracks() if (made := _exported(track)) is not None]
+        if not graphs:
+            self.ended.emit("there is no history graph to write yet")
+            return
+        drawn, title = graphs[-1].drawn, self._title()
+        most = max(1, drawn.view.events_pixels // _PIXELS_A_TICK)
+        ticks = axis_ticks(drawn.events, drawn.view, most)
+
+        def write() -> None:
+            svg = svg_of(graphs, title=title, ticks=ticks)
+            path.write_bytes(svg.encode() if path.suffix.lower() == ".svg" else png_of(_rendered(svg)))
+
+        self._begin(path, write)
 
     def series(self, path: Path) -> None:
         """Write the series of all chosen tiles as CSV."""
@@ -84,24 +96,29 @@ class HistoryExport:
         ]
         drawn = tracks[0].canvas.drawn if tracks else None
         if not named or drawn is None:
-            self._refuse("no tiles are chosen: drag over some in a history graph first")
+            self.ended.emit("no tiles are chosen: drag over some in a history graph first")
             return
-        self._write(path, lambda: path.write_text(csv_of(named, drawn.events, self._event_name), encoding="utf-8"))
+        events, event_name = drawn.events, self._event_name
+        self._begin(path, lambda: path.write_text(csv_of(named, events, event_name), encoding="utf-8"))
 
-    def _write(self, path: Path, write: Callable[[], object]) -> None:
+    def _begin(self, path: Path, write: Callable[[], object]) -> None:
+        self.stop()
+        self._thread = threading.Thread(target=self._run, args=(path, write), name="gcspy history export", daemon=True)
+        self._thread.start()
+
+    def _run(self, path: Path, write: Callable[[], object]) -> None:
         try:
             write()
         except OSError as error:
-            self._refuse(f"cannot write {path}: {error.strerror}")
+            self.ended.emit(f"cannot write {path}: {error.strerror}")
+        else:
+            self.ended.emit(f"written: {path}")
 
-    def _svg(self) -> str:
-        """The graphs as they are seen; empty while there is none."""
-        graphs = [made for track in self._tracks() if (made := _exported(track)) is not None]
-        if not graphs:
-            return ""
-        drawn = graphs[-1].drawn
-        most = max(1, drawn.view.events_pixels // _PIXELS_A_TICK)
-        return svg_of(graphs, title=self._title(), ticks=axis_ticks(drawn.events, drawn.view, most))
+    def stop(self) -> None:
+        """Wait for the file that is being written; no thread is left."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
 
 
 def _exported(track: HistoryTrack) -> ExportedGraph | None:

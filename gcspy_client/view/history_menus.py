@@ -54,7 +54,9 @@ class HistoryMenus:
 
     def __init__(self, panel: HistoryPanel, session: Session) -> None:
         self._panel, self._session = panel, session
-        self.export = HistoryExport(lambda: panel.tracks, self._title, self._event_name, panel.refuse, panel)
+        self.export = HistoryExport(lambda: panel.tracks, self._title, self._event_name, panel)
+        self.export.ended.connect(panel.refuse)
+        panel.stopped.connect(self.export.stop)
         self.add = self._button("Add graph", "another stream or space below, on the same axis of events", self._fill_add)
         self.look = self._button("Look", "pooling, size of tiles, lines", self._fill_look)
         self.save = self._button("Export", "write the graphs as a picture, or series as a table", self._fill_export)

@@ -63,6 +63,7 @@ class HistoryPanel(QWidget):
         tile_asked: Id of a space, and the key of a tile that was clicked.
         tracks_changed: There are more or fewer graphs, or in another order, or of something else.
         renaming: The user wants to call chosen tiles something else; their graph and their `Brush`.
+        stopped: It was closed; nothing is to be done any more.
 
     Args:
         session: Which space and stream are looked at.
@@ -79,6 +80,7 @@ class HistoryPanel(QWidget):
     tile_asked = Signal(int, object)
     tracks_changed = Signal()
     renaming = Signal(object, object)
+    stopped = Signal()
 
     def __init__(
         self,
@@ -92,7 +94,7 @@ class HistoryPanel(QWidget):
         self._session, self._shift, self._files, self._theme = session, shift, files, theme
         self._identity: tuple[object, ...] = ()
         self._feed: HistoryFeed | None = None
-        self._failure = ""
+        self._failure = self._word = ""
         self._pointed: HistoryTrack | None = None
         self.time = HistoryTime(self)
         self.tracks: list[HistoryTrack] = []
@@ -247,8 +249,8 @@ class HistoryPanel(QWidget):
             track.forget_brushes()
 
     def refuse(self, why: str) -> None:
-        """Say why something could not be done."""
-        self._failure = why
+        """Say what became of a wish, until something else is to be said."""
+        self._word = why
         self._say()
 
     def fit(self) -> None:
@@ -282,7 +284,7 @@ class HistoryPanel(QWidget):
             track.canvas.update()
 
     def _refresh_track(self, track: HistoryTrack, feed: HistoryFeed) -> None:
-        found = graphed(track.spec, self._session)
+        found = graphed(track.spec, self._session, track.graphed)
         if found is None:
             if track.graph is not None:
                 track.leave()
@@ -383,7 +385,7 @@ class HistoryPanel(QWidget):
         if feed is not None:
             feed.close()
             feed.deleteLater()
-        self._identity, self._failure, self._pointed = (), "", None
+        self._identity, self._failure, self._word, self._pointed = (), "", "", None
         self.said.setText("")
 
     # --------------------------------------------------------------------- pointing
@@ -413,9 +415,10 @@ class HistoryPanel(QWidget):
         """What is under the mouse; without a mouse how much there is."""
         track = self._pointed
         if track is not None and track.under is not None and track.canvas.drawn is not None:
+            self._word = ""
             self.said.setText(self._words(track, track.under))
         else:
-            self.said.setText(self._failure or self._whole(self.first))
+            self.said.setText(self._failure or self._word or self._whole(self.first))
 
     @property
     def read(self) -> float:
@@ -464,3 +467,4 @@ class HistoryPanel(QWidget):
     def stop(self) -> None:
         """Read and draw no more; no thread and no timer is left."""
         self._leave()
+        self.stopped.emit()

@@ -49,6 +49,10 @@ def is_settled(track: HistoryTrack) -> bool:
     return canvas.drawn is not None and canvas.drawn.view == canvas.view()
 
 
+def says(window: MainWindow, words: str) -> bool:
+    return words in window.history.said.text()
+
+
 def opened(watched: Watched, wait: Wait, *, by_number: bool = True) -> MainWindow:
     window = watched.window
     window.resize(1280, 1400)
@@ -343,8 +347,9 @@ def test_the_picture_that_is_written_has_the_pixels_title_axis_and_legend(watche
     window.history.set_lines(at_kind=0)
     wait(lambda: all(is_settled(track) for track in window.history.tracks))
     export = window.history_menus.export
-    export.picture(tmp_path / "a.svg")
-    export.picture(tmp_path / "a.png")
+    for name in ("a.svg", "a.png"):
+        export.picture(tmp_path / name)
+        wait(partial(says, window, f"written: {tmp_path / name}"))
     root = ET.parse(tmp_path / "a.svg").getroot()
     texts = [text.text for text in root.iter(f"{SVG}text")]
     assert {"Test program, pid 1", "Heap · Used", "Generations · Count", "unknown", "zero", "12"} <= set(texts)
@@ -374,6 +379,7 @@ def test_the_series_that_are_written_are_what_the_tiles_held(watched: Watched, w
     track.add_brush(names.key(100), names.key(100))
     wait(lambda: all(len(one.series) == EVENTS for one in track.series.plotted) and len(track.series.plotted) == 2)
     export.series(tmp_path / "a.csv")
+    wait(partial(says, window, "written"))
     rows = list(csv.DictReader(StringIO((tmp_path / "a.csv").read_text())))
     assert [int(row["event"]) for row in rows] == list(range(1, EVENTS + 1))
     for row in rows:

@@ -54,6 +54,10 @@ def place(window: MainWindow, number: int, tile: int) -> QPointF:
     return position
 
 
+def says(window: MainWindow, words: str) -> bool:
+    return words in window.history.said.text()
+
+
 def histories() -> list[str]:
     return [one.name for one in threading.enumerate() if "history" in one.name]
 
@@ -128,15 +132,16 @@ def test_it_is_exported_as_png_and_svg(watched: Watched, wait: Wait, tmp_path: P
     drawn = window.history.canvas.drawn
     assert drawn is not None
     export = window.history_menus.export
-    export.picture(tmp_path / "a.png")
-    export.picture(tmp_path / "a.svg")
+    for name in ("a.png", "a.svg"):
+        export.picture(tmp_path / name)
+        wait(partial(says, window, f"written: {tmp_path / name}"))
     image = QImage(str(tmp_path / "a.png"))
     height, width = drawn.pixels.shape
     assert image.height() > height
     assert image.width() > width
     assert "Heap · Used" in (tmp_path / "a.svg").read_text()
     export.picture(tmp_path / "no folder" / "a.png")
-    assert "cannot write" in window.history.said.text()
+    wait(partial(says, window, "cannot write"))
 
 
 def test_closing_it_ends_its_threads(watched: Watched, wait: Wait) -> None:
