@@ -56,11 +56,12 @@ class _WindowScene(MainWindow):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
+        # Nothing here is late or lost: no banner, and so no room for one.
+        self.link.status = LinkStatus(phase=LinkPhase.LIVE)
+        self._turn_to_page()
         self.menuBar().hide()
         self.footer.hide()
         self.time_panel.hide()
-        # Nothing here is late or lost: no banner, and so no room for one.
-        self.link.status = LinkStatus(phase=LinkPhase.LIVE)
 
     def follow(self, interpreter: ClientInterpreter, change: EventChange) -> None:
         """Take an event."""

@@ -106,6 +106,7 @@ class MainWindow(QMainWindow):
         self.theme = theme if theme is not None else system_theme()
         self._refusal = ""
         self._closed = self._laid_out = False
+        self._put_away: list[QWidget] = []  # what the start page does without
         self.event_bar = EventBar(self.session)
         self.banner = Banner()
         self.spaces = Spaces(self.session, self.theme)
@@ -289,8 +290,13 @@ class MainWindow(QMainWindow):
     def _page_turned(self) -> None:
         starts = self._stack.currentIndex() == 2
         self.starting.page_shown(shown=starts and not self._closed)
-        self.event_bar.setVisible(not starts)
-        self.footer.setVisible(not starts or self.following.has_tiles)
+        for part, needless in ((self.event_bar, starts), (self.footer, starts and not self.following.has_tiles)):
+            if needless and not part.isHidden():
+                part.hide()
+                self._put_away.append(part)
+            elif not needless and part in self._put_away:
+                self._put_away.remove(part)
+                part.show()
 
     def active_picture(self) -> Picture | None:
         """The picture of the active space."""
