@@ -31,6 +31,7 @@ class Viewport:
         top: What is at its upper edge.
         least: Width and height that the picture must have in any case.
         zooms_height: Whether looking closer makes it higher too.
+        filled: Which share of its width and height the picture fills; beyond it there is nothing to be seen.
     """
 
     width: int = 1
@@ -40,6 +41,13 @@ class Viewport:
     top: float = 0.0
     least: tuple[int, int] = (1, 1)
     zooms_height: bool = True
+    filled: tuple[float, float] = (1.0, 1.0)
+
+    @property
+    def content(self) -> tuple[float, float]:
+        """Width and height of what there is to be seen."""
+        width, height = self.whole
+        return width * self.filled[0], height * self.filled[1]
 
     @property
     def whole(self) -> tuple[float, float]:
@@ -106,12 +114,14 @@ class Viewport:
         down = top if top < 0 or bottom - top > self.height else max(0.0, bottom - self.height)
         return self.moved(across, down)
 
-    def needing(self, least: tuple[int, int], *, zooms_height: bool) -> Viewport:
-        """The same for a picture that needs more room than the view has."""
-        return replace(self, least=least, zooms_height=zooms_height)._inside()
+    def needing(
+        self, least: tuple[int, int], *, zooms_height: bool, filled: tuple[float, float] = (1.0, 1.0)
+    ) -> Viewport:
+        """The same for a picture that needs more room than the view has, or less than it was given."""
+        return replace(self, least=least, zooms_height=zooms_height, filled=filled)._inside()
 
     def _inside(self) -> Viewport:
-        width, height = self.whole
+        width, height = self.content
         return replace(
             self,
             left=max(0.0, min(self.left, width - self.width)),

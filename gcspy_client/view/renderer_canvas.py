@@ -186,7 +186,9 @@ class RendererCanvas(SpaceView):
         else:
             self._forget_places()
         self._margins = drawn.margins
-        self.viewport = self.viewport.needing(drawn.least, zooms_height=drawn.zooms_height)
+        height, width = drawn.pixels.shape
+        filled = min(1.0, width / drawn.asked[0]), min(1.0, height / drawn.asked[1])
+        self.viewport = self.viewport.needing(drawn.least, zooms_height=drawn.zooms_height, filled=filled)
         self._refit()
         if before is None or (drawn.shared, drawn.maximum) != (before.shared, before.maximum):
             self.changed.emit()
@@ -284,7 +286,7 @@ class RendererCanvas(SpaceView):
         self.zoom_at(max(1.0, float(shared)) ** power * 1.001, self.area().center())
 
     def _sync_bars(self) -> None:
-        width, height = self.viewport.whole
+        width, height = self.viewport.content
         for bar, whole, seen, at in (
             (self._across, width, self.viewport.width, self.viewport.left),
             (self._down, height, self.viewport.height, self.viewport.top),
