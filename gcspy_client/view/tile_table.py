@@ -13,6 +13,7 @@ from collections.abc import Callable
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from PySide6.QtCore import (
     QAbstractTableModel,
+    QEvent,
     QItemSelection,
     QItemSelectionModel,
     QModelIndex,
@@ -174,6 +175,16 @@ class _Table(QTableView):
     copied = Signal()
     left = Signal()
     came = Signal()
+
+    def event(self, event: QEvent) -> bool:
+        if (
+            event.type() is QEvent.Type.ShortcutOverride
+            and isinstance(event, QKeyEvent)
+            and event.matches(QKeySequence.StandardKey.Copy)
+        ):
+            event.accept()  # rows are meant, and not what the window copies otherwise
+            return True
+        return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
