@@ -22,19 +22,20 @@ from gcspy_protocol.model import ControlState, EventFilter
 from gcspy_protocol.triggers import Trigger
 from gcspy_replay.file import Recording
 from gcspy_replay.player import Beginning, serve_recording
-from PySide6.QtCore import QEventLoop, Qt, QTimer
-from PySide6.QtTest import QTest
+from PySide6.QtCore import QEventLoop, QTimer
 
 from gcspy.serving import ServingOptions
 from gcspy.sidecar import start_sidecar
 from gcspy.starting import front_door
 from gcspy_client.app import application, take_screenshot
+from gcspy_client.model.history_tracks import TrackSpec
+from gcspy_client.model.history_view import HistoryPicture
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.window import MainWindow
 
 EVENTS = 150
 CLOCK_HZ = 20.0
-HISTORY_HEIGHT = 400
+HISTORY_HEIGHT = 520
 
 _Arrange = Callable[[MainWindow], None]
 
@@ -73,21 +74,27 @@ def look_back_and_loop(window: MainWindow, file: Path, number: int) -> None:
     wait_until(lambda: window.session.live.filters[0].delay_millis == 40)
 
 
+def has_events(drawn: HistoryPicture | None) -> bool:
+    """Whether a graph shows the whole session so far."""
+    return drawn is not None and len(drawn.events) >= EVENTS and len(drawn.keys) > 0 and not drawn.preview.any()
+
+
 def show_history(window: MainWindow) -> None:
-    """Open the history graph, draw over some tiles, and go to an event."""
-    panel, canvas = window.history, window.history.canvas
+    """Open two history graphs with a line at each collection, draw over some tiles, and go to an event."""
+    panel = window.history
     window.docks.show("history")
     window.docks.give_height("history", HISTORY_HEIGHT)
-    wait_until(lambda: panel.graph is not None and len(panel.graph.events) >= EVENTS and canvas.drawn is not None)
+    panel.add_track(TrackSpec("pymalloc arenas", "Free blocks"))
+    panel.set_lines(at_kind=1)
+    wait_until(lambda: all(has_events(track.canvas.drawn) for track in panel.tracks))
     graph = panel.graph
     assert graph is not None
-    places = np.array([len(graph.keys) // 3, len(graph.keys) // 2])
-    ends = [canvas.position_of(int(graph.events.sequences[EVENTS // 3]), key) for key in graph.keys.at(places).tolist()]
-    first, last = (end.toPoint() for end in ends if end is not None)
-    QTest.mousePress(canvas, Qt.MouseButton.LeftButton, pos=first)
-    QTest.mouseMove(canvas, last)
-    QTest.mouseRelease(canvas, Qt.MouseButton.LeftButton, pos=last)
-    wait_until(lambda: bool(panel.series.plotted) and len(panel.series.plotted[0].series) >= EVENTS)
+    for low, high in ((0.2, 0.35), (0.55, 0.8)):
+        first, last = graph.keys.at((np.array([low, high]) * len(graph.keys)).astype(np.int64)).tolist()
+        panel.first.add_brush(first, last)
+    plotted = panel.series.plotted
+    panel.first.rename_brush(plotted[0].brush, "first arenas")
+    wait_until(lambda: all(len(one.series) >= EVENTS for one in panel.series.plotted))
     number = window.session.timeline.first + EVENTS * 3 // 5
     window.timing.go_to(number)
     wait_until(lambda: window.session.number == number)

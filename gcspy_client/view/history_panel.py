@@ -54,6 +54,8 @@ _MOST_BUDGET = 128 << 20
 
 MOST_TRACKS = 8
 
+_READ_BEFORE = 0.9
+
 
 class HistoryPanel(QWidget):
     """History graphs, their axis, and what is said about them.
@@ -96,6 +98,7 @@ class HistoryPanel(QWidget):
         self._feed: HistoryFeed | None = None
         self._failure = self._word = ""
         self._pointed: HistoryTrack | None = None
+        self._was_read = False
         self.time = HistoryTime(self)
         self.tracks: list[HistoryTrack] = []
         self.said = ElidedLabel()
@@ -167,6 +170,7 @@ class HistoryPanel(QWidget):
         track.closed.connect(partial(self.remove_track, track))
         track.moved.connect(partial(self.move_track, track))
         track.renaming.connect(partial(self.renaming.emit, track))
+        track.brushes_changed.connect(self._share_height)
         self._settle_tracks()
         return track
 
@@ -196,8 +200,15 @@ class HistoryPanel(QWidget):
             track.set_place(place, len(self.tracks))
             track.set_budget(self._budget())
         self.axis.use(self.tracks[-1].canvas)
+        self._share_height()
         self.refresh()
         self.tracks_changed.emit()
+
+    def _share_height(self) -> None:
+        """Let all pictures be equally high, whatever stands below them."""
+        below = [track.height_below for track in self.tracks]
+        each = max(1, (self._splitter.height() - sum(below)) // len(below))
+        self._splitter.setSizes([each + more for more in below])
 
     def _budget(self) -> int:
         return min(_MOST_BUDGET, _BUDGET_BYTES // max(1, len(self.tracks)))
@@ -310,6 +321,7 @@ class HistoryPanel(QWidget):
     def _begin(self) -> None:
         recorded = self._recorded()
         feed = self._feed = HistoryFeed(None if recorded is None else partial(self._open, recorded), self)
+        self._was_read = False
         feed.grew.connect(self._grown)
         feed.drawn.connect(self._show_drawn)
         feed.failed.connect(self._failed)
@@ -352,6 +364,7 @@ class HistoryPanel(QWidget):
                 track.canvas.wish_soon()
 
     def _grown(self) -> None:
+        self._was_read |= self.read >= 1
         for track in self.tracks:
             track.canvas.wish_soon()
         self._say()
@@ -429,7 +442,8 @@ class HistoryPanel(QWidget):
         drawn = track.canvas.drawn
         if drawn is None:
             return ""
-        more = "" if self.read > 0.995 else f" · {self.read:.0%} read"
+        # What comes live is read a moment later: that is not worth a word.
+        more = "" if self.read > (_READ_BEFORE if self._was_read else 1 - 1e-9) else f" · {self.read:.0%} read"
         return f"{len(drawn.events):,} events · {len(drawn.keys):,} tiles{more}"
 
     def _words(self, track: HistoryTrack, under: Under) -> str:

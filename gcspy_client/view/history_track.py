@@ -166,6 +166,11 @@ class HistoryTrack(QWidget):
         self.up.setEnabled(place > 0)
         self.down.setEnabled(place < count - 1)
 
+    @property
+    def height_below(self) -> int:
+        """What the series below the picture take of its height."""
+        return self.series.sizeHint().height() + self._foot.sizeHint().height() + 4 if self.canvas.brushes else 0
+
     # -------------------------------------------------------------------- what it is of
 
     @property
