@@ -5,7 +5,7 @@ Knows what can be preferred and its words; does not know who obeys, nor where it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from gcspy_protocol.model import Stream
@@ -19,7 +19,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QPushButton,
     QSlider,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -125,6 +124,30 @@ class _Preview(QWidget):
             swatch.show_code(palette, code)
 
 
+class _Amounts(Chooser):
+    """Usual amounts, and whichever is preferred besides.
+
+    Args:
+        usual: Those that are always offered.
+        words: What one is called.
+    """
+
+    def __init__(self, usual: Sequence[int], words: Callable[[int], str]) -> None:
+        super().__init__()
+        self._amounts, self._words = list(usual), words
+
+    def choose(self, amount: int) -> None:
+        """Choose an amount."""
+        self._amounts = sorted({*self._amounts, amount})
+        self.clear()
+        self.addItems([self._words(one) for one in self._amounts])
+        self.setCurrentIndex(self._amounts.index(amount))
+
+    def amount(self) -> int:
+        """The amount that is chosen."""
+        return self._amounts[max(0, self.currentIndex())]
+
+
 class PreferencesDialog(QDialog):
     """The dialog.
 
@@ -143,7 +166,8 @@ class PreferencesDialog(QDialog):
         self.percent, self.scale_words = QLabel(), QLabel()
         self.hints = QCheckBox("A stream has the hue that its driver gave it")
         self.preview, self.preview_of_one = _Preview(), _Preview()
-        self.memory, self.disk = QSpinBox(), QSpinBox()
+        self.memory = _Amounts((64, 128, 256, 512, 1024, 2048, 4096), lambda mib: f"{mib} MiB" if mib < 1024 else f"{mib // 1024} GiB")
+        self.disk = _Amounts((0, 1, 2, 4, 8, 16, 32, 64), lambda gib: f"{gib} GiB" if gib else "none")
         self.layouts = QCheckBox("Restore panels and window")
         self.defaults = QPushButton("Defaults")
         self._build()
@@ -157,14 +181,6 @@ class PreferencesDialog(QDialog):
         self.scale_words.setProperty("dim", "true")
         self.scale_words.setWordWrap(True)
         self.percent.setMinimumWidth(self.percent.fontMetrics().horizontalAdvance("200 %"))
-        self.memory.setRange(16, 16_384)
-        self.memory.setSingleStep(64)
-        self.memory.setSuffix(" MiB")
-        self.disk.setRange(0, 1_024)
-        self.disk.setSuffix(" GiB")
-        self.disk.setSpecialValueText("none")
-        for spin in (self.memory, self.disk):
-            spin.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
         scale = QHBoxLayout()
         scale.addWidget(self.scale, 1)
         scale.addWidget(self.percent)
@@ -215,8 +231,8 @@ class PreferencesDialog(QDialog):
         for names in wanted.streams():
             self.stream.addItem(" · ".join(names), names)
         self.stream.setCurrentIndex(max(0, chosen) if self.stream.count() else -1)
-        self.memory.setValue(wanted.memory_mib)
-        self.disk.setValue(wanted.disk_gib)
+        self.memory.choose(wanted.memory_mib)
+        self.disk.choose(wanted.disk_gib)
         self.layouts.setChecked(wanted.restores_layout)
         self._filling = False
         self._show()
@@ -228,8 +244,8 @@ class PreferencesDialog(QDialog):
         self.palette_of_one.currentIndexChanged.connect(self._choose_own_palette)
         self.stream.currentIndexChanged.connect(self._show)
         self.hints.toggled.connect(self._choose_hints)
-        for spin in (self.memory, self.disk):
-            spin.valueChanged.connect(self._choose_budgets)
+        for amounts in (self.memory, self.disk):
+            amounts.currentIndexChanged.connect(self._choose_budgets)
         self.layouts.toggled.connect(self._choose_layout)
         self.defaults.clicked.connect(self._reset)
 
@@ -290,9 +306,9 @@ class PreferencesDialog(QDialog):
             self._preferred.follow_hints(wanted=wanted)
             self._show()
 
-    def _choose_budgets(self, _amount: int) -> None:
+    def _choose_budgets(self, _index: int) -> None:
         if not self._filling:
-            self._preferred.set_budgets(memory_mib=self.memory.value(), disk_gib=self.disk.value())
+            self._preferred.set_budgets(memory_mib=self.memory.amount(), disk_gib=self.disk.amount())
 
     def _choose_layout(self, wanted: bool) -> None:
         if not self._filling:

@@ -123,8 +123,8 @@ def test_a_scale_is_stored_and_the_dialog_says_which_windows_have_it(watched: Wa
 def test_what_is_kept_for_looking_back_changes_at_once(watched: Watched, settings: Settings) -> None:
     window = watched.window
     dialog = window.preferences.open()
-    dialog.memory.setValue(64)
-    dialog.disk.setValue(0)
+    dialog.memory.setCurrentText("64 MiB")
+    dialog.disk.setCurrentText("none")
     keeper = window.shift._keeper
     assert keeper is not None
     assert (keeper.store._memory_budget, keeper.store._disk_budget) == (64 << 20, 0)
@@ -139,8 +139,9 @@ def test_defaults_are_what_the_program_comes_with(watched: Watched, settings: Se
     preferences.choose_palette(Ramp.GREY)
     preferences.set_restores_layout(wanted=False)
     dialog = preferences.open()
+    assert (dialog.memory.amount(), dialog.disk.amount()) == (99, 9), "also what is not among the usual amounts"
     dialog.defaults.click()
-    assert (dialog.memory.value(), dialog.disk.value()) == (256, 4)
+    assert (dialog.memory.amount(), dialog.disk.amount()) == (256, 4)
     assert dialog.palette_of_all.currentData() == Ramp.VIOLET
     assert dialog.layouts.isChecked()
     assert preferences.theme is None
