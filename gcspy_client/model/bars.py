@@ -27,7 +27,7 @@ _FOOT = 4
 """Logical pixels of the ticks at the foot."""
 
 _HATCH = 6
-"""Pixels from one stripe to the next where a value is unknown."""
+"""Logical pixels from one stripe to the next where a value is unknown."""
 
 _WORD = 84
 """Logical pixels that a word below a picture takes, with the space beside it."""
@@ -89,7 +89,7 @@ class ProfileRenderer(Renderer):
         unknown = np.flatnonzero(np.repeat(greatest == UNKNOWN, self.bar_width)[: self.width])
         if len(unknown):
             # Not the height of any value: stripes from top to foot.
-            stripes = (np.arange(room)[:, None] + unknown) % _HATCH == 0
+            stripes = _stripes(room, unknown, self.scale)
             wide[:room, unknown] = np.where(stripes, self.palette.lut[UNKNOWN], canvas)
         if self.bar_width > 3:
             wide[:, self.bar_width - 1 :: self.bar_width] = canvas
@@ -143,6 +143,13 @@ def _round_step(least: int) -> int:
             if one * power >= least:
                 return one * power
         power *= 10
+
+
+def _stripes(height: int, columns: Indices, scale: float) -> NDArray[np.bool_]:
+    """Shape (height, columns): where stripes are."""
+    place: Indices = np.arange(height)[:, None] + columns
+    stripes: NDArray[np.bool_] = place % max(2, round(_HATCH * scale)) < max(1, round(scale))
+    return stripes
 
 
 def _mean_code(codes: Codes, per_bar: int) -> Codes:
@@ -230,8 +237,8 @@ class DistributionRenderer(Renderer):
         self.pixels = np.ascontiguousarray(np.where(height_at <= tops[bar], colours[bar], canvas))
         unknown = np.flatnonzero(np.append(shown.lows == UNKNOWN, False)[bar])
         if len(unknown):
-            stripes = (np.arange(self.height)[:, None] + unknown) % _HATCH < 2
-            self.pixels[:, unknown] = np.where(stripes, canvas, self.pixels[:, unknown])
+            stripes = _stripes(self.height, unknown, self.scale)
+            self.pixels[:, unknown] = np.where(stripes, self.pixels[:, unknown], canvas)
         if self._bar_width(len(shown.counts)) > 3:
             self.pixels[:, self._bar_width(len(shown.counts)) - 1 :: self._bar_width(len(shown.counts))] = (
                 canvas

@@ -35,7 +35,7 @@ _MOST_WAITING = 2
 """Times the tiles of the space that may wait as changes; beyond it a new copy costs less."""
 
 _REST_SHARE, _MOST_REST_SECS = 0.25, 0.1
-_END_SECS = 0.2
+_END_SECS = 0.02
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,7 +182,7 @@ class Drawing:
         return True
 
     def stop(self) -> None:
-        """Draw no more; the thread ends with what it is drawing now."""
+        """Draw no more; the thread ends with what it is drawing now, which nobody waits for."""
         with self._gate:
             self._stopping = True
             self._gate.notify_all()

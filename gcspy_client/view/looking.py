@@ -318,6 +318,13 @@ class Looking(QObject):
 
     # ---------------------------------------------------------------------------- menus
 
+    def open_menu(self, *, options: bool) -> None:
+        """Open the menu of views of the active space, or of what its view can be told, for the keyboard."""
+        state = self._space(None)
+        if state is not None and state.space.id in self._window.spaces.panels:
+            toolbar = self._window.spaces.panels[state.space.id].toolbar
+            (toolbar.options if options else toolbar.views).showMenu()
+
     def _fill_views(self, space: int, menu: QMenu) -> None:
         menu.clear()
         now = self._window.session.looks.of(space).view
@@ -414,6 +421,22 @@ def actions_of_looking(window: MainWindow) -> tuple[Action, ...]:
                 begins_group=number == 1,
             )
             for number, (name, title) in enumerate(TITLES.items(), 1)
+        ),
+        Action(
+            name="view.menu",
+            menu=_MENU,
+            text="&View of the space…",
+            about="all ways to look at the active space, those of other packages too",
+            run=partial(looking.open_menu, options=False),
+            keys=("V",),
+        ),
+        Action(
+            name="view.options",
+            menu=_MENU,
+            text="More of the &space…",
+            about="order, second stream, streams side by side and more of the active space",
+            run=partial(looking.open_menu, options=True),
+            keys=("Shift+V",),
         ),
         Action(
             name="view.order",

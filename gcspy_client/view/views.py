@@ -37,7 +37,7 @@ TITLES = {
 
 _LEGENDS = {
     "hilbert": "Neighbours in address are neighbours here: a stretch of memory is a patch.",
-    "histogram": "A bar is as high as the value of its tile; stripes: unknown.",
+    "histogram": "As high as the value of a tile; stripes: unknown.",
     "distribution": "A bar is as high as there are tiles with these values; a click selects the first of them.",
     "multiples": "Each panel has the scale of its stream: choose it for its legend.",
 }
@@ -110,7 +110,7 @@ class RendererView(RendererCanvas):
         """What the shapes mean."""
         words = _LEGENDS.get(self.look.view, "")
         if self.look.view == "histogram" and self.say():
-            words += " Several tiles share a bar: full colour is their mean, pale the greatest of them."
+            words += " Tiles share a bar: full colour is their mean, pale their greatest."
         if self.look.view == "distribution" and self.look.logarithmic:
             words += " Heights grow with the logarithm."
         return words.strip()

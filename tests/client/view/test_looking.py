@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMenu
+from pytestqt.qtbot import QtBot
 
 from gcspy_client.model.palette import LOW, Theme, sequential
 from gcspy_client.view.looking import MOST_MARKS
@@ -144,3 +145,19 @@ def test_zoomed_tiles_are_dragged_with_the_middle_button_and_the_one_under_the_m
     assert not canvas.picture.layout.scrolls
     window.looking.zoom_to_tiles()
     assert (canvas.picture.layout.cell_width, canvas.picture.layout.per_pixel) == (1, 1)
+
+
+def test_the_keyboard_opens_the_menus_of_the_active_space(watched: Watched, qtbot: QtBot) -> None:
+    window = watched.window
+    toolbar = window.spaces.panels[1].toolbar
+    for key, button, entry in (("view.menu", toolbar.views, "Hilbert curve"), ("view.options", toolbar.options, "Formulas…")):
+        menu = button.menu()
+        seen: list[str] = []
+
+        def look(menu: QMenu = menu, seen: list[str] = seen) -> None:
+            seen += [action.text().split("\t")[0] for action in menu.actions()]
+            menu.close()
+
+        QTimer.singleShot(0, menu, look)  # the menu has a loop of its own while it is open
+        window.actions_table.run(key)
+        assert entry in seen
