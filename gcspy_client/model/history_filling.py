@@ -215,11 +215,15 @@ class HistoryFilling:
                 self._focus = (first, last)
                 self._turned = True
 
-    def close(self) -> None:
-        """Stop after the event that is being read, and wait for that."""
+    def end(self) -> None:
+        """Stop after the event that is being read; `close` waits for it."""
         with self._condition:
             self._stopping = True
             self._condition.notify()
+
+    def close(self) -> None:
+        """Stop after the event that is being read, and wait for that."""
+        self.end()
         if self._thread.ident is not None:
             self._thread.join()
 

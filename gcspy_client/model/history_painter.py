@@ -93,13 +93,17 @@ class HistoryPainter:
         with self._condition:
             return self._condition.wait_for(lambda: not (self._wishes or self._works or self._busy), timeout_secs)
 
-    def close(self) -> None:
-        """End the thread behind the picture that it is at, and wait for that."""
+    def end(self) -> None:
+        """End the thread behind the picture that it is at; `close` waits for it."""
         with self._condition:
             self._closed = True
             self._wishes.clear()
             self._works.clear()
             self._condition.notify_all()
+
+    def close(self) -> None:
+        """End the thread behind the picture that it is at, and wait for that."""
+        self.end()
         if self._thread is not None:
             self._thread.join()
 

@@ -83,11 +83,15 @@ class ValueReader:
                 self._thread.start()
             self._condition.notify()
 
-    def close(self) -> None:
-        """End the thread, and wait for that."""
+    def end(self) -> None:
+        """End the thread; `close` waits for it."""
         with self._condition:
             self._closed = True
             self._condition.notify()
+
+    def close(self) -> None:
+        """End the thread, and wait for that."""
+        self.end()
         if self._thread is not None:
             self._thread.join()
 

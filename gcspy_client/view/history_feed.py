@@ -18,6 +18,7 @@ from gcspy_client.model.history_events import HistoryEvents
 from gcspy_client.model.history_filling import Filled, HistoryFilling
 from gcspy_client.model.history_graph import HistoryGraph
 from gcspy_client.model.history_painter import HistoryPainter
+from gcspy_client.model.history_value import ValueReader
 from gcspy_client.model.history_view import HistoryLook
 from gcspy_client.model.palette import Palette
 
@@ -51,6 +52,7 @@ class HistoryFeed(QObject):
         self._painter = HistoryPainter(self._painted.emit)
         self._filling = None if open_recording is None else HistoryFilling(open_recording, self._take_events, self._told.emit)
         self._begun = self._closed = False
+        self._readers: list[ValueReader] = []
         self._told.connect(self._told_of)
         self._painted.connect(self._collect)
 
@@ -98,12 +100,26 @@ class HistoryFeed(QObject):
         """How much of what there is was read, 0 to 1."""
         return 1.0 if self._filling is None else self._filling.progress
 
+    def end_reader(self, reader: ValueReader) -> None:
+        """Have a reader of values end; whoever closes this waits for it."""
+        reader.end()
+        self._readers.append(reader)
+
+    def end(self) -> None:
+        """Read and draw no more. The threads end behind what they are at, for which the window need not wait."""
+        self._closed = True
+        if self._filling is not None:
+            self._filling.end()
+        self._painter.end()
+
     def close(self) -> None:
         """Read and draw no more; no thread is left."""
-        self._closed = True
+        self.end()
         if self._filling is not None:
             self._filling.close()
         self._painter.close()
+        for reader in self._readers:
+            reader.close()
 
     def _told_of(self) -> None:
         if self._closed or self._filling is None:

@@ -56,6 +56,9 @@ MOST_TRACKS = 8
 
 _READ_BEFORE = 0.9
 
+_MOST_ENDED = 2
+"""Feeds whose threads may still be at something when another begins."""
+
 
 class HistoryPanel(QWidget):
     """History graphs, their axis, and what is said about them.
@@ -96,6 +99,7 @@ class HistoryPanel(QWidget):
         self._session, self._shift, self._files, self._theme = session, shift, files, theme
         self._identity: tuple[object, ...] = ()
         self._feed: HistoryFeed | None = None
+        self._ended: list[HistoryFeed] = []
         self._failure = self._word = ""
         self._pointed: HistoryTrack | None = None
         self._was_read = False
@@ -391,13 +395,15 @@ class HistoryPanel(QWidget):
         self._say()
 
     def _leave(self) -> None:
-        """Forget what was read and drawn; no thread and no timer is left."""
+        """Forget what was read and drawn; no timer is left, and the threads end."""
         feed, self._feed = self._feed, None
         for track in self.tracks:
             track.stop()
         if feed is not None:
-            feed.close()
-            feed.deleteLater()
+            feed.end()
+            self._ended.append(feed)
+            while len(self._ended) > _MOST_ENDED:  # has ended long ago
+                self._close_oldest()
         self._identity, self._failure, self._word, self._pointed = (), "", "", None
         self.said.setText("")
 
@@ -476,9 +482,16 @@ class HistoryPanel(QWidget):
         """Forget everything when it is closed; a window that is only minimised goes on."""
         super().hideEvent(event)
         if not event.spontaneous():
-            self.stop()
+            self._leave()
 
     def stop(self) -> None:
         """Read and draw no more; no thread and no timer is left."""
         self._leave()
+        while self._ended:
+            self._close_oldest()
         self.stopped.emit()
+
+    def _close_oldest(self) -> None:
+        feed = self._ended.pop(0)
+        feed.close()
+        feed.deleteLater()

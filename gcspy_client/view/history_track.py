@@ -206,7 +206,7 @@ class HistoryTrack(QWidget):
             self._fill_series(brush)
 
     def leave(self) -> None:
-        """Be a graph of nothing; no thread is left."""
+        """Be a graph of nothing."""
         feed, graph, reader = self._feed, self.graph, self._reader
         if feed is not None:
             for filled in (self._filled, self._detail, *self._series.values()):
@@ -214,8 +214,8 @@ class HistoryTrack(QWidget):
                     feed.remove(filled)
             if graph is not None:
                 feed.forget(graph)
-        if reader is not None:
-            reader.close()
+        if reader is not None and feed is not None:
+            feed.end_reader(reader)
         self._feed = self._filled = self._detail = self._reader = self._maker = self._asked = None
         self._series = {}
         self.graph = self.graphed = self.under = None

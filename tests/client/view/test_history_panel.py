@@ -151,7 +151,7 @@ def test_closing_it_ends_its_threads(watched: Watched, wait: Wait) -> None:
     wait(lambda: bool(histories()))
     QTest.keyClick(window, Qt.Key.Key_H)
     assert not window.history.isVisible()
-    assert not histories()
+    wait(lambda: not histories())
     assert window.history.graph is None
     QTest.keyClick(window, Qt.Key.Key_H)
     wait(partial(has_drawn, window, EVENTS))
