@@ -17,7 +17,15 @@ from gcspy_protocol.address import parse_address
 from gcspy_protocol.errors import CommandError, LinkError, RecordingError
 from gcspy_protocol.messages import Pause
 from gcspy_protocol.playback import Seek
-from PySide6.QtCore import QEventLoop, QMessageLogContext, QTimer, QtMsgType, qInstallMessageHandler
+from PySide6.QtCore import (
+    QCoreApplication,
+    QEvent,
+    QEventLoop,
+    QMessageLogContext,
+    QTimer,
+    QtMsgType,
+    qInstallMessageHandler,
+)
 from PySide6.QtWidgets import QApplication
 
 from gcspy_client.model.front import FrontDoor
@@ -142,6 +150,7 @@ def run_window(
     finally:
         window.close()
         window.deleteLater()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)  # there is no loop that would
         app.processEvents()
 
 
@@ -224,6 +233,7 @@ def take_screenshot(
     finally:
         window.close()
         window.deleteLater()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)  # there is no loop that would
         app.processEvents()
 
 

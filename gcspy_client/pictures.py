@@ -16,7 +16,7 @@ import numpy as np
 from gcspy_protocol.errors import CommandError
 from gcspy_protocol.interpreter import ClientInterpreter, EventChange
 from numpy.typing import NDArray
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QLabel, QLayout, QVBoxLayout, QWidget
 
@@ -248,4 +248,6 @@ class Camera:
         """Close the window."""
         self.widget.close()
         self.widget.deleteLater()
+        # Without a running loop nobody else carries it out, and each picture would leave its widgets behind.
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
         self._application.processEvents()

@@ -98,7 +98,6 @@ class Actions:
             made.setCheckable(action.checked is not None)
             made.triggered.connect(partial(self._triggered, action.name))
             self._made[action.name] = made
-        self._menus: dict[str, QMenu] = {}
 
     def __iter__(self) -> Iterator[Action]:
         return iter(self._table.values())
@@ -133,20 +132,21 @@ class Actions:
 
     def fill(self, bar: QMenuBar) -> None:
         """Make the menus."""
+        menus: dict[str, QMenu] = {}  # not kept: what Python refers to outlives the window
         for action in self:
-            new = action.menu not in self._menus
-            menu = self._menu(bar, action.menu)
+            new = action.menu not in menus
+            menu = self._menu(bar, menus, action.menu)
             if action.begins_group and not new:
                 menu.addSeparator()
             menu.addAction(self._made[action.name])
 
-    def _menu(self, bar: QMenuBar, path: str) -> QMenu:
-        if path not in self._menus:
+    def _menu(self, bar: QMenuBar, menus: dict[str, QMenu], path: str) -> QMenu:
+        if path not in menus:
             over, _, title = path.rpartition("/")
-            made = self._menus[path] = self._menu(bar, over).addMenu(title) if over else bar.addMenu(title)
+            made = menus[path] = self._menu(bar, menus, over).addMenu(title) if over else bar.addMenu(title)
             made.aboutToShow.connect(partial(self._opening, path))
             made.aboutToHide.connect(self._closed)
-        return self._menus[path]
+        return menus[path]
 
     def key_rows(self) -> list[KeyRow]:
         """All keys and what they do, menu by menu."""
