@@ -44,7 +44,7 @@ _MOST_FIRINGS = 1_000
 
 _JOINS = ("and", "or", "not", "true", "false")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_BEING_WRITTEN = re.compile(r"""(?P<quoted>"[^"]*)$|(?P<word>[A-Za-z_][A-Za-z0-9_]*)$""")
+_LAST_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
 _OF_SPACE = re.compile(r"""(?:"(?P<quoted>[^"]*)"|(?P<word>[A-Za-z_][A-Za-z0-9_]*))\s*\.\s*$""")
 _EVENT_TEXT = re.compile(r"""\bevent\s*[=!]=\s*'(?P<text>[^']*)$""")
 _NAME_TEXT = re.compile(r"""\bsummary\(\s*(?P<stream>[^,()']*),\s*'(?P<text>[^']*)$""")
@@ -134,18 +134,19 @@ def completions(
         return _ranked(said["text"], said.start("text"), [(name, f"{name}'") for name in dict.fromkeys(names)])
     if before.count("'") % 2:
         return Completions(cursor, ())
-    found = _BEING_WRITTEN.search(before)
-    start = cursor if found is None else found.start()
+    in_quotes = before.count('"') % 2 == 1
+    word = None if in_quotes else _LAST_WORD.search(before)
+    start = before.rindex('"') if in_quotes else cursor if word is None else word.start()
     written = before[start:].lstrip('"')
     of_space = _OF_SPACE.search(before[:start])
     if of_space is not None:
         name = (of_space["quoted"] or of_space["word"] or "").casefold()
         streams = [stream.name for space in spaces if space.name.casefold() == name for stream in space.streams]
         return _ranked(written, start, [(one, _quoted(one)) for one in streams])
-    if found is None:
+    if not in_quotes and word is None:
         return Completions(cursor, ())
     choices = _streams(spaces, scope) + [(space.name, f"{_quoted(space.name)}.") for space in spaces]
-    if found["word"]:
+    if word is not None:
         choices += [(name, f"{name}(") for name in FUNCTIONS] + [(name, name) for name in (*FACTS, *_JOINS)]
     return _ranked(written, start, choices)
 

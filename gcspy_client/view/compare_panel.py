@@ -35,9 +35,10 @@ __all__ = ["CompareFacts", "ComparePanel"]
 
 _Index = QModelIndex | QPersistentModelIndex
 _MOST_ROWS = 200
+_LEAST_ROWS = 5
 _MEASURED_ROWS = 12
 """That decide how wide columns are: to look at all of them at each event takes longer than painting the tiles."""
-_NARROWEST, _LEAST_NAME, _WIDEST = 32, 90, 104
+_NARROWEST, _LEAST_NAME, _WIDEST = 32, 90, 132
 _BOTH = 1500
 """From this width on both tables are seen."""
 
@@ -272,7 +273,8 @@ class ComparePanel(QWidget):
             widths = [
                 max(min(table.sizeHintForColumn(i), _WIDEST), header.sectionSizeHint(i)) + 4 for i in range(columns)
             ]
-            left = table.viewport().width() - sum(widths) + widths[stretch]
+            room = table.width() - table.verticalScrollBar().sizeHint().width() - 2
+            left = room - sum(widths) + widths[stretch]
             for column, width in enumerate(widths):
                 header.resizeSection(column, max(_LEAST_NAME, left) if column == stretch else width)
 
@@ -307,6 +309,7 @@ class ComparePanel(QWidget):
         row.setSpacing(16)
         row.addWidget(self.space_table, 6)
         row.addWidget(self.tile_table, 5)
+        self._pages.setMinimumHeight(_LEAST_ROWS * self.tile_table.verticalHeader().defaultSectionSize())
         self._pages.addWidget(empty)
         self._pages.addWidget(tables)
         column = QVBoxLayout(self)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from gcspy_protocol.address import parse_address
+from gcspy_protocol.messages import Fired
 from gcspy_protocol.model import ControlState
 from gcspy_protocol.playback import Pace, SetPlayback
 from gcspy_protocol.triggers import Trigger, TriggerAction, TriggerState
@@ -17,6 +18,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from gcspy_client.model.bookmarks import Bookmarks
+from gcspy_client.model.trigger_list import Firing
 from gcspy_client.view.triggers import TriggerPanel
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
@@ -252,3 +254,16 @@ def test_a_playback_stops_at_the_very_event_and_a_bookmark_goes_to_the_file(
         window.close()
 
 
+
+
+def test_the_notice_stays_when_it_is_told_before_the_pause_is_and_goes_with_it(watched: Watched) -> None:
+    # FIRED comes before STATE: what has not stopped yet did not go on.
+    notice = watched.window.triggers.notice
+    trigger = Trigger(id=1, expression="1 < 2")
+    fired = Fired(trigger=trigger, sequence=1, time_nanos=1, event=0, occurrence=1, pauses=True)
+    notice.tell([Firing(fired, 3)], event="Clock #1", paused="program")
+    for stands in (False, True, True):
+        notice.follow(stands=stands, may=True, reason="")
+        assert notice.isVisible()
+    notice.follow(stands=False, may=True, reason="")
+    assert not notice.isVisible()
