@@ -260,6 +260,8 @@ class SpacePanel(QFrame):
             )
         if self.view is None:
             self._sync_bar()
+        else:
+            self.view.refresh()
 
     def height_for(self, width: int) -> int | None:
         """The height it needs in a width, or None when it takes what it gets."""

@@ -95,6 +95,9 @@ class SpaceView(QWidget):
     def use_place(self, place: object) -> None:
         """See the part that was seen; a place of another kind of view is not used."""
 
+    def refresh(self) -> None:
+        """Say anew what is said in words: names may have come."""
+
     def say(self) -> str:
         """What is to be said beside the number of tiles: how many share a place, say."""
         return ""

@@ -345,6 +345,10 @@ class TableView(SpaceView):
         name = self.model.table.columns[order[0]]
         return f"sorted by {name} {'↓' if order[1] else '↑'}"
 
+    def refresh(self) -> None:
+        """Names of tiles may have come."""
+        self.table.viewport().update()
+
     def wants_names(self) -> list[tuple[int, int]]:
         """The tiles of the rows that are seen."""
         first = self.table.rowAt(0)

@@ -22,6 +22,7 @@ from gcspy_client.model.palette import LOW, UNKNOWN, Theme, sequential
 from gcspy_client.model.renderers import load_renderer
 from gcspy_client.model.tile_source import StreamSource
 from gcspy_client.view.renderer_canvas import RendererCanvas
+from gcspy_client.view.tile_table import TableView
 from gcspy_client.view.views import TITLES, known_renderers
 from gcspy_client.view.window import MainWindow
 from gcspy_server.api import Server, UniformNames
@@ -413,3 +414,55 @@ def test_a_look_is_one_value_that_can_be_put_back(watched: Watched) -> None:
     for _ in range(3):
         window.undo.undo()
     assert window.session.looks.of(1) == Look()
+
+
+@pytest.mark.parametrize("view", ["hilbert", "histogram", "multiples"])
+def test_looking_back_and_going_live_again_shows_the_state_of_that_event(watched: Watched, wait: Wait, view: str) -> None:
+    window = watched.window
+    canvas = shown_as(watched, view)
+    last = window.session.timeline.last
+    for number in (3, 4, last - 1):
+        window.timing.go_to(number)
+        wait(partial(_stands_at, window, number))
+        window.settle()
+        space = window.session.interpreter.spaces[1]
+        assert np.array_equal(space.streams[watched_stream(watched)].values, watched.heaps[number])
+        canvas.drawing.wish("anew", lambda renderer: renderer.draw())
+        window.settle()
+        assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched))
+    window.timing.last()
+    wait(lambda: window.session.is_live)
+    watched.happen(1)
+    canvas.drawing.wish("anew", lambda renderer: renderer.draw())
+    window.settle()
+    assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched))
+
+
+def watched_stream(watched: Watched) -> int:
+    return watched.program.used.schema.id
+
+
+def _stands_at(window: MainWindow, number: int) -> bool:
+    return window.session.number == number
+
+
+def test_a_reconnect_keeps_how_spaces_are_looked_at(watched: Watched, wait: Wait) -> None:
+    window = watched.window
+    shown_as(watched, "histogram")
+    window.looking.choose_view("table", 2)
+    window.link.close()
+    window.link.reconnect()
+    wait(lambda: window.link.status.phase.connected)
+    before = window.session.events_seen
+    watched.program.let_happen()
+    wait(lambda: window.session.events_seen > before)
+    window.settle()
+    canvas = canvas_of(window)
+    canvas.drawing.wish("anew", lambda renderer: renderer.draw())
+    window.settle()
+    assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched))
+    table = window.spaces.panels[2].view
+    assert isinstance(table, TableView)
+    assert table.model.rowCount() == 3
+    rows = table.model.table
+    wait(lambda: rows.text(0, 0).endswith("young"))  # names of the rows that are seen are asked for
