@@ -89,6 +89,7 @@ class HistoryCanvas(QWidget):
         picked: An event was clicked, by its place, and a tile, by its key.
         brushed: First and last key of the tiles that the user drew over.
         drawn_anew: There is another picture, or another stretch of it is seen.
+        looked: The user looks at other tiles, or more closely.
 
     Args:
         time: The stretch of time that is seen.
@@ -100,6 +101,7 @@ class HistoryCanvas(QWidget):
     picked = Signal(object, object)
     brushed = Signal(object, object)
     drawn_anew = Signal()
+    looked = Signal()
 
     def __init__(self, time: HistoryTime, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -270,6 +272,7 @@ class HistoryCanvas(QWidget):
             self.tiles = tiles
             self.wish()
             self.drawn_anew.emit()
+            self.looked.emit()
 
     def zoom_tiles(self, factor: float, share: float = 0.5) -> None:
         """Larger tiles (below 1) or smaller ones, with what is at a share of the height staying there."""
@@ -298,6 +301,7 @@ class HistoryCanvas(QWidget):
         self._time.show(None)
         self.wish()
         self.drawn_anew.emit()
+        self.looked.emit()
 
     # ----------------------------------------------------------------------- painting
 

@@ -69,6 +69,7 @@ class HistoryPanel(QWidget):
         tracks_changed: There are more or fewer graphs, or in another order, or of something else.
         renaming: The user wants to call chosen tiles something else; their graph and their `Brush`.
         stopped: It was closed; nothing is to be done any more.
+        tiles_changed: The user looks at other tiles of a graph, or more closely.
 
     Args:
         session: Which space and stream are looked at.
@@ -86,6 +87,7 @@ class HistoryPanel(QWidget):
     tracks_changed = Signal()
     renaming = Signal(object, object)
     stopped = Signal()
+    tiles_changed = Signal()
 
     def __init__(
         self,
@@ -175,6 +177,7 @@ class HistoryPanel(QWidget):
         track.moved.connect(partial(self.move_track, track))
         track.renaming.connect(partial(self.renaming.emit, track))
         track.brushes_changed.connect(self._share_height)
+        track.canvas.looked.connect(self.tiles_changed)
         self._settle_tracks()
         return track
 
@@ -292,8 +295,12 @@ class HistoryPanel(QWidget):
         feed = self._feed
         assert feed is not None
         event = self._session.interpreter.last_event
+        above = None
         for track in self.tracks:
             self._refresh_track(track, feed)
+            space = None if track.graphed is None else track.graphed.space
+            track.separator.setVisible(above is not None and space != above)  # as between the spaces of one graph
+            above = space
             track.canvas.shown_sequence = None if event is None else event.sequence
             track.canvas.selected_key = self._selected(track)
             track.canvas.update()

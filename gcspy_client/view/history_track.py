@@ -13,7 +13,7 @@ from gcspy_protocol.model import Stream
 from gcspy_replay.file import Recording
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QScrollBar, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollBar, QToolButton, QVBoxLayout, QWidget
 
 from gcspy_client.model.history_filling import Filled
 from gcspy_client.model.history_graph import DetailWanted, HistoryGraph
@@ -89,6 +89,7 @@ class HistoryTrack(QWidget):
         self.kinds = Chooser()
         self.up, self.down, self.close_button = QToolButton(), QToolButton(), QToolButton()
         self.scroll_bar = QScrollBar(Qt.Orientation.Vertical)
+        self.separator = QFrame()
         self._chips = QHBoxLayout()
         self._foot = QWidget()
         self._build()
@@ -141,6 +142,9 @@ class HistoryTrack(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(2)
+        self.separator.setFixedHeight(2)
+        self.separator.hide()
+        column.addWidget(self.separator)
         column.addLayout(head)
         column.addLayout(graph, 1)
         column.addWidget(self.series)
@@ -153,6 +157,7 @@ class HistoryTrack(QWidget):
         t = tokens(theme)
         for button, shape in ((self.up, "up"), (self.down, "down"), (self.close_button, "cross")):
             button.setIcon(icon(shape, t.dim, t.border))
+        self.separator.setStyleSheet(f"background: {t.dim};")
         for place, brush in enumerate(self.canvas.brushes):
             brush.colour = _brush_colour(place, theme)
         self.series.set_theme(theme)

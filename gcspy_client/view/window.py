@@ -50,6 +50,7 @@ from gcspy_client.view.formulas import Formulas
 from gcspy_client.view.guide_window import GuideWindow
 from gcspy_client.view.history_menus import HistoryMenus
 from gcspy_client.view.history_panel import HistoryPanel
+from gcspy_client.view.history_undo import HistoryUndo
 from gcspy_client.view.key_sheet import KeySheet
 from gcspy_client.view.looking import Looking
 from gcspy_client.view.notices import Banner, StatePage, banner_words
@@ -124,6 +125,7 @@ class MainWindow(QMainWindow):
         self.undo = ViewUndo(self)
         self._undo_of = ""
         self.history_menus = HistoryMenus(self.history, self.session)
+        self.history_undo = HistoryUndo(self.history, self.undo)
         self.sides = Sides(self.spaces)
         self.docks = Docks(self.sides, self.theme, self.undo, self)
         self._add_docks()

@@ -110,6 +110,7 @@ def test_graphs_of_several_spaces_and_streams_stand_on_one_axis(watched: Watched
     assert len(second.keys) == 3
     sequence = int(first.events.sequences[4])
     assert panel.canvas.x_of(sequence) == other.canvas.x_of(sequence)
+    assert [track.separator.isVisible() for track in panel.tracks] == [False, True], "between two spaces"
     panel.tracks[1].up.click()
     assert [track.title.text() for track in panel.tracks] == ["Generations · Count", "Heap · Used"]
     assert panel.tracks[0].canvas.mapTo(panel, QPoint(0, 0)).y() < panel.tracks[1].canvas.mapTo(panel, QPoint(0, 0)).y()
@@ -271,6 +272,29 @@ def test_the_middle_button_moves_along(watched: Watched, wait: Wait) -> None:
     assert moved is not None
     assert moved[0] < span[0]
     assert not canvas.brushes
+
+
+def test_what_was_changed_of_graphs_is_taken_back_and_done_again(watched: Watched, wait: Wait) -> None:
+    window = opened(watched, wait)
+    panel = window.history
+    added(window, wait, TrackSpec("Generations", "Count"))
+    panel.set_pooling(Pooling.LEAST)
+    wheel(panel.canvas, 3)
+    wheel(panel.canvas, 3, Qt.KeyboardModifier.ControlModifier)
+    span, tiles = panel.time.span, panel.canvas.tiles
+    for _ in range(2):
+        window.actions_table.run("view.undo")
+    assert panel.time.span is None, "three turns of the wheel are one change"
+    assert panel.canvas.tiles is None
+    window.actions_table.run("view.undo")
+    assert {track.spec.pooling for track in panel.tracks} == {Pooling.GREATEST}
+    window.actions_table.run("view.undo")
+    assert len(panel.tracks) == 1
+    for _ in range(4):
+        window.actions_table.run("view.redo")
+    assert (panel.time.span, panel.canvas.tiles) == (span, tiles)
+    assert [track.spec.pooling for track in panel.tracks] == [Pooling.LEAST] * 2
+    wait(partial(has_drawn, panel.tracks[1], EVENTS))
 
 
 # ------------------------------------------------------------------ lines and pooling
