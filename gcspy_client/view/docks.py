@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QByteArray, QObject, QSize, Qt, Signal
+from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import (
     QDockWidget,
     QFrame,
@@ -130,6 +131,7 @@ class _Area(QMainWindow):
 
     def __init__(self, centre: QWidget) -> None:
         super().__init__()
+        self.dragged = False  # whether the user has moved a border
         self.setWindowFlags(Qt.WindowType.Widget)
         self.setCentralWidget(centre)
         self.setDockNestingEnabled(True)
@@ -139,6 +141,12 @@ class _Area(QMainWindow):
         for corner in (Qt.Corner.BottomRightCorner, Qt.Corner.TopRightCorner):
             self.setCorner(corner, Qt.DockWidgetArea.RightDockWidgetArea)  # the bottom is below the tiles only
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+
+    def event(self, event: QEvent) -> bool:
+        """Notice that a border is taken hold of."""
+        if isinstance(event, QMouseEvent) and event.type() is QEvent.Type.MouseButtonPress:
+            self.dragged |= self.isSeparator(event.position().toPoint())
+        return super().event(event)
 
 
 class _Scroll(QScrollArea):
@@ -186,6 +194,7 @@ class Docks(QObject):
         self._added: dict[str, _Added] = {}
         self._restored: bytes | None = None
         self._default = False
+        self._before: list[tuple[object, ...]] = []  # where each panel was when nobody had changed that yet
 
     def __getitem__(self, name: str) -> Dock:
         return self._added[name].dock
@@ -299,8 +308,26 @@ class Docks(QObject):
             self.reset()
 
     def store(self, settings: Settings) -> None:
-        """Remember where everything is."""
-        settings.store_data("layout.panels", self.state())
+        """Remember where everything is, if that was changed.
+
+        A layout that nobody changed is not kept, so that the default goes on suiting the size of the window.
+        """
+        if self._default and self._places() == self._before and not self.area.dragged:
+            settings.forget("layout.panels")
+        else:
+            settings.store_data("layout.panels", self.state())
+
+    def _places(self) -> list[tuple[object, ...]]:
+        """Where each panel is, but for its size: that changes with the window's."""
+        return [
+            (
+                one.dock.isHidden(),
+                one.dock.isFloating(),
+                self.area.dockWidgetArea(one.dock),
+                sorted(other.objectName() for other in self.area.tabifiedDockWidgets(one.dock)),
+            )
+            for one in self._added.values()
+        ]
 
     def state(self) -> bytes:
         """Where everything is, for `use_state`."""
@@ -323,6 +350,8 @@ class Docks(QObject):
         for one in reversed(self._added.values()):
             if one.shown:
                 one.dock.raise_()
+        self.area.dragged = False
+        self._before = self._places()
         self.fit()
 
     def _roomy(self) -> bool:
@@ -350,7 +379,7 @@ class Docks(QObject):
 
     def fit(self) -> None:
         """In the default layout, give each panel the height that suits what stands in it now."""
-        if not self._default:
+        if not self._default or self.area.dragged:
             return
         side = [one.dock for one in self._added.values() if one.area is Qt.DockWidgetArea.RightDockWidgetArea and one.shown]
         if not side:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
@@ -112,3 +112,40 @@ def test_a_panel_that_comes_late_stands_where_it_stood(qtbot: QtBot, settings: S
     assert not dock.isHidden()
     assert again.docks.area.dockWidgetArea(dock) is LEFT
     again.close()
+
+
+def test_a_layout_that_nobody_changed_is_not_kept_and_goes_on_suiting_the_window(qtbot: QtBot, settings: Settings) -> None:
+    opened(qtbot, settings).close()
+    assert not settings.data("layout.panels")
+    window = opened(qtbot, settings)
+    window.docks["tile"].close()
+    window.close()
+    assert settings.data("layout.panels")
+    again = opened(qtbot, settings)
+    again.docks.reset()
+    again.close()
+    assert not settings.data("layout.panels")
+
+
+def test_a_border_that_was_dragged_is_kept(watched: Watched, wait: Wait) -> None:
+    window = watched.window
+    area, view, tile = window.docks.area, window.docks["view"], window.docks["tile"]
+    border = next(
+        point
+        for y in range(view.geometry().bottom() - 4, tile.geometry().top() + 5)
+        if area.isSeparator(point := QPoint(view.geometry().center().x(), y))
+    )
+    before = view.height()
+    QTest.mousePress(area, Qt.MouseButton.LeftButton, pos=border)
+    QTest.mouseMove(area, border - QPoint(0, 40))
+    wait(lambda: view.height() < before)  # Qt follows the mouse a moment later
+    QTest.mouseRelease(area, Qt.MouseButton.LeftButton, pos=border - QPoint(0, 40))
+    window.close()
+    assert window.settings.data("layout.panels")
+
+
+def test_to_watch_a_session_is_no_change_of_the_layout(watched: Watched, qtbot: QtBot) -> None:
+    window = watched.window
+    qtbot.wait(1)
+    window.close()
+    assert not window.settings.data("layout.panels")
