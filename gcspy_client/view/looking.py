@@ -21,6 +21,7 @@ from gcspy_client.model.session import ordered_streams
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.actions import Action, Gesture
 from gcspy_client.view.magnifier import Magnified, Magnifier
+from gcspy_client.view.summary import SummaryPanel
 from gcspy_client.view.views import TITLES, known_renderers, title_of
 
 if TYPE_CHECKING:
@@ -66,12 +67,23 @@ class Looking(QObject):
             keys=("M",),
             about="magnification: the tiles around the one pointed at, in two sizes",
         )
+        self.summary = SummaryPanel(window.theme)
+        about = "summary: what is said of each stream of the active space as a whole"
+        side = Qt.DockWidgetArea.RightDockWidgetArea
+        window.docks.add("summary", "Summary of the space", self.summary, side, keys=("U",), about=about)
+        window.docks["summary"].seen.connect(self._sum_up)
+        window.following.spoken.connect(self._sum_up)
         window.docks["magnification"].seen.connect(self._magnify)
         window.following.spoken.connect(self._magnify)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""
         self.magnifier.set_theme(theme)
+        self.summary.set_theme(theme)
+
+    def _sum_up(self) -> None:
+        """Tell the summaries of the active space."""
+        self.summary.show_space(self._space(None), self._window.session.interpreter.last_event)
 
     def _magnify(self) -> None:
         """Magnify the tile that is pointed at, else the selected one."""

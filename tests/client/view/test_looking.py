@@ -161,3 +161,31 @@ def test_the_keyboard_opens_the_menus_of_the_active_space(watched: Watched, qtbo
         QTimer.singleShot(0, menu, look)  # the menu has a loop of its own while it is open
         window.actions_table.run(key)
         assert entry in seen
+
+
+def rows_of(watched: Watched) -> list[tuple[str, str, str]]:
+    rows = watched.window.looking.summary.rows
+    return [
+        (rows.cell(row, 0).text.strip(), rows.cell(row, 1).text, rows.cell(row, 2).text) for row in range(rows.rowCount())
+    ]
+
+
+def test_the_summary_of_a_space_tells_each_stream_as_a_whole_and_what_it_covers(watched: Watched, wait: Wait) -> None:
+    window, program = watched.window, watched.program
+    QTest.keyClick(window, Qt.Key.Key_U)
+    wait(window.looking.summary.isVisible)
+    watched.happen(1)
+    assert rows_of(watched) == [("Used", f"{program.values.sum():,}", "400")]
+    before = window.session.events_seen
+    assert program.server.should_transmit(0)
+    program.heap.reset()
+    program.used.data[:] = np.arange(400) % 200
+    program.used.set_unknown([3, 4])
+    program.used.set_summary(12_345, covered=398)
+    program.server.finish(0)
+    wait(lambda: window.session.events_seen > before)
+    window.settle()
+    assert rows_of(watched) == [("Used", "12,345", "398 of 400")]
+    window.activate(2)
+    window.settle()
+    assert [row[0] for row in rows_of(watched)] == ["Count"]
