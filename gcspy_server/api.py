@@ -17,6 +17,7 @@ from gcspy_server.drivers import (
     find_drivers,
     load_driver,
 )
+from gcspy_server.interpreter.core import Outlook
 from gcspy_server.interpreter.wants import GatherRequest
 from gcspy_server.names import ExtentNames, StringNames, TileNames, UniformNames
 from gcspy_server.server import Listening, Server
@@ -34,6 +35,7 @@ __all__ = [
     "GatherRequest",
     "Listening",
     "Mode",
+    "Outlook",
     "PaintStyle",
     "PauseActsOn",
     "Presentation",

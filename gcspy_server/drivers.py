@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from gcspy_protocol.errors import Unsupported
 from gcspy_protocol.model import Mode, PauseActsOn
@@ -22,6 +22,7 @@ __all__ = [
     "Driver",
     "Recognition",
     "ServerDescription",
+    "WaitingDriver",
     "find_drivers",
     "load_driver",
 ]
@@ -57,11 +58,20 @@ class AttachOptions:
         tiles: About how many tiles a space should have at most.
         clock_hz: Events of the clock a second.
         level: How much is gathered at each event: 1 what takes constant time, 2 small structures, 3 objects, 4 fields with references.
+        stub_fd: A connected socket whose other end a stub in the target has or will have; taken over. None: none.
+        inject: How a stub is brought into a target that has none: ``remote``, ``gdb``, ``auto``; empty: not at all.
     """
 
     tiles: int = 65536
     clock_hz: float = 10.0
     level: int = 2
+    stub_fd: int | None = None
+    inject: str = ""
+
+    @property
+    def cooperates(self) -> bool:
+        """Whether the target is to be watched through a stub."""
+        return self.stub_fd is not None or bool(self.inject)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,7 +94,9 @@ class ServerDescription:
     general_info: str = ""
     target: dict[str, str] = field(default_factory=dict)
 
-    def server(self, time_nanos: Callable[[], int] | None = None) -> Server:
+    def server(
+        self, time_nanos: Callable[[], int] | None = None, *, longest_hold_secs: float | None = None
+    ) -> Server:
         """Make the server that it describes; `time_nanos` is another clock, for tests."""
         return Server(
             self.name,
@@ -94,6 +106,7 @@ class ServerDescription:
             general_info=self.general_info,
             target=self.target,
             time_nanos=time_nanos,
+            longest_hold_secs=longest_hold_secs,
         )
 
 
@@ -138,6 +151,19 @@ class Driver(Protocol):
 
     def close(self) -> None:
         """Let go of the target; it goes on running."""
+        ...
+
+
+@runtime_checkable
+class WaitingDriver(Protocol):
+    """A driver whose target tells it of events between the ticks."""
+
+    def wait(self, secs: float) -> None:
+        """Wait so long, or until the target told of an event; then gather it, finish it, and return.
+
+        Raises:
+            TargetError: As `Driver.tick`.
+        """
         ...
 
 

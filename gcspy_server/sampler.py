@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from gcspy_protocol.errors import CommandError, TargetError
 
-from gcspy_server.drivers import Driver
+from gcspy_server.drivers import Driver, WaitingDriver
 from gcspy_server.server import Server
 
 __all__ = ["next_tick", "run_driver"]
@@ -67,7 +67,12 @@ def run_driver(
         driver.tick()
         while True:
             tick = next_tick(tick, time_secs() - start, clock_hz)
-            if _somebody_came(server, stop, max(0.0, start + tick / clock_hz - time_secs())):
+            due = start + tick / clock_hz
+            if isinstance(driver, WaitingDriver):
+                came = _wait_with_target(driver, server, stop, due, time_secs)
+            else:
+                came = _somebody_came(server, stop, max(0.0, due - time_secs()))
+            if came:
                 start, tick = time_secs(), 0
             if stop.is_set():
                 return None
@@ -86,6 +91,22 @@ def _reason_to_let_go(driver: Driver, stop: threading.Event) -> str:
 
 _STOP_LOOK_SECS = 0.1
 """How often a wait for a first client looks whether it should stop."""
+
+
+_TARGET_LOOK_SECS = 0.05
+"""How often a wait for a target's events looks at all else; a target learns within so long what is wanted of it."""
+
+
+def _wait_with_target(
+    driver: WaitingDriver, server: Server, stop: threading.Event, due: float, time_secs: Callable[[], float]
+) -> bool:
+    """Take the target's events until the next tick is due; as `_somebody_came`."""
+    nobody = not server.wait_for_client(0)
+    while (left := due - time_secs()) > 0 and not stop.is_set():
+        driver.wait(min(left, _TARGET_LOOK_SECS))
+        if nobody and server.wait_for_client(0):
+            return True
+    return False
 
 
 def _somebody_came(server: Server, stop: threading.Event, secs: float) -> bool:

@@ -17,7 +17,7 @@ from gcspy_protocol.messages import Event
 from gcspy_protocol.model import EventKind, Mode, PauseActsOn, Space
 from gcspy_protocol.triggers import Trigger
 
-from gcspy_server.interpreter.core import Core
+from gcspy_server.interpreter.core import Core, Outlook
 from gcspy_server.interpreter.wants import GatherRequest
 from gcspy_server.names import TileNames
 from gcspy_server.session.options import SessionOptions
@@ -171,23 +171,49 @@ class Server:
             return None
         return self._core.request(event)
 
-    def finish(self, event: int, cause: str = "", program_clock: tuple[str, int] | None = None) -> None:
+    def finish(
+        self,
+        event: int,
+        cause: str = "",
+        program_clock: tuple[str, int] | None = None,
+        *,
+        holds: bool = True,
+    ) -> None:
         """Count the event and, if `should_transmit` asked for it, send it; blocks while delayed, paused, or waiting for a lossless client.
 
         Args:
             event: Number of the kind of event.
             cause: Its cause, where the runtime tells it.
             program_clock: Name and value of a clock of the program, such as allocated bytes.
+            holds: Whether what a pause acts on stands still during this event. If not, nothing is held after it,
+                and what would have paused here pauses after the next event that is sent.
         """
-        self._core.finish(event, cause, program_clock)
+        self._core.finish(event, cause, program_clock, holds=holds)
 
-    def skip(self, event: int) -> None:
-        """Only count an event.
+    def skip(self, event: int, times: int = 1) -> None:
+        """Only count an event, or several of a kind.
 
         Raises:
             LocalProtocolError: This event is being gathered: finish it.
         """
-        self._core.skip(event)
+        self._core.skip(event, times)
+
+    def outlook(self, event: int) -> Outlook:
+        """Say beforehand which events of a kind `should_transmit` would want, so that others need not even be told to us.
+
+        It changes with clients, filters and control flow: ask again, several times a second.
+        """
+        return self._core.outlook(event)
+
+    @property
+    def pausing(self) -> bool:
+        """Whether everything is held after the next event that is sent."""
+        return self._core.flow.pausing
+
+    @property
+    def holding(self) -> bool:
+        """Whether the driver's thread is held now; to be asked by another thread."""
+        return self._core.flow.held or self._core.room.held
 
     def counts(self) -> tuple[int, ...]:
         """How often each kind of event has happened, filtered ones too."""

@@ -41,7 +41,7 @@ from gcspy_server.interpreter.wants import EVERYTHING, NOTHING, GatherRequest, W
 from gcspy_server.names import TileNames
 from gcspy_server.spaces import ServerSpace
 
-__all__ = ["Audience", "Core", "Item", "Opened", "SchemaChange", "TriggersChanged"]
+__all__ = ["Audience", "Core", "Item", "Opened", "Outlook", "SchemaChange", "TriggersChanged"]
 
 _BACKLOG = 16
 """Snapshots that may wait for the session's loop; then events are left out before they are gathered,
@@ -89,6 +89,19 @@ class Audience:
     clients: int = 0
     wants: Wants = NOTHING
     interval_nanos: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Which events of a kind somebody will want.
+
+    Attributes:
+        period: One in so many, by occurrence number; 0: none.
+        not_before_nanos: None before this time.
+    """
+
+    period: int = 0
+    not_before_nanos: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,13 +243,25 @@ class Core:
             self.outbox.post(TriggersChanged())
         return self.triggers.active
 
-    def skip(self, event: int) -> None:
+    def outlook(self, event: int) -> Outlook:
+        """Say which events of a kind `request` would take; for what stands nearer to them than we do."""
+        event_filter = self.filters[event]
+        if self.flow.ended or not self.live or not event_filter.enabled:
+            return Outlook()
+        last = self._last_event
+        if self._observers or self.flow.pausing or self.triggers.active or last is None:
+            return Outlook(event_filter.period)
+        return Outlook(event_filter.period, last.time_nanos + self._audience.interval_nanos)
+
+    def skip(self, event: int, times: int = 1) -> None:
         """Only count an event."""
         if self._request is not None and self._request.event == event:
             raise LocalProtocolError(f"event {event} is being gathered: finish it instead of skipping it")
-        self.counts[event] += 1
+        self.counts[event] += times
 
-    def finish(self, event: int, cause: str, program_clock: tuple[str, int] | None) -> None:
+    def finish(
+        self, event: int, cause: str, program_clock: tuple[str, int] | None, *, holds: bool = True
+    ) -> None:
         """Count the event and transmit it if it was asked for; see `Server.finish`."""
         self.counts[event] += 1
         request, self._request = self._request, None
@@ -247,7 +272,11 @@ class Core:
             snapshot = self._encode(request, cause, program_clock)
             fired, changed = self._look_at_triggers(snapshot)
             reason = pause_reason(fired)
-            snapshot.must = pause = self.flow.will_hold(request.event_filter, trigger=reason)
+            pause = self.flow.will_hold(request.event_filter, trigger=reason)
+            if pause and not holds:
+                pause = False
+                self.flow.pause(reason or "event filter")
+            snapshot.must = pause
             self.outbox.post(snapshot)
             for one in fired:
                 pauses = pause and one.trigger.action is TriggerAction.PAUSE
@@ -257,7 +286,7 @@ class Core:
         self.room.posted(snapshot.event.sequence, sum(len(part.frame.data) for part in snapshot.parts))
         for observer in self._observers:
             observer(snapshot.event)
-        held = self.flow.hold(request.event_filter, pause=pause, trigger=reason)
+        held = self.flow.hold(request.event_filter, pause=pause, trigger=reason) if holds else 0
         waited = self.room.wait(held_nanos=held)
         self._held_nanos += held + waited
         self._waited_nanos += waited

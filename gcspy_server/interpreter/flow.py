@@ -94,10 +94,10 @@ class Flow:
                 self._move((ControlState.PAUSING, ControlState.PAUSED), ControlState.RUNNING, reason)
                 self._changed.notify_all()
 
-    def pause(self) -> None:
+    def pause(self, reason: str = "") -> None:
         """Pause after the next transmission."""
         with self._changed:
-            self._move((ControlState.RUNNING,), ControlState.PAUSING, "")
+            self._move((ControlState.RUNNING,), ControlState.PAUSING, reason)
 
     def resume(self, reason: str = "") -> None:
         """Go on; a delay ends, too."""

@@ -107,6 +107,10 @@ class CPythonDriver:
             Unsupported: It is no CPython that can be read.
             TargetError: It is, and is not as its version should be.
         """
+        if options.cooperates:
+            from gcspy_drivers.cpython.cooperative import CooperativeDriver
+
+            return CooperativeDriver.attach(pid, options)
         return cls(Target(pid), options)
 
     def describe(self) -> ServerDescription:

@@ -1,0 +1,233 @@
+"""`StubLine`: the sidecar's end of the connection to a stub in the target.
+
+    stub ──hello, timer, shared page──▶ sidecar        once
+         ──event──▶                                    and stands still
+                    winds up the timer, while it lives
+         ◀──one byte──                                 goes on
+
+Knows the packets and the page (`gcspy_drivers/cpython/stub.py` has their bytes); knows no runtime and no server.
+
+Why a timer of the kernel's, shared by both ends? A stub that slept for a while and looked again would have to run for
+it, and everything between two looks is a chance for the rest of the program to run as well. So it waits for one
+of two descriptors, and the sidecar prolongs the waiting without touching it. When the sidecar is stopped, nobody does.
+
+Source: timerfd_create(2), unix(7) SOCK_SEQPACKET and SCM_RIGHTS.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from gcspy_protocol.errors import NotPermitted, TargetError
+
+__all__ = ["StubEvent", "StubLine", "StubLost"]
+
+_HELLO: Final = struct.Struct("<8sHHI")
+_EVENT: Final = struct.Struct("<BB6xQQqq")
+_MAGIC: Final = b"gcspystb"
+_PROTOCOL: Final = 1
+_WAITS: Final = 1
+_PACKET_BYTES: Final = 256
+_GO_ON: Final = b"g"
+_CREDENTIALS: Final = struct.Struct("3i")
+
+_DEADLINE_SECS: Final = 2.0
+"""Silence after which the stub lets its program go on; each winding up is for so long."""
+
+_LIFE_SECS: Final = 0.4
+"""How often the timer is wound up: several times within the deadline, as this machine may be busy."""
+
+
+class StubLost(TargetError):
+    """The stub is not there any more, and the target may well be."""
+
+
+@dataclass(frozen=True, slots=True)
+class StubEvent:
+    """What a stub told; it stands still until `StubLine.go_on`.
+
+    Attributes:
+        kind: 0 a collection starts, 1 it has ended.
+        generation: Which generation is collected.
+        number: Its number among those of its kind since the stub began, from 1; also what was not told is counted.
+        time_nanos: When, by the monotonic clock of the target's host.
+        collected: Objects that were freed; of an end only.
+        uncollectable: Objects that could not be; of an end only.
+    """
+
+    kind: int
+    generation: int
+    number: int
+    time_nanos: int
+    collected: int
+    uncollectable: int
+
+
+class StubLine:
+    """The connection to one stub. Used by one thread; one of its own winds up the timer.
+
+    Args:
+        connection: A connected socket of packets; taken over.
+        may_hold: Asked while an event is not answered yet, with how long that has been in seconds: whether the
+            target may be kept any longer.
+    """
+
+    def __init__(self, connection: socket.socket, may_hold: Callable[[float], bool]) -> None:
+        self._connection = connection
+        self._may_hold = may_hold
+        self._timer_fd = -1
+        self._waits = False
+        self._page: memoryview | None = None
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._spec = struct.pack("<4q", 0, 0, int(_DEADLINE_SECS), 0)
+        self._held_since = 0.0
+        self._holding = threading.Event()
+        self._closed = threading.Event()
+        self._life = threading.Thread(target=self._live, name="gcspy-life", daemon=True)
+        self._poll = select.poll()
+        self._poll.register(connection, select.POLLIN)
+
+    @property
+    def open(self) -> bool:
+        """Whether the stub has said hello."""
+        return self._page is not None
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many collections have started and ended since the stub began; the last of each may be on its way to us."""
+        page = self._opened()
+        return int(page[0]), int(page[1])
+
+    def begin(self, pid: int, secs: float) -> None:
+        """Take the stub's hello.
+
+        Args:
+            pid: The target, as it is known here.
+            secs: How long to wait for it.
+
+        Raises:
+            StubLost: It did not come, or is none that we understand.
+            NotPermitted: It came from another process.
+        """
+        if not self._poll.poll(secs * 1000):
+            raise StubLost(f"process {pid}: its stub did not answer within {secs:g} s; it may be busy elsewhere, try again")
+        packet, descriptors, _, _ = socket.recv_fds(self._connection, _PACKET_BYTES, 4)
+        try:
+            self._take_hello(pid, packet, descriptors)
+        finally:
+            for fd in descriptors:
+                if fd != self._timer_fd:
+                    os.close(fd)
+        self._life.start()
+
+    def _take_hello(self, pid: int, packet: bytes, descriptors: list[int]) -> None:
+        if len(packet) < _HELLO.size or len(descriptors) != 2 or packet[:8] != _MAGIC:
+            raise StubLost(f"process {pid}: what connected is no stub of ours ({len(packet)} bytes); attach again")
+        _, protocol, flags, _ = _HELLO.unpack_from(packet)
+        if protocol != _PROTOCOL:
+            raise StubLost(
+                f"process {pid}: its stub speaks protocol {protocol}, this is {_PROTOCOL}: use the same gcspy on both sides"
+            )
+        credentials = self._connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        _, peer_uid, _ = _CREDENTIALS.unpack(credentials)
+        owner = os.stat(f"/proc/{pid}").st_uid
+        if peer_uid not in (owner, os.geteuid(), 0):
+            raise NotPermitted(f"process {pid}: uid {peer_uid} answered in its stead", remedy="attach again")
+        timer, memory = descriptors
+        if os.fstat(memory).st_size < mmap.PAGESIZE:
+            raise StubLost(f"process {pid}: its stub's shared page is too small ({os.fstat(memory).st_size} bytes)")
+        self._waits = bool(flags & _WAITS)
+        self._page = memoryview(mmap.mmap(memory, mmap.PAGESIZE)).cast("Q")
+        self._timer_fd = timer
+
+    def let_begin(self) -> None:
+        """Let a program begin that waits for us before its first line; others are left alone."""
+        if self._waits:
+            self._waits = False
+            self.go_on()
+
+    def want(self, kind: int, *, period: int, not_before_nanos: int) -> None:
+        """Say which events the stub shall tell of; all others cost the target a microsecond.
+
+        Args:
+            kind: 0 starts, 1 ends.
+            period: One in so many; 0: none.
+            not_before_nanos: None before this time; one time for both kinds.
+        """
+        page = self._opened()
+        page[2 + kind] = period
+        page[4] = not_before_nanos
+
+    def wait(self, secs: float) -> StubEvent | None:
+        """Wait for an event; None when there was none.
+
+        Raises:
+            StubLost: The stub has left.
+        """
+        if not self._poll.poll(secs * 1000):
+            return None
+        try:
+            packet = self._connection.recv(_PACKET_BYTES)
+        except OSError:
+            packet = b""
+        if len(packet) < _EVENT.size:
+            raise StubLost("the stub has left the program: it was taken out, or nothing was heard of us for too long")
+        self._held_since = time.monotonic()
+        self._holding.set()
+        return StubEvent(*_EVENT.unpack_from(packet))
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether the target has stood still since its event, all the time."""
+        if not self._holding.is_set():
+            return False
+        # The timer can be read once it has run out; the stub never reads it, and the next winding up clears that.
+        return not select.select([self._timer_fd], [], [], 0)[0]
+
+    def go_on(self) -> None:
+        """Let the target go on; harmless when it does already."""
+        self._holding.clear()
+        try:
+            self._connection.send(_GO_ON, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+        except OSError:
+            pass  # it has ended or left: the next wait tells
+
+    def close(self) -> None:
+        """Let the stub go: it leaves the target at its next collection. May be called twice."""
+        self._closed.set()
+        self._holding.set()  # wakes the thread
+        if self._life.is_alive():
+            self._life.join()
+        self._connection.close()
+        page, self._page = self._page, None
+        if page is not None:
+            page[5] = 1
+            page.release()
+        timer, self._timer_fd = self._timer_fd, -1
+        if timer >= 0:
+            os.close(timer)
+
+    def _opened(self) -> memoryview:
+        if self._page is None:
+            raise AssertionError("begin comes first")
+        return self._page
+
+    def _live(self) -> None:
+        """Wind the timer up while the target is held, and may be."""
+        while not self._closed.is_set():
+            self._holding.wait()
+            if self._closed.wait(_LIFE_SECS):
+                return
+            # It must not be wound up once it has run out: that would hide that the target went on.
+            if self.stands_still and self._may_hold(time.monotonic() - self._held_since):
+                self._libc.timerfd_settime(self._timer_fd, 0, self._spec, None)

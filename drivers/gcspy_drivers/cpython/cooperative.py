@@ -1,0 +1,197 @@
+"""The driver for a CPython that cooperates: a stub in the target tells of each collection, and the target waits.
+
+Three kinds of event. At "GC start" and "GC end" the thread that collects stands still and keeps the interpreter's lock, so nothing
+that needs the lock changes while it is read: pymalloc, the collector's generations. What is outside of it is not
+promised: the memory map, since threads of C libraries go on; sub-interpreters with a lock of their own. The clock ticks beside
+that, reads a running program, as in passive mode, and holds nothing: a pause waits for a collection.
+
+Knows the stub's line and the passive readers; knows neither wire nor memory.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from dataclasses import replace
+from typing import ClassVar, Final
+
+from gcspy_protocol.errors import TargetError
+
+from gcspy_drivers.cooperative.line import StubEvent, StubLine, StubLost
+from gcspy_drivers.cpython.driver import CLOCK, CPythonDriver
+from gcspy_drivers.cpython.target import Target
+from gcspy_server.api import AttachOptions, Mode, PauseActsOn, Server, ServerDescription
+
+__all__ = ["GC_END", "GC_START", "CooperativeDriver"]
+
+GC_START: Final = 1
+GC_END: Final = 2
+
+_HELLO_SECS: Final = 10.0
+"""How long a stub may take to say hello: one that was injected has to wait for the target's main thread."""
+
+_LONGEST_GATHER_SECS: Final = 20.0
+"""A target is kept no longer for reading it: a sidecar that takes longer is out of order."""
+
+
+_ENDING_SECS: Final = 0.5
+"""How long a process may take from closing its sockets to its end."""
+
+
+class CooperativeDriver(CPythonDriver):
+    """Watches one CPython process that has a stub.
+
+    Args:
+        target: The process.
+        options: What the user chose.
+        connection: The socket that its stub talks to.
+    """
+
+    name: ClassVar[str] = "cpython"
+
+    def __init__(self, target: Target, options: AttachOptions, connection: socket.socket) -> None:
+        super().__init__(target, options)
+        self._line = StubLine(connection, self._may_hold)
+        self._served: Server | None = None
+
+    @classmethod
+    def attach(cls, pid: int, options: AttachOptions) -> CooperativeDriver:
+        """Find the runtime's structures in a process, and meet the stub.
+
+        Raises:
+            TargetError: As `CPythonDriver.attach`; or the stub is none, or did not come.
+        """
+        if options.stub_fd is None:
+            raise TargetError(f"process {pid}: there is no connection to a stub in it")
+        connection = socket.socket(fileno=options.stub_fd)
+        try:
+            driver = cls(Target(pid), options, connection)
+        except BaseException:
+            connection.close()
+            raise
+        try:
+            driver._line.begin(pid, _HELLO_SECS)
+        except BaseException:
+            driver.close()
+            raise
+        return driver
+
+    def describe(self) -> ServerDescription:
+        """How the session introduces itself."""
+        return replace(
+            super().describe(),
+            events=("Clock", "GC start", "GC end"),
+            mode=Mode.COOPERATIVE,
+            pause_acts_on=PauseActsOn.PROGRAM,
+            general_info=(
+                "At GC start and GC end the program waits, with the interpreter's lock, while it is read: pymalloc and the "
+                "generations are exact then. The memory map is not, nor are sub-interpreters with a lock of their own. At the "
+                "clock the running program is read, and what changed meanwhile is unknown; a pause waits for a collection."
+            ),
+        )
+
+    def open(self, server: Server) -> None:
+        """Add the spaces, and let the target begin.
+
+        Raises:
+            TargetGone: The target has ended.
+        """
+        super().open(server)
+        self._served = server
+        self._say_what_is_wanted(server)
+        self._line.let_begin()
+
+    def tick(self) -> None:
+        """Read the running program, unless a pause is due: then the next event is one at which it can be held.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it any more.
+            TargetError: The stub has left the target.
+        """
+        server = self._opened()
+        self._count_to(server, *(max(0, count - 1) for count in self._line.counts))
+        if server.pausing:
+            self._target.check()
+            server.skip(CLOCK)
+        else:
+            self._follow_interpreters(server)
+            request = server.should_transmit(CLOCK)
+            if request is not None:
+                self._gather(request)
+            self._target.check()
+            server.finish(CLOCK, holds=False)
+        self._say_what_is_wanted(server)
+
+    def wait(self, secs: float) -> None:
+        """Wait so long, or until a collection; see `gcspy_server.drivers.WaitingDriver`."""
+        server = self._opened()
+        self._say_what_is_wanted(server)
+        try:
+            event = self._line.wait(secs)
+            if event is not None:
+                self._collection(server, event)
+        except StubLost as error:
+            self._refuse_ended()  # that the target has ended is the better message
+            raise TargetError(f"process {self._target.process.pid} is alive, but {error}: attach again") from error
+
+    def close(self) -> None:
+        """Let go of the target: it goes on at once, and the stub leaves it at its next collection."""
+        self._line.close()
+        super().close()
+
+    def _collection(self, server: Server, event: StubEvent) -> None:
+        """Gather and finish one of the stub's events, during which the target stands still."""
+        kind = GC_END if event.kind else GC_START
+        try:
+            before = event.number - 1
+            self._count_to(server, *((server.counts()[GC_START], before) if event.kind else (before, server.counts()[GC_END])))
+            self._follow_interpreters(server)
+            request = server.should_transmit(kind)
+            if request is not None:
+                self._gather(request)
+                self._target.check()
+                if not self._line.stands_still:
+                    raise StubLost("it went on while it was read, as nothing was heard of us for too long")
+            server.finish(kind, _cause(event))
+            self._say_what_is_wanted(server)
+        finally:
+            self._line.go_on()
+
+    def _refuse_ended(self) -> None:
+        """Raise if the target has ended, or is just ending: its sockets are closed before it is seen to have."""
+        until = time.monotonic() + _ENDING_SECS
+        while time.monotonic() < until:
+            self._target.check()
+            time.sleep(_ENDING_SECS / 50)
+
+    def _count_to(self, server: Server, starts: int, ends: int) -> None:
+        """Count the collections that we were not told of, as nobody wanted them."""
+        for kind, number in ((GC_START, starts), (GC_END, ends)):
+            missed = number - server.counts()[kind]
+            if missed > 0:
+                server.skip(kind, missed)
+
+    def _say_what_is_wanted(self, server: Server) -> None:
+        for kind in (GC_START, GC_END):
+            outlook = server.outlook(kind)
+            self._line.want(
+                kind - GC_START, period=outlook.period, not_before_nanos=outlook.not_before_nanos
+            )
+
+    def _may_hold(self, secs: float) -> bool:
+        """Whether the target may be kept any longer: it is paused or delayed, or is being read."""
+        server = self._served
+        return secs < _LONGEST_GATHER_SECS or (server is not None and server.holding)
+
+    def _opened(self) -> Server:
+        if self._served is None:
+            raise AssertionError("open comes first")
+        return self._served
+
+
+def _cause(event: StubEvent) -> str:
+    """Say of a collection what its runtime told."""
+    if event.kind == 0:
+        return f"generation {event.generation}"
+    return f"generation {event.generation}, collected {event.collected}, uncollectable {event.uncollectable}"

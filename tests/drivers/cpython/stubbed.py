@@ -1,0 +1,113 @@
+"""Target programs with a stub in them, and a driver that holds its other end."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import NoReturn
+
+from gcspy_drivers.cpython.cooperative import CooperativeDriver
+from gcspy_drivers.cpython.driver import CPythonDriver
+
+from gcspy_server.api import AttachOptions, Event, Server
+
+STUB = Path(__file__).parents[3] / "drivers/gcspy_drivers/cpython/stub.py"
+
+BEGIN = """
+import gc, importlib.util, json, os, socket, sys, threading, time
+spec = importlib.util.spec_from_file_location("stub", sys.argv[1])
+stub_module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(stub_module)
+def begin():
+    stub = stub_module.Stub(socket.socket(fileno=int(sys.argv[2])), waits=True)
+    assert stub.wait()
+    return stub
+def say(what):
+    print(json.dumps(what), flush=True)
+"""
+
+
+class StubbedTarget:
+    """A program with a stub, and the socket that its stub talks to.
+
+    Args:
+        python: The interpreter.
+        source: The program, after `BEGIN`; it calls ``begin()``.
+        arguments: What it finds from ``sys.argv[3]`` on.
+    """
+
+    def __init__(self, python: str, source: str, *arguments: str) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self.process = subprocess.Popen(
+                [python, "-I", "-W", "error", "-c", BEGIN + source, str(STUB), str(theirs.fileno()), *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(theirs.fileno(),),
+                text=True,
+            )
+        self.pid = self.process.pid
+        self.connection = ours
+
+    def __enter__(self) -> StubbedTarget:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.connection.close()
+        self.process.kill()
+        self.process.communicate()
+
+    def read_line(self) -> str:
+        """Wait for a line that it prints; empty once it has ended."""
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def say(self, line: str) -> None:
+        """Give it a line to read."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def errors(self) -> str:
+        """Wait for its end, and return what it complained of."""
+        assert self.process.stderr is not None
+        return self.process.stderr.read()
+
+    def ended(self) -> bool:
+        """Whether it has ended."""
+        return self.process.poll() is not None
+
+
+class Watching:
+    """A driver of a stubbed target, the server, and the events that it sent."""
+
+    def __init__(self, target: StubbedTarget, *, watched: bool = True) -> None:
+        options = AttachOptions(stub_fd=os.dup(target.connection.fileno()))
+        target.connection.close()  # the only end on our side is the driver's
+        driver = CPythonDriver.attach(target.pid, options)
+        assert isinstance(driver, CooperativeDriver)
+        self.driver = driver
+        self.server: Server = driver.describe().server()
+        self.events: list[Event] = []
+        if watched:
+            self.server.add_observer(self.events.append)
+        driver.open(self.server)
+
+    def serve(self) -> NoReturn:
+        """Serve the target's events until something ends that."""
+        while True:
+            self.driver.wait(5.0)
+
+    def __enter__(self) -> Watching:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.driver.close()

@@ -1,0 +1,358 @@
+"""A target that cooperates: what its stub tells is what happened, and while it is read nothing moves."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import mmap
+import os
+import select
+import socket
+import time
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from gcspy_drivers.cpython.cooperative import GC_END, GC_START
+from gcspy_drivers.cpython.driver import CLOCK
+from gcspy_drivers.cpython.target import Heap
+from gcspy_protocol.errors import TargetError, TargetGone
+
+from gcspy_server.api import Event, Mode, PauseActsOn
+from tests.drivers.cpython.stubbed import StubbedTarget, Watching
+from tests.drivers.targets import find_python
+
+COUNTING = """
+mine = []
+def own(phase, info):
+    mine.append((phase, info["generation"], info["collected"], info["uncollectable"]))
+before = len(gc.callbacks)
+gc.callbacks.append(own)
+begin()
+stats = gc.get_stats()
+del mine[:]
+class Node:
+    def __init__(self):
+        self.me = self
+for _ in range(150):
+    kept = [Node() for _ in range(300)]
+    if _ % 30 == 0:
+        gc.collect(_ // 30 % 3)
+gc.disable()
+after = gc.get_stats()
+told = list(mine)
+deltas = [[now[key] - then[key] for key in ("collections", "collected", "uncollectable")] for then, now in zip(stats, after)]
+say([told, deltas])
+sys.stdin.readline()
+"""
+
+
+def until_line(target: StubbedTarget, watching: Watching) -> None:
+    """Serve the target's events until it waits for us: it has nothing more to tell then."""
+    assert target.process.stdout is not None
+    while not select.select([target.process.stdout], [], [], 0)[0]:
+        watching.driver.wait(0.01)
+    watching.driver.wait(0)
+
+
+def cause(phase: str, generation: int, collected: int, uncollectable: int) -> str:
+    if phase == "start":
+        return f"generation {generation}"
+    return f"generation {generation}, collected {collected}, uncollectable {uncollectable}"
+
+
+def test_every_collection_is_told_in_order_with_what_the_program_itself_counts(python: str) -> None:
+    with StubbedTarget(python, COUNTING) as target, Watching(target) as watching:
+        until_line(target, watching)
+        told, deltas = json.loads(target.read_line())
+        events = [event for event in watching.events if event.event != CLOCK]
+        assert len(told) > 20
+        assert [(event.event, event.cause) for event in events] == [
+            (GC_START if one[0] == "start" else GC_END, cause(*one)) for one in told
+        ]
+        ends = [one for one in told if one[0] == "stop"]
+        for generation, (collections, collected, uncollectable) in enumerate(deltas):
+            of_it = [one for one in ends if one[1] == generation]
+            assert [len(of_it), sum(one[2] for one in of_it), sum(one[3] for one in of_it)] == [
+                collections, collected, uncollectable,
+            ]  # fmt: skip
+        assert watching.server.counts()[GC_END] == sum(delta[0] for delta in deltas)
+
+
+def test_it_says_which_rung_it_is(own_python: str) -> None:
+    with StubbedTarget(own_python, "begin(); sys.stdin.readline()") as target, Watching(target) as watching:
+        assert watching.server.mode is Mode.COOPERATIVE
+        assert watching.server.pause_acts_on is PauseActsOn.PROGRAM
+        assert [kind.name for kind in watching.server.events] == ["Clock", "GC start", "GC end"]
+
+
+EIGHT_THREADS = """
+import mmap
+file = open(sys.argv[3], "r+b")
+counters = memoryview(mmap.mmap(file.fileno(), 4096)).cast("Q")
+def work(number):
+    kept = []
+    while True:
+        counters[number] += 1
+        kept.append({})
+        if len(kept) > 5000:
+            kept = []
+sys.setswitchinterval(0.0005)
+begin()
+for number in range(8):
+    threading.Thread(target=work, args=(number,), daemon=True).start()
+sys.stdin.readline()
+os._exit(0)
+"""
+
+
+def test_no_thread_of_eight_runs_while_it_is_held_and_all_do_afterwards(python: str, tmp_path: Path) -> None:
+    shared = tmp_path / "counters"
+    shared.write_bytes(bytes(4096))
+
+    def counters() -> npt.NDArray[np.uint64]:
+        return np.fromfile(shared, dtype=np.uint64, count=8)
+
+    moved: list[bool] = []
+
+    def look(_event: Event) -> None:
+        before = counters()
+        until = time.monotonic() + 0.05  # how long we look, not what we wait for
+        while time.monotonic() < until:
+            moved.append(bool((counters() != before).any()))
+
+    with StubbedTarget(python, EIGHT_THREADS, str(shared)) as target, Watching(target) as watching:
+        watching.server.add_observer(look)
+        while not (counters() > 0).all():
+            watching.driver.wait(1.0)
+        first, seen = counters(), len(watching.events)
+        while len(watching.events) < seen + 25 or not (counters() > first).all():
+            watching.driver.wait(1.0)
+    assert moved
+    assert moved.count(True) == 0, f"at {moved.count(True)} of {len(moved)} looks something had run"
+
+
+def columns(heap: Heap) -> list[npt.NDArray[np.generic]]:
+    pools = heap.reading.pools
+    found = [getattr(pools, field.name) for field in dataclasses.fields(pools)]
+    return [one for one in found if isinstance(one, np.ndarray)]
+
+
+def test_what_is_read_in_a_hold_is_the_same_when_it_is_read_again(python: str, tmp_path: Path) -> None:
+    shared = tmp_path / "counters"
+    shared.write_bytes(bytes(4096))
+    different: list[str] = []
+    unknown: list[str] = []
+    with StubbedTarget(python, EIGHT_THREADS, str(shared)) as target, Watching(target) as watching:
+        reader = watching.driver._target
+
+        def compare(event: Event) -> None:
+            found = reader.interpreters()
+            assert found is not None
+            one, two = reader.heaps(found), reader.heaps(found)
+            for first, second in zip(one, two, strict=True):
+                if not first.reading.complete or not second.reading.complete:
+                    unknown.append(event.cause)
+                if any(not np.array_equal(a, b) for a, b in zip(columns(first), columns(second), strict=True)):
+                    different.append(event.cause)
+            for space in watching.server.spaces:
+                if space.name in ("pymalloc arenas", "Size classes", "GC generations"):
+                    unknown.extend(f"{space.name}.{one.name}" for one in space.streams if one.known is not None)
+
+        watching.server.add_observer(compare)
+        while len(watching.events) < 40:
+            watching.driver.wait(1.0)
+    assert (different, unknown) == ([], [])
+
+
+def test_the_clock_ticks_beside_and_holds_nothing(own_python: str) -> None:
+    program = "begin(); sys.stdin.readline(); say(gc.collect()); sys.stdin.readline()"
+    with StubbedTarget(own_python, program) as target, Watching(target) as watching:
+        watching.driver.tick()
+        assert [event.event for event in watching.events] == [CLOCK]
+        target.say("collect")
+        until_line(target, watching)
+        assert [event.event for event in watching.events] == [CLOCK, GC_START, GC_END]
+
+
+def test_what_nobody_wants_is_counted_and_not_told(own_python: str) -> None:
+    program = "begin(); [gc.collect() for _ in range(50)]; say(1); sys.stdin.readline()"
+    with StubbedTarget(own_python, program) as target, Watching(target, watched=False) as watching:
+        assert target.read_line() == "1"  # it is through, and nobody answered anything
+        watching.driver.tick()
+        # The last of each may always be on its way.
+        assert watching.server.counts()[GC_START] >= 49
+        assert watching.server.counts()[GC_END] >= 49
+
+
+LEAVING = """
+order = []
+def one(phase, info): order.append(("one", phase))
+def two(phase, info): order.append(("two", phase))
+gc.disable()
+gc.callbacks.append(one)
+stub = begin()
+gc.callbacks.append(two)
+sys.stdin.readline()
+gc.collect()
+say([stub.connected, gc.callbacks == [one, two], order])
+sys.stdin.readline()
+"""
+
+
+def test_after_detaching_it_leaves_at_the_next_collection_and_no_other_callback_notices(python: str) -> None:
+    with StubbedTarget(python, LEAVING) as target:
+        with Watching(target):
+            pass
+        target.say("collect")
+        order = [[who, phase] for phase in ("start", "stop") for who in ("one", "two")]
+        assert json.loads(target.read_line()) == [False, True, order]
+
+
+CLOSING = """
+gc.disable()
+count = lambda: len(os.listdir("/proc/self/fd"))
+before = count()
+stub = begin()
+stub.close(); stub.close()
+say([stub.connected, len(gc.callbacks)])
+del stub
+say(before - count())
+sys.stdin.readline()
+"""
+
+
+def test_the_program_can_take_it_out_itself_and_the_driver_says_so(python: str) -> None:
+    with StubbedTarget(python, CLOSING) as target, Watching(target) as watching:
+        assert json.loads(target.read_line()) == [False, 0]
+        assert json.loads(target.read_line()) == 1, "the socket, which it took over; all else was its own"
+        with pytest.raises(TargetError, match="is alive, but the stub has left"):
+            watching.driver.wait(5.0)
+
+
+def test_its_end_is_told_as_its_end(own_python: str) -> None:
+    with StubbedTarget(own_python, "begin(); sys.stdin.readline(); os._exit(0)") as target, Watching(target) as watching:
+        target.say("end")
+        with pytest.raises(TargetGone):
+            watching.serve()
+
+
+FORKING = """
+gc.disable()
+stub = begin()
+child = os.fork()
+if child == 0:
+    for _ in range(5):
+        gc.collect()
+    os._exit(10 if gc.callbacks else 0)
+_, status = os.waitpid(child, 0)
+gc.collect()
+say([status, stub.connected])
+sys.stdin.readline()
+"""
+
+
+def test_a_child_takes_no_part(python: str) -> None:
+    with StubbedTarget(python, FORKING) as target, Watching(target) as watching:
+        until_line(target, watching)
+        assert json.loads(target.read_line()) == [0, True]
+        assert [event.event for event in watching.events] == [GC_START, GC_END], "the parent's own"
+
+
+SIGNALLED = """
+import signal
+class Stop(BaseException): pass
+def handler(*_): raise Stop
+signal.signal(signal.SIGUSR1, handler)
+gc.disable()
+begin()
+try:
+    say("ready")
+    gc.collect()
+    say("not raised")
+except Stop:
+    say("raised")
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("kind", [GC_START, GC_END])
+@pytest.mark.parametrize("version", ["3.9", "3.10", "3.11", "3.12", "3.13"])
+def test_a_signal_in_a_hold_reaches_the_program_and_not_a_callback(version: str, kind: int) -> None:
+    found = find_python(version)
+    if found is None:
+        pytest.skip(f"no Python {version} here")
+    with StubbedTarget(found, SIGNALLED) as target:
+        page = _begin_by_hand(target)
+        assert target.read_line() == '"ready"'
+        for event in (GC_START, GC_END):
+            assert target.connection.recv(100)[0] == event - GC_START
+            if event == kind:
+                target.process.send_signal(10)
+            target.connection.send(b"g")
+        assert target.read_line() == '"raised"'
+        target.say("end")
+        assert target.errors() == ""
+        page.release()
+
+
+def _begin_by_hand(target: StubbedTarget) -> memoryview:
+    """Do the sidecar's part in the simplest way: for versions that the driver cannot read yet, and for misbehaviour."""
+    _, fds, _, _ = socket.recv_fds(target.connection, 100, 4)
+    page = memoryview(mmap.mmap(fds[1], 4096)).cast("Q")
+    for fd in fds:
+        os.close(fd)
+    page[2] = page[3] = 1
+    target.connection.send(b"g")
+    return page
+
+
+SILENT = """
+gc.disable()
+stub = begin()
+say("ready")
+gc.collect()
+gc.collect()
+say(stub.connected)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("version", ["3.9", "3.10", "3.11", "3.12", "3.13"])
+def test_a_silent_sidecar_holds_nobody_for_long_and_then_nobody_at_all(version: str) -> None:
+    found = find_python(version)
+    if found is None:
+        pytest.skip(f"no Python {version} here")
+    with StubbedTarget(found, SILENT) as target:
+        page = _begin_by_hand(target)
+        assert target.read_line() == '"ready"'
+        assert target.read_line() == "false", "it went on, and took itself out"
+        assert len(target.connection.recv(100)) > 0, "one event, which nobody answered"
+        assert target.connection.recv(100) == b"", "and no more"
+        page.release()
+
+
+CYCLES = """
+gc.collect()
+gc.disable()
+def some_events():
+    for _ in range(3):
+        gc.collect()
+gc.collect()
+stub = begin()
+first = gc.collect()
+some_events()
+later = gc.collect()
+stub.close()
+del stub
+say([first, later, gc.collect()])
+sys.stdin.readline()
+"""
+
+
+def test_the_stub_makes_no_garbage_for_the_collector_that_it_watches(python: str) -> None:
+    with StubbedTarget(python, CYCLES) as target, Watching(target) as watching:
+        with pytest.raises(TargetError, match="left"):
+            watching.serve()
+        assert json.loads(target.read_line()) == [0, 0, 0]
