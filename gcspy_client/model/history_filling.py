@@ -17,7 +17,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import Any, Generic, Protocol, TypeVar
 
-from gcspy_protocol.errors import CorruptChunk, GCspyError
+from gcspy_protocol.errors import CorruptChunk, GCspyError, RecordingError
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_replay.file import Cursor, Recording
 from gcspy_replay.file.cursor import Step
@@ -32,6 +32,8 @@ _LOOK_SECS = 0.15
 _MOST_REST_SECS = 1.0
 _SEGMENT = 256
 """Events read in one go, before it is asked again what is looked at."""
+
+_TRIES = 5
 
 _FEW_EVENTS = 400
 _ROUGH = 192
@@ -186,6 +188,7 @@ class HistoryFilling:
         self._stopping = False
         self._told = 0.0
         self._cursor: Cursor | None = None
+        self._failures = 0  # since an event was read
         self._thread = threading.Thread(target=self._run, name="gcspy history filling", daemon=True)
         self.error: GCspyError | None = None
 
@@ -355,9 +358,17 @@ class HistoryFilling:
                 for one in lacking:
                     one.follow(step, cursor.session.spaces.get(one.space), wanted=step.number >= first)
                 at = max(at, step.number)
+                self._failures = 0
                 self._tell()
         except CorruptChunk as damage:
             at = max(first, recording.damaged(damage)[1])
             self._cursor = Cursor(recording)
+        except RecordingError:
+            # The oldest part may have been given up while it was read.
+            self._failures += 1
+            if self._failures > _TRIES:
+                raise
+            self._cursor = Cursor(recording)
+            recording.refresh()
         for one in self._all if at > last else lacking:
             one.has(first, at)

@@ -271,6 +271,29 @@ def test_an_error_ends_the_reading_and_is_kept() -> None:
             assert str(fill.error) == "the disk is gone"
 
 
+def test_a_part_that_is_given_up_while_it_is_read_ends_nothing() -> None:
+    with Recording.open(SAMPLE) as recording:
+        source, failed = source_of(recording, 1, 0), [0]
+        numbers: list[int] = []
+        ended = threading.Event()
+
+        class Once(RowMaker):
+            def follow(self, space: SpaceState, change: EventChange) -> HistoryRow | None:
+                if len(numbers) == 7 and failed[0] < 3:
+                    failed[0] += 1
+                    raise RecordingError("this file is closed")
+                return super().follow(space, change)
+
+        made = HistoryFilling(recording.again, lambda _: None, lambda: None)
+        made.add(Filled(1, lambda: Once(source), lambda _, number: numbers.append(number), done=ended.set))
+        made.start()
+        assert ended.wait(60)
+        made.close()
+        assert made.error is None
+        assert failed == [3]
+        assert numbers == list(range(recording.first, recording.last + 1))
+
+
 def test_a_series_of_all_tiles_is_the_sum_of_its_parts() -> None:
     with SavedSession.open(SAMPLE) as saved:
         recording = saved.recording

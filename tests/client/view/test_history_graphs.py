@@ -26,7 +26,7 @@ from gcspy_client.model.history_pooling import Pooling
 from gcspy_client.model.history_rows import HistoryRow
 from gcspy_client.model.history_tracks import TrackSpec
 from gcspy_client.model.history_view import HistoryLook, HistoryPicture
-from gcspy_client.model.palette import Palette
+from gcspy_client.model.palette import LEVELS, LOW, Palette
 from gcspy_client.view.history_canvas import HistoryCanvas
 from gcspy_client.view.history_track import HistoryTrack
 from gcspy_client.view.window import MainWindow
@@ -234,6 +234,30 @@ def test_tiles_are_looked_at_closely_each_with_its_own_value(watched: Watched, w
     window.history.fit()
     wait(lambda: is_settled(track))
     assert not track.scroll_bar.isVisible()
+
+
+def test_tiles_that_are_kept_together_are_read_again_when_one_looks_closer(
+    watched: Watched, wait: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    defaults = HistoryGraph.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "bins", 40)
+    window = opened(watched, wait)
+    track = window.history.first
+    assert track.canvas.drawn is not None
+    assert track.canvas.drawn.group == 10
+    track.canvas.show_tiles(100, 120)
+    expected = np.array([watched.heaps[number][100:120] for number in range(1, EVENTS + 1)], dtype=np.int64) * (LEVELS - 1) // 255 + LOW
+
+    def shows_each() -> bool:
+        drawn = track.canvas.drawn
+        return drawn is not None and drawn.codes.shape == expected.shape and bool((drawn.codes == expected).all())
+
+    wait(shows_each)
+    heap = len(watched.heaps)
+    watched.happen(1)
+    expected = np.vstack([expected, watched.heaps[heap + 1][100:120] * np.int64(LEVELS - 1) // 255 + LOW])
+    wait(shows_each)
 
 
 def test_keys_move_and_zoom_the_graph_and_not_the_tiles(watched: Watched, wait: Wait) -> None:
