@@ -66,7 +66,7 @@ class _Overlay(QFrame):
             self.style().polish(self)
         parent = self.parentWidget()
         if parent is not None:
-            self.setGeometry(parent.rect().adjusted(10, 10, -10, -10))
+            self.setGeometry(parent.rect().adjusted(4, 4, -4, -4))
         self.show()
         self.raise_()
 

@@ -133,7 +133,7 @@ class Starting(QObject):
         try:
             how = self.front.attach(pid)
         except GCspyError as error:
-            self.page.say(str(error))
+            self._say(str(error))
             return
         if isinstance(how, str):
             self._open_at(how, None)
@@ -151,7 +151,12 @@ class Starting(QObject):
             self._say(f"{gone[0]} is not there any more: it was moved or deleted.")
             self.show_recent()
             return
-        self._start(self.front.play(files), Recent(files=files))
+        try:
+            how = self.front.play(files)
+        except GCspyError as error:
+            self._say(str(error))
+            return
+        self._start(how, Recent(files=files))
 
     def demo(self) -> None:
         """Start the demonstration's program and watch it."""

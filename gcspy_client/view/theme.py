@@ -178,8 +178,8 @@ def _style_sheet(t: Tokens) -> str:
     QTabBar::tab:selected {{ color: {t.text}; border-bottom-color: {t.accent}; }}
     QTabBar::tab:hover:!selected {{ color: {t.text}; border-bottom-color: {t.border}; }}
     QFrame[sheet="true"] {{ background: {t.surface}; border: 1px solid {t.accent}; border-radius: 7px; }}
-    QFrame[drop="yes"] {{ background: {t.surface}; border: 2px dashed {t.accent}; border-radius: 9px; }}
-    QFrame[drop="no"] {{ background: {t.surface}; border: 2px dashed {t.error}; border-radius: 9px; }}
+    QFrame[drop="yes"] {{ background: #e6{t.surface[1:]}; border: 2px dashed {t.accent}; border-radius: 9px; }}
+    QFrame[drop="no"] {{ background: #e6{t.surface[1:]}; border: 2px dashed {t.error}; border-radius: 9px; }}
     QListView {{ background: {t.surface}; color: {t.text}; border: none; outline: none; }}
     QLabel {{ background: transparent; }}
     QLabel[dim="true"] {{ color: {t.dim}; }}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from gcspy_protocol.errors import LinkError
 from gcspy_replay.samples import samples
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -21,6 +22,7 @@ from gcspy_client.model.front import FrontDoor, Launch
 from gcspy_client.model.palette import Theme
 from gcspy_client.settings import Settings
 from gcspy_client.view.window import MainWindow
+from tests.client.program import Program
 
 Open = Callable[..., MainWindow]
 PATIENCE_MILLIS = 60_000
@@ -214,3 +216,26 @@ def test_processes_are_only_looked_for_while_the_page_can_be_seen(opened: Open, 
     window.starting.play([samples()[1].path])
     qtbot.waitUntil(lambda: shows_session(window), timeout=PATIENCE_MILLIS)
     assert not window.starting._listing.runs
+
+
+def test_a_process_that_somebody_watches_already_is_joined_there(
+    opened: Open, program: Program, socket_directory: Path, qtbot: QtBot
+) -> None:
+    address = program.server.serve(f"unix:{socket_directory}/a.sock").addresses[0]
+    window = opened(replace(front_door(), attach=lambda _pid: address))
+    window.starting.attach(1)
+    qtbot.waitUntil(lambda: window.link.status.phase.connected, timeout=PATIENCE_MILLIS)
+    assert not window.starting.child.pid
+    assert window.starting.recent() == []
+
+
+def test_what_the_system_refuses_before_anything_is_started_is_told_of(opened: Open) -> None:
+    def refuse(_what: object) -> Launch:
+        raise LinkError("cannot make a folder for sockets: set XDG_RUNTIME_DIR")
+
+    window = opened(replace(front_door(), attach=refuse, play=refuse))
+    window.starting.attach(1)
+    assert "XDG_RUNTIME_DIR" in window.starting.page.said.text()
+    window.starting.page.say("")
+    window.starting.play([samples()[0].path])
+    assert "XDG_RUNTIME_DIR" in window.starting.page.said.text()
