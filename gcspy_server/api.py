@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import Control, EventKind, Mode, PaintStyle, PauseActsOn, Presentation
+from gcspy_protocol.settings import Setting, SettingKind
 from gcspy_protocol.triggers import Trigger, TriggerAction
 
 from gcspy_server.address import default_address
 from gcspy_server.binning import bytes_per_tile, tiles_of
 from gcspy_server.drivers import (
     ENTRY_POINT_GROUP,
+    LEVEL,
     AttachOptions,
     Driver,
     Recognition,
@@ -26,6 +28,7 @@ from gcspy_server.spaces import ServerSpace, ServerStream
 
 __all__ = [
     "ENTRY_POINT_GROUP",
+    "LEVEL",
     "AttachOptions",
     "Control",
     "Driver",
@@ -45,6 +48,8 @@ __all__ = [
     "ServerSpace",
     "ServerStream",
     "SessionOptions",
+    "Setting",
+    "SettingKind",
     "StringNames",
     "TileNames",
     "Trigger",

@@ -13,11 +13,13 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from gcspy_protocol.errors import Unsupported
 from gcspy_protocol.model import Mode, PauseActsOn
+from gcspy_protocol.settings import Setting, SettingKind
 
 from gcspy_server.server import Server
 
 __all__ = [
     "ENTRY_POINT_GROUP",
+    "LEVEL",
     "AttachOptions",
     "Driver",
     "Recognition",
@@ -29,6 +31,9 @@ __all__ = [
 
 ENTRY_POINT_GROUP = "gcspy.drivers"
 """Where an installed package announces its drivers."""
+
+LEVEL = 1
+"""Number of the setting "Level" of a driver that has levels; a driver asks `Server.take_setting` for it at each tick."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,6 +90,8 @@ class ServerDescription:
         pause_acts_on: What a pause stops.
         general_info: Text about the whole target.
         target: Free facts.
+        levels: What is gathered at each level that the driver has, from level 1 on; none: it knows of no levels.
+        level: The one to begin with; the nearest that it has is taken.
     """
 
     name: str
@@ -93,12 +100,14 @@ class ServerDescription:
     pause_acts_on: PauseActsOn = PauseActsOn.SAMPLING
     general_info: str = ""
     target: dict[str, str] = field(default_factory=dict)
+    levels: tuple[str, ...] = ()
+    level: int = 2
 
     def server(
         self, time_nanos: Callable[[], int] | None = None, *, longest_hold_secs: float | None = None
     ) -> Server:
         """Make the server that it describes; `time_nanos` is another clock, for tests."""
-        return Server(
+        server = Server(
             self.name,
             events=self.events,
             mode=self.mode,
@@ -107,6 +116,21 @@ class ServerDescription:
             target=self.target,
             time_nanos=time_nanos,
             longest_hold_secs=longest_hold_secs,
+        )
+        if self.levels:
+            server.add_setting(self._level_setting())
+        return server
+
+    def _level_setting(self) -> Setting:
+        return Setting(
+            id=LEVEL,
+            name="Level",
+            about="How much is gathered at each event, and so how long that takes",
+            kind=SettingKind.CHOICE,
+            value=max(1, min(self.level, len(self.levels))),
+            minimum=1,
+            maximum=len(self.levels),
+            choices=self.levels,
         )
 
 

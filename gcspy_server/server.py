@@ -15,6 +15,7 @@ from gcspy_protocol.errors import LocalProtocolError
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import EventKind, Mode, PauseActsOn, Space
+from gcspy_protocol.settings import Setting
 from gcspy_protocol.triggers import Trigger
 
 from gcspy_server.interpreter.core import Core, Outlook
@@ -227,6 +228,34 @@ class Server:
             LocalProtocolError: There are too many.
         """
         self._core.set_trigger(trigger)
+
+    def add_setting(self, setting: Setting) -> None:
+        """Add something that the controller may choose; before `serve`.
+
+        Raises:
+            LocalProtocolError: There are too many, its number is taken, or it contradicts itself.
+        """
+        self._core.settings.add(setting)
+
+    def set_setting(self, ident: int, value: int) -> None:
+        """Choose a value, as a controller does.
+
+        Raises:
+            LocalProtocolError: There is no such setting, or it cannot have the value.
+        """
+        self._core.set_setting(ident, value)
+
+    def take_setting(self, ident: int) -> int:
+        """Return what was chosen, for the event that the driver is about to ask for.
+
+        What is gathered from now on, until it is asked again, was gathered with this value, and what that takes is its cost.
+        """
+        return self._core.settings.take(ident)
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """All settings as they are told to clients."""
+        return self._core.settings.announcement().settings
 
     def add_observer(self, observer: Callable[[Event], None]) -> None:
         """Have a function called at each event, in the driver's thread, when the arrays are filled.

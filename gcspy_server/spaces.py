@@ -38,6 +38,7 @@ class StreamOptions(TypedDict, total=False):
     colour: tuple[int, int, int] | None
     order: int
     accumulates: bool
+    names_from: int | None
     description: str
 
 

@@ -29,6 +29,7 @@ from gcspy_protocol.values import Stamp
 from gcspy_server.interpreter.flow import Flow
 from gcspy_server.interpreter.outbox import Outbox
 from gcspy_server.interpreter.room import Room
+from gcspy_server.interpreter.setting_table import SettingTable
 from gcspy_server.interpreter.transmission import (
     KeyframeSource,
     Part,
@@ -41,7 +42,16 @@ from gcspy_server.interpreter.wants import EVERYTHING, NOTHING, GatherRequest, W
 from gcspy_server.names import TileNames
 from gcspy_server.spaces import ServerSpace
 
-__all__ = ["Audience", "Core", "Item", "Opened", "Outlook", "SchemaChange", "TriggersChanged"]
+__all__ = [
+    "Audience",
+    "Core",
+    "Item",
+    "Opened",
+    "Outlook",
+    "SchemaChange",
+    "SettingsChanged",
+    "TriggersChanged",
+]
 
 _BACKLOG = 16
 """Snapshots that may wait for the session's loop; then events are left out before they are gathered,
@@ -105,11 +115,16 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True)
+class SettingsChanged:
+    """A setting was chosen, applied, or costs something else; what is told of them is what it is when it is told."""
+
+
+@dataclass(frozen=True, slots=True)
 class TriggersChanged:
     """How triggers stand was changed; what is told of them is what it is when it is told."""
 
 
-Item = SchemaChange | Snapshot | State | KeyframeSource | Fired | TriggersChanged
+Item = SchemaChange | Snapshot | State | KeyframeSource | Fired | TriggersChanged | SettingsChanged
 
 
 class Core:
@@ -128,6 +143,7 @@ class Core:
         flow: The control flow.
         room: Where lossless clients are waited for.
         triggers: Set by the session, looked at here.
+        settings: Set by the session, taken by the driver.
     """
 
     def __init__(
@@ -142,6 +158,7 @@ class Core:
         self.room = Room(self.flow, longest_hold_nanos=longest)
         # Processor time: a machine that is busy with something else is no trigger's fault.
         self.triggers = TriggerSet(time_nanos=time.thread_time_ns)
+        self.settings = SettingTable()
         self._kinds = tuple(kinds)
         self._time_nanos = time_nanos
         self._encoding = threading.Lock()
@@ -283,6 +300,8 @@ class Core:
                 self.outbox.post(replace(one, pauses=pauses))
             if changed:
                 self.outbox.post(TriggersChanged())
+            if self.settings.gathered(snapshot.event.sequence, snapshot.event.gather_nanos):
+                self.outbox.post(SettingsChanged())
         self.room.posted(snapshot.event.sequence, sum(len(part.frame.data) for part in snapshot.parts))
         for observer in self._observers:
             observer(snapshot.event)
@@ -345,6 +364,15 @@ class Core:
         with self._setting:
             self.triggers.set(trigger, spaces)
         self.outbox.post(TriggersChanged())
+
+    def set_setting(self, ident: int, value: int) -> None:
+        """Give a setting a value, from the next event that is gathered on; by the session, or from the driver's side.
+
+        Raises:
+            LocalProtocolError: There is no such setting, or it cannot have the value.
+        """
+        self.settings.set(ident, value)
+        self.outbox.post(SettingsChanged())
 
     def add_observer(self, observer: Callable[[Event], None]) -> None:
         """Call a function at each event, in the driver's thread."""

@@ -38,7 +38,14 @@ def obey(session: Session, client: Client, message: Message) -> Error | None:
         case m.TakeControl():
             return _take_control(session, client)
         case (
-            m.Pause() | m.Resume() | m.Step() | m.SetFilters() | m.Trigger() | m.HandOver() | m.NameSuccessor()
+            m.Pause()
+            | m.Resume()
+            | m.Step()
+            | m.SetFilters()
+            | m.SetSetting()
+            | m.Trigger()
+            | m.HandOver()
+            | m.NameSuccessor()
         ):
             if session.roles.controller != client.number:
                 return _not_controller(session, type(message).__name__)
@@ -64,6 +71,11 @@ def _control(session: Session, client: Client, message: Message) -> Error | None
             if unknown:
                 return _bad(f"filters for events {unknown}: there are {kinds} kinds, 0 to {kinds - 1}")
             session.tell_all(m.Filters(filters=session.core.set_filters(message.filters)))
+        case m.SetSetting():
+            try:
+                session.core.set_setting(message.id, message.value)
+            except LocalProtocolError as error:
+                return _bad(str(error))
         case m.Trigger():
             return _set_trigger(session, message)
         case m.HandOver():

@@ -19,7 +19,7 @@ from gcspy_protocol.codec import encode
 from gcspy_protocol.messages import Error, Message, State
 from gcspy_protocol.model import EventKind, Mode, PauseActsOn
 
-from gcspy_server.interpreter.core import Audience, Core, Item, SchemaChange, TriggersChanged
+from gcspy_server.interpreter.core import Audience, Core, Item, SchemaChange, SettingsChanged, TriggersChanged
 from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
 from gcspy_server.interpreter.wants import NOTHING, Wants, union_of
 from gcspy_server.names import TileNames
@@ -196,6 +196,8 @@ class Session:
                     (client.push_message if item.pauses else client.push_if_room)(data)
             case TriggersChanged():
                 self._tell_triggers_soon()
+            case SettingsChanged():
+                self.tell_all(self.core.settings.announcement())
 
     def _share_snapshot(self, snapshot: Snapshot) -> None:
         self._told_counts = snapshot.counts
@@ -299,6 +301,8 @@ class Session:
         ]
         triggers = self.core.triggers.announcement()
         bootstrap += [triggers] if triggers.triggers else []
+        settings = self.core.settings.announcement()
+        bootstrap += [settings] if settings.settings else []
         client.greet_back(bootstrap)
         others = encode(self._clients_message()).data
         for other in self._clients.values():

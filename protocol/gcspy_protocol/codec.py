@@ -20,6 +20,7 @@ from gcspy_protocol.messages import FrameType, Message
 from gcspy_protocol.model import ControlState, EventFilter, EventKind, Mode, PauseActsOn
 from gcspy_protocol.playback_frames import pack_playback, read_filter, read_playback, write_filter
 from gcspy_protocol.schema import MAX_ENUM_NAMES, pack_space, read_space
+from gcspy_protocol.setting_frames import pack_settings, read_settings
 from gcspy_protocol.tiles import decode_tiles, pack_tiles
 from gcspy_protocol.trigger_frames import pack_trigger, read_trigger
 from gcspy_protocol.values import Stamp, decode_delta, decode_key, pack_delta, pack_key
@@ -108,13 +109,17 @@ def _encode(message: Message) -> Frame:
             return pack_frame(FrameType.TILE_NAMES_REQUEST, payload, space=message.space)
         case m.Playback() | m.Position() | m.Timeline() | m.SetPlayback() | m.Seek() | m.Follow():
             return pack_playback(message)
-        case m.Trigger() | m.Triggers() | m.Fired():
-            return pack_trigger(message)
+        case m.Trigger() | m.Triggers() | m.Fired() | m.Settings() | m.SetSetting():
+            return _chosen(message)
         case m.Event() | m.Unknown():
             raise LocalProtocolError(f"{type(message).__name__} has no frame of its own: use encode_event")
         case _:
             frame_type, fields = _as_map(message)
             return pack_frame(frame_type, pack_map(fields) if fields else b"")
+
+
+def _chosen(message: m.Trigger | m.Triggers | m.Fired | m.Settings | m.SetSetting) -> Frame:
+    return pack_settings(message) if isinstance(message, m.Settings | m.SetSetting) else pack_trigger(message)
 
 
 def _stamp(message: m.StreamKey | m.StreamDelta) -> Stamp:
@@ -550,4 +555,6 @@ _DECODERS: dict[int, Decoder] = {
     FrameType.TRIGGER: read_trigger,
     FrameType.TRIGGERS: read_trigger,
     FrameType.FIRED: read_trigger,
+    FrameType.SETTINGS: read_settings,
+    FrameType.SET_SETTING: read_settings,
 }

@@ -61,6 +61,7 @@ _FROM_SERVER = _BOTH | {
     FrameType.POSITION,
     FrameType.TRIGGERS,
     FrameType.FIRED,
+    FrameType.SETTINGS,
 }
 
 _FROM_CLIENT = _BOTH | {
@@ -78,6 +79,7 @@ _FROM_CLIENT = _BOTH | {
     FrameType.FOLLOW,
     FrameType.LOSSLESS,
     FrameType.TRIGGER,
+    FrameType.SET_SETTING,
 }
 
 

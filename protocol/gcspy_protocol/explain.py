@@ -216,6 +216,9 @@ class Explainer:
                 return f"{len(message.rows)} events from number {message.first} on{again}"
             case m.Trigger() | m.Triggers() | m.Fired():
                 return _about_triggers(message)
+            case m.Settings():
+                shown = tuple(f"{_text(one.name)} ({one.id}) is {_text(one.name_of(one.value))}" for one in message.settings)
+                return _short(shown)
             case m.Unknown():
                 return "of a later version: skipped"
             case _:

@@ -278,6 +278,7 @@ class ClientInterpreter:
         self.position = 0
         self.triggers = m.Triggers(triggers=())
         self.fired: m.Fired | None = None
+        self.settings = m.Settings(settings=())
         self.last_event: Event | None = None
         self._change = EventChange(Event(sequence=0, time_nanos=0, event=0, occurrence=0, epoch=0))
 
@@ -409,12 +410,14 @@ class ClientInterpreter:
                 self._follow_others(message)
 
     def _follow_others(self, message: Message) -> None:
-        """What a player says, and what triggers do."""
+        """What a player says, what triggers do, and how what can be set is set."""
         match message:
             case m.Triggers():
                 self.triggers = message
             case m.Fired():
                 self.fired = message
+            case m.Settings():
+                self.settings = message
             case m.Playback():
                 self.playback = message
             case m.Position():

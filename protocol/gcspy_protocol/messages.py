@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gcspy_protocol.model import ControlState, EventFilter, EventKind, Mode, Naming, PauseActsOn, Space
 from gcspy_protocol.playback import Follow, Playback, Position, Seek, SetPlayback, Timeline
+from gcspy_protocol.settings import SetSetting, Settings
 from gcspy_protocol.triggers import Fired, Trigger, Triggers
 
 __all__ = [
@@ -46,6 +47,8 @@ __all__ = [
     "Resume",
     "Seek",
     "SetFilters",
+    "SetSetting",
+    "Settings",
     "SetPlayback",
     "SpaceDefined",
     "SpaceInfo",
@@ -110,6 +113,8 @@ class FrameType(IntEnum):
     SET_PLAYBACK = 0x49
     SEEK = 0x4A
     FOLLOW = 0x4B
+    SETTINGS = 0x50
+    SET_SETTING = 0x51
     TRIGGER = 0x55
     LOSSLESS = 0x56
 
@@ -566,5 +571,7 @@ Message = (
     | Trigger
     | Triggers
     | Fired
+    | Settings
+    | SetSetting
     | Unknown
 )

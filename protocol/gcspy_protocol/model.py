@@ -143,6 +143,7 @@ class Stream:
         colour: Hint, red, green and blue from 0 to 255; None leaves it to the client.
         order: Importance: the client offers lower numbers first.
         accumulates: Values add up over events instead of being gathered afresh.
+        names_from: Id of a space with text names: the value v means its tile v; None: a value is a number.
         description: One sentence for a tooltip.
     """
 
@@ -162,6 +163,7 @@ class Stream:
     colour: tuple[int, int, int] | None = None
     order: int = 0
     accumulates: bool = False
+    names_from: int | None = None
     description: str = ""
 
     def __post_init__(self) -> None:

@@ -52,6 +52,8 @@ def _pack_stream(stream: Stream) -> dict[str, Any]:
         "order": stream.order,
         "accumulates": stream.accumulates,
         "about": stream.description,
+        # Left out where there is none, which most streams have.
+        **({} if stream.names_from is None else {"names_from": stream.names_from}),
     }
 
 
@@ -106,6 +108,7 @@ def _read_stream(fields: Fields) -> Stream:
             colour=None if colour is None else (colour[0], colour[1], colour[2]),
             order=fields.integer("order", -_I64, _I64, 0),
             accumulates=fields.flag("accumulates", False),
+            names_from=fields.optional_integer("names_from", 0, 0xFFFF),
             description=fields.text("about", ""),
         )
     except LocalProtocolError as error:

@@ -347,6 +347,8 @@ def _assert_said(client: ClientInterpreter, truth: Truth) -> None:
                 assert client.missed_total == message.total
             case m.Triggers():
                 assert client.triggers == message
+            case m.Settings():
+                assert client.settings == message
             case _:
                 raise AssertionError(f"not a notice: {message}")
 

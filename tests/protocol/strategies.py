@@ -23,6 +23,7 @@ from gcspy_protocol.model import (
     Stream,
 )
 from gcspy_protocol.playback import FASTEST, SLOWEST, TIMELINE, Direction, Pace
+from gcspy_protocol.settings import Setting, SettingKind
 from gcspy_protocol.triggers import TriggerAction, TriggerState, TriggerStatus
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
@@ -77,6 +78,7 @@ def streams(draw: DrawFn, stream_id: int, others: list[int]) -> Stream:
         colour=draw(st.none() | st.tuples(*[st.integers(0, 255)] * 3)),
         order=draw(st.integers(-(1 << 63) + 1, (1 << 63) - 1)),
         accumulates=draw(st.booleans()),
+        names_from=draw(st.none() | U16),
         description=draw(TEXT),
     )
 
@@ -233,6 +235,19 @@ _MANNERS: SearchStrategy[m.SetPlayback] = st.builds(
     loop=st.none() | st.tuples(I63, I63).map(lambda ends: (min(ends), max(ends))),
 )
 
+_SETTINGS: SearchStrategy[Setting] = st.builds(
+    Setting,
+    id=U32,
+    name=TEXT,
+    about=TEXT,
+    kind=st.sampled_from(SettingKind),
+    value=st.integers(-(1 << 63) + 1, (1 << 63) - 1),
+    minimum=st.integers(-(1 << 63) + 1, 0),
+    maximum=I63,
+    choices=st.lists(TEXT, max_size=3).map(tuple),
+    costs=st.lists(I63, max_size=3).map(tuple),
+    applies=I63,
+)
 _TRIGGERS: SearchStrategy[m.Trigger] = st.builds(
     m.Trigger,
     id=st.integers(0, (1 << 32) - 1),
@@ -380,12 +395,15 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
         pauses=st.booleans(),
         operands=_OPERANDS,
     ),
+    FrameType.SETTINGS: st.builds(m.Settings, settings=st.lists(_SETTINGS, max_size=3).map(tuple)),
+    FrameType.SET_SETTING: st.builds(m.SetSetting, id=U32, value=st.integers(-(1 << 63) + 1, (1 << 63) - 1)),
     FrameType.LOSSLESS: st.builds(m.Lossless, deadline_millis=st.integers(0, 60_000)),
 }
 """A strategy for each type of frame; a test says that none is missing."""
 
 COMMANDS: SearchStrategy[Message] = st.one_of(
-    *[BY_TYPE[t] for t in FrameType if t >= FrameType.SET_FILTERS], BY_TYPE[FrameType.PING]
+    *[BY_TYPE[t] for t in FrameType if t >= FrameType.SET_FILTERS and t is not FrameType.SETTINGS],
+    BY_TYPE[FrameType.PING]
 )
 """What a client may send at any time."""
 
@@ -399,6 +417,7 @@ NOTICES: SearchStrategy[Message] = st.one_of(
             FrameType.CLIENTS,
             FrameType.MISSED,
             FrameType.TRIGGERS,
+            FrameType.SETTINGS,
         )
     ]
 )

@@ -40,6 +40,7 @@ from gcspy_protocol.model import (
     Stream,
 )
 from gcspy_protocol.playback import TIMELINE, Direction, Pace
+from gcspy_protocol.settings import Setting, SettingKind
 from gcspy_protocol.triggers import TriggerAction, TriggerState, TriggerStatus
 
 from tests.protocol.strategies import tiles_of
@@ -122,20 +123,20 @@ def to_json(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if dataclasses.is_dataclass(value):
-        return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        named = {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {name: found for name, found in named.items() if name not in _LATER or found}
     if isinstance(value, tuple | list):
         return [to_json(item) for item in value]
     return value
 
 
-_LATER = {"waited_nanos"}
+_LATER = {"names_from", "waited_nanos"}
 """Fields that came after the first vectors were written: those have no word of them, and mean the default."""
 
 
 def message_to_json(message: Message) -> dict[str, Any]:
     """A message as JSON, with its class."""
-    fields = {name: value for name, value in to_json(message).items() if name not in _LATER or value}
-    return {"is": type(message).__name__, **fields}
+    return {"is": type(message).__name__, **to_json(message)}
 
 
 def message_of(value: dict[str, Any]) -> Message:
@@ -322,6 +323,12 @@ def _schema_messages() -> Iterator[tuple[str, str, Message]]:
         "A space with one stream, small enough to stay uncompressed.",
         m.SpaceDefined(space=small),
     )
+    typed = Stream(id=3, name="Top type", dtype="u2", maximum=0xFFFF, names_from=7)
+    yield (
+        "space_defined-names_from",
+        "A stream whose values are tiles of space 7, and are shown by their names.",
+        m.SpaceDefined(space=Space(id=2, name="Objects", streams=(typed,))),
+    )
     yield "space_removed", "Space 258 is no more.", m.SpaceRemoved(space=258)
     yield "epoch_end", "The schema is complete and is number 3.", m.EpochEnd(epoch=3)
     names = m.TileNames(space=258, sequence=9, first=100, names=("eden", "überlebt", ""))
@@ -490,6 +497,29 @@ def _trigger_messages() -> Iterator[tuple[str, str, Message]]:
     )
 
 
+def _setting_messages() -> Iterator[tuple[str, str, Message]]:
+    level = Setting(
+        id=1,
+        name="Level",
+        about="How much is gathered at each event",
+        kind=SettingKind.CHOICE,
+        value=3,
+        minimum=1,
+        maximum=3,
+        choices=("1: constant time", "2: small structures", "3: objects"),
+        costs=(9_000, 47_000_000, 0),
+        applies=0,
+    )
+    budget = Setting(
+        id=4_000_000_000, name="Budget", kind=SettingKind.RANGE, value=-5, minimum=-10, maximum=(1 << 63) - 1, applies=7
+    )
+    collect = Setting(id=0, name="Collect now", kind=SettingKind.ACTION, value=0, minimum=0, maximum=0)
+    yield "settings", "A level that was just chosen, a budget, an action.", m.Settings(settings=(level, budget, collect))
+    yield "settings-none", "Nothing can be set.", m.Settings(settings=())
+    yield "set_setting", "Level 3, please.", m.SetSetting(id=1, value=3)
+    yield "set_setting-negative", "A value below zero.", m.SetSetting(id=4_000_000_000, value=-5)
+
+
 def _event_messages() -> Iterator[tuple[str, str, list[Message]]]:
     event: dict[str, Any] = {
         "sequence": 0x0102030405060708,
@@ -530,7 +560,7 @@ def _event_messages() -> Iterator[tuple[str, str, list[Message]]]:
 
 def cases() -> Iterator[Vector]:
     """Every vector there should be."""
-    for source in (_stream_messages, _tile_messages, _schema_messages, _session_messages, _playback_messages, _trigger_messages):
+    for source in (_stream_messages, _tile_messages, _schema_messages, _session_messages, _playback_messages, _trigger_messages, _setting_messages):
         for name, means, message in source():
             frame = encode(message).data
             yield _vector(name, means, frame, exact=not frame[5])

@@ -105,7 +105,8 @@ class Recorder:
                 | m.Filters
                 | m.Missed
                 | m.Triggers
-                | m.Fired,
+                | m.Fired
+                | m.Settings,
             ):
                 self.seen.left.append(message)
 

@@ -25,6 +25,7 @@ from gcspy_drivers.cpython.memory_space import MemorySpace
 from gcspy_drivers.cpython.object_view import ObjectView, title_of
 from gcspy_drivers.cpython.target import Heap, InterpreterReading, Target
 from gcspy_server.api import (
+    LEVEL,
     AttachOptions,
     GatherRequest,
     Mode,
@@ -39,6 +40,12 @@ __all__ = ["CLOCK", "COLLECTIONS", "CPythonDriver"]
 POOLS: Final = 2
 OBJECTS: Final = 3
 """Levels: 1 reads the collectors' states only, 2 pool headers and the memory map too, 3 looks for objects in all pools."""
+
+_LEVELS: Final = (
+    "1: the collector's counters",
+    "2: pool headers and the memory map",
+    "3: objects in all pools",
+)
 
 CLOCK: Final = 0
 COLLECTIONS: Final = 1
@@ -126,6 +133,8 @@ class CPythonDriver:
         return ServerDescription(
             name=f"{target.process.name} (CPython {version}, process {target.process.pid})",
             events=("Clock", "Collections"),
+            levels=_LEVELS,
+            level=self._level,
             mode=Mode.PASSIVE,
             pause_acts_on=PauseActsOn.SAMPLING,
             general_info=info,
@@ -302,6 +311,7 @@ class CPythonDriver:
 
     def _follow_level(self, server: Server) -> None:
         """Notice between events that another level was chosen: spaces of objects are there once they were wanted."""
+        self._level = server.take_setting(LEVEL)
         if self._level >= OBJECTS:
             self._objects.open(server, self._target.owners(self._interpreters), self._interpreters)
 

@@ -78,6 +78,7 @@ class ObjectSpace:
             maximum=(1 << 16) - 1,
             paint_style=PaintStyle.ZERO,
             order=5,
+            names_from=types.space.id,
             description="The type with most bytes in the tile, as the number of its tile in the space Types",
         )
 

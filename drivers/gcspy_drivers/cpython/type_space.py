@@ -19,7 +19,7 @@ __all__ = ["NO_OBJECT", "OTHER_TYPES", "TypeSpace"]
 NO_OBJECT, OTHER_TYPES = 0, 1
 """The tiles that are no type."""
 
-_NAMES = ("(no object: items, keys, buffers)", "(other types)")
+_NAMES = ("(no object)", "(other types)")
 _NEW_AT_ONCE = 256
 _MOST_TILES = 4096
 _I8_MAX = (1 << 63) - 1
@@ -51,7 +51,7 @@ class TypeSpace:
                     " bytes",
                     "Bytes of the blocks that its objects are in, without what they keep elsewhere",
                 ),
-                ("Objects", "", "Objects of the type; of what is no object, blocks"),
+                ("Objects", "", "Objects of the type; of what is no object, blocks with items, keys or text"),
             )
         ):
             self.space.add_stream(

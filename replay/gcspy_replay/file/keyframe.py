@@ -47,6 +47,8 @@ def schema_messages(session: ClientInterpreter) -> list[Message]:
     messages.append(m.Counters(counts=session.counters))
     if session.triggers.triggers or session.triggers.fired:
         messages.append(session.triggers)
+    if session.settings.settings:
+        messages.append(session.settings)
     if session.missed_total:
         messages.append(m.Missed(events=0, total=session.missed_total))
     return messages

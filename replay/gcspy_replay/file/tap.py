@@ -29,6 +29,7 @@ _KEPT = frozenset(
         FrameType.MISSED,
         FrameType.TRIGGERS,
         FrameType.FIRED,
+        FrameType.SETTINGS,
     }
 )
 """What is kept besides events. Who else was connected, errors and pings are this client's own affair."""

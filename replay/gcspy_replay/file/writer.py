@@ -59,6 +59,7 @@ _NOTICES = (
     m.TileNames,
     m.Triggers,
     m.Fired,
+    m.Settings,
 )
 """What is kept besides events, as in `tap`."""
 

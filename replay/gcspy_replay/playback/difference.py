@@ -43,6 +43,7 @@ _OWN = frozenset(
         FrameType.MISSED,
         FrameType.TRIGGERS,
         FrameType.FIRED,
+        FrameType.SETTINGS,
         FrameType.WELCOME,
     }
 )

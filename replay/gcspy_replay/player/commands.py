@@ -41,6 +41,8 @@ def obey(player: Player, screening: Screening, client: Client, message: Message)
             player.move(client, partial(_follow, player, client, None))
         case m.Lossless():
             screening.wait_for(client, message.deadline_millis / 1000)
+        case m.SetSetting():
+            return _bad("SetSetting: what was recorded stays as it is")
         case m.HandOver() | m.NameSuccessor():
             return _bad(f"{type(message).__name__}: each client has a playback of its own; follow one instead")
         case (

@@ -11,7 +11,7 @@ from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.target import ObjectReading, Target
 from gcspy_drivers.cpython.type_space import NO_OBJECT
 
-from gcspy_server.api import AttachOptions, Server, ServerSpace, StringNames
+from gcspy_server.api import LEVEL, AttachOptions, Server, ServerSpace, StringNames
 from tests.drivers.conftest import Start
 from tests.drivers.targets import StillTarget
 
@@ -121,8 +121,8 @@ def test_blocks_in_use_equal_what_the_target_says(python: str, start: Start) -> 
 class Watched:
     """An opened driver of level 3."""
 
-    def __init__(self, child: StillTarget, *, tiles: int = 65536) -> None:
-        self.driver = CPythonDriver.attach(child.pid, AttachOptions(tiles=tiles, level=3))
+    def __init__(self, child: StillTarget, *, tiles: int = 65536, level: int = 3) -> None:
+        self.driver = CPythonDriver.attach(child.pid, AttachOptions(tiles=tiles, level=level))
         self.server: Server = self.driver.describe().server()
         self.driver.open(self.server)
         self.server.add_observer(lambda _: None)
@@ -217,3 +217,25 @@ def test_without_pymalloc_there_is_nothing_to_look_into(
     one.driver.tick()
     assert {space.name for space in one.server.spaces} == {"GC generations", "Process memory"}
     assert "pymalloc is not in use" in one.driver.describe().general_info
+
+
+def test_the_level_is_changed_between_events_and_says_what_each_costs(
+    own_python: str, start: Start, watched: list[Watched]
+) -> None:
+    child = start(own_python, ZOO)
+    child.wait_objects()
+    watched.append(one := Watched(child, level=2))
+    one.driver.tick()
+    assert "Types" not in {space.name for space in one.server.spaces}
+    assert one.space("pymalloc arenas").streams[1].gathered
+    one.server.set_setting(LEVEL, 3)
+    one.driver.tick()
+    assert one.column("Types", "Objects")[NO_OBJECT] > 0
+    one.server.set_setting(LEVEL, 1)
+    one.driver.tick()
+    gathered = {space.name for space in one.server.spaces if any(stream.gathered for stream in space.streams)}
+    assert gathered == {"GC generations"}
+    (level,) = one.server.settings
+    assert all(cost > 0 for cost in level.costs)
+    assert level.costs[0] < level.costs[2]
+    assert (level.value, level.applies) == (1, 3)

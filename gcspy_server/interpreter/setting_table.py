@@ -1,0 +1,111 @@
+"""What the controller may choose, what was chosen, when it applied, and what each value costs.
+
+The session's thread sets, the driver's thread takes and reports: each call is a short hold of one lock. A value is chosen at
+any time and *taken* between events, so that an event is gathered with one value from beginning to end. Knows numbers and
+nanoseconds; does not know what any setting does.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+from gcspy_protocol.errors import LocalProtocolError
+from gcspy_protocol.settings import MOST_CHOICES, MOST_SETTINGS, Setting, SettingKind, Settings
+
+__all__ = ["SettingTable"]
+
+_TOLD_AGAIN = 1.5
+"""A cost that became greater or less by this factor is told again; what varies less is not worth a message an event."""
+
+
+class SettingTable:
+    """The settings of one server. May be used from two threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._settings: dict[int, Setting] = {}
+        self._taken: dict[int, int] = {}
+
+    def add(self, setting: Setting) -> None:
+        """Add a setting.
+
+        Raises:
+            LocalProtocolError: There are too many, its number is taken, or it contradicts itself.
+        """
+        what = f"setting {setting.id} ({setting.name!r})"
+        values = setting.maximum - setting.minimum + 1
+        with self._lock:
+            if setting.id in self._settings:
+                raise LocalProtocolError(f"{what}: the number is taken")
+            if len(self._settings) >= MOST_SETTINGS:
+                raise LocalProtocolError(f"{what}: there are {MOST_SETTINGS} already")
+            if values < 1 or not setting.allows(setting.value):
+                raise LocalProtocolError(
+                    f"{what}: {setting.value} is not between {setting.minimum} and {setting.maximum}"
+                )
+            if setting.kind is SettingKind.CHOICE and not len(setting.choices) == values <= MOST_CHOICES:
+                raise LocalProtocolError(f"{what}: {len(setting.choices)} names for {values} values")
+            costs = (0,) * values if values <= MOST_CHOICES and setting.kind is not SettingKind.ACTION else ()
+            self._settings[setting.id] = replace(setting, costs=costs, applies=0)
+
+    def set(self, ident: int, value: int) -> None:
+        """Choose a value.
+
+        Raises:
+            LocalProtocolError: There is no such setting, or it cannot have the value.
+        """
+        with self._lock:
+            setting = self._settings.get(ident)
+            if setting is None:
+                raise LocalProtocolError(f"setting {ident}: there is none such")
+            if not setting.allows(value):
+                raise LocalProtocolError(
+                    f"setting {setting.name!r} to {value}: it goes from {setting.minimum} to {setting.maximum}"
+                )
+            self._settings[ident] = replace(setting, value=value, applies=0)
+
+    def take(self, ident: int) -> int:
+        """Return what was chosen; what is gathered from now on is gathered with it.
+
+        Raises:
+            LocalProtocolError: There is no such setting.
+        """
+        with self._lock:
+            if ident not in self._settings:
+                raise LocalProtocolError(f"setting {ident}: there is none such")
+            self._taken[ident] = self._settings[ident].value
+            return self._taken[ident]
+
+    def gathered(self, sequence: int, gather_nanos: int) -> bool:
+        """Note that a snapshot was gathered with the values that were taken.
+
+        Args:
+            sequence: Its number.
+            gather_nanos: What it took.
+
+        Returns:
+            Whether clients are to be told: a value applied for the first time, or costs something else.
+        """
+        tell = False
+        with self._lock:
+            for ident, value in self._taken.items():
+                setting = self._settings[ident]
+                place = value - setting.minimum
+                if place < len(setting.costs):
+                    before = setting.costs[place]
+                    low, high = sorted((max(before, 1), max(gather_nanos, 1)))
+                    if high >= _TOLD_AGAIN * low:
+                        costs = (*setting.costs[:place], gather_nanos, *setting.costs[place + 1 :])
+                        setting = replace(setting, costs=costs)
+                        tell = True
+                if not setting.applies and setting.value == value:
+                    setting = replace(setting, applies=sequence)
+                    tell = True
+                self._settings[ident] = setting
+        return tell
+
+    def announcement(self) -> Settings:
+        """What clients are told."""
+        with self._lock:
+            return Settings(settings=tuple(self._settings.values()))
