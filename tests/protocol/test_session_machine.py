@@ -53,7 +53,7 @@ class TwoEnds(RuleBasedStateMachine):
         for message in self.session.notice():
             self.us.downstream += self.us.server.send(message)
 
-    @rule(kind=st.sampled_from((0x0E, 0x4F, 0x50, 0x60, 0xFF)), payload=st.binary(max_size=9))
+    @rule(kind=st.sampled_from((0x0E, 0x4F, 0x54, 0x60, 0xFF)), payload=st.binary(max_size=9))
     def say_what_only_a_later_version_knows(self, kind: int, payload: bytes) -> None:
         self.us.downstream += pack_frame(kind, payload).data
 

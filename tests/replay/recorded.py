@@ -143,7 +143,7 @@ class Recorder:
     def _something(self) -> bytes:
         match self._draw(st.sampled_from(("event", "event", "event", "say", "add", "remove", "drop", "else"))):
             case "else":
-                kind = self._draw(st.sampled_from((0x50, 0x60, 0x71, 0x72, 0x75, 0xFF)))
+                kind = self._draw(st.sampled_from((0x54, 0x60, 0x71, 0x72, 0x75, 0xFF)))
                 return self.server.send(m.Ping(number=1)) + pack_frame(kind, b"of a later version").data
             case "event":
                 return self.session.event()
