@@ -175,7 +175,6 @@ class CPythonDriver:
         if server is None:
             raise AssertionError("open comes before tick")
         self._follow_interpreters(server)
-        self._follow_level(server)
         readings = self._target.generations(self._interpreters)
         cause = self._collections_since(readings)
         event, request = self._event_due(server, cause)
@@ -270,10 +269,13 @@ class CPythonDriver:
             return None  # it changed while it was read: unknown at this event
 
     def _follow_interpreters(self, server: Server) -> None:
-        """Notice sub-interpreters that came or went, between events: their spaces come and go with them."""
+        """Notice sub-interpreters that came or went, between events: their spaces come and go with them; and another level."""
         found = self._target.interpreters()
-        if not found or found == self._interpreters:
-            return
+        if found and found != self._interpreters:
+            self._change_interpreters(server, found)
+        self._follow_level(server)
+
+    def _change_interpreters(self, server: Server, found: tuple[Interpreter, ...]) -> None:
         self._interpreters = found
         present = {interpreter.ident for interpreter in found}
         for ident in [ident for ident in self._heap_spaces if ident not in present]:
