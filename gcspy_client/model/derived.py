@@ -73,6 +73,11 @@ class DerivedSource:
         percent: Tell it as percent.
         number: Its id among several; below 0, as no stream that is sent has one.
 
+    Attributes:
+        formula: What they are worth.
+        percent: Whether they are told as percent.
+        ends: The ends of the scale that were asked for; None: what was there decided.
+
     Raises:
         ExpressionError: The formula is none, names what is not there, is not of each tile, or asks for the event.
     """
@@ -90,6 +95,7 @@ class DerivedSource:
     ) -> None:
         expression = parse(formula)
         self.formula, self.percent, self._number = formula, percent, number
+        self.ends = least, greatest
         self._bound: Bound = bind(expression, [space.space], space.space.id)
         if not expression.shape.tiled or expression.shape.kind is Kind.TEXT:
             raise ExpressionError(

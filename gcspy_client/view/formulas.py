@@ -5,6 +5,7 @@ Knows formulas and where they are kept; does not know how their numbers are show
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from gcspy_protocol.errors import ExpressionError
@@ -40,6 +41,10 @@ _MOST_REMEMBERED = 50
 _LONGEST_NAME = 40
 
 
+Ends = tuple[float | None, float | None]
+"""Of a scale; None: what is there decides."""
+
+
 def checked(name: str, formula: str, space: SpaceState) -> DerivedSource:
     """What a formula makes, of a space without tiles: cheap, to be asked at each letter.
 
@@ -47,6 +52,12 @@ def checked(name: str, formula: str, space: SpaceState) -> DerivedSource:
         ExpressionError: The formula is none, or not of this space.
     """
     return DerivedSource(name, formula, SpaceState(space.space))
+
+
+def _made(space: SpaceState, name: str, formula: str, percent: bool, ends: Ends, number: int) -> DerivedSource:
+    if percent and ends == (None, None):
+        ends = 0.0, 1.0
+    return DerivedSource(name, formula, space, least=ends[0], greatest=ends[1], percent=percent, number=number)
 
 
 class Formulas(QObject):
@@ -86,7 +97,14 @@ class Formulas(QObject):
         return list(self._window.session.looks.derived.get(space, []))
 
     def add(
-        self, space: SpaceState, name: str, formula: str, *, percent: bool = False, number: int | None = None
+        self,
+        space: SpaceState,
+        name: str,
+        formula: str,
+        *,
+        percent: bool = False,
+        ends: Ends = (None, None),
+        number: int | None = None,
     ) -> DerivedSource:
         """Make a stream, or another one in the place of an earlier one, and look at it.
 
@@ -95,6 +113,7 @@ class Formulas(QObject):
             name: As in the view chooser.
             formula: What it is worth.
             percent: Tell it as percent.
+            ends: Of the scale; None: 0 and 1 of what is told as percent, else what is there now.
             number: Id of the earlier one.
 
         Raises:
@@ -102,10 +121,7 @@ class Formulas(QObject):
         """
         looks, space_id = self._window.session.looks, space.space.id
         number = looks.next_number(space_id) if number is None else number
-        ends = (0.0, 1.0) if percent else (None, None)
-        made = DerivedSource(
-            name[:_LONGEST_NAME], formula, space, least=ends[0], greatest=ends[1], percent=percent, number=number
-        )
+        made = _made(space, name[:_LONGEST_NAME], formula, percent, ends, number)
         kept = looks.derived.setdefault(space_id, [])
         places = [i for i, one in enumerate(kept) if one.schema.id == number]
         if places:
@@ -135,7 +151,7 @@ class Formulas(QObject):
         remembered = settings.mapping(_SETTING)
         remembered.pop(space.space.name, None)
         remembered[space.space.name] = [
-            [one.schema.name, one.formula, one.percent] for one in self.made_of(space.space.id)
+            [one.schema.name, one.formula, one.percent, *one.ends] for one in self.made_of(space.space.id)
         ]
         settings.store(_SETTING, dict(list(remembered.items())[-_MOST_REMEMBERED:]))
 
@@ -150,16 +166,13 @@ class Formulas(QObject):
             found = self._window.settings.mapping(_SETTING).get(space.space.name)
             for one in found if isinstance(found, list) else []:
                 match one:
-                    case [str(name), str(formula), bool(percent)]:
-                        self._make_again(space, name, formula, percent=percent)
+                    case [str(name), str(formula), bool(percent), (int() | float() | None) as low, (int() | float() | None) as high]:
+                        self._make_again(space, name, formula, percent, (low, high))
 
-    def _make_again(self, space: SpaceState, name: str, formula: str, *, percent: bool) -> None:
+    def _make_again(self, space: SpaceState, name: str, formula: str, percent: bool, ends: Ends) -> None:
         looks, space_id = self._window.session.looks, space.space.id
-        ends = (0.0, 1.0) if percent else (None, None)
         try:
-            made = DerivedSource(
-                name, formula, space, least=ends[0], greatest=ends[1], percent=percent, number=looks.next_number(space_id)
-            )
+            made = _made(space, name, formula, percent, ends, looks.next_number(space_id))
         except ExpressionError:
             return  # the space has not these streams any more; the formula stays remembered
         looks.derived.setdefault(space_id, []).append(made)
@@ -178,6 +191,8 @@ class FormulaDialog(QDialog):
         name: The name of one.
         formula: What it is worth.
         percent: Whether it is told as percent.
+        least: The lower end of the scale; empty: what is there decides.
+        greatest: The upper end.
         said: What is wrong, or what it is.
         add: Makes it.
         remove: Forgets the chosen one.
@@ -196,6 +211,11 @@ class FormulaDialog(QDialog):
         first = [stream.name for stream in space.space.streams][:2]
         self.formula.setPlaceholderText(" / ".join(f'"{name}"' if " " in name else name for name in first) or "1")
         self.percent = QCheckBox("a share, told as percent")
+        self.least, self.greatest = QLineEdit(), QLineEdit()
+        for line, words in ((self.least, "the least now"), (self.greatest, "the greatest now")):
+            line.setPlaceholderText(words)
+            line.setToolTip("End of the scale of colours; empty: what is there when the formula is made")
+            line.textChanged.connect(self._check)
         self.said = QLabel()
         self.said.setWordWrap(True)
         self.said.setMinimumHeight(2 * self.said.fontMetrics().height() + 4)
@@ -221,7 +241,7 @@ class FormulaDialog(QDialog):
         close.setAutoDefault(False)
         close.clicked.connect(self.close)
         self.listed.setFixedHeight(5 * self.fontMetrics().height())
-        for line in (self.name, self.formula):
+        for line in (self.name, self.formula, self.least, self.greatest):
             line.setMinimumHeight(line.fontMetrics().height() + 14)
         help_words = QLabel(
             "A formula is worked out for each tile: streams by their names, + − * /, comparisons, min(a, b), "
@@ -237,8 +257,18 @@ class FormulaDialog(QDialog):
             label.setProperty("dim", "true")
             grid.addWidget(label, row, 0)
             grid.addWidget(widget, row, 1)
-        grid.addWidget(self.percent, 2, 1)
-        grid.addWidget(self.said, 3, 1)
+        scale = QHBoxLayout()
+        scale.setSpacing(8)
+        heading, to = QLabel("Scale"), QLabel("to")
+        for dim in (heading, to):
+            dim.setProperty("dim", "true")
+        scale.addWidget(self.least)
+        scale.addWidget(to)
+        scale.addWidget(self.greatest)
+        grid.addWidget(heading, 2, 0)
+        grid.addLayout(scale, 2, 1)
+        grid.addWidget(self.percent, 3, 1)
+        grid.addWidget(self.said, 4, 1)
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
         buttons.addWidget(self.remove)
@@ -282,6 +312,8 @@ class FormulaDialog(QDialog):
             self.name.setText(found.schema.name)
             self.formula.setText(found.formula)
             self.percent.setChecked(found.percent)
+            for line, end in zip((self.least, self.greatest), found.ends, strict=True):
+                line.setText("" if end is None else f"{end:g}")
             self._fill()
 
     def _check(self) -> None:
@@ -292,9 +324,32 @@ class FormulaDialog(QDialog):
                 checked(self.name.text() or "x", text, self._space)
             except ExpressionError as error:
                 wrong = error
+        said = "" if wrong is None else str(wrong)
+        try:
+            self._ends()
+        except ValueError as error:
+            said = said or str(error)
         self.formula.underline(None if wrong is None else wrong.offset)
-        self._say("" if wrong is None else str(wrong), "error")
-        self.add.setEnabled(bool(text.strip()) and wrong is None)
+        self._say(said, "error")
+        self.add.setEnabled(bool(text.strip()) and not said)
+
+    def _ends(self) -> Ends:
+        """The ends of the scale, as they are written.
+
+        Raises:
+            ValueError: One is no number, or they are the wrong way round.
+        """
+        ends: list[float | None] = []
+        for line in (self.least, self.greatest):
+            words = line.text().strip()
+            try:
+                ends.append(float(words) if words else None)
+            except ValueError:
+                raise ValueError(f"{words!r} is no number: write an end of the scale such as 0 or 1.5") from None
+        low, high = ends
+        if any(end is not None and not isfinite(end) for end in ends) or (low is not None and high is not None and low >= high):
+            raise ValueError("the scale must go from a number to a greater one")
+        return low, high
 
     def _say(self, text: str, tone: str) -> None:
         self.said.setProperty("tone", tone)
@@ -310,14 +365,15 @@ class FormulaDialog(QDialog):
                 self.name.text().strip() or text,
                 text,
                 percent=self.percent.isChecked(),
+                ends=self._ends(),
                 number=self._number,
             )
-        except ExpressionError as error:
+        except (ExpressionError, ValueError) as error:
             self._say(str(error), "error")
             return
         self._number = None
-        self.name.clear()
-        self.formula.clear()
+        for line in (self.name, self.formula, self.least, self.greatest):
+            line.clear()
         self._fill()
         self._say(f"{made.schema.name} is in the view chooser, in the table and wherever streams are chosen.", "dim")
 

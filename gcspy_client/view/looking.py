@@ -179,9 +179,9 @@ class Looking(QObject):
         if state is not None and tile is not None:
             self.mark(state.space.id, tile, tile, True)
 
-    def clear_marks(self) -> None:
-        """Take all marks of the active space away."""
-        state = self._space(None)
+    def clear_marks(self, space: int | None = None) -> None:
+        """Take all marks of a space away, by default of the active one."""
+        state = self._space(space)
         before = frozenset[int]() if state is None else self._window.session.looks.marks.get(state.space.id, frozenset())
         if state is not None and before:
             marks = partial(self._use_marks, state.space.id)
@@ -384,7 +384,7 @@ class Looking(QObject):
             part.triggered.connect(lambda _checked=False, number=number: self.toggle_part(number, space))
         clear = menu.addAction("No marks")
         clear.setEnabled(bool(self._window.session.looks.marks.get(space)))
-        clear.triggered.connect(lambda: self._use_marks(space, frozenset()))
+        clear.triggered.connect(lambda: self.clear_marks(space))
         menu.addAction("Formulas…").triggered.connect(lambda: self._window.formulas.ask(space))
         log = menu.addAction("Distribution: logarithmic heights")
         log.setCheckable(True)

@@ -121,6 +121,17 @@ def test_what_is_wrong_is_told_at_its_place_and_cannot_be_added(two: Two) -> Non
         assert dialog.formula._wrong == place, text
         assert words in dialog.said.text()
         assert not dialog.add.isEnabled()
+    dialog.formula.setText("Used / Size")
+    for least, greatest, words in (("x", "", "no number"), ("2", "1", "to a greater"), ("nan", "1", "to a greater")):
+        dialog.least.setText(least)
+        dialog.greatest.setText(greatest)
+        assert words in dialog.said.text()
+        assert not dialog.add.isEnabled()
+    dialog.least.setText("-1")
+    assert dialog.add.isEnabled()
+    dialog.add.click()
+    made = two.window.session.looks.made_of(two.window.session.interpreter.spaces[1])[0]
+    assert (made.least, made.greatest, made.ends) == (-1.0, 1.0, (-1.0, 1.0))
     dialog.formula.clear()
     dialog.formula.setFocus()
     QTest.keyClicks(dialog.formula, "Us")
@@ -153,7 +164,7 @@ def test_formulas_are_remembered_for_spaces_of_the_name(
     settings = Settings(tmp_path / "settings.ini")
     two.window.settings = settings
     space = two.window.session.interpreter.spaces[1]
-    two.window.formulas.add(space, "Half", "Used / 2")
+    two.window.formulas.add(space, "Half", "Used / 2", ends=(0, 800))
     two.window.formulas.add(space, "Fill", "Used / Size", percent=True)
     again = MainWindow(Theme.DARK, settings)
     try:
@@ -162,9 +173,9 @@ def test_formulas_are_remembered_for_spaces_of_the_name(
         two.happen()
         wait(lambda: again.session.events_seen > 0)
         made = again.session.looks.made_of(again.session.interpreter.spaces[1])
-        assert [(one.schema.name, one.formula, one.percent) for one in made] == [
-            ("Half", "Used / 2", False),
-            ("Fill", "Used / Size", True),
+        assert [(one.schema.name, one.formula, one.percent, one.ends) for one in made] == [
+            ("Half", "Used / 2", False, (0, 800)),
+            ("Fill", "Used / Size", True, (0, 1)),
         ]
     finally:
         again.close()
