@@ -1,7 +1,7 @@
 """What comparing costs the window: how long a turn of its loop is held up while differences are shown, at 100,000 and 1,000,000 tiles.
 
 A real server, socket and window (off screen). An event is set as A; then events come, of which each changes 1 % of the heap, and
-the user goes to others. Told is the processor time of the window's own thread in the longest turn until the difference is on
+the user goes to others; then a recording is put beside the session. Told is the processor time of the window's own thread in the longest turn until the difference is on
 the screen, and the time by the clock from an event to its difference, which is worked out in a thread.
 """
 
@@ -12,6 +12,7 @@ import os
 import tempfile
 import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from gcspy_protocol.address import parse_address
@@ -20,6 +21,7 @@ from benchmarks.figures import tell
 from benchmarks.scrub import Program, turns_until
 from gcspy_client.app import application
 from gcspy_client.model.palette import Theme
+from gcspy_client.view.beside import SideBySide
 from gcspy_client.view.window import MainWindow
 
 __all__ = ["main"]
@@ -101,9 +103,41 @@ def _measure(tiles: int, events: int) -> None:
                 turns.append(max(came, _compared(window)))
                 waits.append(time.monotonic() - start)
             _print("anywhere", tiles, turns, waits)
+            _beside(window, Path(folder, "before.gcspy"), tiles, events)
     finally:
         window.close()
         program.stop()
+
+
+def _beside(window: MainWindow, path: Path, tiles: int, events: int) -> None:
+    """The session beside a recording of itself, two events apart, as the user goes to events."""
+    window.comparing.leave()
+    window.shift.save(path)
+    window.comparing.open_recording(path)
+    beside = window.comparing.beside
+    assert beside is not None
+    window.sides.bar.offset.setValue(2)
+    turns, waits = [], []
+    for number in np.random.default_rng(3).integers(1, 2 * events - 1, events).tolist():
+        start = time.monotonic()
+        window.timing.go_to(number)
+        longest = turns_until(partial(_shows, window, number))
+        longest = max(longest, turns_until(partial(_is_beside, beside, number)))
+        began = time.thread_time()
+        application().processEvents()
+        turns.append(max(longest, time.thread_time() - began))
+        waits.append(time.monotonic() - start)
+    _print("beside", tiles, turns, waits)
+
+
+def _is_beside(beside: SideBySide, number: int) -> bool:
+    """Whether the difference on the screen is that of the event two further on."""
+    comparison, shown = beside.comparison, beside.other.session
+    if comparison is None or shown.number != number + 2 or shown.interpreter.last_event is None:
+        return False
+    return all(
+        one.space.control.sequence == shown.interpreter.last_event.sequence for one in comparison.spaces.values()
+    )
 
 
 def main() -> None:

@@ -37,7 +37,7 @@ _NUMBER = click.IntRange(1)
     "--tiles",
     type=click.Choice(["address", "place"]),
     default=None,
-    help="How tiles are paired; by address where both are of one session, else by place.",
+    help="How tiles are paired; by address where both are of one process, else by place.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def command(
@@ -103,10 +103,10 @@ def _side(recording: Recording) -> Any:
 
 def facts_of(one: Recording, two: Recording, first: int, second: int, tiles: str | None) -> dict[str, Any]:
     """What there is to say, as plain JSON values."""
-    from gcspy_client.model.pairing import pair_spaces
+    from gcspy_client.model.pairing import pair_spaces, same_process
 
     left, right = one.seek(first), two.seek(second)
-    same = one.welcome.session == two.welcome.session
+    same = same_process(one.welcome, two.welcome)
     by_place = tiles == "place" or (tiles is None and not same)
     pairs = pair_spaces([state.space for state in left.spaces.values()], [state.space for state in right.spaces.values()])
     return {

@@ -11,11 +11,12 @@ from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+from gcspy_protocol.messages import Welcome
 from gcspy_protocol.model import EventKind, Presentation, Space, Stream
 
 from gcspy_client.model.timeline import Timeline
 
-__all__ = ["Alignment", "EventMatching", "Pair", "Side", "counterpart", "pair_spaces", "pair_streams"]
+__all__ = ["Alignment", "EventMatching", "Pair", "Side", "counterpart", "pair_spaces", "pair_streams", "same_process"]
 
 Thing = TypeVar("Thing")
 
@@ -65,6 +66,21 @@ def _paired(
                 alone_right.remove(theirs[0])
     pairs = [Pair(number(one), found.get(number(one))) for one in left]
     return pairs + [Pair(None, number(other)) for other in alone_right]
+
+
+def same_process(left: Welcome | None, right: Welcome | None) -> bool:
+    """Whether two sessions are of one process, so that addresses mean the same; a recording of a session, or its player, is."""
+    if left is None or right is None:
+        return False
+    if left.session == right.session:
+        return True
+    # A player has a session of its own, and tells of the recorded one's target; the offset of two clocks is as good as a name.
+    return left.wall_offset_nanos == right.wall_offset_nanos and _target_of(left) == _target_of(right)
+
+
+def _target_of(welcome: Welcome) -> tuple[str, dict[str, str]]:
+    told = {name: value for name, value in welcome.target.items() if not name.startswith("recorded ")}
+    return welcome.server, told
 
 
 class EventMatching(StrEnum):

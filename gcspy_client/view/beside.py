@@ -15,7 +15,7 @@ from gcspy_protocol.interpreter import SpaceState
 from PySide6.QtCore import QObject, Signal
 
 from gcspy_client.model.comparing import Comparison, Pairing
-from gcspy_client.model.pairing import Pair, Side, counterpart, pair_spaces, pair_streams
+from gcspy_client.model.pairing import Pair, Side, counterpart, pair_spaces, pair_streams, same_process
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import event_words
 from gcspy_client.model.tile_source import StreamSource, TileSource
@@ -96,7 +96,7 @@ class SideBySide(QObject):
         """The other session is known: tiles of one process are paired by their addresses, those of two by place."""
         self._ready = True
         mine, theirs = self._window.session.live.welcome, self.other.session.interpreter.welcome
-        self.by_place = mine is None or theirs is None or mine.session != theirs.session
+        self.by_place = not same_process(mine, theirs)
         self._window.sides.bar.choose_pairing(by_place=self.by_place)
         self.pane.spaces.sync()
         self._moved()

@@ -228,6 +228,7 @@ class ComparePanel(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._names: dict[int, str] = {}
+        self._comparison: Comparison | None = None
         self.left, self.right, self.note = ElidedLabel(), ElidedLabel(), ElidedLabel()
         self.apart = QLabel()
         self.set_a = QPushButton("Set as A")
@@ -374,7 +375,10 @@ class ComparePanel(QWidget):
             self.show_comparison(None)
 
     def show_comparison(self, comparison: Comparison | None) -> None:
-        """Say what changed."""
+        """Say what changed; said again ten times a second, it is written once."""
+        if comparison is self._comparison:
+            return
+        self._comparison = comparison
         found = {} if comparison is None else comparison.spaces
         self._names = {number: one.space.space.name for number, one in found.items()}
         changes = sorted((change for one in found.values() for change in one.changes), key=lambda one: -one.share)

@@ -9,6 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gcspy_protocol.address import parse_address
+from gcspy_protocol.playback import Pace, SetPlayback
+from gcspy_replay.file import Recording
+from gcspy_replay.player import Beginning, serve_recording
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -20,6 +23,7 @@ from gcspy_client.view.difference_view import DifferenceView
 from gcspy_client.view.other import OtherLive
 from gcspy_client.view.window import MainWindow
 from gcspy_server.api import UniformNames
+from tests.client.conftest import MakeWindow
 from tests.client.program import Program
 from tests.client.watching import EVENTS, Wait, Watched
 
@@ -232,3 +236,22 @@ def test_what_one_side_alone_has_is_told(watched: Watched, saved: Path, wait: Wa
     window.sides.bar.offset.setValue(-2)
     assert window.comparing.settle()
     wait(lambda: window.comparing.panel.note.text() == "Not compared – only in A: Extra.")
+
+
+def test_while_a_recording_is_played_the_other_plays_along(
+    make_window: MakeWindow, saved: Path, socket_directory: Path, wait: Wait
+) -> None:
+    with serve_recording(Recording.open(saved), f"unix:{socket_directory}/p.sock", beginning=Beginning(running=False)):
+        window = make_window()
+        window.link.open(parse_address(f"unix:{socket_directory}/p.sock"))
+        wait(lambda: len(window.session.timeline) == EVENTS and window.session.number == 1)
+        window.comparing.open_recording(saved)
+        wait(lambda: beside(window)._ready)
+        assert not beside(window).by_place, "one session"
+        window.sides.bar.offset.setValue(-1)
+        window.timing.wire.set_manner(SetPlayback(pace=Pace.FIXED, interval_millis=5))
+        window.timing.play()
+        wait(lambda: window.session.number == EVENTS)
+        wait(lambda: beside(window).other.session.number == EVENTS - 1)
+        assert window.comparing.settle()
+        window.close()

@@ -10,6 +10,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from gcspy_client.model.comparing import Compared
+from gcspy_client.model.derived import DerivedSource
 from gcspy_client.model.palette import LOW, ZERO, Theme, diverging
 from gcspy_client.view.canvas import TileCanvas
 from gcspy_client.view.difference_view import DifferenceView
@@ -218,3 +219,27 @@ def test_another_session_ends_the_comparison(watched: Watched, wait: Wait) -> No
     watched.happen(1)
     assert not window.comparing.on
     assert watched.shows(window.session.timeline.last)
+
+
+def test_what_the_user_made_of_streams_is_compared_as_well(watched: Watched, wait: Wait) -> None:
+    window = watched.window
+    space = window.session.interpreter.spaces[HEAP]
+    made = DerivedSource("Half", "Used / 2", space.copy())
+    window.session.looks.derived[HEAP] = [made]
+    window.choose_stream(HEAP, made.schema.id)
+    go(watched, wait, 4)
+    press(window, Qt.Key.Key_A)
+    go(watched, wait, 6)
+    compared = found(window).source.compared
+    assert compared.size.dtype.kind == "f"
+    assert np.allclose(compared.size * compared.direction, np.array(more(watched, 4, 6)) / 2)
+
+
+def test_of_many_wishes_the_difference_shows_the_latest(watched: Watched, wait: Wait) -> None:
+    window = watched.window
+    go(watched, wait, 2)
+    press(window, Qt.Key.Key_A)
+    for number in (3, 9, 4, 8, 5, 7):
+        window.timing.go_to(number)
+    wait(lambda: window.session.number == 7)
+    assert signed(window).tolist() == more(watched, 2, 7)
