@@ -37,6 +37,7 @@ _BETWEEN_SPACES = 3
 """The line between graphs of different spaces is so many pixels thick."""
 
 _RAMP, _RAMP_STEPS = 96, 48
+_MOST_NAMES = 12
 _TICK_ROOM = 34
 _COUNTS = 16
 """Room below a graph for the labels of lines at events."""
@@ -53,6 +54,7 @@ class ExportedGraph:
         tile_label: Words a line between tiles, by the place of the tile: ``10 MiB``.
         event_label: Words a line before an event, by its sequence number: the number of the collection.
         ends: Words the least and the greatest value of the legend; empty: no legend.
+        names: Of values that are no numbers, instead.
         space: Name of the space: between graphs of different spaces there is a separator.
     """
 
@@ -62,6 +64,7 @@ class ExportedGraph:
     tile_label: Callable[[int], str] = str
     event_label: Callable[[int], str] = str
     ends: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     space: str = ""
 
 
@@ -173,6 +176,12 @@ def _legend(graph: ExportedGraph, width: int, ink: str) -> list[str]:
         x -= 7 * len(name) + 22
         parts.append(f'<rect x="{x}" y="-16" width="10" height="10" fill="{_colour(int(lut[code]))}" stroke="{ink}"/>')
         parts.append(f'<text x="{x + 14}" y="-7">{name}</text>')
+    if graph.names:
+        for code, name in reversed(list(enumerate(graph.names[:_MOST_NAMES], LOW))):
+            x -= 7 * len(name) + 22
+            parts.append(f'<rect x="{x}" y="-16" width="10" height="10" fill="{_colour(int(lut[code]))}" stroke="{ink}"/>')
+            parts.append(f'<text x="{x + 14}" y="-7">{_words(name)}</text>')
+        return parts
     least, greatest = graph.ends[0], graph.ends[-1]
     x -= 7 * len(greatest) + 16
     parts.append(f'<text x="{x}" y="-7">{_words(greatest)}</text>')
@@ -216,7 +225,7 @@ def _graph(graph: ExportedGraph, left: int, top: int, ink: str) -> str:
         lines.append(
             _text(graph.event_label(line.value), line.pixel, beside=not across, width=width, height=height)
         )
-    if graph.ends and across:
+    if (graph.ends or graph.names) and across:
         lines += _legend(graph, width, ink)
     return "\n".join([*lines, "</g>"])
 

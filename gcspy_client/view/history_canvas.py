@@ -149,6 +149,12 @@ class HistoryCanvas(QWidget):
         self._theme = theme
         self.wish()
 
+    def show_marks(self, sequence: int | None, key: int | None) -> None:
+        """Mark the event that the window shows, and the selected tile."""
+        if (sequence, key) != (self.shown_sequence, self.selected_key):
+            self.shown_sequence, self.selected_key = sequence, key
+            self.update()
+
     def look(self) -> HistoryLook:
         """What it would like to see."""
         scale, area = self.devicePixelRatioF(), self.area()

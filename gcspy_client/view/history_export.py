@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from gcspy_protocol.model import Presentation, Stream
 from PySide6.QtCore import QByteArray, QObject, Signal
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QFileDialog, QWidget
@@ -131,11 +132,22 @@ def _exported(track: HistoryTrack) -> ExportedGraph | None:
         place = events.place_of(sequence)
         return "" if place is None else f"{int(events.occurrences[place]):,}"
 
-    ends = stream.enum_names or tuple(short_amount(stream, value).strip() for value in (stream.minimum, stream.maximum))
     return ExportedGraph(
         track.title.text(), drawn, palette, tile_label="{:,}".format, event_label=count,
-        ends=tuple(ends), space=str(found.space),
+        ends=_ends(stream), names=tuple(stream.enum_names), space=str(found.space),
     )  # fmt: skip
+
+
+def _ends(stream: Stream) -> tuple[str, str]:
+    """What the least and the greatest value of the scale are called."""
+    least = short_amount(stream, stream.minimum).strip()
+    match stream.presentation:
+        case Presentation.PERCENT | Presentation.PERCENT_VAR:
+            return "0 %", "100 %"
+        case Presentation.MAX_VAR:
+            return least, "the most there is"
+        case _:
+            return least, short_amount(stream, stream.maximum).strip()
 
 
 def _rendered(svg: str) -> Pixels:

@@ -301,9 +301,7 @@ class HistoryPanel(QWidget):
             space = None if track.graphed is None else track.graphed.space
             track.separator.setVisible(above is not None and space != above)  # as between the spaces of one graph
             above = space
-            track.canvas.shown_sequence = None if event is None else event.sequence
-            track.canvas.selected_key = self._selected(track)
-            track.canvas.update()
+            track.canvas.show_marks(None if event is None else event.sequence, self._selected(track))
 
     def _refresh_track(self, track: HistoryTrack, feed: HistoryFeed) -> None:
         found = graphed(track.spec, self._session, track.graphed)

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gcspy_client.model.history_events import HistoryEvents
-from gcspy_client.model.history_export import ExportedGraph, png_of, side_by_side, svg_of
+from gcspy_client.model.history_export import ExportedGraph, csv_of, png_of, side_by_side, svg_of
 from gcspy_client.model.history_graph import HistoryGraph
-from gcspy_client.model.palette import Theme, sequential
+from gcspy_client.model.palette import HIGH, Theme, sequential
+from gcspy_client.model.tile_series import SeriesMaker, TileSeries
 from gcspy_client.model.tile_source import StreamSource
 from tests.client.model.changing import STREAM, Changing
 
@@ -79,3 +80,31 @@ def test_an_svg_holds_the_pixels_and_says_what_the_lines_are(across: bool) -> No
 def test_nothing_is_a_file_too() -> None:
     assert ET.fromstring(svg_of([])).tag == f"{SVG}svg"
     assert side_by_side([]).size
+
+
+def test_a_legend_says_what_colours_mean_or_names_them() -> None:
+    plain = graph_of("one", across=True)
+    ramp = ET.fromstring(svg_of([replace(plain, ends=("0 B", "4 KiB"))]))
+    texts = [text.text for text in ramp.iter(f"{SVG}text")]
+    assert {"0 B", "4 KiB", "zero", "unknown", "unused"} <= set(texts)
+    fills = [box.attrib["fill"] for box in ramp.iter(f"{SVG}rect")]
+    assert f"#{int(PALETTE.lut[HIGH]) & 0xFFFFFF:06x}" in fills
+    named = ET.fromstring(svg_of([replace(plain, names=("young", "old <3"))]))
+    assert {"young", "old <3"} <= {text.text for text in named.iter(f"{SVG}text")}
+    assert "0 B" not in {text.text for text in named.iter(f"{SVG}text")}
+
+
+def test_series_as_csv_leave_empty_what_is_not_known() -> None:
+    changing, series, events = Changing(Naming.UNIFORM), TileSeries(), HistoryEvents()
+    maker = SeriesMaker(StreamSource(STREAM), (0, 1))
+    for values, unknown in (({0: 3, 1: 4}, ()), ({0: 9, 1: 5}, (0,)), ({0: 1, 1: 2}, (0, 1))):
+        change = changing.event(values, unknown=unknown)
+        events.add(change.event, number=change.event.sequence + 40)
+        point = maker.follow(changing.space, change)
+        assert point is not None
+        series.take(point)
+    rows = [line.split(",") for line in csv_of([("a, b", series)], events, ("Clock", "Collection").__getitem__).splitlines()]
+    assert rows[0][:4] == ["event", "kind", "occurrence", "time_nanos"]
+    assert rows[1] == ["41", "Clock", "1", "1000", "7", "3", "4", "2", "2"]
+    assert rows[2] == ["42", "Clock", "2", "2000", "5", "5", "5", "1", "2"]
+    assert rows[3] == ["43", "Clock", "3", "3000", "", "", "", "0", "2"]
