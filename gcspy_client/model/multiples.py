@@ -156,6 +156,12 @@ class MultiplesRenderer(Renderer):
         """Tiles of a cell."""
         return max((panel.renderer.shared for panel in self._several.panels), default=1)
 
+    @property
+    def maximum(self) -> int:
+        """Of the first stream."""
+        panels = self._several.panels
+        return panels[0].renderer.maximum if panels else super().maximum
+
     def set_parts(self, parts: Sequence[TileSource]) -> None:
         """Show these streams."""
         self.parts = list(parts) or [self.source]

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from gcspy_client.model.arranged import ArrangedRenderer, HilbertRenderer, RowsRenderer, TilesRenderer
 from gcspy_client.model.bars import DistributionRenderer, ProfileRenderer, distribution_of
 from gcspy_client.model.hilbert import fit_curve, number_at, place_of
+from gcspy_client.model.multiples import MultiplesRenderer
 from gcspy_client.model.ordering import TileOrder, order_by
 from gcspy_client.model.palette import LOW, OVERFLOW, UNKNOWN, Theme, categorical, sequential
 from gcspy_client.model.renderers import Renderer, find_renderers, load_renderer
@@ -190,6 +191,21 @@ def test_names_have_a_bar_each() -> None:
     renderer.resize(80, 40)
     found = [renderer.tiles_at(x, 5).tolist() for x in range(0, 80, 20)]
     assert found == [[0], [], [1, 2], [3]]
+
+
+def test_streams_side_by_side_follow_a_maximum_that_varies_and_a_resize() -> None:
+    changing = Changing(stream=Stream(id=0, name="Used", dtype="i4", maximum=249, presentation=Presentation.MAX_VAR))
+    changing.event({10: 5, 20: 1})
+    renderer = MultiplesRenderer(changing.space, StreamSource(changing.stream), PALETTE)
+    renderer.resize(120, 90)
+    assert renderer.maximum == 5
+    renderer.follow(changing.event({10: 5, 20: 90}, delta=True))
+    assert renderer.maximum == 90
+    renderer.follow(changing.event({5: 3, 10: 5}))
+    assert renderer.maximum == 5
+    place = renderer.rectangle(0)
+    assert place is not None
+    assert renderer.tiles_at(*place[:2]).tolist() == [0]
 
 
 def test_an_order_goes_on_across_a_resize() -> None:
