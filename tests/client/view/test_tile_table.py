@@ -50,6 +50,10 @@ def test_a_table_has_a_row_for_each_tile_and_a_column_for_each_stream(watched: W
     assert "0x1000" in column(view, 0)[0]
 
 
+def _has_seen(watched: Watched, events: int) -> bool:
+    return watched.window.session.events_seen >= events
+
+
 def test_a_click_on_a_heading_sorts_up_down_and_back(watched: Watched) -> None:
     view = table_of(watched)
     values = watched.program.values
@@ -137,6 +141,16 @@ def test_a_resize_keeps_rows_as_many_as_tiles(watched: Watched, wait: Wait) -> N
     assert brush.style() is Qt.BrushStyle.BDiagPattern
     sort(view, 1)
     assert column(view, 1)[-1] == "unknown"
+    for count in (0, 1):
+        space.resize(UniformNames(0x1000, 0x100, count))
+        before = watched.window.session.events_seen
+        assert server.should_transmit(0)
+        space.reset()
+        program.used.data[:] = 7
+        server.finish(0)
+        wait(partial(_has_seen, watched, before + 1))
+        watched.window.settle()
+        assert column(view, 1) == ["7"] * count
 
 
 @pytest.mark.parametrize("descending", [False, True])
