@@ -28,6 +28,7 @@ SCENES = (
     ("filters", "filters-dark.png", "1600x1000", "dark"),
     ("compare", "compare-dark.png", "1600x1000", "dark"),
     ("compare", "compare-light.png", "1600x1000", "light"),
+    ("beside", "beside-dark.png", "1600x1000", "dark"),
     ("trigger", "trigger-fired-dark.png", "1600x1000", "dark"),
     ("trigger", "trigger-fired-light.png", "1600x1000", "light"),
     ("history", "history-dark.png", "1600x1000", "dark"),

@@ -127,6 +127,20 @@ def compare(window: MainWindow) -> None:
         what()
 
 
+def put_beside(window: MainWindow) -> None:
+    """The session beside a recording of itself, which is so many events ahead."""
+    with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
+        path = Path(folder) / "before.gcspy"
+        window.shift.save(path)
+        first = window.session.timeline.first
+        window.timing.go_to(first + 20)
+        wait_until(lambda: window.session.number == first + 20)
+        window.comparing.open_recording(path)
+        window.sides.bar.offset.setValue(EVENTS - 40)
+        wait_until(lambda: window.comparing.beside is not None and window.comparing.beside.comparison is not None)
+        wait_until(window.comparing.settle)
+
+
 def fire_trigger(window: MainWindow) -> None:
     """A condition that becomes true soon, and pauses."""
     window.docks.show("triggers")
@@ -147,6 +161,7 @@ LIVE: dict[str, _Arrange] = {
     "views": show_views,
     "filters": filter_events,
     "compare": compare,
+    "beside": put_beside,
     "trigger": fire_trigger,
 }
 """What is arranged in a window that has watched for a while."""

@@ -81,6 +81,7 @@ class AlignmentBar(QWidget):
             self.by.addItem(matching.value, matching)
         self.by.setToolTip("Which event of B is shown with one of A")
         self.by.setMinimumContentsLength(16)
+        self.pairs.setMinimumContentsLength(12)
         self.pairs.addItem("tiles by address", False)
         self.pairs.addItem("tiles by place", True)
         self.pairs.setToolTip("How tiles are paired; addresses of two processes mostly have nothing to do with each other")
