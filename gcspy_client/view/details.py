@@ -77,9 +77,8 @@ class Details(QObject):
         font = self._name.font()
         font.setBold(True)
         self._name.setFont(font)
-        self._info = QLabel()
+        self._info = ElidedLabel()  # one line, so that the panel is as high for every space; the rest is its tip
         self._info.setProperty("dim", "true")
-        self._info.setWordWrap(True)
         self._chooser = Chooser()
         self._chooser.setToolTip("The stream in which the active space is painted ([ and ])")
         self._chooser.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
@@ -309,8 +308,8 @@ def _card(*parts: QWidget | QHBoxLayout | QVBoxLayout, stretches: bool = False) 
     card = QFrame()
     card.setProperty("card", "true")
     column = QVBoxLayout(card)
-    column.setContentsMargins(10, 7, 10, 7)
-    column.setSpacing(6)
+    column.setContentsMargins(10, 6, 10, 6)
+    column.setSpacing(5)
     for part in parts:
         if isinstance(part, QWidget):
             column.addWidget(part)

@@ -51,7 +51,7 @@ _ROOMY_HEIGHT = 900
 _STACKED = 3
 """So many do in a lower window; the others lie behind the last."""
 
-_LOWEST = 96
+_LOWEST = 88
 """Lowest height of what stands in a panel."""
 
 _MENU = "&View/&Panels"

@@ -239,6 +239,7 @@ class MainWindow(QMainWindow):
             self._turn_to_page()
             self.following.refresh()
             self.docks.fit()
+            QTimer.singleShot(0, self.docks, self.docks.fit)  # once more, when Qt has laid out what the panels say
 
     def _status_changed(self, status: LinkStatus) -> None:
         if status.phase is LinkPhase.IDLE:
