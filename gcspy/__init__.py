@@ -1,6 +1,6 @@
 """GCspy: see the heap of a running process, live; and later, from a recording.
 
-`gcspy.open(FILE)` reads a recording in a script or a notebook.
+`gcspy.open(FILE)` reads a recording in a script or a notebook; `gcspy.listen()` lets a program be watched.
 """
 
 from __future__ import annotations
@@ -11,7 +11,33 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gcspy_replay.file.notebook import SavedSession
 
-__all__ = ["open"]
+    from gcspy.listening import Listening
+
+__all__ = ["listen", "open"]
+
+
+def listen(
+    address: str | None = None,
+    *,
+    wait: bool = False,
+    longest_hold_secs: float | None = 30.0,
+    token: str | None = None,
+) -> Listening:
+    """Let this program be watched with exact events, until what is returned is closed; see `gcspy.listening`.
+
+    Args:
+        address: Where clients join besides the local default: ``127.0.0.1:7777``, ``tls:0.0.0.0:7777``, ``unix:/path``.
+        wait: Return when the first client has come.
+        longest_hold_secs: The program is held no longer in one go; None: as long as a client likes.
+        token: What TCP clients must know; None takes GCSPY_TOKEN.
+
+    Raises:
+        CommandError: The sidecar cannot watch this process, and why; or a token is missing.
+        RuntimeError: This Python runs without its lock (GIL).
+    """
+    from gcspy.listening import listen as listen_here
+
+    return listen_here(address, wait=wait, longest_hold_secs=longest_hold_secs, token=token)
 
 
 def open(*paths: Path | str) -> SavedSession:

@@ -24,6 +24,7 @@ _COMMANDS = (
     "start",
     "ps",
     "attach",
+    "run",
     "view",
     "tail",
     "record",
@@ -90,6 +91,7 @@ def gcspy(context: click.Context) -> int | None:
     gcspy                   a window with all that can be watched or played here
     gcspy ps                what can be watched here
     gcspy attach PID        watch it in a window
+    gcspy run SCRIPT        start a program and watch it, with exact events
     gcspy tail PID          watch it as text
     gcspy record PID -o F   keep what there is to see in a file
     gcspy replay F          play such a file in the same window

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ServingOptions", "serve_target"]
 
+_LOOK_SECS = 0.1
+"""How often a wait for the first client looks whether it should end."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServingOptions:
@@ -28,6 +31,10 @@ class ServingOptions:
         level: How much is gathered at each event.
         linger: Go on serving what was gathered after the target ended.
         triggers: Conditions at which it pauses; they are looked at while clients are there.
+        stub_fd: A socket whose other end a stub in the target has; taken over. None: there is none.
+        inject: How a stub is brought into the target: ``remote``, ``gdb``, ``auto``; empty: not at all.
+        wait: Begin with the first client.
+        longest_hold_secs: The target is held no longer in one go; None: as long as a client likes.
     """
 
     pid: int
@@ -38,6 +45,10 @@ class ServingOptions:
     level: int = 2
     linger: bool = False
     triggers: tuple[str, ...] = ()
+    stub_fd: int | None = None
+    inject: str = ""
+    wait: bool = False
+    longest_hold_secs: float | None = None
 
 
 def serve_target(
@@ -63,16 +74,25 @@ def serve_target(
     from gcspy_server.sampler import run_driver
 
     driver = attach(
-        options.pid, AttachOptions(tiles=options.tiles, clock_hz=options.clock_hz, level=options.level)
+        options.pid,
+        AttachOptions(
+            tiles=options.tiles,
+            clock_hz=options.clock_hz,
+            level=options.level,
+            stub_fd=options.stub_fd,
+            inject=options.inject,
+        ),
     )
     try:
-        server = driver.describe().server()
+        server = driver.describe().server(longest_hold_secs=options.longest_hold_secs)
         driver.open(server)
         for number, condition in enumerate(options.triggers, start=1):
             server.set_trigger(Trigger(id=number, expression=condition))
         addresses = options.listen or (str(default_address(options.pid)),)
         with server.serve(*addresses, token=options.token) as listening:
             on_ready(server, listening)
+            while options.wait and not stop.is_set() and driver.alive() and not server.wait_for_client(_LOOK_SECS):
+                pass
             ended = run_driver(driver, server, options.clock_hz, stop)
             if ended is None:
                 return "stopped; the target runs on"

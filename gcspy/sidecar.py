@@ -99,14 +99,17 @@ def first_line(options: ServingOptions | PlayingOptions) -> str:
 
 
 @contextmanager
-def start_sidecar(options: ServingOptions | PlayingOptions) -> Iterator[Sidecar]:
-    """Start a sidecar for the body of the `with`; it stops with the body."""
+def start_sidecar(
+    options: ServingOptions | PlayingOptions, *, pass_fds: tuple[int, ...] = ()
+) -> Iterator[Sidecar]:
+    """Start a sidecar for the body of the `with`; it stops with the body, and has the descriptors `pass_fds` as well."""
     # A session of its own, so that Ctrl-C in the terminal reaches us and not the child.
     with subprocess.Popen(
         command_of_sidecar(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
+        pass_fds=pass_fds,
         text=True,
     ) as child:
         assert child.stdin is not None
@@ -156,7 +159,12 @@ def _target(options: ServingOptions) -> Iterator[ServingOptions]:
 
 
 def main() -> int:
-    """The child: read the options, serve until standard input ends."""
+    """The child: read the options, serve until standard input ends.
+
+    With ``--apart`` it is nobody's child: who started it waits for a moment only, and has none to wait for later.
+    """
+    if sys.argv[1:] == ["--apart"] and os.fork():
+        os._exit(0)
     logging.basicConfig(level=logging.WARNING, format="gcspy: %(message)s")
     # Byte by byte: what a buffered reader took too much, the thread would wait for in vain.
     line = b""

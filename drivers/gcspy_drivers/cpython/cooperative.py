@@ -91,7 +91,7 @@ class CooperativeDriver(CPythonDriver):
         )
 
     def open(self, server: Server) -> None:
-        """Add the spaces, and let the target begin.
+        """Add the spaces; the target begins with the first tick or wait.
 
         Raises:
             TargetGone: The target has ended.
@@ -99,7 +99,6 @@ class CooperativeDriver(CPythonDriver):
         super().open(server)
         self._served = server
         self._say_what_is_wanted(server)
-        self._line.let_begin()
 
     def tick(self) -> None:
         """Read the running program, unless a pause is due: then the next event is one at which it can be held.
@@ -116,17 +115,20 @@ class CooperativeDriver(CPythonDriver):
             server.skip(CLOCK)
         else:
             self._follow_interpreters(server)
+            self._follow_level(server)
             request = server.should_transmit(CLOCK)
             if request is not None:
                 self._gather(request)
             self._target.check()
             server.finish(CLOCK, holds=False)
         self._say_what_is_wanted(server)
+        self._line.let_begin()
 
     def wait(self, secs: float) -> None:
         """Wait so long, or until a collection; see `gcspy_server.drivers.WaitingDriver`."""
         server = self._opened()
         self._say_what_is_wanted(server)
+        self._line.let_begin()  # one that was started for us waits before its first line
         try:
             event = self._line.wait(secs)
             if event is not None:
@@ -147,6 +149,7 @@ class CooperativeDriver(CPythonDriver):
             before = event.number - 1
             self._count_to(server, *((server.counts()[GC_START], before) if event.kind else (before, server.counts()[GC_END])))
             self._follow_interpreters(server)
+            self._follow_level(server)
             request = server.should_transmit(kind)
             if request is not None:
                 self._gather(request)

@@ -98,6 +98,7 @@ class Watching:
         if watched:
             self.server.add_observer(self.events.append)
         driver.open(self.server)
+        driver.wait(0)
 
     def serve(self) -> NoReturn:
         """Serve the target's events until something ends that."""

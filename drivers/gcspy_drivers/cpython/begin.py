@@ -1,0 +1,55 @@
+"""Begin a program with a stub in it: ``python begin.py STUB FD KIND PROGRAM ARGUMENTS…``; what `gcspy run` starts.
+
+KIND is ``script``, ``module`` or ``code``. The program finds the world as if Python had been started with it: ``__main__``,
+``sys.argv``, ``sys.path``. It begins when the sidecar has looked at the process, or has gone. Runs on 3.9 and later; knows
+nothing of GCspy but the file of the stub.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import runpy
+import socket
+import sys
+import types
+
+__all__ = ["main"]
+
+
+def _connect(stub_path: str, fd: int) -> None:
+    os.set_inheritable(fd, False)
+    spec = importlib.util.spec_from_file_location("gcspy_stub", stub_path)
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"gcspy: there is no stub at {stub_path}")
+    stub = importlib.util.module_from_spec(spec)
+    sys.modules["gcspy_stub"] = stub
+    spec.loader.exec_module(stub)
+    with socket.socket(fileno=fd) as connection:
+        stub.Stub(connection, waits=True).wait()
+
+
+def main(arguments: list[str]) -> None:
+    """Connect, and become the program."""
+    stub_path, fd, kind, program = arguments[:4]
+    _connect(stub_path, int(fd))
+    fresh = types.ModuleType("__main__")
+    fresh.__dict__["__builtins__"] = __builtins__
+    sys.modules["__main__"] = fresh
+    sys.argv = [{"script": program, "module": "-m", "code": "-c"}[kind], *arguments[4:]]
+    if kind == "module":
+        sys.path[0] = os.getcwd()
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
+        return
+    if kind == "code":
+        sys.path[0], name, text = "", "<string>", program.encode()
+    else:
+        sys.path[0], name = os.path.dirname(os.path.realpath(program)), program
+        with open(program, "rb") as file:
+            text = file.read()
+        fresh.__file__ = program
+    exec(compile(text, name, "exec", dont_inherit=True), fresh.__dict__)  # noqa: S102  # it is what was asked for
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,176 @@
+"""`gcspy run`: start a Python program that tells of each collection, and watch it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from gcspy_protocol.address import TcpAddress, parse_address
+from gcspy_protocol.errors import CommandError
+
+from gcspy.gui import require_window
+from gcspy.options import CONDITION, read_token, sampling_options, theme_option, token_option
+from gcspy.serving import ServingOptions, serve_target
+from gcspy.sharing import say_addresses
+from gcspy.sidecar import start_sidecar
+from gcspy.tokens import own_token
+from gcspy_server.address import default_address
+
+if TYPE_CHECKING:
+    from gcspy_server.api import Listening, Server
+
+__all__ = ["command"]
+
+_LONGEST_HOLD_SECS = 30.0
+"""Without a window of one's own: how long a client may hold the program in one go."""
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("-m", "module", is_flag=True, help="PROGRAM is a module, as for python -m.")
+@click.option("-c", "code", is_flag=True, help="PROGRAM is the program itself, as for python -c.")
+@click.option("--no-window", is_flag=True, help="Serve only; others join with `gcspy view` or `gcspy tail`.")
+@click.option(
+    "--listen",
+    multiple=True,
+    metavar="ADDRESS",
+    help="HOST:PORT (port 0: any free one), tls:HOST:PORT, or unix:/PATH; may be repeated.",
+)
+@click.option("--wait", is_flag=True, help="The program begins when the first client has come.")
+@click.option(
+    "--longest-hold",
+    "longest_hold_secs",
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    help="The program is held no longer in one go; 0: as long as a client likes [30 s; with a window 0].",
+)
+@click.option("--python", default=sys.executable, help="The interpreter (default: the one that runs gcspy).")
+@click.option(
+    "--trigger",
+    "triggers",
+    type=CONDITION,
+    multiple=True,
+    metavar="CONDITION",
+    help="Pause the program at the very collection at which it becomes true; may be repeated.",
+)
+@sampling_options
+@token_option
+@theme_option
+@click.argument("program")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def command(
+    module: bool,
+    code: bool,
+    no_window: bool,
+    listen: tuple[str, ...],
+    wait: bool,
+    longest_hold_secs: float | None,
+    python: str,
+    triggers: tuple[str, ...],
+    clock_hz: float,
+    tiles: int,
+    level: int,
+    token_file: Path | None,
+    theme: str | None,
+    program: str,
+    arguments: tuple[str, ...],
+) -> int:
+    """Run the Python program PROGRAM and watch it, with exact events.
+
+    A small stub in it tells of the start and the end of each collection, and the program stands still while its heap
+    is read; pause and step stop the program itself. Closing the window or killing gcspy lets it run on.
+    The exit code is the program's.
+    """
+    if module and code:
+        raise CommandError("-m and -c together: a program is one of them")
+    if not no_window:
+        require_window()
+    kind = "module" if module else "code" if code else "script"
+    if kind == "script" and not os.path.isfile(program):
+        raise CommandError(f"there is no file {program}: give a script, or -m MODULE, or -c CODE")
+    addresses = tuple(parse_address(address) for address in listen)
+    if longest_hold_secs is None:
+        longest_hold_secs = _LONGEST_HOLD_SECS if no_window else 0
+    with ExitStack() as stack:
+        process, ours = stack.enter_context(_program(python, kind, program, arguments))
+        token = None
+        if any(isinstance(address, TcpAddress) for address in addresses):
+            token = read_token(token_file, ask=False) or stack.enter_context(own_token(process.pid))
+        options = ServingOptions(
+            pid=process.pid,
+            listen=(str(default_address(process.pid)), *(str(address) for address in addresses)),
+            token=token,
+            tiles=tiles,
+            level=level,
+            clock_hz=clock_hz,
+            linger=not no_window,
+            triggers=triggers,
+            stub_fd=ours.fileno(),
+            wait=wait,
+            longest_hold_secs=longest_hold_secs or None,
+        )
+        if no_window:
+            _serve(options, ours)
+        else:
+            _watch(options, ours, theme)
+        return _exit_code(process.wait())
+
+
+def _serve(options: ServingOptions, ours: socket.socket) -> None:
+    """Serve in this process until the program ends."""
+
+    def ready(_server: Server, listening: Listening) -> None:
+        say_addresses(listening.addresses)
+
+    ours.detach()  # the driver's now
+    serve_target(options, stop=threading.Event(), on_ready=ready)
+
+
+def _watch(options: ServingOptions, ours: socket.socket, theme: str | None) -> None:
+    """Watch it in a window; closing that ends the watching and not the program."""
+    with start_sidecar(options, pass_fds=(ours.fileno(),)) as sidecar:
+        ours.close()
+        from gcspy_client.app import run_window
+
+        say_addresses(sidecar.addresses[1:])
+        run_window(sidecar.addresses[0], theme=theme)
+
+
+@contextmanager
+def _program(
+    python: str, kind: str, program: str, arguments: tuple[str, ...]
+) -> Iterator[tuple[subprocess.Popen[bytes], socket.socket]]:
+    """Start the program; it waits before its first line. It is ended only if it could not be watched at all."""
+    from gcspy_drivers.cpython import begin, stub
+
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours:
+        with theirs:
+            fd = str(theirs.fileno())
+            command_line = [python, begin.__file__, stub.__file__, fd, kind, program, *arguments]
+            try:
+                process = subprocess.Popen(command_line, pass_fds=(theirs.fileno(),))
+            except OSError as error:
+                raise CommandError(f"cannot start {python}: {error.strerror}; give --python") from error
+        # Ctrl-C is the terminal's for the whole group: the program decides what it means. SIGTERM is handed on.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+        try:
+            yield process, ours
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+
+
+def _exit_code(status: int) -> int:
+    """What a shell would make of it: 128 and the number of the signal that ended it."""
+    return 128 - status if status < 0 else status

@@ -1,0 +1,43 @@
+"""A program for tests of exact events: eight threads count in a shared file and make garbage; orders come by standard input.
+
+python exact_program.py COUNTERS [listen]
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import mmap
+import os
+import sys
+import threading
+
+
+def work(counters: memoryview, number: int) -> None:
+    """Count, and make garbage that only the collector frees."""
+    while True:
+        counters[number] += 1
+        loop: list[object] = []
+        loop.append(loop)
+
+
+def main() -> None:
+    """Say who we are, start the threads, do what is asked for."""
+    with open(sys.argv[1], "r+b") as file:
+        counters = memoryview(mmap.mmap(file.fileno(), 4096)).cast("Q")
+    addresses: tuple[str, ...] = ()
+    if "listen" in sys.argv:
+        import gcspy
+
+        addresses = gcspy.listen(longest_hold_secs=None).addresses
+    for number in range(8):
+        threading.Thread(target=work, args=(counters, number), daemon=True).start()
+    print(json.dumps([os.getpid(), addresses]), flush=True)
+    for line in sys.stdin:
+        if line.strip() == "callbacks":
+            print(json.dumps(len(gc.callbacks)), flush=True)
+    os._exit(7)
+
+
+if __name__ == "__main__":
+    main()
