@@ -69,14 +69,17 @@ def graphed(spec: TrackSpec, session: Session, before: Graphed | None = None) ->
     """
     if spec.space is None:
         space = session.active_space()
-        stream = None if space is None else session.chosen_stream(space.space.id)
-        if space is None or stream is None or stream not in space.streams:
+        source = None if space is None else session.chosen_source(space.space.id)
+        if space is None or source is None:
             return None
-        return _stream(space, stream)
+        return _again(space, source, before) if isinstance(source, DerivedSource) else _stream(space, source.schema.id)
     space = next((one for one in session.live.spaces.values() if one.space.name == spec.space), None)
     if space is None:
         return None
     if spec.formula:
+        for made in session.looks.made_of(space):
+            if (made.schema.name, made.formula) == (spec.stream, spec.formula):
+                return _again(space, made, before)
         same = before is not None and before.identity == (space.space, spec.formula)
         return before if same else _derived(space, spec)
     stream = next((number for number, state in space.streams.items() if state.schema.name == spec.stream), None)
@@ -94,18 +97,31 @@ def _derived(space: SpaceState, spec: TrackSpec) -> Graphed | None:
         first = DerivedSource(spec.stream, spec.formula, space)
     except ExpressionError:
         return None
-    least, greatest = first.least, first.greatest
+    return _made(space, first, (space.space, spec.formula))
+
+
+def _again(space: SpaceState, made: DerivedSource, before: Graphed | None) -> Graphed:
+    """One that the user has made for the tiles, with its name and scale."""
+    identity = (space.space, made.formula, made.least, made.greatest, made.percent)
+    return before if before is not None and before.identity == identity else _made(space, made, identity)
+
+
+def _made(space: SpaceState, made: DerivedSource, identity: tuple[object, ...]) -> Graphed:
+    name, formula, least, greatest, percent = made.schema.name, made.formula, made.least, made.greatest, made.percent
 
     def make() -> TileSource:
-        return DerivedSource(spec.stream, spec.formula, space, least=least, greatest=greatest)
+        return DerivedSource(name, formula, SpaceState(space.space), least=least, greatest=greatest, percent=percent)
 
-    return Graphed(space.space.id, f"{space.space.name} · {spec.stream}", (space.space, spec.formula), make)
+    return Graphed(space.space.id, f"{space.space.name} · {name}", identity, make)
 
 
-def choices(session: Session) -> list[tuple[str, list[str]]]:
-    """Spaces and their streams, by name, the most important first."""
-    return [
-        (space.space.name, [stream.name for stream in ordered_streams(space)])
-        for space in session.live.spaces.values()
-        if space.streams
-    ]
+def choices(session: Session) -> list[tuple[str, list[TrackSpec]]]:
+    """Spaces by name, and what can be graphed of each: its streams, the most important first, and the user's formulas."""
+    found = []
+    for space in session.live.spaces.values():
+        name = space.space.name
+        specs = [TrackSpec(name, stream.name) for stream in ordered_streams(space)]
+        specs += [TrackSpec(name, made.schema.name, made.formula) for made in session.looks.made_of(space)]
+        if specs:
+            found.append((name, specs))
+    return found

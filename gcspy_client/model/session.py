@@ -258,7 +258,7 @@ class Session:
     def choose_stream(self, space: int, stream: int) -> None:
         """Paint a space in another stream; one that the user made has a number below 0.
 
-        A made one leaves the stream of what cannot show it, such as the history graph, as it was.
+        A made one leaves the stream of what cannot show it, such as the summary over time, as it was.
         """
         self.looks.chosen.pop(space, None)
         if stream < 0:

@@ -87,11 +87,11 @@ class HistoryMenus:
 
     def _fill_add(self, menu: QMenu) -> None:
         enough = len(self._panel.tracks) >= MOST_TRACKS
-        for space, streams in choices(self._session):
+        for space, specs in choices(self._session):
             submenu = menu.addMenu(space.replace("&", "&&"))
-            for stream in streams:
-                made = submenu.addAction(stream.replace("&", "&&"))
-                made.triggered.connect(partial(self._add, TrackSpec(space, stream)))
+            for spec in specs:
+                made = submenu.addAction(spec.stream.replace("&", "&&"))
+                made.triggered.connect(partial(self._add, spec))
                 made.setEnabled(not enough)
         menu.addSeparator()
         made = menu.addAction("Expression…")
@@ -104,9 +104,10 @@ class HistoryMenus:
     def add_shown(self) -> None:
         """Add a graph of what the first one shows now, that stays when another space or stream is chosen."""
         space = self._session.active_space()
-        stream = None if space is None else self._session.chosen_stream(space.space.id)
-        if space is not None and stream is not None:
-            self._panel.add_track(TrackSpec(space.space.name, space.streams[stream].schema.name))
+        source = None if space is None else self._session.chosen_source(space.space.id)
+        if space is not None and source is not None:
+            formula = source.formula if isinstance(source, DerivedSource) else ""
+            self._panel.add_track(TrackSpec(space.space.name, source.schema.name, formula))
 
     def ask_expression(self) -> None:
         """Ask for a formula, and graph it."""

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QApplication, QPushButton
 
 from benchmarks.watchdog import Watchdog
 from gcspy_client.model import history_filling
+from gcspy_client.model.derived import DerivedSource
 from gcspy_client.model.history_graph import HistoryGraph
 from gcspy_client.model.history_pooling import Pooling
 from gcspy_client.model.history_rows import HistoryRow
@@ -146,6 +147,21 @@ def test_an_expression_is_graphed_as_a_stream_is(watched: Watched, wait: Wait) -
     assert all(len(found) == 1 for found in codes.values()), "all that are greater look the same"
     assert window.history_menus.add_expression("no such stream / 2") is None
     assert "cannot be graphed" in window.history.said.text()
+
+
+def test_a_formula_that_the_user_made_for_the_tiles_is_graphed_with_its_name_and_scale(watched: Watched, wait: Wait) -> None:
+    window = opened(watched, wait)
+    made = window.formulas.add(window.session.live.spaces[1], "doubled", "Used * 2", ends=(0.0, 1000.0))
+    track = window.history.first
+    wait(lambda: track.title.text() == "Heap · doubled" and has_drawn(track, EVENTS))
+    assert track.graph is not None
+    source = track.graph.source
+    assert isinstance(source, DerivedSource)
+    assert (source.formula, source.least, source.greatest) == (made.formula, 0.0, 1000.0)
+    window.actions_table.run("history.add")
+    window.choose_stream(1, 0)
+    wait(lambda: track.title.text() == "Heap · Used")
+    assert window.history.tracks[1].title.text() == "Heap · doubled"
 
 
 def test_no_more_threads_for_more_graphs(watched: Watched, wait: Wait) -> None:
