@@ -454,6 +454,47 @@ def test_the_series_that_are_written_are_what_the_tiles_held(watched: Watched, w
         assert (row["tiles 1 covered"], row["tiles 2 tiles"]) == ("10", "1")
 
 
+# ----------------------------------------------------------------- a session that goes on
+
+
+def test_graphs_ranges_and_lines_are_there_again_after_a_reconnect(watched: Watched, wait: Wait) -> None:
+    window = opened(watched, wait)
+    panel = window.history
+    added(window, wait, TrackSpec("Generations", "Count"))
+    panel.set_lines(every=100)
+    drag(panel.canvas, 0.2, 0.6)
+    brush = panel.canvas.brushes[0]
+    window.link.close()
+    wait(lambda: not window.link.status.phase.connected)
+    window.link.reconnect()
+    wait(lambda: window.link.status.phase.connected and window.session.live.last_event is not None)
+    watched.happen(2)
+    wait(lambda: all((drawn := track.canvas.drawn) is not None and len(drawn.events) >= EVENTS + 2 for track in panel.tracks))
+    assert [track.title.text() for track in panel.tracks] == ["Heap · Used", "Generations · Count"]
+    assert panel.canvas.every == 100
+    assert panel.canvas.brushes == [brush]
+    wait(lambda: len(panel.series.plotted) == 1 and len(panel.series.plotted[0].series) >= EVENTS + 2)
+
+
+def test_a_window_is_closed_in_the_middle_of_filling_a_graph(watched: Watched, wait: Wait, monkeypatch: pytest.MonkeyPatch) -> None:
+    entered, go_on = threading.Event(), threading.Event()
+    take = HistoryGraph.take
+
+    def waits(graph: HistoryGraph, row: HistoryRow, *, number: int = 0) -> bool:
+        entered.set()
+        assert go_on.wait(30)
+        return take(graph, row, number=number)
+
+    monkeypatch.setattr(HistoryGraph, "take", waits)
+    window = watched.window
+    QTest.keyClick(window, Qt.Key.Key_H)
+    wait(entered.is_set)
+    threading.Timer(0.05, go_on.set).start()
+    window.close()
+    assert not [one.name for one in threading.enumerate() if "history" in one.name]
+    assert window.history.graph is None
+
+
 # ----------------------------------------------------------------------- smoothness
 
 
