@@ -84,6 +84,7 @@ class ComparePart(QObject):
         super().__init__(window)
         self._window = window
         self.moment: Moment | None = None
+        self._given_up: Moment | None = None  # one: it holds a whole heap
         self.beside: SideBySide | None = None
         self.differencing = Differencing(window.session, window.spaces, self)
         self.panel = ComparePanel(window.theme)
@@ -100,7 +101,7 @@ class ComparePart(QObject):
         self.panel.set_asked.connect(self.set_a)
         self.panel.go_asked.connect(self.go_to_a)
         self.panel.swap_asked.connect(self.swap)
-        self.panel.leave_asked.connect(self.leave)
+        self.panel.leave_asked.connect(self.give_up)
         self.panel.tile_asked.connect(self._select)
         self.panel.space_asked.connect(self._activate)
         window.sides.bar.closed.connect(self.leave)
@@ -127,6 +128,7 @@ class ComparePart(QObject):
         welcome = self._session.live.welcome
         if not self.can_set or welcome is None:
             return
+        self._given_up = None
         self.moment = Moment(self._session.interpreter.copy(), self._session.number, welcome.session)
         self.differencing.begin(self.moment)
         self._window.docks.show("compare")
@@ -163,10 +165,27 @@ class ComparePart(QObject):
         self._window.timing.refresh()
         self._say()
 
+    def give_up(self) -> None:
+        """Leave, as the user wishes; an event that was set aside can be had again with Undo, as long as no other was."""
+        if self.moment is not None:
+            self._given_up = self.moment
+            self._window.undo.do("leave the comparison", self.leave, self._return)
+        else:
+            self.leave()
+
+    def _return(self) -> None:
+        moment, welcome = self._given_up, self._session.live.welcome
+        if moment is None or welcome is None or welcome.session != moment.identity or self.beside is not None:
+            return
+        self.moment = moment
+        self.differencing.begin(moment)
+        self._window.timing.refresh()
+        self._say()
+
     def escape(self) -> None:
         """Show no difference any more; where none is shown, select no tile. Another session stays beside this one."""
         if self.differencing.on:
-            self.leave()
+            self.give_up()
         elif self.beside is not None and self.beside.differencing.on:
             self._window.sides.bar.difference.setChecked(False)
         else:

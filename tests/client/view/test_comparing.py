@@ -243,3 +243,17 @@ def test_of_many_wishes_the_difference_shows_the_latest(watched: Watched, wait: 
         window.timing.go_to(number)
     wait(lambda: window.session.number == 7)
     assert signed(window).tolist() == more(watched, 2, 7)
+
+
+def test_a_comparison_that_was_left_by_mistake_is_had_again_with_undo(watched: Watched, wait: Wait) -> None:
+    window = watched.window
+    go(watched, wait, 4)
+    press(window, Qt.Key.Key_A)
+    go(watched, wait, 6)
+    press(window, Qt.Key.Key_Escape)
+    assert not window.comparing.on
+    window.undo.undo()
+    assert signed(window).tolist() == more(watched, 4, 6)
+    window.undo.redo()
+    assert not window.comparing.on
+    assert watched.shows(6)
