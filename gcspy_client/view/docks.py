@@ -51,6 +51,9 @@ _ROOMY_HEIGHT = 900
 _STACKED = 3
 """So many do in a lower window; the others lie behind the last."""
 
+_SEPARATOR = 7
+"""Between two panels, as the style sheet has it."""
+
 _LOWEST = 88
 """Lowest height of what stands in a panel."""
 
@@ -108,6 +111,12 @@ class Dock(QDockWidget):
         self.bar = _Title(self, title)
         self.setTitleBarWidget(self.bar)
         self.visibilityChanged.connect(self._seen)
+
+    def wanted_height(self) -> int:
+        """Height in which all that stands in it now can be seen; what Qt remembers may be older."""
+        inside = self.widget()
+        content = inside.widget() if isinstance(inside, QScrollArea) else inside
+        return self.bar.sizeHint().height() + (0 if content is None else content.sizeHint().height()) + 2
 
     def _seen(self, seen: bool) -> None:
         if seen != self.in_sight:
@@ -385,7 +394,9 @@ class Docks(QObject):
         if not side:
             return
         self.area.resizeDocks(side[:1], [_WIDE_SIDE_WIDTH if self.area.window().width() >= _WIDE_WIDTH else SIDE_WIDTH], Qt.Orientation.Horizontal)
-        wanted = [dock.sizeHint().height() for dock in side]
-        if not self._roomy():  # the last ones share a place, and can do with what is left
-            wanted = [high if number < _STACKED - 1 else 1 for number, high in enumerate(wanted)]
+        wanted = [dock.wanted_height() for dock in side]
+        if not self._roomy():  # the last ones share a place, and have what is left: Qt would share it out among all
+            above = sum(wanted[: _STACKED - 1])
+            rest = self.area.height() - above - _SEPARATOR * (_STACKED - 1)
+            wanted = [high if number < _STACKED - 1 else max(1, rest) for number, high in enumerate(wanted)]
         self.area.resizeDocks(side, wanted, Qt.Orientation.Vertical)
