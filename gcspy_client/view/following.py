@@ -25,7 +25,7 @@ __all__ = ["Following"]
 
 _DETAILS_MILLIS = 100
 _GRAPH_MILLIS = 250
-"""Between the first event and the loading of the graph, which holds the window up for a moment."""
+"""Between the first event and the loading of the graph, which takes a core for a moment."""
 
 
 class Following(QObject):
@@ -192,7 +192,7 @@ class Following(QObject):
     def _load_graph(self) -> None:
         """Make the graph, once there are tiles to see: loading what draws it may not delay them."""
         if self._spaces.painted():
-            self._details.graph.load()
+            self._details.graph.begin_load()
         elif self._spaces.panels:
             self._graph_timer.start(_GRAPH_MILLIS)
 

@@ -1,7 +1,7 @@
 """The small graph of one stream's summary over the latest events: title, live value, plot.
 
 The plot is made once the first tiles were painted: the library behind it takes a third of
-a second to load, which the start cannot spare.
+a second to load, which the start cannot spare. It is loaded in a thread, as no turn of the loop can spare it either.
 
 Knows series and words; the drawing is the plot's.
 """
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gcspy_protocol.model import Stream
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from gcspy_client.model.graph import amount_text
@@ -44,6 +44,8 @@ class Sparkline(QWidget):
         parent: Its parent.
     """
 
+    _loaded = Signal()
+
     def __init__(
         self, colours: Tokens, event_name: Callable[[int], str], parent: QWidget | None = None
     ) -> None:
@@ -60,6 +62,9 @@ class Sparkline(QWidget):
         self._rest.setSingleShot(True)
         self._rest.timeout.connect(self._rested)
         self.plot: Plot | None = None
+        self._loading: threading.Thread | None = None
+        self._stopped = False
+        self._loaded.connect(self.load)
         self.title = ElidedLabel()
         self.title.setProperty("caption", "true")
         self.reading = QLabel()
@@ -78,8 +83,20 @@ class Sparkline(QWidget):
         self._column.addLayout(head)
         self._column.addWidget(self._waiting, 1)
 
+    def begin_load(self) -> None:
+        """Make the plot in a while, if there is none yet: when what draws it was loaded."""
+        if self.plot is None and self._loading is None:
+            self._loading = threading.Thread(target=self._load_library, name="gcspy plot library", daemon=True)
+            self._loading.start()
+
+    def _load_library(self) -> None:
+        _plot_class()
+        self._loaded.emit()
+
     def load(self) -> None:
-        """Make the plot, if there is none yet; takes about half a second the first time in a process."""
+        """Make the plot now, if there is none yet; takes about half a second the first time in a process."""
+        if self._stopped:
+            return
         if self.plot is None:
             self.plot = _plot_class()(self._colours)
             self.plot.pointed.connect(self._point_at)
@@ -120,7 +137,10 @@ class Sparkline(QWidget):
     def stop(self) -> None:
         """Draw no more: the window closes."""
         self._waits = False
+        self._stopped = True
         self._rest.stop()
+        if self._loading is not None:
+            self._loading.join()
 
     def _rested(self) -> None:
         if self._waits:
