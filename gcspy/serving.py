@@ -12,10 +12,14 @@ from gcspy_server.address import default_address
 if TYPE_CHECKING:
     from gcspy_server.api import Listening, Server
 
-__all__ = ["ServingOptions", "serve_target"]
+__all__ = ["LONGEST_HOLD_SECS", "ServingOptions", "serve_target"]
 
 _LOOK_SECS = 0.1
 """How often a wait for the first client looks whether it should end."""
+
+
+LONGEST_HOLD_SECS = 30.0
+"""Where nobody has a window of his own: how long a client may hold a program in one go."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

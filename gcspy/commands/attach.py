@@ -13,7 +13,7 @@ from gcspy_protocol.address import TcpAddress, parse_address
 
 from gcspy.gui import require_window
 from gcspy.options import CONDITION, read_token, sampling_options, theme_option, token_option
-from gcspy.serving import ServingOptions, serve_target
+from gcspy.serving import LONGEST_HOLD_SECS, ServingOptions, serve_target
 from gcspy.sharing import say_addresses
 from gcspy.sidecar import start_sidecar
 from gcspy.starting import front_door
@@ -44,6 +44,13 @@ __all__ = ["command"]
     help="Pause the sampling at the very event at which it becomes true, such as "
     "'sum(\"pymalloc arenas\".Used) > 1GiB'; may be repeated.",
 )
+@click.option(
+    "--inject",
+    type=click.Choice(["gdb"]),
+    default="",
+    show_default=False,
+    help="Bring a stub into it, for exact events: gdb stops it for a moment and has it run a file of ours.",
+)
 @sampling_options
 @token_option
 @theme_option
@@ -52,6 +59,7 @@ def command(
     no_window: bool,
     listen: tuple[str, ...],
     triggers: tuple[str, ...],
+    inject: str,
     clock_hz: float,
     tiles: int,
     level: int,
@@ -60,7 +68,7 @@ def command(
 ) -> int:
     """Watch the running process PID, unprepared, from outside.
 
-    Nothing is loaded into it and nothing stops it; it needs the rights of a debugger. Closing the
+    Unless --inject is given, nothing is loaded into it and nothing stops it; it needs the rights of a debugger. Closing the
     window, Ctrl-C, or killing gcspy leaves the process running.
     """
     if not no_window:
@@ -79,6 +87,8 @@ def command(
             clock_hz=clock_hz,
             linger=not no_window,
             triggers=triggers,
+            inject=inject,
+            longest_hold_secs=LONGEST_HOLD_SECS if no_window else None,
         )
         if no_window:
             return _serve(options)

@@ -19,7 +19,7 @@ from gcspy_protocol.errors import CommandError
 
 from gcspy.gui import require_window
 from gcspy.options import CONDITION, read_token, sampling_options, theme_option, token_option
-from gcspy.serving import ServingOptions, serve_target
+from gcspy.serving import LONGEST_HOLD_SECS, ServingOptions, serve_target
 from gcspy.sharing import say_addresses
 from gcspy.sidecar import start_sidecar
 from gcspy.tokens import own_token
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from gcspy_server.api import Listening, Server
 
 __all__ = ["command"]
-
-_LONGEST_HOLD_SECS = 30.0
-"""Without a window of one's own: how long a client may hold the program in one go."""
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -98,7 +95,7 @@ def command(
         raise CommandError(f"there is no file {program}: give a script, or -m MODULE, or -c CODE")
     addresses = tuple(parse_address(address) for address in listen)
     if longest_hold_secs is None:
-        longest_hold_secs = _LONGEST_HOLD_SECS if no_window else 0
+        longest_hold_secs = LONGEST_HOLD_SECS if no_window else 0
     with ExitStack() as stack:
         process, ours = stack.enter_context(_program(python, kind, program, arguments))
         token = None

@@ -19,6 +19,7 @@ from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.cooperative.line import StubEvent, StubLine, StubLost
 from gcspy_drivers.cpython.driver import CLOCK, CPythonDriver
+from gcspy_drivers.cpython.inject import bring_in
 from gcspy_drivers.cpython.target import Target
 from gcspy_server.api import AttachOptions, Mode, PauseActsOn, Server, ServerDescription
 
@@ -62,13 +63,20 @@ class CooperativeDriver(CPythonDriver):
             TargetError: As `CPythonDriver.attach`; or the stub is none, or did not come.
         """
         if options.stub_fd is None:
-            raise TargetError(f"process {pid}: there is no connection to a stub in it")
-        connection = socket.socket(fileno=options.stub_fd)
-        try:
-            driver = cls(Target(pid), options, connection)
-        except BaseException:
-            connection.close()
-            raise
+            target = Target(pid)
+            try:
+                connection = bring_in(target, options.inject, secs=_HELLO_SECS)
+            except BaseException:
+                target.close()
+                raise
+        else:
+            connection = socket.socket(fileno=options.stub_fd)
+            try:
+                target = Target(pid)
+            except BaseException:
+                connection.close()
+                raise
+        driver = cls(target, options, connection)
         try:
             driver._line.begin(pid, _HELLO_SECS)
         except BaseException:

@@ -46,7 +46,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing would be a large import for a program that has none
     from typing import Any
 
-__all__ = ["PROTOCOL", "Stub", "connect"]
+__all__ = ["PROTOCOL", "Stub", "connect", "unmap"]
 
 PROTOCOL = 1
 MAGIC = b"gcspystb"
@@ -62,6 +62,8 @@ _MANY = 1 << 22  # interruptions of one wait by signals; it is a bound for what 
 # Made once: each such object is a reference cycle, and would be garbage for the collector that is watched.
 _create, _settime = ctypes.pythonapi["timerfd_create"], ctypes.pythonapi["timerfd_settime"]
 _send, _recv, _poll = ctypes.pythonapi["send"], ctypes.pythonapi["recv"], ctypes.pythonapi["poll"]
+_unmap = ctypes.pythonapi["munmap"]
+_unmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 _later = ctypes.pythonapi["PyThreadState_SetAsyncExc"]
 _send.argtypes = _recv.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 _poll.argtypes = (ctypes.c_void_p, ctypes.c_ulong, ctypes.c_int)
@@ -294,6 +296,11 @@ def _is_ours(error: BaseException) -> bool:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return isinstance(error, Exception) and trace is not None and trace.tb_frame.f_globals is globals()
+
+
+def unmap(address: int, size_bytes: int) -> None:
+    """Give memory back that whoever brought this in needed for that."""
+    _unmap(address, size_bytes)
 
 
 def connect(path: str) -> Stub:

@@ -221,6 +221,16 @@ class Target:
         """Sizes that its pymalloc was built with."""
         return self._layout.geometry
 
+    def function(self, name: str) -> Addr:
+        """Say where a function of the interpreter is.
+
+        Raises:
+            TargetError: It exports none of this name.
+        """
+        if self._found is None:
+            raise TargetGone(f"process {self.process.pid} was let go: attach again to watch it")
+        return self._found.exported(name)
+
     def check(self) -> None:
         """Confirm that all that was read came from this process.
 
