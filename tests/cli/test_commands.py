@@ -197,3 +197,12 @@ def test_a_target_that_ends_before_so_many_events_is_an_error(busy_target: BusyT
         assert tail.wait(20) == ExitCode.TARGET_GONE
         (line,) = tail.stderr.read().splitlines()
         assert "of 1000000 events" in line
+
+
+def test_without_a_display_gcspy_alone_is_its_help_and_start_says_what_to_do(gcspy: Run) -> None:
+    alone = gcspy()
+    assert alone.returncode == ExitCode.USAGE
+    assert "gcspy attach PID" in alone.stdout
+    insisted = gcspy("start")
+    assert insisted.returncode == ExitCode.MISSING_PART
+    assert "no display" in insisted.stderr
