@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-VERSIONS = ("3.11", "3.12", "3.13")
+VERSIONS = ("3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
 """What the driver reads; `find_python` finds one of each where there is one."""
 
 _TRUTH = struct.Struct("<3q3q9q")

@@ -3,7 +3,7 @@
 240 bytes an interpreter, read in microseconds. Deltas of the statistics are how a passive driver learns that collections
 happened. The objects in the generations are not counted: that would mean to walk lists which the target changes.
 
-Source: CPython 3.11 to 3.13 pycore_gc.h, struct _gc_runtime_state; Modules/gcmodule.c (3.13: Python/gc.c).
+Source: CPython 3.9 to 3.15 pycore_gc.h and pycore_interp_structs.h, struct _gc_runtime_state, 3.15 struct gc_stats; Modules/gcmodule.c (3.13: Python/gc.c).
 """
 
 from __future__ import annotations
@@ -27,7 +27,12 @@ LISTS: Final = 4
 
 _GENERATION = np.dtype([("next", "<u8"), ("prev", "<u8"), ("threshold", "<i4"), ("count", "<i4")])
 _STATS = np.dtype([("collections", "<i8"), ("collected", "<i8"), ("uncollectable", "<i8")])
+_ENTRY = np.dtype([("start", "<i8"), ("stop", "<i8"), ("stats", _STATS), ("_more", "V24")])
+_RINGS = ((0, 11), (712, 3), (912, 3))  # of 3.15: where each generation's begins, and how many entries it has
+_RINGS_BYTES = 1120
 _TRIES = 2
+
+Records = npt.NDArray[np.void]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +75,9 @@ def read_generations(memory: Memory, gc: Addr, layout: GcLayout) -> Generations 
     """
     for _ in range(_TRIES):
         found = memory.try_read(gc, layout.size_bytes)
-        if found is not None:
-            generations = _parse(found, gc, layout)
+        stats = None if found is None else _stats(memory, found, layout)
+        if found is not None and stats is not None:
+            generations = _parse(found, stats, gc, layout)
             if generations is not None:
                 return generations
     return None
@@ -100,12 +106,27 @@ def _begin(found: bytes, gc: Addr, layout: GcLayout) -> int | None:
     return begin if possible else None
 
 
-def _parse(found: bytes, gc: Addr, layout: GcLayout) -> Generations | None:
+def _stats(memory: Memory, found: bytes, layout: GcLayout) -> Records | None:
+    """Return what each generation's collections did in all, (3,) records of ``_STATS``; None when it cannot be read."""
+    if not layout.stats_rings:
+        return np.frombuffer(found, dtype=_STATS, count=GENERATIONS, offset=layout.stats)
+    where = int.from_bytes(found[layout.stats : layout.stats + 8], "little")
+    rings = memory.try_read(where, _RINGS_BYTES)
+    if rings is None:
+        return None
+    stats = np.zeros(GENERATIONS, dtype=_STATS)
+    for generation, (begin, entries) in enumerate(_RINGS):
+        ring = np.frombuffer(rings, dtype=_ENTRY, count=entries, offset=begin)
+        # Each entry has the totals until then, so the latest one has most collections.
+        stats[generation] = ring["stats"][int(ring["stats"]["collections"].argmax())]
+    return stats
+
+
+def _parse(found: bytes, stats: Records, gc: Addr, layout: GcLayout) -> Generations | None:
     begin = _begin(found, gc, layout)
     if begin is None:
         return None
     generations = np.frombuffer(found, dtype=_GENERATION, count=GENERATIONS, offset=begin)
-    stats = np.frombuffer(found, dtype=_STATS, count=GENERATIONS, offset=layout.stats)
     enabled, collecting = (
         int.from_bytes(found[offset : offset + 4], "little", signed=True)
         for offset in (layout.enabled, layout.collecting)

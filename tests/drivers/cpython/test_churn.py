@@ -35,7 +35,7 @@ churn(2)
 """
 
 
-def assert_possible(server: Server) -> None:
+def assert_possible(server: Server, pool_bytes: int) -> None:
     """No value that a heap cannot have, in any space."""
     spaces = {space.name: space for space in server.spaces}
     arenas = spaces["pymalloc arenas"]
@@ -54,7 +54,7 @@ def assert_possible(server: Server) -> None:
     assert (classes <= 32).all()
     size = np.maximum(classes, 1) * 16
     assert (used == np.where(classes > 0, blocks * size, 0)).all()
-    assert ((blocks + free) == np.where(classes > 0, (16384 - 48) // size, 0)).all()
+    assert ((blocks + free) == np.where(classes > 0, (pool_bytes - 48) // size, 0)).all()
     assert (blocks[classes > 0] > 0).all()
     assert (blocks[classes == 0] == 0).all()
     unused = (control & Control.UNUSED) != 0
@@ -86,7 +86,7 @@ def watch(pid: int, snapshots: int) -> tuple[int, int]:
         for number in range(snapshots):
             driver.tick()
             assert len(events) == number + 1, "each tick is one transmission"
-            assert_possible(server)
+            assert_possible(server, driver._target.geometry.pool_bytes)
             known = server.spaces[0].streams[0].known
             unknown += 0 if known is None else int(np.count_nonzero(~known))
             now = {stream.name: stream for stream in server.spaces[2].streams}["Collections"]

@@ -29,6 +29,8 @@ WAIT = "print(sys.version.split()[0], flush=True); sys.stdin.readline()"
 def test_each_version_is_recognised_with_its_exact_number(python: str, start: Start) -> None:
     child = start(python, WAIT)
     version = child.read_line()
+    if version.startswith(("3.9.", "3.10.")):
+        version = version.rpartition(".")[0]  # before 3.11 only names tell it, and they have no more
     found = look(child.pid)
     assert (found.runtime, found.version_text, found.why_not) == ("CPython", version, "")
     assert found.image.startswith("/")
@@ -59,7 +61,7 @@ def test_an_executable_of_any_name_is_looked_into(stripped_python: str, tmp_path
         child.communicate()
 
 
-@pytest.mark.parametrize("version", ["3.6", "3.8", "3.9", "3.10"])
+@pytest.mark.parametrize("version", ["3.6", "3.8"])
 def test_an_unsupported_version_is_named(version: str, start: Start) -> None:
     python = find_python(version)
     if python is None:
@@ -68,7 +70,7 @@ def test_an_unsupported_version_is_named(version: str, start: Start) -> None:
     child.read_line()
     found = CPythonDriver.recognise(child.pid)
     assert (found.runtime, found.supported) == ("CPython", False)
-    assert f"found CPython {version}; supported: CPython 3.11, 3.12, 3.13" in found.why_not
+    assert f"found CPython {version}; supported: CPython 3.9, 3.10, 3.11, 3.12, 3.13, 3.14, 3.15" in found.why_not
     with pytest.raises(Unsupported, match=f"CPython {version}"):
         CPythonDriver.attach(child.pid, AttachOptions())
 

@@ -77,9 +77,10 @@ def test_streams_are_what_the_target_says(python: str, start: Start, watched: li
         found = one.column("Size classes", name)
         assert found.tolist() == [truth.classes.get(number, (0, 0, 0))[position] for number in range(32)]
     wasted = one.column("Size classes", "Wasted")
+    pool_bytes = one.driver._target.geometry.pool_bytes
     for number, (pools, _, _) in truth.classes.items():
         size = 16 * (number + 1)
-        assert wasted[number] == pools * (16384 - (16384 - 48) // size * size)
+        assert wasted[number] == pools * (pool_bytes - (pool_bytes - 48) // size * size)
     assert one.column("GC generations", "Count").tolist() == list(truth.count)
     assert one.column("GC generations", "Threshold").tolist() == list(truth.threshold)
     for position, name in enumerate(("Collections", "Collected", "Uncollectable")):
@@ -101,7 +102,7 @@ def test_streams_are_what_the_target_says(python: str, start: Start, watched: li
     assert np.array_equal((control & Control.UNUSED) != 0, uncarved)
     assert np.array_equal((control & Control.USED) != 0, ~uncarved)
     assert one.stream("pymalloc arenas", "Used")._summary == (
-        (int(used_bytes.sum()), int((~uncarved).sum()) * 16384),
+        (int(used_bytes.sum()), int((~uncarved).sum()) * pool_bytes),
         int((~uncarved).sum()),
     )
 
@@ -278,12 +279,13 @@ def test_too_many_pools_become_groups_that_hold_the_same_blocks(
     fine.driver.tick()
     coarse.driver.tick()
     space = coarse.space("pymalloc arenas")
-    assert 16 < space.count <= 64
+    # The group is at most an arena: of small arenas there are more than that.
+    assert 16 < space.count <= max(64, truth.arenas or 0)
     for name in ("Blocks in use", "Free blocks", "Used"):
         assert coarse.column("pymalloc arenas", name).sum() == fine.column("pymalloc arenas", name).sum()
     names = space.names
     assert isinstance(names, ExtentNames)
-    assert int(names.sizes.sum()) == fine.space("pymalloc arenas").count * 16384
+    assert int(names.sizes.sum()) == fine.space("pymalloc arenas").count * fine.driver._target.geometry.pool_bytes
     assert int(((space.control & Control.SEPARATOR) != 0).sum()) == truth.arenas
     assert "a tile is" in space.info
     carved = coarse.column("pymalloc arenas", "Carved")

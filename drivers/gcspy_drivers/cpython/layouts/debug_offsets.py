@@ -3,7 +3,7 @@
 The table is at the beginning of ``_PyRuntime`` and all 64-bit numbers; only its beginning and the collector's size are of
 use here. It was made so that tools like this need no guesses, so where it speaks it overrides our numbers.
 
-Source: CPython 3.13 Include/internal/pycore_runtime.h, struct _Py_DebugOffsets.
+Source: CPython 3.13 Include/internal/pycore_runtime.h, 3.14 and 3.15 pycore_debug_offsets.h, struct _Py_DebugOffsets.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from gcspy_drivers.cpython.layouts.layout import Layout
 
 __all__ = ["TABLE_BYTES", "apply"]
 
-TABLE_BYTES: Final = 584
+TABLE_BYTES: Final = 888
 _COOKIE = b"xdebugpy"
-_HEAD = struct.Struct("<8sQQ3Q5Q")
-_GC_AT: Final = 568
+_HEAD = struct.Struct("<8sQQ3Q3Q")
+_NUMBER = struct.Struct("<Q")
 _GC = struct.Struct("<QQ")
 _MOST_BYTES: Final = 1 << 20  # PyInterpreterState of 3.15 has 226 kB
 
@@ -37,10 +37,11 @@ def apply(layout: Layout, table: bytes) -> Layout:
         Unsupported: The target runs without a GIL: it has neither pymalloc nor lists of tracked objects.
         TargetError: There is no table, or it contradicts itself.
     """
-    cookie, version, free_threaded, runtime_bytes, _, head, interp_bytes, ident, following, _, gc = (
+    cookie, version, free_threaded, runtime_bytes, _, head, interp_bytes, ident, following = (
         _HEAD.unpack_from(table)
     )
-    gc_bytes, collecting = _GC.unpack_from(table, _GC_AT)
+    (gc,) = _NUMBER.unpack_from(table, layout.debug_gc_at)
+    gc_bytes, collecting = _GC.unpack_from(table, layout.debug_gc_size_at)
     if cookie != _COOKIE:
         raise TargetError(
             f"the target's _PyRuntime begins with {cookie!r}, not {_COOKIE!r}: it has not started yet, or is no CPython"

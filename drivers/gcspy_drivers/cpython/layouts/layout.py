@@ -95,7 +95,8 @@ class GcLayout:
     """Offsets into ``struct _gc_runtime_state``.
 
     ``generations`` is what upstream has; the state's own ``generation0`` pointer is preferred, because distributions
-    are known to patch the alignment (Debian and Ubuntu 3.13: 20 instead of 24).
+    are known to patch the alignment (Debian and Ubuntu 3.13: 20 instead of 24). With ``stats_rings`` there is a pointer to
+    rings of the latest collections at ``stats``, otherwise three totals for each generation.
     """
 
     size_bytes: int = 240
@@ -104,6 +105,7 @@ class GcLayout:
     generation0: int = 96
     permanent: int = 104
     stats: int = 128
+    stats_rings: bool = False
     collecting: int = 200
 
 
@@ -145,6 +147,8 @@ class Layout:
         objects: What objects look like.
         geometry: Sizes of arenas, pools and blocks.
         debug_offsets: Whether ``_PyRuntime`` begins with a table of its own offsets, which then is preferred.
+        debug_gc_at: In that table: where the collector's state is in PyInterpreterState.
+        debug_gc_size_at: In that table: the size of that state, followed by the offset of ``collecting`` in it.
     """
 
     version: tuple[int, int]
@@ -160,3 +164,5 @@ class Layout:
     objects: ObjectLayout = ObjectLayout()
     geometry: PoolGeometry = PoolGeometry()
     debug_offsets: bool = False
+    debug_gc_at: int = 80
+    debug_gc_size_at: int = 568

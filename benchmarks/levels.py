@@ -1,0 +1,92 @@
+"""What each level of the CPython driver takes at one event, on a large heap that holds still, and then on the same heap at work.
+
+The time is that of a whole event: asked for, gathered, encoded, with everything wanted. Of level 3 the steps are told beside
+it. Nothing of this stops the target; the processor that it takes is the sidecar's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import statistics
+import sys
+import time
+
+from gcspy_drivers.cpython.driver import CPythonDriver
+from gcspy_drivers.cpython.objects.scan import ObjectScanner
+from gcspy_drivers.cpython.target import Target
+
+from benchmarks.busy_target import busy_target
+from benchmarks.figures import tell
+from gcspy_server.api import LEVEL, AttachOptions, Event
+
+__all__ = ["main"]
+
+
+def events_of(pid: int, level: int, events: int) -> tuple[list[float], str]:
+    """Gathering times in ms of some events with everything wanted, and what the space of objects says of the last one."""
+    found: list[Event] = []
+    driver = CPythonDriver.attach(pid, AttachOptions(level=level))
+    try:
+        server = driver.describe().server()
+        driver.open(server)
+        server.add_observer(found.append)
+        for _ in range(events + 1):  # the first one makes buffers and learns types
+            driver.tick()
+        if server.take_setting(LEVEL) != level:
+            raise RuntimeError(f"there is no level {level}")
+        info = [space.info for space in server.spaces if space.name == "Objects"]
+    finally:
+        driver.close()
+    return [event.gather_nanos / 1e6 for event in found[1:]], "".join(info)
+
+
+def steps_of(pid: int) -> dict[str, float]:
+    """Seconds that the steps of level 3 take once everything is known: headers, copy and scan, lists."""
+    with Target(pid) as target:
+        interpreters = target.interpreters() or ()
+        target.objects(target.heaps(interpreters), interpreters)
+        begin = time.perf_counter()
+        heaps = target.heaps(interpreters)
+        headers = time.perf_counter()
+        types = target._type_table()
+        scanner = ObjectScanner(target._memory, types, target._layout.objects, target.geometry)
+        types.begin()
+        for heap in heaps:
+            scanner.scan(heap.reading)
+        scanned = time.perf_counter()
+        target.objects(heaps, interpreters)
+        return {
+            "pool headers": headers - begin,
+            "copy and scan": scanned - headers,
+            "lists": time.perf_counter() - scanned - (scanned - headers),
+        }
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--python", default=sys.executable, help="interpreter of the target")
+    parser.add_argument("--megabytes", type=int, default=1000, help="size of the heap")
+    parser.add_argument("--events", type=int, default=3, help="at each level")
+    options = parser.parse_args()
+    with busy_target(options.python, options.megabytes) as target:
+        for still in (True, False):
+            state = "still" if still else "at work"
+            os.kill(target.pid, signal.SIGSTOP if still else signal.SIGCONT)
+            for level in (1, 2, 3):
+                times, info = events_of(target.pid, level, options.events)
+                median = statistics.median(times)
+                print(
+                    f"level {level}, {state}: {median:,.2f} ms an event ({min(times):,.2f} to {max(times):,.2f}) {info}",
+                    flush=True,
+                )
+                tell(f"level {level}, {options.megabytes} MB, {state}", median, "ms")
+            if still:
+                for name, seconds in steps_of(target.pid).items():
+                    print(f"    of level 3, {name}: {seconds:.2f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

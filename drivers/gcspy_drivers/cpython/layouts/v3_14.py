@@ -1,0 +1,24 @@
+"""CPython 3.14 from 3.14.5 on: generations as before 3.14, the fields around them in other places.
+
+Up to 3.14.4 the collector was an incremental one, whose state has another size: it is refused by that.
+
+Source: measured on Debian's 3.14.10; pycore_runtime.h, pycore_debug_offsets.h, pycore_interp_structs.h.
+"""
+
+from gcspy_drivers.cpython.layouts.layout import GcLayout, Layout, ObjectLayout, ObmallocHome
+
+LAYOUT = Layout(
+    version=(3, 14),
+    interpreters_head=808,
+    interpreter_next=7272,
+    interpreter_id=7280,
+    interpreter_gc=7408,
+    interpreter_bytes=194968,
+    objects=ObjectLayout(prefix_flags=24, refcount_flags=0xFFFF << 48),
+    obmalloc_home=ObmallocHome.POINTER,
+    interpreter_obmalloc=10904,
+    gc=GcLayout(size_bytes=264, generation0=256, permanent=96, stats=120, collecting=192),
+    debug_offsets=True,
+    debug_gc_at=88,
+    debug_gc_size_at=648,
+)

@@ -1,0 +1,31 @@
+"""CPython 3.15: the collector's statistics are rings of its latest collections, on the heap.
+
+Source: measured on Debian's 3.15.2; pycore_runtime.h, pycore_debug_offsets.h, pycore_interp_structs.h, pycore_gc.h.
+"""
+
+from gcspy_drivers.cpython.layouts.layout import GcLayout, Layout, ObjectLayout, ObmallocHome
+
+LAYOUT = Layout(
+    version=(3, 15),
+    interpreters_head=936,
+    interpreter_next=7264,
+    interpreter_id=7272,
+    interpreter_gc=7400,
+    interpreter_bytes=226240,
+    objects=ObjectLayout(prefix_flags=24, refcount_flags=0xFFFF << 48),
+    obmalloc_home=ObmallocHome.POINTER,
+    interpreter_obmalloc=10880,
+    gc=GcLayout(
+        size_bytes=176,
+        enabled=0,
+        generations=8,
+        generation0=168,
+        permanent=80,
+        stats=104,
+        stats_rings=True,
+        collecting=112,
+    ),
+    debug_offsets=True,
+    debug_gc_at=88,
+    debug_gc_size_at=752,
+)
