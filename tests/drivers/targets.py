@@ -53,12 +53,14 @@ def tell():
 # Counts by generation and type, by what makes no object that the collector tracks: the state that is counted is the one it stops in.
 # The first rounds are for what is made only once.
 TELL_OBJECTS = """
+_counts = {}
 def tell_objects():
     gc.disable()
     for _ in range(3):
         text = ""
         for generation in range(3):
-            counts = {}
+            counts = _counts
+            counts.clear()
             objects = gc.get_objects(generation)
             for one in objects:
                 name = type(one).__name__
@@ -66,7 +68,6 @@ def tell_objects():
             one = objects = None
             for name in counts:
                 text += str(generation) + " " + name + " " + str(counts[name]) + chr(10)
-            counts = None
     _write(2, text.encode())
     _kill(_pid, _stop)
 """

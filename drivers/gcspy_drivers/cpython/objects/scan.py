@@ -34,6 +34,7 @@ _COPY_BYTES: Final = 32 << 20
 _HEAD_WORDS = 8  # of a block: enough for prefix, collector's head, reference count and type, behind padding
 _PADDING_WORDS = 2  # of the debug hooks, before what was asked for
 _PADDED = 0xFDFDFDFDFDFDFD00
+_LOWEST_ADDRESS = np.uint64(0x400000)  # where such a program begins
 _MOST_CELLS = 1 << 22  # of a table pool by type
 
 U64 = npt.NDArray[np.uint64]
@@ -299,7 +300,11 @@ class ObjectScanner:
             if at + 2 > heads.shape[1] or not len(left):
                 break
             counts = heads[left, at] & ~np.uint64(self._layout.refcount_flags)
-            possible = left[counts - np.uint64(1) < np.uint64(self._layout.most_references)]
+            likely = counts - np.uint64(1) < np.uint64(self._layout.most_references)
+            # Of a program that is not moved about in memory, addresses are small enough to be counts.
+            large = np.flatnonzero(likely & (counts >= _LOWEST_ADDRESS))
+            likely[large[self._types.is_address(counts[large])]] = False
+            possible = left[likely]
             words = heads[possible, at + 1]
             number = types.find(words)
             if types.learn(words[number < 0]):

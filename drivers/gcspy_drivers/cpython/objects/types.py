@@ -120,6 +120,10 @@ class TypeTable:
         number = self._slots[(words * self._multiplier) >> self._shift]
         return np.where(self._address[number] == words, number, np.int32(-1))
 
+    def is_address(self, words: U64) -> Mask:
+        """Tell which words are addresses of what is mapped, as it was when the gathering began; new."""
+        return self._maps.maps.covers(words)
+
     def learn(self, words: U64) -> bool:
         """Look at addresses that may be types, and remember those that are.
 
