@@ -157,7 +157,7 @@ def _space(state: Any) -> dict[str, Any]:
         "name": state.space.name,
         "driver": state.space.driver,
         "tiles": state.count,
-        "streams": [stream.schema.name for stream in state.streams.values()],
+        "streams": [one.name for one in sorted((s.schema for s in state.streams.values()), key=lambda one: (one.order, one.id))],
     }
 
 
