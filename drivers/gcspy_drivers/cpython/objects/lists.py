@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.cpython.objects.scan import Nodes
-from gcspy_drivers.cpython.objects.types import TypeTable
+from gcspy_drivers.cpython.objects.types import TypeTable, distinct
 from gcspy_drivers.remote.maps import LiveMaps
 from gcspy_drivers.remote.memory import Memory
 
@@ -96,8 +96,8 @@ class ListReader:
         heads = np.array(sorted(ends), dtype=np.uint64)
         data, ok = self._memory.read_many(heads, 16)
         own = data.view("<u8")[ok] & ~_FLAGS
-        frontier = np.unique(np.concatenate((nodes.following, nodes.before, own.reshape(-1))))
-        frontier = frontier[~_among(frontier, nodes.address) & ~_among(frontier, heads)]
+        ways = np.concatenate((nodes.following, nodes.before, own.reshape(-1)))
+        frontier = distinct(ways[~_among(ways, nodes.address) & ~_among(ways, heads)])
         parts: list[Nodes] = []
         seen: U64 = np.zeros(0, dtype=np.uint64)
         maps = self._maps.maps
@@ -112,7 +112,7 @@ class ListReader:
             seen = np.union1d(seen, frontier)
             found = self._read_nodes(frontier)
             parts.append(found)
-            frontier = np.unique(np.concatenate((found.following, found.before)))
+            frontier = distinct(np.concatenate((found.following, found.before)))
             frontier = frontier[~_among(frontier, nodes.address) & ~_among(frontier, heads)]
         return Nodes.together(parts), False
 

@@ -20,7 +20,7 @@ from gcspy_drivers.remote.address import PAGE_BYTES
 from gcspy_drivers.remote.maps import LiveMaps
 from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["MOST_TYPES", "TypeTable"]
+__all__ = ["MOST_TYPES", "TypeTable", "distinct"]
 
 MOST_TYPES: Final = 1 << 20
 """Types that are remembered; a program that makes more loses the names of the latest."""
@@ -143,7 +143,7 @@ class TypeTable:
         new = words[(words & np.uint64(7)) == 0]
         new = new[(new >= maps.start[0]) & (new < maps.end[-1])]
         new = new[self._refused[_refused_slot(new)] != new]
-        new = np.unique(new)
+        new = distinct(new)
         new = new[(self.find(new) < 0) & maps.covers(new, _TYPE.itemsize)]
         if not len(new):
             return False
@@ -239,6 +239,15 @@ class TypeTable:
                     self._slots = np.full(1 << bits, -1, dtype=np.int32)
                     self._slots[slot] = living
                     return
+
+
+def distinct(words: U64) -> U64:
+    """Return the words in order, each once; new.
+
+    Not `numpy.unique`, which since 2.3 hashes: addresses, all multiples of 16, took it 2.8 of the 5.0 seconds of reading 3,200,000 blocks.
+    """
+    found = np.sort(words)
+    return found[np.concatenate(([True], found[1:] != found[:-1]))] if len(found) else found
 
 
 def _refused_slot(words: U64) -> U64:
