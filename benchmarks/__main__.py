@@ -23,7 +23,7 @@ from pathlib import Path
 
 from benchmarks.figures import VARIABLE, Figure, told_in
 
-BENCHMARKS = ("encoding", "cost", "viewers", "paint", "start", "recording", "lossless", "history", "history_window", "views", "views_window", "compare", "scrub", "expressions", "levels")
+BENCHMARKS = ("encoding", "cost", "exact", "viewers", "paint", "start", "recording", "lossless", "history", "history_window", "views", "views_window", "compare", "scrub", "expressions", "levels")
 """Those that need nothing but this machine. `programs` needs a package index, and is run by its name."""
 
 BY_NAME_ONLY = ("programs",)

@@ -157,7 +157,7 @@ class StubLine:
             self.go_on()
 
     def want(self, kind: int, *, period: int, not_before_nanos: int) -> None:
-        """Say which events the stub shall tell of; all others cost the target a microsecond.
+        """Say which events the stub shall tell of; all others are only counted there.
 
         Args:
             kind: 0 starts, 1 ends.
