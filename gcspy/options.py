@@ -81,7 +81,7 @@ def sampling_options(function: F) -> F:
         default=2,
         show_default=True,
         metavar="N",
-        help="How much is read at each event: 1 what takes constant time, 2 small structures, 3 objects.",
+        help="How much is read at each event: 1 what takes constant time, 2 small structures, 3 objects; the nearest that the driver has.",
     )
     return clock(tiles(level(function)))
 
