@@ -10,12 +10,12 @@ from gcspy_protocol.codec import decode
 from gcspy_protocol.errors import LocalProtocolError
 from gcspy_protocol.frame import HEADER, Header, inflate
 from gcspy_protocol.limits import CLIENT_LIMITS
-from gcspy_protocol.messages import Event, StreamKey, Subscription
-from gcspy_protocol.model import EventFilter
+from gcspy_protocol.messages import Event, State, StreamKey, Subscription
+from gcspy_protocol.model import ControlState, EventFilter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcspy_server.api import Server, UniformNames
+from gcspy_server.api import Outlook, Server, UniformNames
 from gcspy_server.interpreter.core import Audience
 from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
 from gcspy_server.interpreter.wants import EVERYTHING, NOTHING, Wants, union_of
@@ -301,3 +301,32 @@ def test_waiting_for_a_client_ends_when_one_comes() -> None:
     target.server._core.set_audience(Audience(clients=1, wants=EVERYTHING))
     thread.join(10)
     assert came == [True]
+
+
+def test_what_stands_nearer_to_the_events_learns_which_of_them_anybody_wants() -> None:
+    target = Target()
+    assert target.server.outlook(START) == Outlook(), "nobody is there"
+    target.server.add_observer(lambda _event: None)
+    target.server._core.set_filters((EventFilter(event=START, period=3), EventFilter(event=END, enabled=False)))
+    assert (target.server.outlook(START), target.server.outlook(END)) == (Outlook(3), Outlook())
+    target.server.skip(START, 2)
+    assert target.event(START), "the third"
+    assert target.server.counts() == (3, 0)
+    target.server.end("over")
+    assert target.server.outlook(START) == Outlook()
+
+
+def test_a_pause_that_cannot_hold_at_an_event_holds_at_the_next_that_can() -> None:
+    target = Target()
+    target.server.add_observer(lambda _event: None)
+    flow = target.server._core.flow
+    flow.pulse()
+    flow.set_controlled(True)
+    target.server._core.set_filters((EventFilter(event=START, pause=True),))
+    assert target.server.should_transmit(START)
+    target.fill()
+    target.server.finish(START, holds=False)  # it would not come back if it held
+    assert flow.state == State(state=ControlState.PAUSING, reason="event filter")
+    flow.let_go_when(lambda: "the test has seen enough")
+    target.event(END)
+    assert flow.state == State(state=ControlState.RUNNING, reason="the test has seen enough")

@@ -14,12 +14,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from gcspy_drivers.cooperative.line import StubEvent
 from gcspy_drivers.cpython.cooperative import GC_END, GC_START
 from gcspy_drivers.cpython.driver import CLOCK
 from gcspy_drivers.cpython.target import Heap
 from gcspy_protocol.errors import TargetError, TargetGone
 
-from gcspy_server.api import Event, Mode, PauseActsOn
+from gcspy_server.api import Event, Mode, PauseActsOn, Server
 from tests.drivers.cpython.stubbed import StubbedTarget, Watching
 from tests.drivers.targets import find_python
 
@@ -98,7 +99,7 @@ def work(number):
         kept.append({})
         if len(kept) > 5000:
             kept = []
-sys.setswitchinterval(0.0005)
+sys.setswitchinterval(1e-6)  # all of them want the lock all the time: any chance to give it away is taken
 begin()
 for number in range(8):
     threading.Thread(target=work, args=(number,), daemon=True).start()
@@ -107,7 +108,9 @@ os._exit(0)
 """
 
 
-def test_no_thread_of_eight_runs_while_it_is_held_and_all_do_afterwards(python: str, tmp_path: Path) -> None:
+def test_no_thread_of_eight_runs_while_it_is_held_and_all_do_afterwards(
+    python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shared = tmp_path / "counters"
     shared.write_bytes(bytes(4096))
 
@@ -115,14 +118,22 @@ def test_no_thread_of_eight_runs_while_it_is_held_and_all_do_afterwards(python: 
         return np.fromfile(shared, dtype=np.uint64, count=8)
 
     moved: list[bool] = []
+    told: list[npt.NDArray[np.uint64]] = []
 
     def look(_event: Event) -> None:
-        before = counters()
+        before = told[-1]
         until = time.monotonic() + 0.05  # how long we look, not what we wait for
         while time.monotonic() < until:
             moved.append(bool((counters() != before).any()))
 
     with StubbedTarget(python, EIGHT_THREADS, str(shared)) as target, Watching(target) as watching:
+        handle = watching.driver._collection
+
+        def handle_and_look(server: Server, event: StubEvent) -> None:
+            told.append(counters())  # at once: what still runs now runs in a moment that is being read
+            handle(server, event)
+
+        monkeypatch.setattr(watching.driver, "_collection", handle_and_look)
         watching.server.add_observer(look)
         while not (counters() > 0).all():
             watching.driver.wait(1.0)
