@@ -88,7 +88,7 @@ def command(
             linger=not no_window,
             triggers=triggers,
             inject=inject,
-            longest_hold_secs=LONGEST_HOLD_SECS if no_window else None,
+            longest_hold_secs=LONGEST_HOLD_SECS if no_window and inject else None,  # sampling may be held as long as one likes
         )
         if no_window:
             return _serve(options)
