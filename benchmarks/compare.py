@@ -21,7 +21,7 @@ from benchmarks.figures import tell
 from benchmarks.scrub import Program, turns_until
 from gcspy_client.app import application
 from gcspy_client.model.palette import Theme
-from gcspy_client.view.beside import SideBySide
+from gcspy_client.view.compare.beside import SideBySide
 from gcspy_client.view.window import MainWindow
 
 __all__ = ["main"]

@@ -20,9 +20,9 @@ from benchmarks.figures import tell
 from benchmarks.scrub import Program, turns_until
 from gcspy_client.app import application
 from gcspy_client.model.palette import Theme
-from gcspy_client.view.renderer_canvas import RendererCanvas
-from gcspy_client.view.tile_table import TableView
-from gcspy_client.view.views import TITLES
+from gcspy_client.view.spaces.renderer_canvas import RendererCanvas
+from gcspy_client.view.spaces.tile_table import TableView
+from gcspy_client.view.spaces.views import TITLES
 from gcspy_client.view.window import MainWindow
 
 __all__ = ["main"]

@@ -33,7 +33,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.recent import Recent
 from gcspy_client.model.status import LinkPhase
 from gcspy_client.settings import Settings
-from gcspy_client.view.preferences import scale_of
+from gcspy_client.view.shell.preferences import scale_of
 from gcspy_client.view.window import MainWindow
 
 __all__ = ["LARGE_HEIGHT", "application", "run_window", "take_screenshot"]

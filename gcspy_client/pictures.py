@@ -25,9 +25,9 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.picture import LARGEST_CELL, Picture
 from gcspy_client.model.session import Session
 from gcspy_client.model.status import LinkPhase, LinkStatus
-from gcspy_client.view.event_bar import EventBar
-from gcspy_client.view.legend import Legend
-from gcspy_client.view.space_panel import SpacePanel
+from gcspy_client.view.shell.event_bar import EventBar
+from gcspy_client.view.spaces.legend import Legend
+from gcspy_client.view.spaces.space_panel import SpacePanel
 from gcspy_client.view.theme import apply_theme
 from gcspy_client.view.window import MainWindow
 

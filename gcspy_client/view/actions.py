@@ -16,8 +16,8 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QMenuBar
 
-from gcspy_client.view.command_palette import Entry
-from gcspy_client.view.key_sheet import KeyRow
+from gcspy_client.view.shell.command_palette import Entry
+from gcspy_client.view.shell.key_sheet import KeyRow
 
 __all__ = ["Action", "Actions", "Gesture"]
 

@@ -14,14 +14,14 @@ from gcspy_client.model.filters import FilterPart
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import ordered_streams
 from gcspy_client.view.actions import Action, Gesture
-from gcspy_client.view.command_palette import Entry
-from gcspy_client.view.comparing import actions_of_comparing
-from gcspy_client.view.copying import actions_of_copying
-from gcspy_client.view.history_menus import HISTORY_GESTURES, actions_of_history
-from gcspy_client.view.looking import LOOKING_GESTURES, actions_of_looking
-from gcspy_client.view.preferences import actions_of_preferences
-from gcspy_client.view.starting import actions_of_starting
-from gcspy_client.view.trigger_part import actions_of_triggers
+from gcspy_client.view.compare.comparing import actions_of_comparing
+from gcspy_client.view.history.menus import HISTORY_GESTURES, actions_of_history
+from gcspy_client.view.panels.copying import actions_of_copying
+from gcspy_client.view.shell.command_palette import Entry
+from gcspy_client.view.shell.preferences import actions_of_preferences
+from gcspy_client.view.shell.starting import actions_of_starting
+from gcspy_client.view.spaces.looking import LOOKING_GESTURES, actions_of_looking
+from gcspy_client.view.triggers.part import actions_of_triggers
 
 if TYPE_CHECKING:
     from gcspy_client.view.window import MainWindow

@@ -18,8 +18,8 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from gcspy_client.link import Link
 from gcspy_client.model.picture import Picture
 from gcspy_client.model.session import Session
-from gcspy_client.view.details import Details
-from gcspy_client.view.spaces import Spaces
+from gcspy_client.view.panels.details import Details
+from gcspy_client.view.spaces.spaces import Spaces
 
 __all__ = ["Following"]
 

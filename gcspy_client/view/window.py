@@ -32,38 +32,38 @@ from gcspy_client.model.status import LinkPhase, LinkStatus
 from gcspy_client.model.timeshift import TimeShift
 from gcspy_client.settings import Settings
 from gcspy_client.view.actions import Actions
-from gcspy_client.view.bookmarks import Bookmarking, BookmarkPanel
-from gcspy_client.view.canvas import PaintProbe
-from gcspy_client.view.command_palette import CommandPalette
 from gcspy_client.view.commands import GESTURES, actions_of, entries_of
-from gcspy_client.view.comparing import ComparePart
-from gcspy_client.view.connect_dialog import ConnectDialog
-from gcspy_client.view.copying import Copying
-from gcspy_client.view.details import Details
-from gcspy_client.view.docks import Docks
-from gcspy_client.view.dropping import Dropping
-from gcspy_client.view.event_bar import EventBar
-from gcspy_client.view.facts import FactPanels
+from gcspy_client.view.compare.comparing import ComparePart
 from gcspy_client.view.following import Following
-from gcspy_client.view.footer import Footer
-from gcspy_client.view.formulas import Formulas
-from gcspy_client.view.guide_window import GuideWindow
-from gcspy_client.view.history_menus import HistoryMenus
-from gcspy_client.view.history_panel import HistoryPanel
-from gcspy_client.view.history_undo import HistoryUndo
-from gcspy_client.view.key_sheet import KeySheet
-from gcspy_client.view.looking import Looking
-from gcspy_client.view.notices import Banner, StatePage, banner_words
-from gcspy_client.view.preferences import Preferences
-from gcspy_client.view.saving import SaveDialog
-from gcspy_client.view.sides import Sides
-from gcspy_client.view.spaces import Spaces
-from gcspy_client.view.starting import Starting
+from gcspy_client.view.history.menus import HistoryMenus
+from gcspy_client.view.history.panel import HistoryPanel
+from gcspy_client.view.history.undo import HistoryUndo
+from gcspy_client.view.panels.copying import Copying
+from gcspy_client.view.panels.details import Details
+from gcspy_client.view.panels.facts import FactPanels
+from gcspy_client.view.shell.command_palette import CommandPalette
+from gcspy_client.view.shell.connect_dialog import ConnectDialog
+from gcspy_client.view.shell.docks import Docks
+from gcspy_client.view.shell.dropping import Dropping
+from gcspy_client.view.shell.event_bar import EventBar
+from gcspy_client.view.shell.footer import Footer
+from gcspy_client.view.shell.guide_window import GuideWindow
+from gcspy_client.view.shell.key_sheet import KeySheet
+from gcspy_client.view.shell.notices import Banner, StatePage, banner_words
+from gcspy_client.view.shell.preferences import Preferences
+from gcspy_client.view.shell.starting import Starting
+from gcspy_client.view.shell.view_undo import ViewUndo
+from gcspy_client.view.spaces.canvas import PaintProbe
+from gcspy_client.view.spaces.formulas import Formulas
+from gcspy_client.view.spaces.looking import Looking
+from gcspy_client.view.spaces.sides import Sides
+from gcspy_client.view.spaces.spaces import Spaces
 from gcspy_client.view.theme import apply_theme, system_theme, tokens
-from gcspy_client.view.time_panel import TimePanel
-from gcspy_client.view.timing import Timing
-from gcspy_client.view.trigger_part import TriggerPart
-from gcspy_client.view.view_undo import ViewUndo
+from gcspy_client.view.time.bookmarks import Bookmarking, BookmarkPanel
+from gcspy_client.view.time.panel import TimePanel
+from gcspy_client.view.time.saving import SaveDialog
+from gcspy_client.view.time.timing import Timing
+from gcspy_client.view.triggers.part import TriggerPart
 
 __all__ = ["MainWindow"]
 

@@ -18,9 +18,9 @@ from PySide6.QtTest import QTest
 
 from gcspy_client.model.comparing import Compared
 from gcspy_client.model.pairing import EventMatching
-from gcspy_client.view.beside import SideBySide
-from gcspy_client.view.difference_view import DifferenceView
-from gcspy_client.view.other import OtherLive
+from gcspy_client.view.compare.beside import SideBySide
+from gcspy_client.view.compare.difference_view import DifferenceView
+from gcspy_client.view.compare.other import OtherLive
 from gcspy_client.view.window import MainWindow
 from gcspy_server.api import UniformNames
 from tests.client.conftest import MakeWindow

@@ -9,7 +9,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtPrintSupport import QPrinter
 from PySide6.QtTest import QTest
 
-from gcspy_client.view.command_palette import CommandPalette
+from gcspy_client.view.shell.command_palette import CommandPalette
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.watching import Wait, Watched

@@ -12,9 +12,9 @@ from PySide6.QtTest import QTest
 from gcspy_client.model.comparing import Compared
 from gcspy_client.model.derived import DerivedSource
 from gcspy_client.model.palette import LOW, ZERO, Theme, diverging
-from gcspy_client.view.canvas import TileCanvas
-from gcspy_client.view.difference_view import DifferenceView
-from gcspy_client.view.renderer_canvas import RendererCanvas
+from gcspy_client.view.compare.difference_view import DifferenceView
+from gcspy_client.view.spaces.canvas import TileCanvas
+from gcspy_client.view.spaces.renderer_canvas import RendererCanvas
 from gcspy_client.view.window import MainWindow
 from tests.client.watching import Wait, Watched
 

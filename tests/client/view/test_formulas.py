@@ -14,8 +14,8 @@ from PySide6.QtTest import QTest
 from gcspy_client.model.bivariate import STEPS, bivariate
 from gcspy_client.model.palette import LOW, Theme
 from gcspy_client.settings import Settings
-from gcspy_client.view.renderer_canvas import RendererCanvas
-from gcspy_client.view.tile_table import TableView
+from gcspy_client.view.spaces.renderer_canvas import RendererCanvas
+from gcspy_client.view.spaces.tile_table import TableView
 from gcspy_client.view.window import MainWindow
 from gcspy_server.api import Server, UniformNames
 from tests.client.conftest import MakeWindow

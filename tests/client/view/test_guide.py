@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from gcspy_client.guide import Page, pages
 from gcspy_client.guide.__main__ import text_for_docs
-from gcspy_client.view.guide_window import GuideWindow
+from gcspy_client.view.shell.guide_window import GuideWindow
 from gcspy_client.view.window import MainWindow
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -28,8 +28,8 @@ from gcspy_client.model.history_rows import HistoryRow
 from gcspy_client.model.history_tracks import TrackSpec
 from gcspy_client.model.history_view import HistoryLook, HistoryPicture
 from gcspy_client.model.palette import LEVELS, LOW, Palette
-from gcspy_client.view.history_canvas import HistoryCanvas
-from gcspy_client.view.history_track import HistoryTrack
+from gcspy_client.view.history.canvas import HistoryCanvas
+from gcspy_client.view.history.track import HistoryTrack
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.watching import EVENTS, Wait, Watched

@@ -11,8 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.timeline import Timeline
-from gcspy_client.view.lanes import Lanes, draw_lanes, kind_colour
 from gcspy_client.view.theme import tokens
+from gcspy_client.view.time.lanes import Lanes, draw_lanes, kind_colour
 
 EVENTS = 1_000_000
 WIDTH = 500

@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from gcspy_client.model.palette import LOW, Theme, sequential
-from gcspy_client.view.looking import MOST_MARKS
-from gcspy_client.view.magnifier import Strip
-from gcspy_client.view.renderer_canvas import RendererCanvas
+from gcspy_client.view.spaces.looking import MOST_MARKS
+from gcspy_client.view.spaces.magnifier import Strip
+from gcspy_client.view.spaces.renderer_canvas import RendererCanvas
 from gcspy_server.api import UniformNames
 from tests.client.watching import Wait, Watched
 

@@ -21,9 +21,9 @@ from gcspy_client.model.looks import Look, OrderChoice
 from gcspy_client.model.palette import LOW, UNKNOWN, Theme, sequential
 from gcspy_client.model.renderers import load_renderer
 from gcspy_client.model.tile_source import StreamSource
-from gcspy_client.view.renderer_canvas import RendererCanvas
-from gcspy_client.view.tile_table import TableView
-from gcspy_client.view.views import TITLES, known_renderers
+from gcspy_client.view.spaces.renderer_canvas import RendererCanvas
+from gcspy_client.view.spaces.tile_table import TableView
+from gcspy_client.view.spaces.views import TITLES, known_renderers
 from gcspy_client.view.window import MainWindow
 from gcspy_server.api import Server, UniformNames
 from tests.client.conftest import MakeWindow

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from gcspy_replay.file import Recording
 
-from gcspy_client.view.saving import SaveDialog, SaveOffer
+from gcspy_client.view.time.saving import SaveDialog, SaveOffer
 from tests.client.conftest import MakeWindow
 from tests.client.watching import EVENTS, Wait, Watched
 

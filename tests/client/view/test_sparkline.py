@@ -18,8 +18,8 @@ from pytestqt.qtbot import QtBot
 
 from gcspy_client.model.history import Series
 from gcspy_client.model.palette import Theme
-from gcspy_client.view.plot import Plot
-from gcspy_client.view.sparkline import Sparkline
+from gcspy_client.view.panels.plot import Plot
+from gcspy_client.view.panels.sparkline import Sparkline
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow

@@ -15,7 +15,7 @@ from PySide6.QtTest import QTest
 from gcspy_client.model.latest import Latest
 from gcspy_client.model.tile_source import StreamSource
 from gcspy_client.model.tile_table import TileTable
-from gcspy_client.view.tile_table import TableView
+from gcspy_client.view.spaces.tile_table import TableView
 from gcspy_server.api import UniformNames
 from tests.client.feeding import space_state
 from tests.client.watching import Wait, Watched

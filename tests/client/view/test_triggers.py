@@ -19,7 +19,7 @@ from PySide6.QtTest import QTest
 
 from gcspy_client.model.bookmarks import Bookmarks
 from gcspy_client.model.trigger_list import Firing
-from gcspy_client.view.triggers import TriggerPanel
+from gcspy_client.view.triggers.panel import TriggerPanel
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.watching import EVENTS, Wait, Watched

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 
-from gcspy_client.view.view_undo import ViewUndo
+from gcspy_client.view.shell.view_undo import ViewUndo
 from tests.client.program import Program
 from tests.client.watching import Wait, Watched
 

@@ -27,8 +27,8 @@ from pytestqt.qtbot import QtBot
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.status import LinkPhase, LinkStatus
-from gcspy_client.view.canvas import TileCanvas
-from gcspy_client.view.chooser import Chooser
+from gcspy_client.view.spaces.canvas import TileCanvas
+from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.feeding import PAGE, Feed, kept

@@ -1,0 +1,1 @@
+"""Comparing: event with event, session with session."""

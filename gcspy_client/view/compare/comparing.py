@@ -1,0 +1,418 @@
+"""Comparing in the window: an event that was set aside as A with what is shown then, or this session with another beside it.
+
+Knows which part of the window does what; does not know how differences are worked out or painted.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gcspy_protocol.interpreter import ClientInterpreter, SpaceState
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QFileDialog
+
+from gcspy_client.model.comparing import Pairing
+from gcspy_client.model.difference_source import DifferenceSource
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.session import Session, event_words
+from gcspy_client.model.text import duration
+from gcspy_client.model.tile_source import TileSource
+from gcspy_client.view.actions import Action
+from gcspy_client.view.compare.beside import SideBySide
+from gcspy_client.view.compare.differencing import Differencing
+from gcspy_client.view.compare.other import Other, OtherLive, OtherRecording
+from gcspy_client.view.compare.panel import CompareFacts, ComparePanel
+from gcspy_client.view.shell.connect_dialog import ConnectDialog
+from gcspy_client.view.time.timeline import Flag
+
+if TYPE_CHECKING:
+    from gcspy_client.view.window import MainWindow
+
+__all__ = ["ComparePart", "Moment", "actions_of_comparing"]
+
+_MENU = "&Compare"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moment:
+    """An event that was set aside, with all that was known then.
+
+    Attributes:
+        state: A copy, which nobody changes.
+        number: Of the event.
+        identity: Of the session that it is of.
+    """
+
+    state: ClientInterpreter
+    number: int
+    identity: str
+
+    @property
+    def words(self) -> str:
+        """What it is called."""
+        return event_words(self.state, self.number)
+
+    def state_of(self, space: SpaceState, source: TileSource) -> tuple[SpaceState, TileSource] | str:
+        """The space as it was then, and the same stream."""
+        then = self.state.spaces.get(space.space.id)
+        if then is None or then.space.name != space.space.name:
+            return f"There was no space {space.space.name!r} at A: press A at an event at which there is."
+        stream = source.schema.id
+        if stream >= 0 and (stream not in then.streams or then.streams[stream].schema != source.schema):
+            return f"There was no stream {source.schema.name!r} at A, or it meant something else."
+        return then, copy(source)
+
+    def pairing(self) -> Pairing:
+        """Tiles are those of the same key; a space that is gone is told."""
+        return Pairing()
+
+
+class ComparePart(QObject):
+    """Comparing in a window.
+
+    Attributes:
+        moment: The event that is A; None: no event is.
+        differencing: Paints the differences to it.
+        beside: Another session beside this one; None: there is none.
+        panel: Says what changed.
+    """
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self.moment: Moment | None = None
+        self._given_up: Moment | None = None  # one: it holds a whole heap
+        self.beside: SideBySide | None = None
+        self.differencing = Differencing(window.session, window.spaces, self)
+        self.panel = ComparePanel(window.theme)
+        window.docks.add(
+            "compare",
+            "Comparison",
+            self.panel,
+            Qt.DockWidgetArea.BottomDockWidgetArea,
+            keys=("Shift+A",),
+            about="comparison: what changed most between two events",
+        )
+        window.timing.more_flags.append(self.flags)
+        self.differencing.compared.connect(self._compared)
+        self.panel.set_asked.connect(self.set_a)
+        self.panel.go_asked.connect(self.go_to_a)
+        self.panel.swap_asked.connect(self.swap)
+        self.panel.leave_asked.connect(self.give_up)
+        self.panel.tile_asked.connect(self._select)
+        self.panel.space_asked.connect(self._activate)
+        window.sides.bar.closed.connect(self.leave)
+
+    @property
+    def on(self) -> bool:
+        """Whether an event is compared, or another session is beside this one."""
+        return self.differencing.on or self.beside is not None
+
+    @property
+    def _session(self) -> Session:
+        return self._window.session
+
+    # ------------------------------------------------------------------- what users do
+
+    @property
+    def can_set(self) -> bool:
+        """Whether there is an event to set as A."""
+        there = self._session.interpreter.last_event is not None and self._session.live.welcome is not None
+        return there and self.beside is None
+
+    def set_a(self) -> None:
+        """Set the event that is shown as A: what is shown from now on is compared with it."""
+        welcome = self._session.live.welcome
+        if not self.can_set or welcome is None:
+            return
+        self._given_up = None
+        self.moment = Moment(self._session.interpreter.copy(), self._session.number, welcome.session)
+        self.differencing.begin(self.moment)
+        self._window.docks.show("compare")
+        self._window.timing.refresh()
+        self._say()
+
+    def go_to_a(self) -> None:
+        """Show A."""
+        if self.moment is not None and self.may_go:
+            self._window.timing.go_to(self.moment.number)
+
+    @property
+    def may_go(self) -> bool:
+        """Whether A can be gone to."""
+        return self.moment is not None and self.moment.number > 0 and self.moment.number in self._session.timeline
+
+    def swap(self) -> None:
+        """Show A, and compare it with what is shown now."""
+        moment = self.moment
+        if moment is None or not self.may_go:
+            return
+        self.set_a()
+        self._window.timing.go_to(moment.number)
+
+    def leave(self) -> None:
+        """Compare no longer; another session is closed."""
+        self.moment = None
+        self.differencing.end()
+        if self.beside is not None:
+            beside, self.beside = self.beside, None
+            beside.end()
+            beside.deleteLater()
+        self._window.details.show_difference(None, self._window.theme)
+        self._window.timing.refresh()
+        self._say()
+
+    def give_up(self) -> None:
+        """Leave, as the user wishes; an event that was set aside can be had again with Undo, as long as no other was."""
+        if self.moment is not None:
+            self._given_up = self.moment
+            self._window.undo.do("leave the comparison", self.leave, self._return)
+        else:
+            self.leave()
+
+    def _return(self) -> None:
+        moment, welcome = self._given_up, self._session.live.welcome
+        if moment is None or welcome is None or welcome.session != moment.identity or self.beside is not None:
+            return
+        self.moment = moment
+        self.differencing.begin(moment)
+        self._window.timing.refresh()
+        self._say()
+
+    def escape(self) -> None:
+        """Show no difference any more; where none is shown, select no tile. Another session stays beside this one."""
+        if self.differencing.on:
+            self.give_up()
+        elif self.beside is not None and self.beside.differencing.on:
+            self._window.sides.bar.difference.setChecked(False)
+        else:
+            self._window.deselect()
+
+    # ------------------------------------------------------------------- another session
+
+    def put_beside(self, other: Other, *, difference: bool = True) -> None:
+        """Show another session beside this one.
+
+        Args:
+            other: It.
+            difference: Whether the difference is shown at its side from the beginning.
+        """
+        self.leave()
+        self._window.sides.bar.difference.setChecked(difference)
+        self.beside = SideBySide(self._window, other)
+        self.beside.changed.connect(self._say)
+        self.beside.compared.connect(self._say)
+        self._window.docks.show("compare")
+        self._say()
+
+    def open_recording(self, *paths: Path) -> None:
+        """Show a recording beside this session."""
+        self.put_beside(OtherRecording(paths))
+
+    def open_soon(self, *paths: Path) -> None:
+        """Show a recording beside this session as soon as this one has an event."""
+        if self.may_open:
+            self.open_recording(*paths)
+        else:
+            self._window.event_shown.connect(
+                lambda _event: self.open_recording(*paths), Qt.ConnectionType.SingleShotConnection
+            )
+
+    def ask_recording(self) -> None:
+        """Ask which recording to show beside this session."""
+        paths, _ = QFileDialog.getOpenFileNames(self._window, "Compare with a recording", "", "Recordings (*.gcspy);;All files (*)")
+        if paths:
+            self.open_recording(*(Path(path) for path in paths))
+
+    def ask_session(self) -> None:
+        """Ask which live session to show beside this one."""
+        dialog = ConnectDialog("", self._window)
+        dialog.setWindowTitle("Compare with a session")
+        dialog.control.hide()
+        if dialog.exec() and dialog.address is not None:
+            self.put_beside(OtherLive(dialog.address, token=dialog.token.text() or None))
+        dialog.deleteLater()
+
+    @property
+    def may_open(self) -> bool:
+        """Whether there is a session to compare another with."""
+        return self._session.interpreter.last_event is not None
+
+    def toggle_difference(self) -> None:
+        """Show the difference to the other session at its side, or the other session itself."""
+        self._window.sides.bar.difference.toggle()
+
+    def _select(self, space: int, key: int) -> None:
+        if self.beside is not None:
+            self.beside.select(space, key)
+        else:
+            self._window.select_key(space, key)
+
+    def _activate(self, space: int) -> None:
+        if self.beside is None:
+            self._window.activate(space)
+
+    # ------------------------------------------------------------------- how it stands
+
+    def flags(self) -> tuple[Flag, ...]:
+        """For the timeline: where A is."""
+        if self.moment is None or not self.moment.number:
+            return ()
+        return (Flag(number=self.moment.number, title="A: what is shown is compared with it", letter="A"),)
+
+    def refresh(self) -> None:
+        """Say everything anew; what is of another session is left."""
+        welcome = self._session.live.welcome
+        if self.moment is not None and welcome is not None and welcome.session != self.moment.identity:
+            self.leave()
+        if self.beside is not None:
+            self.beside.refresh()
+        self._say()
+
+    def _say(self) -> None:
+        facts = CompareFacts(can_set=self.can_set)
+        moment, shown = self.moment, self._session.interpreter
+        if moment is not None:
+            note = ""
+            gone = [one.space.name for number, one in moment.state.spaces.items() if number not in shown.spaces]
+            if gone:
+                note = f"Only at A, and not compared: {', '.join(gone)}."
+            facts = CompareFacts(
+                left=moment.words,
+                right=event_words(shown, self._session.number),
+                apart=self._apart(moment),
+                may_go=self.may_go and moment.number != self._session.number,
+                can_set=self.can_set,
+                note=note,
+            )
+        if self.beside is not None:
+            facts = self._facts_beside(self.beside)
+        self.panel.show_facts(facts)
+        if self.beside is not None:
+            self.panel.show_comparison(self.beside.comparison)
+        self._say_legend()
+
+    def _facts_beside(self, beside: SideBySide) -> CompareFacts:
+        other = beside.other
+        return CompareFacts(
+            left=event_words(self._session.interpreter, self._session.number),
+            right=f"{other.name}: {event_words(other.session.interpreter, other.session.number)}",
+            note=beside.note(),
+        )
+
+    def _apart(self, moment: Moment) -> str:
+        then, now = moment.state.last_event, self._session.interpreter.last_event
+        if then is None or now is None:
+            return ""
+        nanos = now.time_nanos - then.time_nanos
+        return f"{'−' if nanos < 0 else '+'}{duration(abs(nanos))}"
+
+    def _compared(self) -> None:
+        self.panel.show_comparison(self.differencing.comparison)
+        self._say()
+
+    def _say_legend(self) -> None:
+        active = self._session.active_space()
+        self._window.details.show_difference(
+            None if active is None else self.source_of(active.space.id), self._window.theme
+        )
+
+    def source_of(self, space: int) -> DifferenceSource | None:
+        """The difference of a space of this session to A; None where it is not compared."""
+        comparison = self.differencing.comparison
+        found = None if comparison is None else comparison.spaces.get(space)
+        return None if found is None else found.source
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw for another ground."""
+        self.panel.set_theme(theme)
+        if self.beside is not None:
+            self.beside.set_theme(theme)
+        self._say_legend()
+
+    def settle(self) -> bool:
+        """Show everything now that would be shown a moment later."""
+        if self.beside is not None:
+            return self.beside.settle()
+        return not self.on or self.differencing.settle()
+
+    def stop(self) -> None:
+        """Compare nothing any more; no thread and no timer is left."""
+        self.differencing.stop()
+        if self.beside is not None:
+            self.leave()
+
+
+def actions_of_comparing(window: MainWindow) -> tuple[Action, ...]:
+    """What can be done about comparing."""
+    part = window.comparing
+    return (
+        Action(
+            name="compare.set",
+            menu=_MENU,
+            text="Set this event as &A",
+            about="set this event as A: what is shown then is compared with it",
+            run=part.set_a,
+            keys=("A",),
+            enabled=lambda: part.can_set,
+        ),
+        Action(
+            name="compare.go",
+            menu=_MENU,
+            text="&Go to A",
+            run=part.go_to_a,
+            enabled=lambda: part.may_go,
+        ),
+        Action(
+            name="compare.swap",
+            menu=_MENU,
+            text="&Swap A and B",
+            run=part.swap,
+            keys=("Ctrl+Shift+A",),
+            enabled=lambda: part.may_go,
+        ),
+        Action(
+            name="compare.leave",
+            menu=_MENU,
+            text="&Leave the comparison",
+            about="show no difference any more; else select no tile",
+            run=part.escape,
+            keys=("Esc",),
+        ),
+        Action(
+            name="compare.recording",
+            menu=_MENU,
+            text="With a &recording…",
+            about="put a recording beside this session",
+            run=part.ask_recording,
+            enabled=lambda: part.may_open,
+            begins_group=True,
+        ),
+        Action(
+            name="compare.session",
+            menu=_MENU,
+            text="With a &live session…",
+            about="put another live session beside this one",
+            run=part.ask_session,
+            enabled=lambda: part.may_open,
+        ),
+        Action(
+            name="compare.difference",
+            menu=_MENU,
+            text="&Difference of the two sessions",
+            run=part.toggle_difference,
+            keys=("D",),
+            enabled=lambda: part.beside is not None,
+            checked=window.sides.bar.difference.isChecked,
+        ),
+        Action(
+            name="compare.close",
+            menu=_MENU,
+            text="&Close the other session",
+            run=part.leave,
+            enabled=lambda: part.beside is not None,
+        ),
+    )

@@ -1,0 +1,257 @@
+"""A space painted as a difference, in place of its tiles: blue where there is less than there was, orange where there is more.
+
+The cells stand where the tiles stood. Who points at one is told what it was, what it is, and how much more that is.
+
+Knows a compared space; does not know what is compared, or who does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+
+from gcspy_protocol.interpreter import EventChange, SpaceState
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QHelpEvent
+from PySide6.QtWidgets import QLabel, QStackedLayout, QToolTip
+
+from gcspy_client.model.codes import Indices
+from gcspy_client.model.comparing import Compared
+from gcspy_client.model.looks import TILES, Look
+from gcspy_client.model.palette import Palette, Theme, diverging
+from gcspy_client.model.picture import Picture
+from gcspy_client.model.renderers import Renderer
+from gcspy_client.model.session import tile_title
+from gcspy_client.model.tile_source import TileSource
+from gcspy_client.view.spaces.canvas import TileCanvas
+from gcspy_client.view.spaces.renderer_canvas import RendererCanvas
+from gcspy_client.view.spaces.space_view import SpaceView
+from gcspy_client.view.spaces.views import known_renderers, title_of
+
+__all__ = ["DIFFERENCE_VIEWS", "DifferencePicture", "DifferenceView"]
+
+DIFFERENCE_VIEWS = (TILES, "rows", "hilbert")
+"""Views that give each tile a place of its own, so that a difference can be painted there; others show tiles."""
+
+
+class DifferencePicture(Picture):
+    """The tiles of a space of differences, in the colours of differences."""
+
+    @property
+    def palette(self) -> Palette:
+        """The scale from less to more."""
+        return diverging(self.theme)
+
+
+class _DifferenceCanvas(RendererCanvas):
+    """Another view of a space of differences."""
+
+    def colours(self, source: TileSource) -> Palette:
+        """The scale from less to more, whatever the numbers are."""
+        return diverging(self._theme)
+
+
+class DifferenceView(SpaceView):
+    """One space.
+
+    Args:
+        space: As it is.
+        source: In what it is looked at.
+        theme: For which ground.
+        look: Through which view.
+        stale: Called when what it shows is not of now any more.
+    """
+
+    keeps_height = True
+
+    def __init__(
+        self, space: SpaceState, source: TileSource, theme: Theme, look: Look, *, stale: Callable[[], None]
+    ) -> None:
+        super().__init__()
+        self.space, self.source, self.look = space, source, look
+        self._theme, self._stale = theme, stale
+        self.compared: Compared | None = None
+        self._canvas: TileCanvas | RendererCanvas | None = None
+        self._stack = QStackedLayout(self)
+        self._stack.setContentsMargins(0, 0, 0, 0)
+        self._words = QLabel("comparing…")
+        self._words.setProperty("dim", "true")
+        self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._words.setWordWrap(True)
+        self._stack.addWidget(self._words)
+        self.setMinimumSize(60, 24)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    # ---------------------------------------------------------------------- what it shows
+
+    def take(self, compared: Compared | None, why_not: str = "") -> None:
+        """Show a comparison.
+
+        Args:
+            compared: It; None: there is none.
+            why_not: Why there is none, in words.
+        """
+        self.compared = compared
+        if compared is None:
+            self._words.setText(why_not)
+            self._stack.setCurrentWidget(self._words)
+            return
+        if self._canvas is None:
+            self._canvas = self._make_canvas(compared)
+            self._stack.addWidget(self._canvas)
+            self.setFocusProxy(self._canvas)
+        elif isinstance(self._canvas, TileCanvas):
+            self._use_picture(self._canvas, compared)
+        else:
+            self._canvas.use_space(compared.space)
+            self._canvas.show_source(compared.source)
+        self._stack.setCurrentWidget(self._canvas)
+        self.select(self.selected)
+        self.painted = True
+        self.changed.emit()
+
+    def _make_canvas(self, compared: Compared) -> TileCanvas | RendererCanvas:
+        canvas: TileCanvas | RendererCanvas
+        if self.look.view not in DIFFERENCE_VIEWS or self.look.view == TILES:
+            canvas = TileCanvas(DifferencePicture(compared.space, compared.source, self._theme))
+        else:
+            load = known_renderers()[self.look.view].load
+
+            def make(space: SpaceState, source: TileSource, palette: Palette) -> Renderer:
+                return load()(space, source, palette)
+
+            canvas = _DifferenceCanvas(title_of(self.look.view), make, compared.space, compared.source, self._theme)
+            canvas.failed.connect(self.failed)
+        canvas.hovered.connect(self._hovered)
+        canvas.picked.connect(self._picked)
+        canvas.entered.connect(self.entered)
+        return canvas
+
+    def _use_picture(self, canvas: TileCanvas, compared: Compared) -> None:
+        before = canvas.picture
+        picture = DifferencePicture(compared.space, compared.source, self._theme)
+        picture.zoom = before.zoom
+        canvas.use(picture)
+        picture.scroll_to(before.layout.first_row)
+
+    def follow(self, change: EventChange) -> None:
+        """What comes is compared soon."""
+        self._stale()
+
+    def use_space(self, space: SpaceState) -> None:
+        """Another state of the space is shown; it is compared soon."""
+        self.space = space
+        self._stale()
+
+    def show_source(self, source: TileSource) -> None:
+        """Other numbers are looked at; they are compared soon."""
+        self.source = source
+        self._stale()
+
+    def place(self) -> object:
+        """Which part is seen and how close, for `use_place`."""
+        return None if self._canvas is None else self._canvas.place()
+
+    def use_place(self, place: object) -> None:
+        """See the part that was seen."""
+        if self._canvas is not None:
+            self._canvas.use_place(place)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Paint for another ground."""
+        self._theme = theme
+        if isinstance(self._canvas, TileCanvas):
+            self._canvas.picture.set_theme(theme)
+            self._canvas.update()
+        elif self._canvas is not None:
+            self._canvas.set_theme(theme)
+
+    def select(self, tile: int | None) -> None:
+        """Frame a tile of the space."""
+        self.selected = tile
+        place = self.place_of(tile)
+        if isinstance(self._canvas, TileCanvas):
+            self._canvas.selected = place
+            self._canvas.update()
+        elif self._canvas is not None:
+            self._canvas.select(place)
+
+    def zoom(self, step: int) -> None:
+        """Look closer (1), from farther (-1), or at all (0)."""
+        if self._canvas is not None:
+            self._canvas.zoom(step)
+
+    def say(self) -> str:
+        """How much more there is, all in all."""
+        if self.compared is None:
+            return ""
+        told = self.compared.summary
+        words = [f"B − A: {self.compared.net_short}" if self.compared.net else f"{told.changed:,} are another"]
+        words += [f"{told.only_right:,} came"] if told.only_right else []
+        words += [f"{told.only_left:,} went"] if told.only_left else []
+        return ", ".join(words)
+
+    @property
+    def canvas(self) -> TileCanvas | RendererCanvas | None:
+        """What paints it; None before the first comparison."""
+        return self._canvas
+
+    def settle(self) -> None:
+        """Show everything now that would be shown a moment later."""
+        if isinstance(self._canvas, RendererCanvas):
+            self._canvas.settle()
+
+    def stop(self) -> None:
+        """Show nothing any more; no thread is left."""
+        if isinstance(self._canvas, RendererCanvas):
+            self._canvas.stop()
+
+    # ------------------------------------------------------------------------ which tile
+
+    def place_of(self, tile: int | None) -> int | None:
+        """Where a tile of the space is among those that are compared; None where it is not."""
+        if tile is None or self.compared is None:
+            return None
+        right: Indices = self.compared.source.compared.right
+        if tile < len(right) and right[tile] == tile:
+            return tile
+        found = (right == tile).nonzero()[0]
+        return int(found[0]) if len(found) else None
+
+    def _hovered(self, place: int) -> None:
+        self.under_mouse = None if place < 0 else place
+        tile = self._tile(place)
+        self.hovered.emit(-1 if tile is None else tile)
+
+    def _picked(self, place: int) -> None:
+        tile = self._tile(place)
+        if tile is not None:
+            self.picked.emit(tile)
+
+    def _tile(self, place: int) -> int | None:
+        """The tile of the space at a place; None where there is none: it went."""
+        if self.compared is None or not 0 <= place < len(self.compared.source.compared):
+            return None
+        tile = int(self.compared.source.compared.right[place])
+        return tile if 0 <= tile < self.space.count else None
+
+    def words(self, place: int | None) -> list[tuple[str, str]]:
+        """What is told of a place: name, A, B and the difference."""
+        if self.compared is None or place is None or not 0 <= place < self.compared.space.count:
+            return []
+        source = self.compared.source
+        return [
+            ("", tile_title(self.compared.space, place)),
+            ("A", source.side_words(place, left=True)),
+            ("B", source.side_words(place, left=False)),
+            ("B − A", source.difference_words(place)),
+        ]
+
+    def event(self, event: QEvent) -> bool:
+        """The tooltip says what the tile under the mouse was and is."""
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            told = self.words(self.under_mouse)
+            rows = "".join(f"<tr><td><b>{escape(name)}</b>&nbsp;&nbsp;</td><td>{escape(text)}</td></tr>" for name, text in told[1:])
+            QToolTip.showText(event.globalPos(), f"{escape(told[0][1])}<table>{rows}</table>" if told else "", self)
+            return True
+        return super().event(event)

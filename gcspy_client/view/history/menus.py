@@ -1,0 +1,238 @@
+"""The menus of history graphs: which there are, how they look, and what is written into files; and the same as actions.
+
+Knows the panel and its session; does not know how any of it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gcspy_protocol.errors import ExpressionError
+from PySide6.QtWidgets import QInputDialog, QMenu, QPushButton
+
+from gcspy_client.model.derived import DerivedSource
+from gcspy_client.model.history_pooling import Pooling
+from gcspy_client.model.history_tracks import TrackSpec, choices
+from gcspy_client.model.history_view import AUTOMATIC
+from gcspy_client.model.session import Session
+from gcspy_client.view.actions import Action, Gesture
+from gcspy_client.view.history.canvas import Brush
+from gcspy_client.view.history.export import HistoryExport
+from gcspy_client.view.history.panel import MOST_TRACKS, HistoryPanel
+from gcspy_client.view.history.track import HistoryTrack
+
+if TYPE_CHECKING:
+    from gcspy_client.view.window import MainWindow
+
+__all__ = ["HISTORY_GESTURES", "HistoryMenus", "actions_of_history"]
+
+_TILE_PIXELS = (1, 2, 3, 4, 6, 8, 10)
+"""The original's choices."""
+
+_EVERY = (10, 20, 50, 80, 100, 256, 1000, 10_000)
+
+_VIEW, _MENU = "&View", "&View/&History graphs"
+
+HISTORY_GESTURES = (
+    Gesture(_VIEW, "Click on the history graph", "go to that event, select that tile"),
+    Gesture(_VIEW, "Drag on the history graph", "plot what these tiles held; several times for several lines"),
+    Gesture(_VIEW, "Wheel, + − on the history graph", "look closer at time; with Ctrl at tiles"),
+    Gesture(_VIEW, "Shift + wheel, arrows, middle drag on it", "move along"),
+    Gesture(_VIEW, "Double click, 0 on the history graph", "everything"),
+)
+
+
+class HistoryMenus:
+    """The buttons above history graphs.
+
+    Args:
+        panel: The graphs.
+        session: What can be graphed.
+    """
+
+    def __init__(self, panel: HistoryPanel, session: Session) -> None:
+        self._panel, self._session = panel, session
+        self.export = HistoryExport(lambda: panel.tracks, self._title, self._event_name, panel)
+        self.export.ended.connect(panel.refuse)
+        panel.stopped.connect(self.export.stop)
+        self.add = self._button("Add graph", "another stream or space below, on the same axis of events", self._fill_add)
+        self.look = self._button("Look", "pooling, size of tiles, lines", self._fill_look)
+        self.save = self._button("Export", "write the graphs as a picture, or series as a table", self._fill_export)
+        panel.renaming.connect(self.ask_name)
+
+    def _button(self, text: str, tip: str, fill: Callable[[QMenu], None]) -> QPushButton:
+        button = QPushButton(text)
+        menu = QMenu(button)
+        menu.aboutToShow.connect(partial(self._opening, menu, fill))
+        button.setMenu(menu)
+        button.setToolTip(tip)
+        self._panel.add_button(button)
+        return button
+
+    @staticmethod
+    def _opening(menu: QMenu, fill: Callable[[QMenu], None]) -> None:
+        menu.clear()
+        fill(menu)
+
+    def _title(self) -> str:
+        welcome = self._session.live.welcome
+        return "" if welcome is None else welcome.server
+
+    def _event_name(self, kind: int) -> str:
+        return self._session.live.event_name(kind)
+
+    # -------------------------------------------------------------------------- which
+
+    def _fill_add(self, menu: QMenu) -> None:
+        enough = len(self._panel.tracks) >= MOST_TRACKS
+        for space, specs in choices(self._session):
+            submenu = menu.addMenu(space.replace("&", "&&"))
+            for spec in specs:
+                made = submenu.addAction(spec.stream.replace("&", "&&"))
+                made.triggered.connect(partial(self._add, spec))
+                made.setEnabled(not enough)
+        menu.addSeparator()
+        made = menu.addAction("Expression…")
+        made.triggered.connect(self.ask_expression)
+        made.setEnabled(not enough and self._session.active_space() is not None)
+
+    def _add(self, spec: TrackSpec, _checked: bool = False) -> None:
+        self._panel.add_track(spec)
+
+    def add_shown(self) -> None:
+        """Add a graph of what the first one shows now, that stays when another space or stream is chosen."""
+        space = self._session.active_space()
+        source = None if space is None else self._session.chosen_source(space.space.id)
+        if space is not None and source is not None:
+            formula = source.formula if isinstance(source, DerivedSource) else ""
+            self._panel.add_track(TrackSpec(space.space.name, source.schema.name, formula))
+
+    def ask_expression(self) -> None:
+        """Ask for a formula, and graph it."""
+        space = self._session.active_space()
+        if space is None:
+            return
+        streams = ", ".join(state.schema.name for state in space.streams.values())
+        formula, wanted = QInputDialog.getText(
+            self._panel, "Graph an expression", f"Of the tiles of {space.space.name}; its streams are {streams}:"
+        )
+        if wanted and formula.strip():
+            self.add_expression(formula.strip())
+
+    def add_expression(self, formula: str) -> HistoryTrack | None:
+        """Graph a number made of the streams of the active space."""
+        space = self._session.active_space()
+        if space is None:
+            return None
+        try:
+            DerivedSource(formula, formula, space)
+        except ExpressionError as error:
+            self._panel.refuse(f"{formula!r} cannot be graphed: {error}")
+            return None
+        return self._panel.add_track(TrackSpec(space.space.name, formula, formula))
+
+    def remove_last(self) -> None:
+        """Close the graph at the bottom."""
+        self._panel.remove_track(self._panel.tracks[-1])
+
+    # ---------------------------------------------------------------------------- how
+
+    def _fill_look(self, menu: QMenu) -> None:
+        panel, canvas = self._panel, self._panel.canvas
+        pooling = menu.addMenu("Several tiles in a pixel")
+        for pool in Pooling:
+            _choice(pooling, f"the {pool.value}", panel.first.spec.pooling is pool, partial(panel.set_pooling, pool))
+        sizes = menu.addMenu("Height of a tile")
+        fits = canvas.tile_pixels is None
+        _choice(sizes, "all fit", fits, partial(panel.set_tile_pixels, None))
+        for pixels in _TILE_PIXELS:
+            chosen = canvas.tile_pixels == pixels
+            words = f"{pixels} pixel" if pixels == 1 else f"{pixels} pixels"
+            _choice(sizes, words, chosen, partial(panel.set_tile_pixels, float(pixels)))
+        every = menu.addMenu("Lines between tiles")
+        _choice(every, "as fits", canvas.every == AUTOMATIC, partial(panel.set_lines, every=AUTOMATIC))
+        _choice(every, "none", canvas.every == 0, partial(panel.set_lines, every=0))
+        for tiles in _EVERY:
+            _choice(every, f"every {tiles:,}", canvas.every == tiles, partial(panel.set_lines, every=tiles))
+        _choice(every, "every…", canvas.every > 0 and canvas.every not in _EVERY, self.ask_every)
+        at = menu.addMenu("Lines at events")
+        _choice(at, "none", canvas.at_kind is None, partial(panel.set_lines, at_kind=None))
+        welcome = self._session.live.welcome
+        for kind in () if welcome is None else welcome.events:
+            _choice(at, kind.name.replace("&", "&&"), canvas.at_kind == kind.id, partial(panel.set_lines, at_kind=kind.id))
+        _choice(menu, "Mark pixels that hide a change", canvas.marks, partial(panel.set_marks, not canvas.marks))
+        menu.addSeparator()
+        menu.addAction("All events and tiles").triggered.connect(panel.fit)
+
+    def ask_every(self) -> None:
+        """Ask after how many tiles a line is drawn."""
+        now = self._panel.canvas.every
+        tiles, wanted = QInputDialog.getInt(
+            self._panel, "Lines between tiles", "A line after every so many tiles:", now if now > 0 else 80, 1, 1 << 30
+        )
+        if wanted:
+            self._panel.set_lines(every=tiles)
+
+    def next_pooling(self) -> None:
+        """The next of greatest, mean and least."""
+        kinds = list(Pooling)
+        self._panel.set_pooling(kinds[(kinds.index(self._panel.first.spec.pooling) + 1) % len(kinds)])
+
+    def next_kind(self) -> None:
+        """Lines at the next kind of event, and after the last at none."""
+        welcome = self._session.live.welcome
+        kinds = [None, *(kind.id for kind in (() if welcome is None else welcome.events))]
+        now = self._panel.canvas.at_kind
+        self._panel.set_lines(at_kind=kinds[(kinds.index(now) + 1) % len(kinds)] if now in kinds else None)
+
+    def ask_name(self, track: HistoryTrack, brush: Brush) -> None:
+        """Ask what chosen tiles are called."""
+        name, wanted = QInputDialog.getText(self._panel, "Chosen tiles", "What are these tiles called?", text=brush.name)
+        if wanted:
+            track.rename_brush(brush, name)
+
+    # --------------------------------------------------------------------------- files
+
+    def _fill_export(self, menu: QMenu) -> None:
+        menu.addAction("Picture, PNG or SVG…").triggered.connect(self.export.ask_picture)
+        series = menu.addAction("Series of the chosen tiles, CSV…")
+        series.triggered.connect(self.export.ask_series)
+        series.setEnabled(self.export.has_series)
+
+
+def _choice(menu: QMenu, text: str, chosen: bool, done: Callable[[], object]) -> None:
+    action = menu.addAction(text)
+    action.setCheckable(True)
+    action.setChecked(chosen)
+    action.triggered.connect(lambda _checked=False: done())
+
+
+def actions_of_history(window: MainWindow) -> tuple[Action, ...]:
+    """What can be done to history graphs."""
+    panel, menus = window.history, window.history_menus
+
+    def opened() -> bool:
+        return panel.isVisible()
+
+    table: tuple[tuple[str, str, Callable[[], object], Callable[[], bool]], ...] = (
+        ("add", "&Add a graph of what is shown", menus.add_shown, opened),
+        ("expression", "Add a graph of an &expression…", menus.ask_expression, opened),
+        ("remove", "&Remove the last graph", menus.remove_last, lambda: opened() and len(panel.tracks) > 1),
+        ("pooling", "Greatest, &mean or least in a pixel", menus.next_pooling, opened),
+        ("every", "&Lines between tiles…", menus.ask_every, opened),
+        ("kind", "Lines at the next &kind of event", menus.next_kind, opened),
+        ("closer", "Look &closer at time", partial(panel.time.zoom, 0.5), opened),
+        ("farther", "Look at time from &farther", partial(panel.time.zoom, 2.0), opened),
+        ("larger", "Larger tiles in history graphs", partial(panel.zoom_tiles, 0.5), opened),
+        ("smaller", "Smaller tiles in history graphs", partial(panel.zoom_tiles, 2.0), opened),
+        ("whole", "All events and tiles", panel.fit, opened),
+        ("no-tiles", "Plot &no tiles", panel.forget_brushes, lambda: menus.export.has_series),
+        ("picture", "Export as &picture…", menus.export.ask_picture, opened),
+        ("series", "Export &series…", menus.export.ask_series, lambda: menus.export.has_series),
+    )
+    return tuple(
+        Action(name=f"history.{name}", menu=_MENU, text=text, about=f"history graphs: {text.replace('&', '').removesuffix('…').lower()}", run=run, enabled=enabled)
+        for name, text, run, enabled in table
+    )

@@ -1,0 +1,202 @@
+"""Panels of facts: general information, timers, the connection. Said anew twice a second while they can be seen, never otherwise.
+
+Knows facts and where they are asked for; does not know what they mean.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QPoint, Qt, QTimer
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QMenu, QSizePolicy, QVBoxLayout, QWidget
+
+from gcspy_client.model.facts import Fact, connection_facts, facts_text, general_facts, timer_facts
+from gcspy_client.model.timers import timers_of
+from gcspy_client.view.shell.docks import Dock
+
+if TYPE_CHECKING:
+    from gcspy_client.view.window import MainWindow
+
+__all__ = ["FactPanel", "FactPanels"]
+
+_MILLIS = 500
+
+
+class FactPanel(QFrame):
+    """Names and what is known, in two columns; can be copied.
+
+    Args:
+        nothing: What is said while there is nothing.
+    """
+
+    def __init__(self, nothing: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("card", "true")
+        self._facts: list[Fact] = []
+        self._rows: list[tuple[QLabel, QLabel]] = []
+        self._nothing = QLabel(nothing)
+        self._nothing.setProperty("dim", "true")
+        self._nothing.setWordWrap(True)
+        self._grid = QGridLayout()
+        self._grid.setHorizontalSpacing(12)
+        self._grid.setVerticalSpacing(3)
+        self._grid.setColumnStretch(1, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(10, 7, 10, 9)
+        column.addWidget(self._nothing)
+        column.addLayout(self._grid)
+        column.addStretch(1)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._menu)
+
+    def show_facts(self, facts: Sequence[Fact]) -> None:
+        """Say these; only what differs is touched."""
+        facts = list(facts)
+        if facts == self._facts:
+            return
+        self._facts = facts
+        self._nothing.setVisible(not facts)
+        while len(self._rows) < len(facts):
+            self._add_row()
+        for number, (name, value) in enumerate(self._rows):
+            there = number < len(facts)
+            name.setVisible(there)
+            value.setVisible(there and facts[number].text is not None)
+            if there:
+                self._say(number, facts[number], name, value)
+
+    def texts(self) -> dict[str, str]:
+        """What is said, by name; of several of one name the first."""
+        said: dict[str, str] = {}
+        for fact in self._facts:
+            if fact.text is not None:
+                said.setdefault(fact.name.strip(), fact.text)
+        return said
+
+    def copy(self) -> None:
+        """Copy what is said as text."""
+        QGuiApplication.clipboard().setText(facts_text(self._facts))
+
+    def _add_row(self) -> None:
+        row = len(self._rows)
+        name, value = QLabel(), QLabel()
+        for label in (name, value):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+        name.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        value.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        value.setWordWrap(True)
+        value.setMinimumWidth(40)
+        value.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        value.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
+        self._grid.addWidget(name, row, 0)
+        self._grid.addWidget(value, row, 1)
+        self._rows.append((name, value))
+
+    def _say(self, number: int, fact: Fact, name: QLabel, value: QLabel) -> None:
+        heading = fact.text is None
+        if name.property("caption") != heading:
+            name.setProperty("caption", heading)
+            name.setProperty("dim", not heading)
+            name.style().unpolish(name)
+            name.style().polish(name)
+            self._grid.removeWidget(name)
+            self._grid.addWidget(name, number, 0, 1, 2 if heading else 1)
+            name.setContentsMargins(0, 6 if heading and number else 0, 0, 0)
+        name.setText(fact.name)
+        # A long word, such as a path, has no place where a label would break it.
+        value.setText((fact.text or "").replace("/", "/\u200b").replace("_", "_\u200b"))
+        for label in (name, value):
+            label.setToolTip(fact.tip)
+
+    def _menu(self, place: QPoint) -> None:
+        menu = QMenu(self)
+        menu.addAction("Copy as text", self.copy)
+        menu.exec(self.mapToGlobal(place))
+        menu.deleteLater()
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """A panel, its dock, and what it says."""
+
+    panel: FactPanel
+    dock: Dock
+    ask: Callable[[], list[Fact]]
+
+
+class FactPanels(QObject):
+    """The three panels of a window, and the timer that has them speak.
+
+    Args:
+        window: Whose.
+    """
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self._timer = QTimer(self)
+        self._timer.setInterval(_MILLIS)
+        self._timer.timeout.connect(self.refresh)
+        self._stopped = False
+        nothing = "No session yet: attach to a process, open a recording, or connect to a server."
+        self.general, self.timers, self.connection = (FactPanel(nothing) for _ in range(3))
+        self._panels = tuple(
+            _Panel(panel, self._dock(name, title, panel), ask)
+            for name, title, panel, ask in (
+                ("general", "General information", self.general, lambda: general_facts(window.session)),
+                ("timers", "Timers", self.timers, self._timer_facts),
+                ("connection", "Connection", self.connection, self._connection_facts),
+            )
+        )
+
+    def _dock(self, name: str, title: str, panel: FactPanel) -> Dock:
+        dock = self._window.docks.add(name, title, panel, Qt.DockWidgetArea.RightDockWidgetArea)
+        dock.seen.connect(self._seen)
+        return dock
+
+    @property
+    def running(self) -> bool:
+        """Whether anything is said anew now and then."""
+        return self._timer.isActive()
+
+    def refresh(self) -> None:
+        """Say anew what can be seen."""
+        for one in self._panels:
+            if one.dock.in_sight:
+                one.panel.show_facts(one.ask())
+
+    def _seen(self, _seen: bool) -> None:
+        wanted = not self._stopped and any(one.dock.in_sight for one in self._panels)
+        if wanted:
+            self.refresh()
+            self._timer.start()
+        else:
+            self._timer.stop()
+
+    def _timer_facts(self) -> list[Fact]:
+        session = self._window.session
+        return timer_facts(timers_of(session.timeline, session.number))
+
+    def _connection_facts(self) -> list[Fact]:
+        window = self._window
+        link = window.link
+        rates = link.meter.rates(time.monotonic())
+        return connection_facts(
+            window.session,
+            link.status,
+            link.meter,
+            rates,
+            window.shift.status,
+            held=link.is_held,
+            version=link.version,
+        )
+
+    def stop(self) -> None:
+        """Say nothing more; no timer is left."""
+        self._stopped = True
+        self._timer.stop()

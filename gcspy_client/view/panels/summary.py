@@ -1,0 +1,94 @@
+"""The summary of a space: what the driver says of each stream as a whole, in full; of names one line each.
+
+Knows summaries; does not know tiles.
+"""
+
+from __future__ import annotations
+
+from gcspy_protocol.interpreter import SpaceState, StreamState
+from gcspy_protocol.messages import Event
+from gcspy_protocol.model import Presentation
+from PySide6.QtWidgets import QFrame, QHeaderView, QVBoxLayout, QWidget
+
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.session import ordered_streams
+from gcspy_client.model.text import summary_text
+from gcspy_client.view.theme import tokens
+from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.tables import Cell, RowsModel, RowTable
+
+__all__ = ["SummaryPanel"]
+
+_MOST_ROWS = 16
+
+
+class SummaryPanel(QFrame):
+    """A table of a space's summaries.
+
+    Args:
+        theme: For which ground.
+
+    Attributes:
+        rows: What the table says.
+    """
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("card", "true")
+        self._name = ElidedLabel("No space yet")
+        font = self._name.font()
+        font.setBold(True)
+        self._name.setFont(font)
+        self.rows = RowsModel(("Stream", "Whole space", "Tiles"), (1, 2), tokens(theme))
+        table = RowTable(self.rows, most_rows=_MOST_ROWS)
+        header = table.horizontalHeader()
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(2, QHeaderView.ResizeMode.ResizeToContents)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(10, 7, 10, 7)
+        column.setSpacing(6)
+        column.addWidget(self._name)
+        column.addWidget(table)
+        column.addStretch(1)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Use another theme."""
+        self.rows.set_colours(tokens(theme))
+
+    def show_space(self, space: SpaceState | None, event: Event | None) -> None:
+        """Tell the summaries of a space.
+
+        Args:
+            space: The space; None where there is none.
+            event: The event that is shown: what was gathered before is stale.
+        """
+        if not self.isVisible():
+            return
+        self._name.setText("No space yet" if space is None else space.space.name)
+        rows: list[tuple[Cell, ...]] = []
+        if space is not None:
+            for stream in ordered_streams(space):
+                rows += _rows_of(space.streams[stream.id], space.count, event)
+        self.rows.set_rows(rows)
+
+
+def _rows_of(state: StreamState, count: int, event: Event | None) -> list[tuple[Cell, ...]]:
+    """What is said of one stream; of names one row for each that there is."""
+    schema, summary = state.schema, state.summary
+    name = Cell(schema.name, schema.description, bold=True)
+    if summary is None or not count:
+        return [(name, Cell("–", tone="dim"), Cell(""))]
+    old = event is not None and summary.sequence != event.sequence
+    tone = "warning" if old or not summary.covered else "text"
+    whole = summary_text(schema, summary)
+    covers = f"{summary.covered:,}" if summary.covered == count else f"{summary.covered:,} of {count:,}"
+    tiles = Cell(covers, "tiles that the summary covers", tone="text" if summary.covered == count else "warning")
+    tip = f"{whole}\nstale: from an earlier event" if old else whole
+    if schema.presentation is not Presentation.ENUM or not summary.covered:
+        return [(name, Cell(f"{whole} (stale)" if old else whole, tip, tone=tone), tiles)]
+    lines: list[tuple[Cell, ...]] = [(name, Cell("stale" if old else "", tip, tone=tone), tiles)]
+    for one, amount in zip(schema.enum_names, summary.values, strict=False):
+        share = f"{amount:,}  ({100 * amount / summary.covered:.1f} %)"
+        lines.append((Cell(f"    {one}", tone="dim"), Cell(share, share, tone=tone), Cell("")))
+    return lines

@@ -1,0 +1,184 @@
+"""The line above the tiles: who is watched, in which mode, and the event that is shown.
+
+While the past is shown a coloured field in it says so, and goes live when it is pressed. It is a part of this line so
+that nothing moves when it comes or goes: tiles keep their size.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from gcspy_protocol.messages import Playback, Welcome
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
+
+from gcspy_client.model.session import Session
+from gcspy_client.model.status import mode_words
+from gcspy_client.model.text import duration
+from gcspy_client.view.widgets.elided import ElidedLabel
+
+__all__ = ["EventBar", "recorded_words"]
+
+
+class EventBar(QWidget):
+    """Server, mode and role at the left; the event at the right.
+
+    Signals:
+        live_asked: Show what is live.
+
+    Args:
+        session: What it speaks of.
+    """
+
+    live_asked = Signal()
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._server = ElidedLabel()
+        font = self._server.font()
+        font.setBold(True)
+        font.setPointSizeF(font.pointSizeF() * 1.15)
+        self._server.setFont(font)
+        self.past = QPushButton()
+        self.past.setProperty("badge", "past")
+        self.past.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.past.setToolTip("Go live (End)")
+        self.past.clicked.connect(self.live_asked)
+        self.past.hide()
+        self._mode = _chip()
+        self._recorded = _chip()
+        self._role = _chip()
+        self._missed = _chip()
+        self._missed.setProperty("tone", "warning")
+        self._event = QLabel()
+        self._event.setFont(font)
+        self._facts = ElidedLabel()
+        self._facts.setProperty("dim", "true")
+        self._facts.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._facts.setAlignment(Qt.AlignmentFlag.AlignRight)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(2, 0, 2, 0)
+        row.setSpacing(9)
+        for widget in (self._server, self._mode, self._recorded, self._role, self._missed, self.past):
+            row.addWidget(widget)
+        row.addWidget(self._facts, 1)
+        row.addWidget(self._event)
+        self.setMinimumHeight(self.past.sizeHint().height())
+
+    def refresh(self, past: str = "") -> None:
+        """Say everything anew.
+
+        Args:
+            past: What is said of the past while it is shown; empty while it is not.
+        """
+        live = self._session.live  # what is shown may be long ago
+        welcome = live.welcome
+        self.past.setVisible(bool(past))
+        self.past.setText(f"{past}   Go live (End)")
+        for chip in (self._mode, self._role, self._event):
+            chip.setVisible(welcome is not None)
+        self._recorded.setVisible(welcome is not None and self._session.is_playback)
+        self._missed.setVisible(live.missed_total > 0)
+        if welcome is None:
+            self._server.setText("GCspy")
+            self._facts.setText("")
+            return
+        self._server.setText(welcome.server)
+        facts = "\n".join(f"{key}: {value}" for key, value in welcome.target.items())
+        self._server.setToolTip(
+            "\n".join(part for part in (welcome.server, welcome.general_info, facts) if part)
+        )
+        self._mode.setText(welcome.mode.value)
+        self._mode.setToolTip(mode_words(welcome.mode))
+        self._say_recorded(welcome)
+        self._say_role()
+        if live.missed_total:
+            self._missed.setText(f"{live.missed_total:,} events missed")
+            self._missed.setToolTip(
+                "This window was too slow for so many events; what it shows is whole all the same."
+            )
+        self._say_event()
+
+    def _say_recorded(self, welcome: Welcome) -> None:
+        """How it was watched when it was recorded, and what was left out then."""
+        if not self._session.is_playback:
+            return
+        then = recorded_words(welcome, self._session.live.playback)
+        self._recorded.setText(then[0])
+        self._recorded.setToolTip("\n".join(then[1:]))
+        hidden = len(then) > 2
+        if self._recorded.property("tone") != ("warning" if hidden else ""):
+            self._recorded.setProperty("tone", "warning" if hidden else "")
+            self._recorded.style().unpolish(self._recorded)
+            self._recorded.style().polish(self._recorded)
+
+    def _say_role(self) -> None:
+        live = self._session.live
+        clients = {client.id: client.name for client in live.clients.clients}
+        controller = live.clients.controller
+        if self._session.is_playback:
+            self._role.setText("own playback" if live.is_controller() else "following")
+            whose = clients.get(controller, "another client") if controller is not None else "another client"
+            self._role.setToolTip(
+                "This window moves by itself; others are not moved by it."
+                if live.is_controller()
+                else f"This window sees the playback of {whose}: Session ▸ Follow nobody for one of its own."
+            )
+        elif live.is_controller():
+            self._role.setText("in control")
+            self._role.setToolTip("This window may pause, step and filter.")
+        elif controller is None:
+            self._role.setText("viewer")
+            self._role.setToolTip("Nobody controls this session: Session ▸ Take control.")
+        else:
+            self._role.setText("viewer")
+            self._role.setToolTip(f"{clients.get(controller, 'Another client')} controls this session.")
+
+    def _say_event(self) -> None:
+        interpreter = self._session.interpreter
+        event = interpreter.last_event
+        if event is None or interpreter.welcome is None:
+            self._event.setText("no event yet")
+            self._facts.setText("")
+            return
+        self._event.setText(f"{interpreter.event_name(event.event)}  #{event.occurrence:,}")
+        wall = datetime.fromtimestamp(
+            (event.time_nanos + interpreter.welcome.wall_offset_nanos) / 1e9, tz=UTC
+        )
+        moment = wall.astimezone()
+        parts = [event.cause] if event.cause else []
+        if event.program_clock is not None:
+            name, value = event.program_clock
+            parts.append(f"{name} {value:,}")
+        if event.held_nanos:
+            parts.append(f"held {duration(event.held_nanos)}")
+        parts.append(f"gathered in {duration(event.gather_nanos)}")
+        parts.append(f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}")
+        self._facts.setText("  ·  ".join(parts))
+
+
+def recorded_words(welcome: Welcome, playback: Playback | None) -> list[str]:
+    """What is said of the session when it was recorded: for the chip, how it was watched, then what filters hid."""
+    mode = welcome.target.get("recorded mode", "")
+    pause = welcome.target.get("recorded pause", "")
+    names = {kind.id: kind.name for kind in welcome.events}
+    hidden = []
+    for one in () if playback is None else playback.filters:
+        name = names.get(one.event, f"event {one.event}")
+        if not one.enabled:
+            hidden.append(f"Recorded no {name}: what happened of it is not recorded.")
+        elif one.period > 1:
+            hidden.append(f"Recorded 1 in {one.period:,} of {name}: the others are not recorded.")
+    about = f"Watched in the mode {mode!r} when it was recorded" if mode else "How it was watched is not recorded"
+    about += f"; a pause held the {pause}." if pause else "."
+    chip = f"recorded {mode}" if mode else "recorded"
+    return [f"{chip}, with filters" if hidden else chip, about, *hidden]
+
+
+def _chip() -> QLabel:
+    chip = QLabel()
+    chip.setProperty("chip", "true")
+    chip.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+    chip.hide()
+    return chip

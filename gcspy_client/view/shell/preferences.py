@@ -1,0 +1,197 @@
+"""What the user prefers: applied when a window opens and whenever it changes, stored at once.
+
+    look.theme      system, dark or light
+    look.scale      100 to 200 percent
+    look.palettes   which colours streams are painted in
+    shift.memory    MiB of memory for looking back
+    shift.disk      GiB of temporary files for looking back
+    layout.restore  whether panels and window stand where they stood
+
+Knows names, limits and who obeys; how it is asked for is the dialog's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+
+from gcspy_client.model.palette import Ramp, Theme
+from gcspy_client.model.palettes import PaletteChoice
+from gcspy_client.settings import Settings
+from gcspy_client.view.actions import Action
+from gcspy_client.view.shell.preferences_dialog import PreferencesDialog
+
+if TYPE_CHECKING:
+    from gcspy_client.view.window import MainWindow
+
+__all__ = ["DISK_GIB", "MEMORY_MIB", "SCALES", "Preferences", "actions_of_preferences", "scale_of"]
+
+SCALES = (100, 200)
+MEMORY_MIB = (16, 16_384, 256)
+"""Least, most and usual."""
+
+DISK_GIB = (0, 1_024, 4)
+"""Least, most and usual; 0: no temporary files."""
+
+_SCALE, _PALETTES, _MEMORY, _DISK, _RESTORE = "look.scale", "look.palettes", "shift.memory", "shift.disk", "layout.restore"
+
+
+def scale_of(settings: Settings) -> int:
+    """Percent by which everything is to be scaled."""
+    return settings.number(_SCALE, SCALES[0], low=SCALES[0], high=SCALES[1])
+
+
+class Preferences(QObject):
+    """Applies and stores what the user prefers.
+
+    Args:
+        window: Who obeys.
+        scaled: Percent by which the application was scaled when it started.
+    """
+
+    def __init__(self, window: MainWindow, scaled: int) -> None:
+        super().__init__(window)
+        self._window, self._settings = window, window.settings
+        self._scaled = scaled
+        self._dialog: PreferencesDialog | None = None
+        self._use_palettes(PaletteChoice.from_dict(self._settings.mapping(_PALETTES)))
+        self._use_budgets()
+
+    # --------------------------------------------------------------------------- theme
+
+    def use_stored_theme(self) -> None:
+        """Dress the window as the user wished the last time."""
+        theme = self._settings.choice("look.theme", Theme)
+        if theme is not None:
+            self._window.choose_theme(theme)
+
+    @property
+    def theme(self) -> Theme | None:
+        """What the user wishes; None follows the system."""
+        return next((theme for theme in Theme if self._window.theme_is_chosen(theme)), None)
+
+    def set_theme(self, theme: Theme | None) -> None:
+        """Dress the window; None follows the system."""
+        self._window.choose_theme(theme)
+
+    # --------------------------------------------------------------------------- scale
+
+    @property
+    def scale(self) -> int:
+        """Percent, as stored."""
+        return scale_of(self._settings)
+
+    @property
+    def is_scaled_wholly(self) -> bool:
+        """Whether this window has that scale: Qt scales once, when the program starts."""
+        return self.scale == self._scaled
+
+    def set_scale(self, percent: int) -> None:
+        """Scale every window that is opened from now on: text, distances, icons, labels of tiles."""
+        self._settings.store(_SCALE, percent)
+
+    # ------------------------------------------------------------------------- palettes
+
+    @property
+    def palettes(self) -> PaletteChoice:
+        """Which colours streams are painted in."""
+        return self._window.session.palettes
+
+    def choose_palette(self, ramp: Ramp | None, *, space: str = "", stream: str = "") -> None:
+        """Paint one stream in other colours (None: as the others), or without names all that have none of their own."""
+        self.palettes.choose(ramp, space=space, stream=stream)
+        self._palettes_changed()
+
+    def follow_hints(self, *, wanted: bool) -> None:
+        """Whether a stream has the hue that its driver gave it."""
+        self.palettes.hints = wanted
+        self._palettes_changed()
+
+    def _palettes_changed(self) -> None:
+        self._settings.store(_PALETTES, self.palettes.to_dict())
+        self._window.set_theme(self._window.theme)
+
+    def _use_palettes(self, choice: PaletteChoice) -> None:
+        mine = self.palettes  # those who paint hold on to it
+        mine.ramp, mine.hints, mine.by_stream = choice.ramp, choice.hints, choice.by_stream
+
+    # --------------------------------------------------------------------- looking back
+
+    @property
+    def memory_mib(self) -> int:
+        """Memory for looking back."""
+        return self._settings.number(_MEMORY, MEMORY_MIB[2], low=MEMORY_MIB[0], high=MEMORY_MIB[1])
+
+    @property
+    def disk_gib(self) -> int:
+        """Temporary files for looking back."""
+        return self._settings.number(_DISK, DISK_GIB[2], low=DISK_GIB[0], high=DISK_GIB[1])
+
+    def set_budgets(self, *, memory_mib: int, disk_gib: int) -> None:
+        """Keep more or less, from now on."""
+        self._settings.store(_MEMORY, memory_mib)
+        self._settings.store(_DISK, disk_gib)
+        self._use_budgets()
+
+    def _use_budgets(self) -> None:
+        self._window.shift.set_budgets(memory_bytes=self.memory_mib << 20, disk_bytes=self.disk_gib << 30)
+
+    # -------------------------------------------------------------------------- layout
+
+    @property
+    def restores_layout(self) -> bool:
+        """Whether panels and window stand where they stood."""
+        return self._settings.flag(_RESTORE, True)
+
+    def set_restores_layout(self, *, wanted: bool) -> None:
+        """Whether panels and window of the next window stand where those of this one stand at its end."""
+        self._settings.store(_RESTORE, wanted)
+
+    # --------------------------------------------------------------------------- asking
+
+    def reset(self) -> None:
+        """Prefer what the program comes with."""
+        self.set_theme(None)
+        self.set_scale(SCALES[0])
+        self._use_palettes(PaletteChoice())
+        self._palettes_changed()
+        self.set_budgets(memory_mib=MEMORY_MIB[2], disk_gib=DISK_GIB[2])
+        self.set_restores_layout(wanted=True)
+
+    def streams(self) -> list[tuple[str, str]]:
+        """Names of space and stream of all that has colours of its own, or could have."""
+        spaces = self._window.session.interpreter.spaces.values()
+        there = [(space.space.name, stream.name) for space in spaces for stream in space.space.streams if not stream.enum_names]
+        return there + [names for names in sorted(self.palettes.by_stream) if names not in there]
+
+    def open(self) -> PreferencesDialog:
+        """Show the dialog; the window goes on meanwhile, and shows each change."""
+        if self._dialog is not None:
+            self._dialog.close()
+            self._dialog.deleteLater()
+        self._dialog = PreferencesDialog(self, self._window)
+        self._dialog.show()
+        self._dialog.raise_()
+        self._dialog.activateWindow()
+        return self._dialog
+
+    def stop(self) -> None:
+        """The window closes."""
+        if self._dialog is not None:
+            self._dialog.close()
+
+
+def actions_of_preferences(window: MainWindow) -> tuple[Action, ...]:
+    """What can be preferred."""
+    return (
+        Action(
+            name="session.preferences",
+            menu="&Session",
+            text="Pre&ferences…",
+            about="theme, scale, colours, what is kept for looking back",
+            run=window.preferences.open,
+            keys=("Ctrl+,",),
+            begins_group=True,
+        ),
+    )

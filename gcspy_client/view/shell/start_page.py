@@ -1,0 +1,267 @@
+"""What a window shows that shows no session: what could be opened.
+
+Processes to attach to, a recording to open, what was opened lately, samples, the demonstration. What fails is told at the top,
+with its remedy, and everything can be tried again.
+
+Knows what it offers; does not know how anything is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QListWidget,
+    QListWidgetItem,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gcspy_client.model.front import Offer
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.recent import Recent
+from gcspy_client.view.shell.process_list import ProcessList
+from gcspy_client.view.widgets.elided import ElidedLabel
+
+__all__ = ["StartPage"]
+
+_WIDEST = 1320
+
+
+class StartPage(QWidget):
+    """The page.
+
+    Signals:
+        recording_asked: Open a recording: ask which.
+        connect_asked: Connect to a server: ask which.
+        demo_asked: Watch the demonstration.
+        recent_asked: Something that was opened lately: its `Recent`.
+        offer_asked: A sample: its `Offer`.
+        forget_asked: Forget what was opened lately.
+        cancel_asked: Leave what is being started.
+        back_asked: Back to the session that is there.
+
+    Args:
+        theme: For which ground.
+        processes: Whether processes can be listed and attached to here.
+    """
+
+    recording_asked = Signal()
+    connect_asked = Signal()
+    demo_asked = Signal()
+    recent_asked = Signal(object)
+    offer_asked = Signal(object)
+    forget_asked = Signal()
+    cancel_asked = Signal()
+    back_asked = Signal()
+
+    def __init__(self, theme: Theme, *, processes: bool, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.processes = ProcessList(theme)
+        self.processes.setVisible(processes)
+        self.said = ElidedLabel()
+        self.cancel = QPushButton("Cancel")
+        self.back = QPushButton("Back to the session")
+        self.open = QPushButton("Open recording…")
+        self.connect_to = QPushButton("Connect…")
+        self.demo = QPushButton("Demo")
+        self.forget = QPushButton("Clear")
+        self.recent = _List()
+        self.samples = _List()
+        self._none = QLabel("Nothing yet: recordings and servers that you open are listed here.")
+        self._build()
+        self._wire()
+        self.say("")
+
+    def _build(self) -> None:
+        title = QLabel("GCspy")
+        font = title.font()
+        font.setPointSizeF(font.pointSizeF() * 1.7)
+        font.setBold(True)
+        title.setFont(font)
+        about = ElidedLabel("See the heap of a running process, live.")
+        about.setProperty("dim", "true")
+        head = QHBoxLayout()
+        head.setSpacing(12)
+        head.addWidget(title)
+        head.addWidget(about, 1)
+        head.addWidget(self.back)
+        self._strip = QFrame()
+        self._strip.setProperty("banner", "warning")
+        strip = QHBoxLayout(self._strip)
+        strip.setContentsMargins(12, 5, 6, 5)
+        self.said.setWordWrap(True)
+        strip.addWidget(self.said, 1)
+        strip.addWidget(self.cancel)
+        row = QHBoxLayout()
+        row.setSpacing(10)
+        row.addWidget(self.processes, 5)
+        row.addLayout(self._side(), 3)
+        inside = QWidget()
+        inside.setMaximumWidth(_WIDEST)
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(2, 8, 2, 4)
+        column.setSpacing(10)
+        column.addLayout(head)
+        column.addWidget(self._strip)
+        column.addLayout(row, 1)
+        whole = QHBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addStretch(1)
+        whole.addWidget(inside, 100)
+        whole.addStretch(1)
+
+    def _side(self) -> QVBoxLayout:
+        self.open.setToolTip("Play a recording; files can also be dropped on the window")
+        self.connect_to.setToolTip("Join a session that somebody serves")
+        self.demo.setToolTip("Start a small web service whose cache leaks a little, and watch it")
+        self.open.setProperty("primary", "true")
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        for button in (self.open, self.connect_to, self.demo):
+            buttons.addWidget(button, 1)
+        recent_head = QHBoxLayout()
+        recent_caption = QLabel("Opened lately")
+        recent_caption.setProperty("caption", "true")
+        recent_head.addWidget(recent_caption, 1)
+        recent_head.addWidget(self.forget)
+        self._none.setProperty("dim", "true")
+        self._none.setWordWrap(True)
+        self._sample_card = _card(_caption("Samples"), self.samples)
+        side = QVBoxLayout()
+        side.setSpacing(10)
+        side.addWidget(_card(_caption("Open"), buttons))
+        side.addWidget(_card(recent_head, self._none, self.recent, stretches=True), 2)
+        side.addWidget(self._sample_card, 1)
+        return side
+
+    def _wire(self) -> None:
+        self.open.clicked.connect(self.recording_asked)
+        self.connect_to.clicked.connect(self.connect_asked)
+        self.demo.clicked.connect(self.demo_asked)
+        self.forget.clicked.connect(self.forget_asked)
+        self.cancel.clicked.connect(self.cancel_asked)
+        self.back.clicked.connect(self.back_asked)
+        self.recent.chosen.connect(self.recent_asked)
+        self.samples.chosen.connect(self.offer_asked)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw for another ground."""
+        self.processes.set_theme(theme)
+
+    # --------------------------------------------------------------------- what it says
+
+    def say(self, text: str, kind: str = "error", *, busy: bool = False) -> None:
+        """Say something at the top: an ``error``, a ``warning``; an empty text says nothing.
+
+        Args:
+            busy: Whether something is being started, which can be left.
+        """
+        self.said.setText(text)
+        self._strip.setVisible(bool(text))
+        self.cancel.setVisible(busy)
+        if self._strip.property("banner") != kind:
+            self._strip.setProperty("banner", kind)
+            self._strip.style().unpolish(self._strip)
+            self._strip.style().polish(self._strip)
+
+    def show_recent(self, recent: Sequence[Recent]) -> None:
+        """List what was opened lately; what is gone is grey."""
+        self.recent.clear()
+        for one in recent:
+            gone = one.missing()
+            where = (one.address and "a server") or str(one.files[0].parent)
+            tip = "\n".join(str(path) for path in one.files) or one.address
+            self.recent.add(one.name, "gone: it was moved or deleted" if gone else where, tip, one, usable=not gone)
+        self._none.setVisible(not recent)
+        self.recent.setVisible(bool(recent))
+        self.forget.setVisible(bool(recent))
+
+    def show_samples(self, samples: Sequence[Offer]) -> None:
+        """List the samples."""
+        self.samples.clear()
+        for one in samples:
+            self.samples.add(one.title, one.about, f"{one.about}\n{one.path}", one)
+        self._sample_card.setVisible(bool(samples))
+
+
+class _List(QListWidget):
+    """Two lines an entry.
+
+    Signals:
+        chosen: What stands behind an entry that was clicked, or on which Enter was pressed.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setResizeMode(QListWidget.ResizeMode.Adjust)
+        self.setMinimumHeight(self.fontMetrics().height() * 4 + 20)
+        self.itemClicked.connect(self._ask)
+        self.itemActivated.connect(self._ask)
+        self._asked = False
+
+    def add(self, title: str, about: str, tip: str, what: object, *, usable: bool = True) -> None:
+        """Add an entry."""
+        item = QListWidgetItem(self)
+        item.setData(Qt.ItemDataRole.UserRole, what)
+        item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{title}: {about}")
+        item.setToolTip(tip)
+        if not usable:
+            item.setFlags(Qt.ItemFlag.NoItemFlags)
+        entry = QWidget()
+        entry.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        column = QVBoxLayout(entry)
+        column.setContentsMargins(6, 3, 6, 3)
+        column.setSpacing(0)
+        for text, dim in ((title, not usable), (about, True)):
+            label = ElidedLabel(text)
+            if dim:
+                label.setProperty("dim", "true")
+            column.addWidget(label)
+        item.setSizeHint(QSize(0, entry.sizeHint().height()))
+        self.setItemWidget(item, entry)
+
+    def titles(self) -> list[str]:
+        """What is listed."""
+        texts = (self.item(row).data(Qt.ItemDataRole.AccessibleTextRole) for row in range(self.count()))
+        return [str(text) for text in texts]
+
+    def _ask(self, item: QListWidgetItem) -> None:
+        # A click activates as well where the desktop opens things with one click: it is one wish.
+        if item.flags() & Qt.ItemFlag.ItemIsEnabled and not self._asked:
+            self._asked = True
+            try:
+                self.chosen.emit(item.data(Qt.ItemDataRole.UserRole))
+            finally:
+                self._asked = False
+
+
+def _caption(text: str) -> QLabel:
+    label = QLabel(text)
+    label.setProperty("caption", "true")
+    return label
+
+
+def _card(*parts: QWidget | QHBoxLayout, stretches: bool = False) -> QFrame:
+    card = QFrame()
+    card.setProperty("card", "true")
+    column = QVBoxLayout(card)
+    column.setContentsMargins(12, 10, 12, 10)
+    column.setSpacing(8)
+    for part in parts:
+        if isinstance(part, QWidget):
+            column.addWidget(part)
+        else:
+            column.addLayout(part)
+    if stretches:
+        column.addStretch(0)
+    return card

@@ -1,0 +1,315 @@
+"""Opening something in a window: a process, recordings, a server, the demonstration; and the start page from which that is asked.
+
+A window shows one session. Opening another one leaves it: the target goes on, the child that served it ends. What was opened is
+remembered when the server has greeted.
+
+Knows who is asked for what; how a process is watched or a file played is the front door's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gcspy_protocol.address import TcpAddress, parse_address
+from gcspy_protocol.errors import CommandError, GCspyError
+from PySide6.QtCore import QObject, QProcess, Signal
+from PySide6.QtWidgets import QFileDialog
+
+from gcspy_client.model.front import FrontDoor, Launch, Offer
+from gcspy_client.model.processes import processes_of
+from gcspy_client.model.recent import Recent, latest_first, recent_of
+from gcspy_client.model.status import LinkPhase, LinkStatus
+from gcspy_client.view.actions import Action
+from gcspy_client.view.shell.children import Listing, Ready, ServingChild
+from gcspy_client.view.shell.start_page import StartPage
+
+if TYPE_CHECKING:
+    from gcspy_client.view.window import MainWindow
+
+__all__ = ["SUFFIX", "Starting", "actions_of_starting"]
+
+SUFFIX = ".gcspy"
+_LIST_MILLIS = 4_000
+_RECORDINGS, _SERVERS = "recent.recordings", "recent.servers"
+_MENU = "&Session"
+
+
+class Starting(QObject):
+    """Opens sessions in a window.
+
+    Signals:
+        changed: Whether the start page is wanted may have changed.
+
+    Args:
+        window: Whose.
+        front: What can be started; None: only servers can be joined.
+    """
+
+    changed = Signal()
+
+    def __init__(self, window: MainWindow, front: FrontDoor | None) -> None:
+        super().__init__(window)
+        self._window, self._link, self._settings = window, window.link, window.settings
+        self.front = front
+        self.page = StartPage(window.theme, processes=front is not None)
+        self.page.demo.setVisible(front is not None and front.demo is not None)
+        self.page.open.setVisible(front is not None)
+        self.child = ServingChild(self)
+        self._listing = Listing(_LIST_MILLIS, self)
+        self._asked = False
+        self._opening: Recent | None = None
+        self._stopped = False
+        self._wire()
+        self.show_recent()
+
+    def _wire(self) -> None:
+        page = self.page
+        page.processes.attach_asked.connect(self.attach)
+        page.processes.everything_asked.connect(self._list)
+        page.recording_asked.connect(self.ask_recording)
+        page.connect_asked.connect(self._window.ask_where)
+        page.demo_asked.connect(self.demo)
+        page.recent_asked.connect(self.open_recent)
+        page.offer_asked.connect(self._open_offer)
+        page.forget_asked.connect(self.forget_recent)
+        page.cancel_asked.connect(self.cancel)
+        page.back_asked.connect(self.close_page)
+        self.child.ready.connect(self._ready)
+        self.child.failed.connect(self._failed)
+        self._listing.listed.connect(self._listed)
+        self._listing.failed.connect(page.processes.show_problem)
+        self._link.status_changed.connect(self._follow)
+
+    # ---------------------------------------------------------------------- the page
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the start page is what the window should show."""
+        nothing = self._link.status.phase is LinkPhase.IDLE and not self._window.following.has_tiles
+        return self._asked or self.child.starting is not None or (nothing and self._link.address is None)
+
+    def open_page(self) -> None:
+        """Show what can be opened; the session that is there goes on."""
+        self._asked = True
+        self.show_recent()
+        self.changed.emit()
+
+    def close_page(self) -> None:
+        """Back to the session."""
+        self._asked = False
+        self.changed.emit()
+
+    def page_shown(self, *, shown: bool) -> None:
+        """List processes while the page can be seen, and not otherwise."""
+        self.page.back.setVisible(self._window.following.has_tiles)
+        if shown and not self._stopped:
+            self._list()
+        else:
+            self._listing.stop()
+
+    def _list(self, _everything: bool = False) -> None:
+        if self.front is not None:
+            more = (self.front.everything,) if self.page.processes.everything.isChecked() else ()
+            self._listing.start((*self.front.processes, *more))
+
+    def _listed(self, printed: bytes) -> None:
+        try:
+            rows = processes_of(printed)
+        except CommandError as error:
+            self.page.processes.show_problem(str(error))
+        else:
+            own = (os.getpid(), self.child.pid)  # a window that watches itself never comes to rest
+            self.page.processes.show_rows([row for row in rows if row.pid not in own])
+
+    # -------------------------------------------------------------------- what is opened
+
+    def attach(self, pid: int) -> None:
+        """Watch a process; where somebody watches it already, join there."""
+        if self.front is None:
+            return
+        try:
+            how = self.front.attach(pid)
+        except GCspyError as error:
+            self._say(str(error))
+            return
+        if isinstance(how, str):
+            self._open_at(how, None)
+        else:
+            self._start(how, None)
+
+    def play(self, paths: Sequence[Path]) -> None:
+        """Play a recording: a file, or the files of one session."""
+        if self.front is None:
+            self._say("This window cannot play files: open them with `gcspy replay`.")
+            return
+        files = tuple(sorted(path.absolute() for path in paths))
+        gone = [path for path in files if not path.exists()]
+        if gone:
+            self._say(f"{gone[0]} is not there any more: it was moved or deleted.")
+            self.show_recent()
+            return
+        try:
+            how = self.front.play(files)
+        except GCspyError as error:
+            self._say(str(error))
+            return
+        self._start(how, Recent(files=files))
+
+    def demo(self) -> None:
+        """Start the demonstration's program and watch it."""
+        if self.front is not None and self.front.demo is not None:
+            self._start(self.front.demo, None)
+
+    def ask_recording(self) -> None:
+        """Ask for the files of a recording, and play them."""
+        filters = f"Recordings (*{SUFFIX});;All files (*)"
+        paths, _ = QFileDialog.getOpenFileNames(self._window, "Open recording", self._settings.text("recent.folder"), filters)
+        if paths:
+            self._settings.store("recent.folder", str(Path(paths[0]).parent))
+            self.play([Path(path) for path in paths])
+
+    def open_recent(self, recent: Recent) -> None:
+        """Open something again."""
+        if recent.files:
+            self.play(recent.files)
+            return
+        try:
+            address = parse_address(recent.address)
+        except CommandError as error:
+            self.page.say(str(error))
+            return
+        if isinstance(address, TcpAddress):
+            self._window.ask_where(recent.address)  # a token is asked for, never kept
+        else:
+            self._open_at(recent.address, recent)
+
+    def connect_to(self, address: str, *, token: str | None = None, control: bool = True) -> None:
+        """Join a server."""
+        self._open_at(address, Recent(address=address), token=token, control=control)
+
+    def opened(self, recent: Recent) -> None:
+        """Remember what is being opened by somebody else, once the server has greeted."""
+        self._opening = recent
+
+    def cancel(self) -> None:
+        """Leave what is being started."""
+        self.child.stop()
+        self.page.say("")
+        self.changed.emit()
+
+    def another_window(self) -> None:
+        """Open another window, which shows its start page."""
+        if self.front is not None and self.front.another:
+            QProcess.startDetached(self.front.another[0], list(self.front.another[1:]))
+
+    def _open_offer(self, offer: Offer) -> None:
+        self.play([offer.path])
+
+    def _open_at(self, address: str, recent: Recent | None, *, token: str | None = None, control: bool = True) -> None:
+        """Join a server that is no child of ours."""
+        self.child.leave()
+        self._join(address, recent, (), token=token, control=control)
+
+    def _start(self, launch: Launch, recent: Recent | None) -> None:
+        self._link.close()
+        self._opening = recent
+        self.page.say(f"{launch.title}…", "warning", busy=True)
+        self.child.start(launch)
+        self.changed.emit()
+
+    def _ready(self, launch: Launch, ready: Ready) -> None:
+        self._join(ready.address, self._opening, launch.files)
+        for note in ready.notes:
+            self._window.say(note)
+
+    def _join(
+        self, address: str, recent: Recent | None, files: tuple[Path, ...], *, token: str | None = None, control: bool = True
+    ) -> None:
+        self._opening, self._asked = recent, False
+        self.page.say("")
+        self._window.bookmarking.use_files(*files)
+        self._link.open(parse_address(address), token=token, wants_control=control)
+        self.changed.emit()
+
+    def _failed(self, launch: Launch, why: str) -> None:
+        self._opening = None
+        self._say(f"{launch.title} failed: {why}")
+
+    def _say(self, problem: str) -> None:
+        """Tell what went wrong on the page, which is where it can be tried again."""
+        self._asked = True
+        self.page.say(problem)
+        self.changed.emit()
+
+    def _follow(self, status: LinkStatus) -> None:
+        if status.phase is LinkPhase.LIVE and self._opening is not None:
+            self._remember(self._opening)
+            self._opening = None
+
+    # ------------------------------------------------------------------ opened lately
+
+    def recent(self) -> list[Recent]:
+        """What was opened lately, recordings first."""
+        recordings = recent_of(self._settings.texts(_RECORDINGS), servers=False)
+        return recordings + recent_of(self._settings.texts(_SERVERS), servers=True)
+
+    def show_recent(self) -> None:
+        """List again what was opened lately: files may be gone."""
+        self.page.show_recent(self.recent())
+        self.page.show_samples(() if self.front is None else self.front.samples())
+
+    def forget_recent(self) -> None:
+        """Forget what was opened lately."""
+        for name in (_RECORDINGS, _SERVERS):
+            self._settings.forget(name)
+        self.show_recent()
+
+    def _remember(self, recent: Recent) -> None:
+        name = _SERVERS if recent.address else _RECORDINGS
+        self._settings.store(name, latest_first(self._settings.texts(name), recent))
+
+    def stop(self) -> None:
+        """The window closes: no process and no timer is left."""
+        self._stopped = True
+        self._listing.stop()
+        self.child.stop()
+
+
+def actions_of_starting(window: MainWindow) -> tuple[Action, ...]:
+    """What can be opened."""
+    starting = window.starting
+    can = starting.front is not None
+    no_front = "this window was opened without the program that could do it"
+    return (
+        Action(
+            name="session.start",
+            menu=_MENU,
+            text="Start pa&ge",
+            about="what can be opened: processes, recordings, samples",
+            run=starting.open_page,
+            keys=("Ctrl+Shift+O",),
+        ),
+        Action(
+            name="session.open",
+            menu=_MENU,
+            text="&Open recording…",
+            run=starting.ask_recording,
+            keys=("Ctrl+O",),
+            enabled=lambda: can,
+            why_not=no_front,
+        ),
+        Action(
+            name="session.new-window",
+            menu=_MENU,
+            text="New &window",
+            run=starting.another_window,
+            keys=("Ctrl+Shift+N",),
+            enabled=lambda: starting.front is not None and bool(starting.front.another),
+            why_not=no_front,
+        ),
+    )
+
+

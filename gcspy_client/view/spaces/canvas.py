@@ -1,0 +1,370 @@
+"""The tiles of one space on the screen: blits the picture, and finds tiles under the mouse.
+
+It paints device pixels one to one, whatever the screen's scale. Over the
+picture come only the frames of the selected tile and of the one under the
+mouse and, where cells are wide enough, a name and a value on each.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from gcspy_protocol.interpreter import EventChange
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QEnterEvent,
+    QFont,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from gcspy_client.model.palette import BACKGROUND, UNUSED, ZERO, Theme
+from gcspy_client.model.picture import Picture
+from gcspy_client.view.spaces.frames import paint_frame
+from gcspy_client.view.theme import small_font, tokens
+
+__all__ = ["PaintProbe", "TileCanvas"]
+
+PaintProbe = Callable[[int, int, int], None]
+"""Called when a paint is finished: space id, sequence of the newest event in it, CLOCK_MONOTONIC nanoseconds."""
+
+_ZOOM_STEPS = (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64)
+
+
+class TileCanvas(QWidget):
+    """Draws a `Picture`.
+
+    Signals:
+        hovered: The tile under the mouse; -1 for none.
+        picked: A tile was clicked or reached with the arrow keys.
+        marked: Tiles that the user marks or unmarks: first, last, and whether they are marked.
+        moved: Another part is seen, as the mouse wished; the place before.
+        entered: The mouse came in, or the keyboard's focus.
+
+    Args:
+        picture: What to draw; it is laid out anew when the widget is resized.
+    """
+
+    hovered = Signal(int)
+    picked = Signal(int)
+    marked = Signal(int, int, bool)
+    moved = Signal(object)
+    entered = Signal()
+
+    def __init__(self, picture: Picture, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.picture = picture
+        self.selected: int | None = None
+        self.under_mouse: int | None = None
+        self.probe: PaintProbe | None = None
+        self.painted = False
+        self.marks: list[int] = []
+        self._drag: tuple[QPointF, int, object] | None = None
+        self._mark_from: int | None = None
+        self._anchor: tuple[QPointF, int | None] | None = None
+        self._sequence = 0
+        self._image = QImage()
+        self._wrapped: object = None
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setMinimumSize(60, 24)
+
+    # ------------------------------------------------------------------ what it shows
+
+    def follow(self, change: EventChange) -> None:
+        """Take an event into the picture; it is painted once, however many come before that."""
+        self.picture.follow(change)
+        self._sequence = change.event.sequence
+        self.update()
+
+    def use(self, picture: Picture) -> None:
+        """Draw another picture of the same space."""
+        self.picture = picture
+        self.refit()
+
+    def refit(self) -> None:
+        """Lay the picture out for the size and scale of the widget."""
+        scale = self.devicePixelRatioF()
+        self.picture.set_size(
+            max(1, round(self.width() * scale)), max(1, round(self.height() * scale)), scale
+        )
+        self.update()
+
+    def tile_at(self, position: QPointF) -> int | None:
+        """The (first) tile at a place in the widget, or None."""
+        scale = self.devicePixelRatioF()
+        tiles = self.picture.layout.tiles_at(int(position.x() * scale), int(position.y() * scale))
+        return tiles.start if len(tiles) else None
+
+    def rectangle_of(self, tile: int) -> QRectF:
+        """Where a tile's cell is, in the widget."""
+        scale = self.devicePixelRatioF()
+        x, y, width, height = self.picture.layout.rectangle(tile)
+        return QRectF(x / scale, y / scale, width / scale, height / scale)
+
+    def place(self) -> object:
+        """Which part is seen and how close, for `use_place`."""
+        return self.picture.zoom, self.picture.layout.first_row
+
+    def use_place(self, place: object) -> None:
+        """See the part that was seen; a place of another kind of view is not used."""
+        match place:
+            case (int() | None as size, int(first_row)):
+                self.picture.set_zoom(size)
+                self.picture.scroll_to(first_row)
+                self.update()
+
+    def zoom(self, step: int) -> None:
+        """Larger cells (1), smaller ones (-1), or all tiles in view (0)."""
+        keep = self.selected if self.selected is not None else self.under_mouse
+        layout = self.picture.layout
+        if step == 0:
+            self.picture.set_zoom(None)
+        else:
+            now = layout.cell_height if layout.per_pixel == 1 else 0
+            larger = [size for size in _ZOOM_STEPS if size > now]
+            smaller = [size for size in _ZOOM_STEPS if size < now]
+            sizes = larger[:1] if step > 0 else smaller[-1:]
+            if sizes:
+                self.picture.set_zoom(sizes[0], keep=keep)
+        self.update()
+
+    def zoom_at(self, step: int, position: QPointF) -> None:
+        """Larger cells (1) or smaller ones (-1), with the tile at a place in the widget staying at its height."""
+        if self._anchor is None or self._anchor[0] != position:
+            self._anchor = position, self.tile_at(position)
+        tile = self._anchor[1]  # of several steps the first: each step may move tiles to another column
+        self.zoom(step)
+        layout = self.picture.layout
+        if tile is not None and layout.scrolls:
+            above = int(position.y() * self.devicePixelRatioF()) // layout.cell_height
+            self.picture.scroll_to(tile // layout.columns - above)
+
+    def zoom_to_tiles(self) -> None:
+        """A pixel for each tile."""
+        self.picture.set_zoom(1, keep=self.selected if self.selected is not None else self.under_mouse)
+        self.update()
+
+    def mark_tiles(self, tiles: list[int]) -> None:
+        """Show these tiles as marked."""
+        self.marks = tiles
+        self.update()
+
+    # ------------------------------------------------------------------------ painting
+
+    def _wrap(self) -> QImage:
+        """The picture as a QImage over the same memory."""
+        pixels = self.picture.pixels
+        if self._wrapped is not pixels:
+            height, width = pixels.shape
+            self._image = QImage(pixels.data, width, height, width * 4, QImage.Format.Format_RGB32)
+            self._image.setDevicePixelRatio(self.devicePixelRatioF())
+            self._wrapped = pixels  # the memory lives as long as the image does
+        return self._image
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Blit the picture; frames and labels over it."""
+        picture = self.picture
+        image = self._wrap()
+        with QPainter(self) as painter:
+            size = image.deviceIndependentSize()
+            # Only what the picture leaves open: to fill under it as well costs more than the picture.
+            right, below = (int(size.width()), int(size.height())) if picture.layout.count else (0, 0)
+            ground = QColor(tokens(picture.theme).surface)
+            painter.fillRect(right, 0, self.width() - right, below, ground)
+            painter.fillRect(0, below, self.width(), self.height() - below, ground)
+            if picture.layout.count:
+                painter.drawImage(QPointF(0, 0), image)
+                if picture.layout.labelled:
+                    self._paint_labels(painter)
+                self._paint_frames(painter)
+            else:
+                painter.setPen(QColor(tokens(picture.theme).dim))
+                painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "no tiles yet")
+        picture.shown()
+        self.painted = True
+        if self.probe is not None:
+            self.probe(picture.space.space.id, self._sequence, time.monotonic_ns())
+
+    def _paint_frames(self, painter: QPainter) -> None:
+        colours = tokens(self.picture.theme)
+        for tile, colour, width in (
+            *((tile, colours.warning, 1.5) for tile in self.marks),
+            (self.under_mouse, colours.dim, 1.0),
+            (self.selected, colours.accent, 2.0),
+        ):
+            if tile is None or not 0 <= tile < self.picture.layout.count:
+                continue
+            cell = self.rectangle_of(tile)
+            if cell.bottom() < 0 or cell.top() > self.height():
+                continue
+            paint_frame(painter, cell, colours.canvas, colour, width)
+
+    def _paint_labels(self, painter: QPainter) -> None:
+        """A name and a value on each cell."""
+        picture, space = self.picture, self.picture.space
+        name_font = small_font(self.font())
+        value_font = QFont(self.font())
+        value_font.setBold(True)
+        inset = 7.0
+        for tile in range(picture.layout.first, picture.layout.last):
+            code = int(picture.codes[tile])
+            if code == BACKGROUND:
+                continue
+            cell = self.rectangle_of(tile)
+            ink = (
+                QColor(tokens(picture.theme).text)
+                if code == ZERO
+                else QColor.fromRgb(int(picture.palette.ink[code]))
+            )
+            painter.setPen(ink)
+            text = QRectF(cell.left() + inset, cell.top() + 3, cell.width() - 2 * inset, cell.height() - 6)
+            name = space.names.name(tile)
+            painter.setFont(name_font)
+            metrics = painter.fontMetrics()
+            painter.drawText(
+                text,
+                int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop),
+                metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, int(text.width())),
+            )
+            value = (
+                space.space.unused_text
+                if code == UNUSED
+                else picture.source.short(space, tile)
+            )
+            painter.setFont(value_font)
+            metrics = painter.fontMetrics()
+            painter.drawText(
+                text,
+                int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom),
+                metrics.elidedText(value, Qt.TextElideMode.ElideRight, int(text.width())),
+            )
+
+    # -------------------------------------------------------------------------- events
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Lay out for the new size."""
+        super().resizeEvent(event)
+        self.refit()
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        """The mouse came in."""
+        super().enterEvent(event)
+        self.entered.emit()
+
+    def leaveEvent(self, event: object) -> None:
+        """The mouse left: nothing is under it."""
+        self._hover(None)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Pan, or find the tile under the mouse."""
+        self._anchor = None
+        if self._drag is not None:
+            position, first_row, _ = self._drag
+            rows = (position.y() - event.position().y()) * self.devicePixelRatioF() / self.picture.layout.cell_height
+            self.picture.scroll_to(first_row + round(rows))
+            self.update()
+            return
+        self._hover(self.tile_at(event.position()))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Select a tile."""
+        self.entered.emit()
+        if event.button() is Qt.MouseButton.MiddleButton:
+            if self.picture.layout.scrolls:
+                self._drag = event.position(), self.picture.layout.first_row, self.place()
+                self.setCursor(Qt.CursorShape.ClosedHandCursor)
+            return
+        tile = self.tile_at(event.position())
+        if tile is not None and event.button() is Qt.MouseButton.LeftButton:
+            if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+                self._mark_from = tile
+            else:
+                self.picked.emit(tile)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Pan no more; mark tiles."""
+        if event.button() is Qt.MouseButton.MiddleButton and self._drag is not None:
+            before = self._drag[2]
+            self._drag = None
+            self.unsetCursor()
+            if self.place() != before:
+                self.moved.emit(before)
+        elif event.button() is Qt.MouseButton.LeftButton and self._mark_from is not None:
+            first, self._mark_from = self._mark_from, None
+            last = self.tile_at(event.position())
+            if last is not None:
+                self.marked.emit(first, last, not event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Ctrl: zoom. Without: scroll, where there is something to scroll."""
+        down = event.angleDelta().y()
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            before = self.place()
+            self.zoom_at(1 if down > 0 else -1, event.position())
+            event.accept()
+            if self.place() != before:
+                self.moved.emit(before)
+        elif self.picture.layout.scrolls and down:
+            step = max(1, self.picture.layout.seen_rows // 8)
+            self.picture.scroll_to(self.picture.layout.first_row + (step if down < 0 else -step))
+            self.update()
+            event.accept()
+        else:
+            event.ignore()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Arrows and page keys move the selected tile; Ctrl+Home and Ctrl+End go to the first and the last."""
+        tile = self._tile_after(event)
+        if tile is None:
+            super().keyPressEvent(event)
+            return
+        self.picture.reveal(tile)
+        self.picked.emit(tile)
+
+    def _tile_after(self, event: QKeyEvent) -> int | None:
+        layout = self.picture.layout
+        if not layout.count:
+            return None
+        row = layout.columns * layout.per_pixel
+        whole = layout.count if event.modifiers() & Qt.KeyboardModifier.ControlModifier else 0
+        steps = {
+            Qt.Key.Key_Left: -1,
+            Qt.Key.Key_Right: 1,
+            Qt.Key.Key_Up: -row,
+            Qt.Key.Key_Down: row,
+            Qt.Key.Key_PageUp: -row * max(1, layout.seen_rows // 2),
+            Qt.Key.Key_PageDown: row * max(1, layout.seen_rows // 2),
+            Qt.Key.Key_Home: -whole,
+            Qt.Key.Key_End: whole,
+        }
+        step = steps.get(Qt.Key(event.key()))
+        if not step:
+            return None
+        if self.selected is None:
+            return layout.count - 1 if step == layout.count else layout.first
+        return max(0, min(layout.count - 1, self.selected + step))
+
+    def _hover(self, tile: int | None) -> None:
+        if tile != self.under_mouse:
+            self.under_mouse = tile
+            self.hovered.emit(-1 if tile is None else tile)
+            self.update()
+
+    def theme(self) -> Theme:
+        """The theme of the picture."""
+        return self.picture.theme
+
+    def centre_of(self, tile: int) -> QPoint:
+        """A point inside a tile's cell."""
+        return self.rectangle_of(tile).center().toPoint()

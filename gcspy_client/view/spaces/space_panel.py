@@ -1,0 +1,299 @@
+"""One space: a header that says what it is, and its tiles.
+
+The frame of the active space is drawn in the accent colour, twice as thick; that of a space
+as it was in the past is broken.
+"""
+
+from __future__ import annotations
+
+from gcspy_protocol.interpreter import EventChange, SpaceState
+from gcspy_protocol.messages import Event
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollBar, QSizePolicy, QVBoxLayout, QWidget
+
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.panels import wanted_height
+from gcspy_client.model.picture import LABEL_HEIGHT, LABEL_WIDTH, Picture
+from gcspy_client.model.text import summary_heading
+from gcspy_client.model.tile_source import TileSource
+from gcspy_client.view.spaces.canvas import TileCanvas
+from gcspy_client.view.spaces.space_toolbar import SpaceToolbar
+from gcspy_client.view.spaces.space_view import SpaceView
+from gcspy_client.view.widgets.elided import ElidedLabel
+
+__all__ = ["SpacePanel"]
+
+_MARGIN = 8
+
+
+class SpacePanel(QFrame):
+    """The panel of one space.
+
+    Signals:
+        activated: The user turned to this space: its id.
+        hovered: Space id, and the tile under the mouse or -1.
+        picked: Space id, and the tile that was selected.
+        marked: Space id, the first and the last tile that the user marks, and whether they are marked from now on.
+        moved: Space id, and the place before another part was seen.
+        failed: Space id, and why its view cannot go on.
+
+    Args:
+        picture: What it shows.
+
+    Attributes:
+        canvas: Its tiles; hidden while another view is shown.
+        view: What is shown in place of the tiles; None: nothing.
+        toolbar: Chooses the view.
+    """
+
+    activated = Signal(int)
+    hovered = Signal(int, int)
+    picked = Signal(int, int)
+    marked = Signal(int, int, int, bool)
+    moved = Signal(int, object)
+    failed = Signal(int, str)
+
+    def __init__(self, picture: Picture, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("panel", "true")
+        self.setProperty("active", "false")
+        self.setProperty("past", "false")
+        self.canvas = TileCanvas(picture)
+        self.view: SpaceView | None = None
+        self.toolbar = SpaceToolbar()
+        self._name = ElidedLabel(picture.space.space.name)
+        font = self._name.font()
+        font.setBold(True)
+        self._name.setFont(font)
+        self._count = QLabel()
+        self._count.setProperty("dim", "true")
+        self._view = ElidedLabel()
+        self._view.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self._view.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._stale = QLabel("stale")
+        self._stale.setProperty("chip", "true")
+        self._stale.setProperty("tone", "warning")
+        # No higher than the name beside it: when it comes or goes, no tile may lose its place or its label.
+        self._stale.setFixedHeight(self._name.sizeHint().height())
+        self._stale.hide()
+        self._note = ElidedLabel()
+        self._note.setProperty("tone", "error")
+        self._note.hide()
+        self._bar = QScrollBar(Qt.Orientation.Vertical)
+        self._bar.hide()
+        self._bar.valueChanged.connect(self._scrolled)
+        header = QHBoxLayout()
+        header.setSpacing(9)
+        header.addWidget(self._name)
+        header.addWidget(self._count)
+        header.addWidget(self._view, 1)
+        header.addWidget(self._stale)
+        header.addWidget(self.toolbar)
+        self._body = body = QHBoxLayout()
+        body.setSpacing(2)
+        body.addWidget(self.canvas, 1)
+        body.addWidget(self._bar)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(_MARGIN, _MARGIN - 3, _MARGIN, _MARGIN)
+        column.setSpacing(4)
+        column.addLayout(header)
+        column.addWidget(self._note)
+        column.addLayout(body, 1)
+        self._connect(self.canvas)
+        self.setToolTip(picture.space.space.description)
+
+    @property
+    def space_id(self) -> int:
+        """The id of its space."""
+        return self.canvas.picture.space.space.id
+
+    @property
+    def source(self) -> TileSource:
+        """The numbers that it shows."""
+        return self.canvas.picture.source
+
+    @property
+    def shown(self) -> TileCanvas | SpaceView:
+        """What is seen: the tiles, or the view in their place."""
+        return self.canvas if self.view is None else self.view
+
+    @property
+    def maximum(self) -> int:
+        """What is painted as the greatest now."""
+        found = None if self.view is None else self.view.maximum
+        return self.canvas.picture.maximum if found is None else found
+
+    def follow(self, change: EventChange) -> None:
+        """Take an event into what is seen."""
+        if self.view is None:
+            self.canvas.follow(change)
+        else:
+            self.view.follow(change)
+
+    def show_view(self, view: SpaceView | None) -> None:
+        """Show another view in place of the tiles; None shows the tiles."""
+        before, self.view = self.view, view
+        if before is view:
+            return
+        had_focus = (before or self.canvas).hasFocus()
+        selected = self.canvas.selected
+        if before is not None:
+            self._body.removeWidget(before)
+            before.stop()
+            before.setParent(None)
+            before.deleteLater()
+        if view is not None:
+            self._connect(view)
+            self._body.insertWidget(0, view, 1)
+            view.select(selected)
+            view.mark_tiles(self.canvas.marks)
+            view.show()
+            self._bar.hide()
+        elif before is not None:
+            self.canvas.picture.show(self.source)  # events went by it
+        self.canvas.setVisible(view is None)
+        if view is None:
+            self.canvas.refit()
+            self._sync_bar()
+        if had_focus:
+            self.shown.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _connect(self, view: SpaceView | TileCanvas) -> None:
+        space_id = self.space_id
+        view.entered.connect(lambda: self.activated.emit(space_id))
+        view.hovered.connect(lambda tile: self.hovered.emit(space_id, tile))
+        view.picked.connect(lambda tile: self.picked.emit(space_id, tile))
+        view.marked.connect(lambda first, last, on: self.marked.emit(space_id, first, last, on))
+        view.moved.connect(lambda place: self.moved.emit(space_id, place))
+        view.moved.connect(self._sync_bar)
+        if isinstance(view, SpaceView):
+            view.failed.connect(lambda why: self.failed.emit(space_id, why))
+
+    def show_source(self, source: TileSource) -> None:
+        """Show other numbers."""
+        self.canvas.picture.show(source)
+        self.canvas.update()
+        if self.view is not None:
+            self.view.show_source(source)
+
+    def use_space(self, space: SpaceState, theme: Theme) -> None:
+        """Show another state of the same space, with cells and place as they are."""
+        before = self.canvas.picture
+        picture = Picture(space, before.source, theme, before.palettes)
+        picture.zoom = before.zoom
+        self.canvas.use(picture)
+        picture.scroll_to(before.layout.first_row)
+        if self.view is not None:
+            self.view.use_space(space)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Paint for another ground."""
+        self.canvas.picture.set_theme(theme)
+        self.canvas.update()
+        self.toolbar.set_theme(theme)
+        if self.view is not None:
+            self.view.set_theme(theme)
+
+    def select(self, tile: int | None) -> None:
+        """Frame a tile, or none."""
+        self.canvas.selected = tile
+        self.canvas.update()
+        if self.view is not None:
+            self.view.select(tile)
+
+    def mark_tiles(self, tiles: list[int]) -> None:
+        """Show these tiles as marked."""
+        self.canvas.mark_tiles(tiles)
+        if self.view is not None:
+            self.view.mark_tiles(tiles)
+
+    def note(self, text: str) -> None:
+        """Tell what went wrong here; an empty text takes it back."""
+        self._note.setText(text)
+        self._note.setVisible(bool(text))
+
+    def note_text(self) -> str:
+        """What went wrong here, as it is told."""
+        return self._note.text() if self._note.isVisibleTo(self) else ""
+
+    def settle(self) -> None:
+        """Show everything now that would be shown a moment later."""
+        layout = self.layout()
+        if self.view is not None and layout is not None:
+            layout.activate()  # a view that was just put in has its size now, and not with the next events
+            self.view.settle()
+
+    def stop(self) -> None:
+        """Show nothing any more; no thread is left."""
+        if self.view is not None:
+            self.view.stop()
+
+    def mark(self, *, active: bool, past: bool) -> None:
+        """Mark the panel as the active space's, and as one that shows the past, or not."""
+        wanted = {"active": "true" if active else "false", "past": "true" if past else "false"}
+        if any(self.property(name) != text for name, text in wanted.items()):
+            for name, text in wanted.items():
+                self.setProperty(name, text)
+            self.style().unpolish(self)
+            self.style().polish(self)
+
+    def refresh(self, event: Event | None) -> None:
+        """Say anew what the header says."""
+        picture = self.canvas.picture
+        schema, space = picture.source.schema, picture.space
+        stream = space.streams.get(schema.id)
+        count = space.count
+        if self.view is None:
+            shared = f"{picture.layout.per_pixel:,} per pixel" if picture.layout.per_pixel > 1 else ""
+        else:
+            shared = self.view.say()
+        tiles = f"{count:,} {'tile' if count == 1 else 'tiles'}"
+        self._count.setText(f"{tiles} · {shared}" if shared else tiles)
+        has_summary = stream is not None and stream.summary is not None and count > 0
+        summary = summary_heading(schema, stream.summary) if stream is not None and has_summary else ""
+        self._view.setText(f"{schema.name}  {summary}".rstrip())
+        fresh = event is None or picture.source.is_fresh(space, event)
+        self._stale.setVisible(not fresh and (stream is None or stream.sequence > 0))
+        if stream is not None and stream.sequence:
+            self._stale.setToolTip(
+                f"gathered at occurrence {stream.occurrence:,} of an earlier event, not at the latest"
+            )
+        if self.view is None:
+            self._sync_bar()
+        else:
+            self.view.refresh()
+
+    def height_for(self, width: int) -> int | None:
+        """The height it needs in a width, or None when it takes what it gets."""
+        if self.view is not None and not self.view.keeps_height:
+            return None
+        tiles = wanted_height(
+            self.canvas.picture.space.count,
+            width - 2 * _MARGIN - 4,
+            cell_width=LABEL_WIDTH,
+            cell_height=LABEL_HEIGHT,
+        )
+        if tiles is None or self.canvas.picture.space.space.row_width:
+            return None
+        return tiles + self.minimumSizeHint().height() - self.canvas.minimumHeight()
+
+    def trimmed(self, width: int, height: int) -> int:
+        """How much of a height its tiles really cover: cells are whole pixels, so some may be left."""
+        chrome = self.minimumSizeHint().height() - self.canvas.minimumHeight()
+        covered = self.canvas.picture.height_in(width - 2 * _MARGIN - 4, height - chrome)
+        return min(height, covered + chrome + 1)
+
+    def _sync_bar(self) -> None:
+        if self.view is not None:
+            return
+        layout = self.canvas.picture.layout
+        self._bar.blockSignals(True)
+        self._bar.setRange(0, max(0, layout.rows - layout.seen_rows))
+        self._bar.setPageStep(max(1, layout.seen_rows))
+        self._bar.setValue(layout.first_row)
+        self._bar.blockSignals(False)
+        self._bar.setVisible(layout.scrolls)
+
+    def _scrolled(self, row: int) -> None:
+        self.canvas.picture.scroll_to(row)
+        self.canvas.update()

@@ -1,0 +1,148 @@
+"""Makes the view of a space that a look names: tiles stay where they are, all else is made here.
+
+Knows the views; does not know where they stand or when they are changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from functools import lru_cache
+
+from gcspy_protocol.interpreter import SpaceState
+
+from gcspy_client.model.bivariate import other_stream
+from gcspy_client.model.dressing import dress
+from gcspy_client.model.looks import TABLE, TILES, Look, Looks
+from gcspy_client.model.palette import Palette, Theme
+from gcspy_client.model.renderers import Renderer, RendererFacts, find_renderers
+from gcspy_client.model.tile_source import TileSource
+from gcspy_client.view.spaces.renderer_canvas import RendererCanvas
+from gcspy_client.view.spaces.space_view import SpaceView
+from gcspy_client.view.spaces.tile_table import TableView
+
+__all__ = ["TITLES", "RendererView", "known_renderers", "make_view", "order_words", "title_of"]
+
+TITLES = {
+    TILES: "Tiles",
+    "rows": "Rows (2-D)",
+    "hilbert": "Hilbert curve",
+    "histogram": "Histogram",
+    "distribution": "Distribution",
+    "bivariate": "Two streams",
+    "multiples": "Side by side",
+    TABLE: "Table",
+}
+"""Of the views that come with GCspy, in the order of their keys."""
+
+_LEGENDS = {
+    "hilbert": "Neighbours in address are neighbours here: a stretch of memory is a patch.",
+    "histogram": "As high as the value of a tile; stripes: unknown.",
+    "distribution": "A bar is as high as there are tiles with these values; a click selects the first of them.",
+    "multiples": "Each panel has the scale of its stream: choose it for its legend.",
+}
+
+_ORDERED = (TILES, "rows", "hilbert", "bivariate")
+
+
+@lru_cache(maxsize=1)
+def known_renderers() -> dict[str, RendererFacts]:
+    """All renderers that are installed; looked for once, as that reads the names of all packages."""
+    return find_renderers()
+
+
+def title_of(name: str) -> str:
+    """What a view is called."""
+    return TITLES.get(name) or (known_renderers()[name].title if name in known_renderers() else name)
+
+
+def order_words(space: SpaceState, look: Look, looks: Looks) -> tuple[str, str]:
+    """What is said of an order that is not that of the addresses, short and in full; nothing where it is."""
+    order = look.order
+    source = None if order is None else looks.source(space, order.stream)
+    if order is None or source is None or look.view not in _ORDERED:
+        return "", ""
+    name, arrow = source.schema.name, "↓" if order.descending else "↑"
+    way = "greatest first" if order.descending else "least first"
+    stays = (
+        "The order follows events."
+        if order.live
+        else "The order is that of when it was chosen: View ▸ Order again makes it anew."
+    )
+    return (
+        f"by {name} {arrow}, not by address{' · live' if order.live else ''}",
+        f"Tiles are in the order of {name}, {way}, and not of their addresses. {stays}",
+    )
+
+
+class RendererView(RendererCanvas):
+    """A renderer's view that knows its look.
+
+    Args:
+        look: How it looks first.
+        looks: Where streams are found.
+    """
+
+    def __init__(self, space: SpaceState, source: TileSource, theme: Theme, look: Look, looks: Looks) -> None:
+        facts = known_renderers()[look.view]
+        margins = facts.load().margins if facts.builtin else frozenset()
+
+        def make(space: SpaceState, source: TileSource, palette: Palette) -> Renderer:
+            return facts.load()(space, source, palette)
+
+        super().__init__(title_of(look.view), make, space, copy(source), theme, margins)
+        self._looks = looks
+        self.look = look
+        dress(self.drawing, space, looks, None, look)
+
+    def show_source(self, source: TileSource) -> None:
+        """Draw other numbers."""
+        super().show_source(copy(source))
+
+    def second(self) -> TileSource | None:
+        """The second stream of two that share a colour."""
+        if self.look.view != "bivariate":
+            return None
+        chosen = None if self.look.second is None else self._looks.source(self._space, self.look.second)
+        return chosen or other_stream(self._space, self._source)
+
+    def legend_words(self) -> str:
+        """What the shapes mean."""
+        words = _LEGENDS.get(self.look.view, "")
+        if self.look.view == "histogram" and self.say():
+            words += " Tiles share a bar: full colour is their mean, pale their greatest."
+        if self.look.view == "distribution" and self.look.logarithmic:
+            words += " Heights grow with the logarithm."
+        return words.strip()
+
+    def set_look(self, look: Look) -> None:
+        """Draw as a look of the same renderer says."""
+        before, self.look = self.look, look
+        dress(self.drawing, self._space, self._looks, before, look)
+
+
+def make_view(
+    space: SpaceState,
+    source: TileSource,
+    sources: Callable[[], list[TileSource]],
+    theme: Theme,
+    look: Look,
+    looks: Looks,
+) -> SpaceView | None:
+    """The view that a look names; None: the tiles themselves.
+
+    Args:
+        space: The space.
+        source: The numbers that are shown.
+        sources: All numbers that it has.
+        theme: For which ground.
+        look: The look.
+        looks: Where streams are found.
+    """
+    if look.view == TILES and look.order is None:
+        return None
+    if look.view == TABLE:
+        return TableView(space, sources, theme, look)
+    if look.view not in known_renderers():
+        return None
+    return RendererView(space, source, theme, look, looks)

@@ -1,0 +1,1 @@
+"""Time: timeline, transport, bookmarks, and saving a session."""

@@ -1,0 +1,348 @@
+"""Bookmarks of events: the list in the sidebar, and what adds, changes and follows them.
+
+Those of a recording that was opened from a file go to its sidecar at once; those of a live
+session stay in memory until the session is saved.
+
+Knows `Bookmarks` and the number of the event that is shown; does not know how one gets to another event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from gcspy_protocol.errors import RecordingError
+from gcspy_replay.file import Recording, sidecar_of, sidecar_path
+from PySide6.QtCore import QObject, QSize, Qt, Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QHBoxLayout,
+    QHeaderView,
+    QLineEdit,
+    QTableWidget,
+    QTableWidgetItem,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gcspy_client.model.bookmarks import Bookmark, Bookmarks
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.session import Session
+from gcspy_client.model.strip import moment_text
+from gcspy_client.model.timeline import Axis
+from gcspy_client.view.icons import icon
+from gcspy_client.view.theme import tokens
+from gcspy_client.view.time.timeline import Flag
+from gcspy_client.view.widgets.elided import ElidedLabel
+
+__all__ = ["BookmarkPanel", "Bookmarking"]
+
+_MOST_ROWS = 8
+
+
+class Bookmarking(QObject):
+    """The bookmarks of whatever is watched.
+
+    Attributes:
+        marks: They.
+        recording: The files that are played, where they are known.
+
+    Signals:
+        changed: There are others now.
+        refused: They could not be read or written; why, in words.
+        asked: The user wishes to see an event; its number.
+
+    Args:
+        session: What is shown.
+    """
+
+    changed = Signal()
+    refused = Signal(str)
+    asked = Signal(int)
+
+    def __init__(self, session: Session, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self.marks = Bookmarks()
+        self.recording: tuple[Path, ...] = ()
+        self._identity = ""
+
+    def use_files(self, *paths: Path) -> None:
+        """Keep them beside this recording; without any, in memory."""
+        self.recording = paths
+        if not paths:
+            self.marks = Bookmarks()
+            self.changed.emit()
+            return
+        try:
+            with Recording.open(*paths) as recording:
+                beside = sidecar_of(paths)
+                path = next(path for path in paths if sidecar_path(path) == beside)
+                self.marks = Bookmarks(path, recording=recording.facts.recording)
+        except RecordingError as error:
+            self.marks = Bookmarks()
+            self.refused.emit(str(error))
+        self.changed.emit()
+
+    def follow(self) -> None:
+        """Forget those in memory that belong to another session, or to events that are no longer kept."""
+        welcome = self._session.live.welcome
+        version = self.marks.version
+        if welcome is not None and welcome.session != self._identity:
+            if self._identity:
+                self.marks.clear()
+            self._identity = welcome.session
+        elif not self._session.is_playback and self._session.timeline.first:
+            self.marks.forget_before(self._session.timeline.first)
+        if self.marks.version != version:
+            self.changed.emit()
+
+    def flags(self) -> tuple[Flag, ...]:
+        """For the timeline."""
+        return tuple(Flag(number=mark.number, title=mark.title or "bookmark") for mark in self.marks.all)
+
+    def add(self) -> bool:
+        """Bookmark the event that is shown.
+
+        Returns:
+            Whether it is a new one.
+        """
+        number = self._session.number
+        if not number or self.marks.at(number) is not None:
+            return False
+        self._try(lambda: self.marks.add(number))
+        return True
+
+    def add_all(self, wanted: Mapping[int, tuple[str, str]]) -> None:
+        """Bookmark events, by their numbers, with a title and a note each; one that has a bookmark keeps it."""
+        new = [Bookmark(number=number, title=title, note=note) for number, (title, note) in wanted.items()]
+        if new:
+            self._try(lambda: self.marks.add_all(new))
+
+    def rename(self, number: int, title: str) -> None:
+        """Give one another title."""
+        self._try(lambda: self.marks.rename(number, title))
+
+    def annotate(self, number: int, note: str) -> None:
+        """Give one another note."""
+        self._try(lambda: self.marks.change(number, note=note))
+
+    def remove(self, number: int) -> None:
+        """Remove one."""
+        self._try(lambda: self.marks.remove(number))
+
+    def next(self) -> None:
+        """Go to the next one."""
+        self._ask(self.marks.next(self._session.number))
+
+    def previous(self) -> None:
+        """Go to the one before."""
+        self._ask(self.marks.previous(self._session.number))
+
+    def _ask(self, mark: Bookmark | None) -> None:
+        if mark is not None:
+            self.asked.emit(mark.number)
+
+    def _try(self, change: Callable[[], None]) -> None:
+        try:
+            change()
+        except RecordingError as error:
+            self.refused.emit(str(error))
+        self.changed.emit()
+
+
+class BookmarkPanel(QFrame):
+    """The list: a click goes there, a double click on a title changes it.
+
+    Signals:
+        filled: There is a bookmark now, and there was none before.
+
+    Args:
+        bookmarking: What it shows and changes.
+        session: For when the events happened.
+        theme: For which ground.
+    """
+
+    filled = Signal()
+
+    def __init__(
+        self, bookmarking: Bookmarking, session: Session, theme: Theme, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._bookmarking, self._session = bookmarking, session
+        self._theme = theme
+        self._filling = False
+        self._listed: tuple[object, ...] = ()
+        self.setProperty("card", "true")
+        self.previous = self._button("back", "Previous bookmark (Ctrl+Left)")
+        self.next = self._button("forward", "Next bookmark (Ctrl+Right)")
+        self.remove = self._button("cross", "Remove the bookmark that is chosen (Del)")
+        self.where = ElidedLabel()
+        self.where.setProperty("dim", "true")
+        self.table = QTableWidget(0, 3)
+        self.note = QLineEdit()
+        self.note.setPlaceholderText("a note on the bookmark that is chosen")
+        self._build()
+        self._wire()
+        self.set_theme(theme)
+        self.refresh()
+
+    def _button(self, shape: str, tip: str) -> QToolButton:
+        button = QToolButton()
+        button.setObjectName(shape)
+        button.setToolTip(tip)
+        button.setIconSize(QSize(14, 14))
+        button.setFixedSize(24, 22)
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        return button
+
+    def _build(self) -> None:
+        head = QHBoxLayout()
+        head.setSpacing(4)
+        head.addWidget(self.where, 1)
+        for button in (self.previous, self.next, self.remove):
+            head.addWidget(button)
+        self.table.setHorizontalHeaderLabels(["Event", "Title", "Time"])
+        self.table.verticalHeader().hide()
+        self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
+        self.table.setShowGrid(False)
+        self.table.setWordWrap(False)
+        self.table.setFrameShape(QFrame.Shape.NoFrame)
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.table.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        header = self.table.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionsClickable(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        for column, mode in enumerate(
+            (QHeaderView.ResizeMode.ResizeToContents, QHeaderView.ResizeMode.Stretch, QHeaderView.ResizeMode.ResizeToContents)
+        ):
+            header.setSectionResizeMode(column, mode)
+        column_layout = QVBoxLayout(self)
+        column_layout.setContentsMargins(12, 9, 12, 9)
+        column_layout.setSpacing(6)
+        column_layout.addLayout(head)
+        column_layout.addWidget(self.table)
+        column_layout.addWidget(self.note)
+
+    def _wire(self) -> None:
+        self._bookmarking.changed.connect(self.refresh)
+        self.previous.clicked.connect(self._bookmarking.previous)
+        self.next.clicked.connect(self._bookmarking.next)
+        self.remove.clicked.connect(self.remove_chosen)
+        self.table.cellClicked.connect(self._clicked)
+        self.table.cellChanged.connect(self._edited)
+        self.table.itemSelectionChanged.connect(self._say_note)
+        self.note.editingFinished.connect(self._noted)
+
+    # ---------------------------------------------------------------------- refreshing
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw for another ground."""
+        self._theme = theme
+        t = tokens(theme)
+        for button in (self.previous, self.next, self.remove):
+            button.setIcon(icon(button.objectName(), t.text, t.border))
+
+    def refresh(self) -> None:
+        """Say everything anew."""
+        marks = self._bookmarking.marks
+        timeline = self._session.timeline
+        self.where.setText("" if marks.path is not None else "kept when the session is saved")
+        if marks.path is None and self._session.is_playback:
+            self.where.setText("not kept: the file is not known")
+        listed = (marks.all, timeline.first)
+        if listed == self._listed:
+            return
+        if marks.all and not (self._listed and self._listed[0]):
+            self.filled.emit()
+        self._listed = listed
+        chosen = self.chosen()
+        self._filling = True
+        self.table.setRowCount(len(marks.all))
+        start = timeline.span(Axis.TIME)[0]
+        for row, mark in enumerate(marks.all):
+            known = timeline.row(mark.number)
+            moment = "–" if known is None else moment_text(int(known["time_nanos"]) - start)
+            for column, text in enumerate((f"{mark.number:,}", mark.title, moment)):
+                self._put(row, column, text, mark)
+        self._filling = False
+        rows = min(max(1, len(marks.all)), _MOST_ROWS)
+        high = self.table.verticalHeader().defaultSectionSize()
+        self.table.setFixedHeight(self.table.horizontalHeader().sizeHint().height() + rows * high + 2)
+        self._choose(chosen)
+        self._say_note()
+
+    def _put(self, row: int, column: int, text: str, mark: Bookmark) -> None:
+        item = self.table.item(row, column)
+        if item is None:
+            item = QTableWidgetItem()
+            self.table.setItem(row, column, item)
+        item.setText(text)
+        item.setData(Qt.ItemDataRole.UserRole, mark.number)
+        item.setToolTip("\n".join(part for part in (mark.title, mark.note) if part))
+        if column != 1:
+            item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
+            item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+
+    def chosen(self) -> int | None:
+        """Number of the event whose bookmark is chosen."""
+        rows = self.table.selectionModel().selectedRows() if self.table.rowCount() else []
+        item = self.table.item(rows[0].row(), 0) if rows else None
+        return None if item is None else int(item.data(Qt.ItemDataRole.UserRole))
+
+    def _row_of(self, number: int | None) -> int:
+        numbers = [mark.number for mark in self._bookmarking.marks.all]
+        return numbers.index(number) if number in numbers else -1
+
+    def _choose(self, number: int | None) -> None:
+        row = self._row_of(number)
+        if row >= 0:
+            self.table.selectRow(row)
+        else:
+            self.table.clearSelection()
+
+    def _say_note(self) -> None:
+        number = self.chosen()
+        mark = None if number is None else self._bookmarking.marks.at(number)
+        self.note.setEnabled(mark is not None)
+        self.remove.setEnabled(mark is not None)
+        if not self.note.hasFocus():
+            self.note.setText("" if mark is None else mark.note)
+
+    # -------------------------------------------------------------------------- events
+
+    def edit(self, number: int) -> None:
+        """Let the user write the title of one."""
+        row = self._row_of(number)
+        item = self.table.item(row, 1) if row >= 0 else None
+        if item is not None:
+            self.table.selectRow(row)
+            self.table.setFocus()
+            self.table.editItem(item)
+
+    def remove_chosen(self) -> None:
+        """Remove the bookmark that is chosen."""
+        number = self.chosen()
+        if number is not None:
+            self._bookmarking.remove(number)
+
+    def _clicked(self, row: int, _column: int) -> None:
+        item = self.table.item(row, 0)
+        if item is not None:
+            self._bookmarking.asked.emit(int(item.data(Qt.ItemDataRole.UserRole)))
+
+    def _edited(self, row: int, column: int) -> None:
+        item = self.table.item(row, column)
+        if not self._filling and item is not None and column == 1:
+            self._bookmarking.rename(int(item.data(Qt.ItemDataRole.UserRole)), item.text())
+
+    def _noted(self) -> None:
+        number = self.chosen()
+        mark = None if number is None else self._bookmarking.marks.at(number)
+        if mark is not None and mark.note != self.note.text():
+            self._bookmarking.annotate(mark.number, self.note.text())

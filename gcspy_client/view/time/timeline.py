@@ -1,0 +1,660 @@
+"""The timeline: every event of a session in one strip, to look where one is and to go elsewhere.
+
+One lane a kind of event, so that kinds are told apart by place as well as by colour. Above the lanes stand the
+flags of bookmarks and the handles of the range; below them the axis.
+
+    click, drag          go there            wheel            closer, farther
+    Shift + drag         choose a range      Shift + wheel    move along
+    drag a handle        change the range    double click     the whole session
+
+Knows a `Timeline` and where in it one is; does not know who plays it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from gcspy_protocol.model import EventFilter
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFontMetrics,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPolygonF,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.strip import Stretch, Unrecorded, moment_text, ticks_in
+from gcspy_client.model.text import duration
+from gcspy_client.model.timeline import Axis, Overview, Timeline
+from gcspy_client.view.theme import small_font, tokens
+from gcspy_client.view.time.lanes import Lanes, draw_lanes, kind_colour
+
+__all__ = ["Flag", "StripFacts", "TimelineStrip"]
+
+_FLAGS_HEIGHT = 13
+_AXIS_HEIGHT = 17
+_LANE_HEIGHT = 13
+_LANES_HEIGHT = 52
+"""Of all lanes together at most; more kinds get thinner lanes."""
+
+_NAMED_LANE = 12
+"""A lane as high as this has its name beside it."""
+
+_NARROW_GUTTER, _WIDE_GUTTER = 92, 168
+"""Room for names of kinds at the left: as much as they need, between the two."""
+
+_MARGIN = 9
+_REACH = 5
+"""Logical pixels within which the mouse takes hold of a handle or a flag."""
+
+_TICK_WIDTH = 96
+
+_REST_MILLIS = 300
+"""Between two drawings of a live timeline that only grows: each costs 2 ms."""
+
+_PENNANT = QPolygonF([QPointF(0, 1), QPointF(8, 4), QPointF(0, 7.5)])
+_FIRED = QPolygonF([QPointF(-3.5, 0), QPointF(1.5, 0), QPointF(-0.2, 4), QPointF(2.8, 4), QPointF(-2.6, 10.5), QPointF(-1, 5.6), QPointF(-4.2, 5.6)])
+"""A bookmark's flag, to the right of its event; a trigger's flash, upon it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Flag:
+    """A mark on an event, as the strip shows it: a bookmark, where a trigger fired, or a letter.
+
+    Attributes:
+        number: Of the event.
+        title: What the tooltip says.
+        fired: A trigger fired there.
+        letter: What the event is called: that with which others are compared.
+    """
+
+    number: int
+    title: str
+    fired: bool = False
+    letter: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StripFacts:
+    """Where in the timeline one is.
+
+    Attributes:
+        kinds: Names of the kinds of event, by id.
+        number: Number of the event on display; 0: none.
+        live: Whether the display follows the newest event.
+        growing: Whether events are still coming.
+        chosen: First and last event of the chosen range.
+        looping: Whether the range is played over and over.
+        flags: Bookmarks, and where triggers fired.
+        filters: Filters that hide events of a playback.
+        filtered: Kinds of which a filter hid some when they were recorded.
+        wall_offset_nanos: Add to a time for nanoseconds since 1970.
+    """
+
+    kinds: tuple[str, ...] = ()
+    number: int = 0
+    live: bool = False
+    growing: bool = False
+    chosen: tuple[int, int] | None = None
+    looping: bool = False
+    flags: tuple[Flag, ...] = ()
+    filters: tuple[EventFilter, ...] = ()
+    filtered: frozenset[int] = frozenset()
+    wall_offset_nanos: int = 0
+
+
+class TimelineStrip(QWidget):
+    """Draws a `Timeline`.
+
+    Signals:
+        scrubbed: The user went to an event; its number.
+        stepped: The user asked for so many events on (negative: back).
+        range_chosen: First and last event of the range that the user drew.
+        looked: Another part is in view.
+
+    Args:
+        theme: For which ground.
+    """
+
+    scrubbed = Signal(int)
+    stepped = Signal(int)
+    range_chosen = Signal(int, int)
+    looked = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._timeline = Timeline()
+        self._facts = StripFacts()
+        self._by_time = True
+        self._stretch: Stretch | None = None  # None: the whole, as it grows
+        self._raster: QImage | None = None
+        self._drawn: tuple[object, ...] = ()
+        self._overview: Overview | None = None
+        self._unrecorded = Unrecorded()
+        self._hover: float | None = None
+        self._drag: Callable[[float], None] | None = None
+        self._range_from = 0
+        self._end_before = 0.0
+        self._gutter = _NARROW_GUTTER
+        self._waits = False
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.timeout.connect(self._rested)
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName("Timeline")
+
+    # ------------------------------------------------------------------ what it shows
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the axis is time; else the number of the event."""
+        return self._by_time
+
+    @property
+    def zoomed(self) -> bool:
+        """Whether only a part is in view."""
+        return self._stretch is not None
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw for another ground."""
+        self._theme = theme
+        self.update()
+
+    def set_by_time(self, by_time: bool) -> None:
+        """Let the axis be time, or the number of the event."""
+        if by_time != self._by_time:
+            self._by_time = by_time
+            self._stretch = None
+            self.looked.emit()
+            self.update()
+
+    def show_timeline(self, timeline: Timeline, facts: StripFacts) -> None:
+        """Draw this, from now on."""
+        if timeline is not self._timeline:
+            self._timeline = timeline
+            self._look(None)
+            self._unrecorded.clear()
+        if not facts.growing and facts.filtered != self._facts.filtered:
+            self._unrecorded.clear()  # which filters there were is known of the whole recording at once
+        self._unrecorded.follow(timeline.numbers, timeline.rows, facts.filtered)
+        other_kinds = facts.kinds != self._facts.kinds
+        moved = facts.number != self._facts.number
+        self._facts = facts
+        if other_kinds:
+            self._gutter = self._room_for_names()
+            self.updateGeometry()
+        if self._stretch is not None:
+            self._keep_up(moved)
+        self._end_before = self._whole()[1]
+        if other_kinds or not facts.live:
+            self.update()
+        elif not self._rest.isActive():  # only the end moves, and nobody reads that ten times a second
+            self.update()
+            self._rest.start(_REST_MILLIS)
+        else:
+            self._waits = True
+
+    def _rested(self) -> None:
+        if self._waits:
+            self._waits = False
+            self.update()
+            self._rest.start(_REST_MILLIS)
+
+    def stop(self) -> None:
+        """Draw no more: the window closes."""
+        self._waits = False
+        self._rest.stop()
+
+    def _keep_up(self, moved: bool) -> None:
+        """Move the part in view with the newest event, or with the one on display."""
+        assert self._stretch is not None
+        whole = self._whole()
+        if self._facts.live and self._stretch.end >= self._end_before:
+            self._look(self._stretch.showing(whole[1], whole))
+        elif moved and self._drag is None and self._facts.number:
+            self._look(self._stretch.showing(self._place_of(self._facts.number), whole))
+
+    def show_whole(self) -> None:
+        """Show the whole session, as it grows."""
+        self._look(None)
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """The ends of the part in view, in nanoseconds or event numbers; None: the whole, as it grows."""
+        return None if self._stretch is None else (self._stretch.start, self._stretch.end)
+
+    def show_span(self, span: tuple[float, float] | None) -> None:
+        """Show a part, as far as there is one; None: the whole."""
+        whole = self._whole()
+        if span is not None and span[1] - span[0] < (whole[1] - whole[0]) * 0.999:
+            start, end = max(span[0], whole[0]), min(span[1], whole[1])
+            if end > start:
+                self._look(Stretch(start, end, max(1, int(self._lanes().width())), self._by_time))
+                return
+        self._look(None)
+
+    def _look(self, stretch: Stretch | None) -> None:
+        """Have this part in view, and tell who shows the same."""
+        if stretch != self._stretch:
+            self._stretch = stretch
+            self.looked.emit()
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        """As high as its lanes, as wide as there is room."""
+        return QSize(400, _FLAGS_HEIGHT + self._lanes_height() + _AXIS_HEIGHT)
+
+    def minimumSizeHint(self) -> QSize:
+        """It may become narrow, never lower."""
+        return QSize(_NARROW_GUTTER + 120, self.sizeHint().height())
+
+    # ------------------------------------------------------------------------- places
+
+    @property
+    def _axis(self) -> Axis:
+        return Axis.TIME if self._by_time else Axis.NUMBER
+
+    def _room_for_names(self) -> int:
+        metrics = QFontMetrics(small_font(self.font()))
+        wanted = max((metrics.horizontalAdvance(name) for name in self._facts.kinds), default=0) + 28
+        return max(_NARROW_GUTTER, min(wanted, _WIDE_GUTTER, self.width() // 5))
+
+    def _lanes_height(self) -> int:
+        kinds = max(1, len(self._facts.kinds))
+        return max(2 * _LANE_HEIGHT, min(_LANES_HEIGHT, kinds * _LANE_HEIGHT))
+
+    def _whole(self) -> tuple[float, float]:
+        start, stop = self._timeline.span(self._axis)
+        least = 1e9 if self._by_time else 1.0  # a lone event has room around it
+        return float(start), float(max(stop, start + least))
+
+    def _lanes(self) -> QRectF:
+        """Where the lanes are, in the widget."""
+        width = max(1, self.width() - self._gutter - _MARGIN)
+        return QRectF(self._gutter, _FLAGS_HEIGHT, width, self._lanes_height())
+
+    def stretch(self) -> Stretch:
+        """What is in view; its pixels are logical ones."""
+        pixels = max(1, int(self._lanes().width()))
+        if self._stretch is not None:
+            if self._stretch.pixels != pixels:
+                self._stretch = Stretch(self._stretch.start, self._stretch.end, pixels, self._by_time)
+            return self._stretch
+        start, end = self._whole()
+        return Stretch(start, end, pixels, self._by_time)
+
+    def _place_of(self, number: int) -> float:
+        return float(self._timeline.place_of(number, self._axis))
+
+    def x_of(self, number: int) -> float:
+        """Where in the widget an event is."""
+        middle = 0.0 if self._by_time else 0.5
+        return self._gutter + self.stretch().pixel_of(self._place_of(number) + middle)
+
+    def number_at(self, x: float) -> int | None:
+        """The event nearest to a place in the widget; None when there is none."""
+        place = self.stretch().place_at(x - self._gutter)
+        return self._timeline.number_at(int(place), self._axis)
+
+    # ----------------------------------------------------------------------- painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Lanes and axis from the raster, everything that moves over it."""
+        lanes = self._lanes()
+        with QPainter(self) as painter:
+            painter.setFont(small_font(self.font()))
+            painter.fillRect(lanes, QColor(tokens(self._theme).canvas))
+            if len(self._timeline):
+                painter.drawImage(lanes.topLeft(), self._image())
+                self._paint_axis(painter, lanes)
+                self._paint_names(painter, lanes)
+                self._paint_range(painter, lanes)
+                self._paint_hover(painter, lanes)
+                self._paint_flags(painter, lanes)
+                self._paint_playhead(painter, lanes)
+            else:
+                painter.setPen(QColor(tokens(self._theme).dim))
+                painter.drawText(lanes, Qt.AlignmentFlag.AlignCenter, "events stand here as they come")
+            if self.hasFocus():
+                painter.setPen(QPen(QColor(tokens(self._theme).accent), 1))
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.drawRect(lanes.adjusted(-1, -1, 1, 1))
+
+    def _image(self) -> QImage:
+        """The lanes, in device pixels; made anew only when they look different."""
+        scale = self.devicePixelRatioF()
+        stretch = self.stretch()
+        facts = self._facts
+        look = (facts.kinds, facts.filters, facts.filtered, self._theme)
+        state = (self._timeline, self._timeline.version, stretch, scale, *look)
+        if self._raster is None or state != self._drawn:
+            self._drawn = state
+            self._raster = self._draw_lanes(stretch, scale)
+        return self._raster
+
+    def _draw_lanes(self, stretch: Stretch, scale: float) -> QImage:
+        facts = self._facts
+        overview = self._timeline.overview(
+            stretch.pixels,
+            axis=self._axis,
+            start=int(stretch.start),
+            stop=int(np.ceil(stretch.end)),
+            filters=facts.filters,
+        )
+        self._overview = overview
+        lanes = Lanes(
+            overview=overview,
+            hidden=self._unrecorded.in_view(stretch),
+            colours=tuple(kind_colour(kind, len(facts.kinds), self._theme) for kind in range(max(1, len(facts.kinds)))),
+            off=frozenset(one.event for one in facts.filters if not one.enabled),
+        )
+        return draw_lanes(lanes, self._theme, self._lanes_height(), scale)
+
+    def _paint_names(self, painter: QPainter, lanes: QRectF) -> None:
+        kinds = self._facts.kinds
+        height = lanes.height() / max(1, len(kinds))
+        painter.setPen(QColor(tokens(self._theme).dim))
+        if height < _NAMED_LANE:
+            text = f"{len(kinds)} kinds of event"
+            painter.drawText(QRectF(0, lanes.top(), self._gutter - 8, lanes.height()), Qt.AlignmentFlag.AlignCenter, text)
+            return
+        for lane, name in enumerate(kinds):
+            row = QRectF(0, lanes.top() + lane * height, self._gutter - 8, height)
+            painter.fillRect(QRectF(2, row.center().y() - 4, 8, 8), kind_colour(lane, len(kinds), self._theme))
+            text = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, int(row.width()) - 16)
+            painter.drawText(row.adjusted(16, 0, 0, 0), int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), text)
+
+    def _paint_axis(self, painter: QPainter, lanes: QRectF) -> None:
+        t = tokens(self._theme)
+        stretch = self.stretch()
+        origin = self._whole()[0] if self._by_time else 0.0
+        ticks, step = ticks_in(stretch, max(1, int(lanes.width() / _TICK_WIDTH)), origin)
+        for place in ticks.tolist():
+            x = lanes.left() + stretch.pixel_of(place + (0.0 if self._by_time else 0.5))
+            if not lanes.left() <= x <= lanes.right():
+                continue
+            painter.setPen(QPen(QColor(t.border), 1))
+            painter.drawLine(QPointF(x, lanes.bottom()), QPointF(x, lanes.bottom() + 3))
+            text = moment_text(place - origin, step) if self._by_time else f"{place:,.0f}"
+            wide = painter.fontMetrics().horizontalAdvance(text)
+            left = min(max(lanes.left(), x - wide / 2), lanes.right() - wide)
+            painter.setPen(QColor(t.dim))
+            painter.drawText(QPointF(left, lanes.bottom() + 3 + painter.fontMetrics().ascent()), text)
+
+    def _paint_range(self, painter: QPainter, lanes: QRectF) -> None:
+        if self._facts.chosen is None:
+            return
+        colour = QColor(tokens(self._theme).accent)
+        left, right = (min(max(self.x_of(n), lanes.left()), lanes.right()) for n in self._facts.chosen)
+        right = max(right, left + 1)
+        veil = QColor(tokens(self._theme).window)
+        veil.setAlpha(150)
+        painter.fillRect(QRectF(lanes.left(), lanes.top(), left - lanes.left(), lanes.height()), veil)
+        painter.fillRect(QRectF(right, lanes.top(), lanes.right() - right, lanes.height()), veil)
+        bar = QRectF(left, _FLAGS_HEIGHT - 4, right - left, 3)
+        if self._facts.looping:
+            painter.fillRect(bar, colour)
+        else:
+            painter.setPen(QPen(colour, 1, Qt.PenStyle.DotLine))
+            painter.drawLine(bar.bottomLeft(), bar.bottomRight())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour)
+        for x in (left, right):
+            painter.drawRoundedRect(QRectF(x - 3, _FLAGS_HEIGHT - 6, 6, 8), 2, 2)
+            painter.fillRect(QRectF(x - 0.75, lanes.top(), 1.5, lanes.height()), colour)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    def _paint_hover(self, painter: QPainter, lanes: QRectF) -> None:
+        if self._hover is not None:
+            painter.setPen(QPen(QColor(tokens(self._theme).dim), 1, Qt.PenStyle.DotLine))
+            painter.drawLine(QPointF(self._hover, lanes.top()), QPointF(self._hover, lanes.bottom()))
+
+    def _paint_flags(self, painter: QPainter, lanes: QRectF) -> None:
+        t = tokens(self._theme)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for flag in self._facts.flags:
+            x = self.x_of(flag.number)
+            if not lanes.left() - 1 <= x <= lanes.right() + 1:
+                continue
+            colour = QColor(t.accent if flag.letter else t.error if flag.fired else t.warning)
+            painter.setPen(QPen(colour, 1.2))
+            painter.drawLine(QPointF(x, 1), QPointF(x, lanes.bottom()))
+            painter.setBrush(colour)
+            painter.setPen(Qt.PenStyle.NoPen)
+            if flag.letter:
+                box = QRectF(x - 6, 0, 12, _FLAGS_HEIGHT - 1)
+                painter.drawRoundedRect(box, 2, 2)
+                painter.setPen(QColor(t.on_accent))
+                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, flag.letter)
+            else:
+                painter.drawPolygon(_FIRED.translated(x, 0) if flag.fired else _PENNANT.translated(x, 0))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    def _paint_playhead(self, painter: QPainter, lanes: QRectF) -> None:
+        if self._facts.growing and not self._facts.live and lanes.left() <= self.x_of(self._timeline.last) <= lanes.right() + 2:
+            self._paint_live_end(painter, lanes)
+        # Live the newest is shown, also when nobody has said so yet.
+        number = self._timeline.last if self._facts.live else self._facts.number
+        if not number:
+            return
+        t = tokens(self._theme)
+        x = self.x_of(number)
+        if not lanes.left() - 2 <= x <= lanes.right() + 2:
+            return
+        x = min(x, lanes.right())
+        colour = QColor(t.good if self._facts.live else t.accent)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(t.surface), 4))
+        painter.drawLine(QPointF(x, lanes.top()), QPointF(x, lanes.bottom()))
+        painter.setPen(QPen(colour, 2))
+        painter.drawLine(QPointF(x, lanes.top() - 4), QPointF(x, lanes.bottom() + 1))
+        painter.setPen(QPen(QColor(t.surface), 1))
+        painter.setBrush(colour)
+        top = _FLAGS_HEIGHT - 10.0
+        painter.drawPolygon(
+            QPolygonF([QPointF(x - 6, top), QPointF(x + 6, top), QPointF(x + 6, top + 4), QPointF(x, top + 10), QPointF(x - 6, top + 4)])
+        )
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    def _paint_live_end(self, painter: QPainter, lanes: QRectF) -> None:
+        """Where the session is by now, while one looks elsewhere."""
+        colour = QColor(tokens(self._theme).good)
+        x = min(self.x_of(self._timeline.last), lanes.right())
+        painter.setPen(QPen(colour, 2, Qt.PenStyle.DotLine))
+        painter.drawLine(QPointF(x, lanes.top()), QPointF(x, lanes.bottom()))
+        painter.setPen(colour)
+        width = painter.fontMetrics().horizontalAdvance("LIVE")
+        painter.drawText(QPointF(min(x - width / 2, self.width() - width - 1), lanes.top() - 3), "LIVE")
+
+    # -------------------------------------------------------------------------- mouse
+
+    def _handle_at(self, x: float) -> int | None:
+        """0 for the left handle of the range, 1 for the right one."""
+        if self._facts.chosen is None:
+            return None
+        distances = [abs(self.x_of(number) - x) for number in self._facts.chosen]
+        nearer = int(distances[1] <= distances[0])
+        return nearer if distances[nearer] <= _REACH else None
+
+    def _flag_at(self, position: QPointF) -> Flag | None:
+        if position.y() > _FLAGS_HEIGHT:
+            return None
+        near = [flag for flag in self._facts.flags if -_REACH <= position.x() - self.x_of(flag.number) <= 2 * _REACH]
+        return near[-1] if near else None
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Take hold of a handle, draw a range, move along, or go there."""
+        x = event.position().x()
+        number = self.number_at(x)
+        if number is None:
+            return
+        if event.button() is Qt.MouseButton.MiddleButton:
+            self._range_from = round(x)
+            self._drag = self._move_along
+            return
+        if event.button() is not Qt.MouseButton.LeftButton:
+            return
+        handle, flag = self._handle_at(x), self._flag_at(event.position())
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self._range_from = number
+            self._drag = self._draw_range
+        elif handle is not None and self._facts.chosen is not None:
+            self._range_from = self._facts.chosen[1 - handle]
+            self._drag = self._draw_range
+        elif flag is not None:
+            self.scrubbed.emit(flag.number)
+        else:
+            self._drag = self._scrub
+            self._scrub(x)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Go on with what was begun, or tell what is under the mouse."""
+        x = event.position().x()
+        lanes = self._lanes()
+        self._hover = x if lanes.left() <= x <= lanes.right() else None
+        if self._drag is not None:
+            self._drag(x)
+        elif self._handle_at(x) is not None:
+            self.setCursor(Qt.CursorShape.SizeHorCursor)
+        else:
+            self.unsetCursor()
+        words = self.words_at(event.position())
+        if words:
+            QToolTip.showText(self.mapToGlobal(QPoint(round(x) + 8, -8)), words, self)
+        else:
+            QToolTip.hideText()
+        self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Let go."""
+        self._drag = None
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Show the whole session."""
+        self.show_whole()
+
+    def leaveEvent(self, event: object) -> None:
+        """Nothing is under the mouse."""
+        self._hover = None
+        self.update()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Closer or farther; with Shift, or sideways, along."""
+        turned = event.angleDelta()
+        if turned.x() or event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self.move_along(-(turned.x() or turned.y()) / 2)
+        elif turned.y():
+            self.zoom_at(0.8 if turned.y() > 0 else 1.25, event.position().x())
+        event.accept()
+
+    def zoom_at(self, factor: float, x: float) -> None:
+        """Look closer (below 1) or from farther, with what is at a place of the widget staying there."""
+        if not len(self._timeline):
+            return
+        whole = self._whole()
+        stretch = self.stretch().zoomed(factor, x - self._gutter, whole)
+        self._look(None if stretch.end - stretch.start >= (whole[1] - whole[0]) * 0.999 else stretch)
+
+    def move_along(self, pixels: float) -> None:
+        """Show what is further to the right by so many pixels."""
+        if self._stretch is not None:
+            self._look(self.stretch().moved(pixels, self._whole()))
+
+    def _scrub(self, x: float) -> None:
+        number = self.number_at(x)
+        if number is not None:
+            self.scrubbed.emit(number)
+
+    def _draw_range(self, x: float) -> None:
+        number = self.number_at(x)
+        if number is not None:
+            self.range_chosen.emit(min(number, self._range_from), max(number, self._range_from))
+
+    def _move_along(self, x: float) -> None:
+        self.move_along(self._range_from - x)
+        self._range_from = round(x)
+
+    # --------------------------------------------------------------------------- keys
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Arrows go to the next and the previous event, with Shift ten, page keys a tenth of what is in view."""
+        far = 10 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1
+        steps = {Qt.Key.Key_Left: -far, Qt.Key.Key_Right: far, Qt.Key.Key_Down: -far, Qt.Key.Key_Up: far}
+        key = Qt.Key(event.key())
+        if key in steps:
+            self.stepped.emit(steps[key])
+        elif key in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown) and self._facts.number:
+            tenth = self._lanes().width() / 10
+            self._scrub(self.x_of(self._facts.number) + (-tenth if key is Qt.Key.Key_PageUp else tenth))
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Draw for the new width."""
+        super().resizeEvent(event)
+        self._gutter = self._room_for_names()
+        self.update()
+
+    # -------------------------------------------------------------------------- words
+
+    def words_at(self, position: QPointF) -> str:
+        """What the tooltip says of a place: the event there, how many share its pixel, and what is missing."""
+        flag = self._flag_at(position)
+        number = self.number_at(position.x()) if flag is None else flag.number
+        lanes = self._lanes()
+        if number is None or not lanes.left() - _REACH <= position.x() <= lanes.right() + _REACH:
+            return ""
+        row = self._timeline.row(number)
+        lines = [flag.title] if flag is not None and flag.title else []
+        if row is None:
+            return "\n".join([*lines, f"event {number:,} is no longer kept"])
+        name = self._kind_name(int(row["event"]))
+        since = int(row["time_nanos"]) - self._timeline.span(Axis.TIME)[0]
+        lines.append(f"{name} #{int(row['occurrence']):,}  ·  event {number:,}  ·  {moment_text(since, 1e7)}")
+        facts = f"gathered in {duration(int(row['gather_nanos']))}"
+        if row["held_nanos"]:
+            facts += f", held {duration(int(row['held_nanos']))}"
+        lines.append(facts)
+        lines += self._pooled_words(position.x() - lanes.left())
+        if row["missed"]:
+            lines.append(f"{int(row['missed']):,} events were missed right before it")
+        return "\n".join(lines)
+
+    def _pooled_words(self, pixel: float) -> list[str]:
+        overview = self._overview
+        if overview is None or not 0 <= int(pixel) < len(overview.counts):
+            return []
+        column = int(pixel)
+        there = [
+            f"{int(overview.by_kind[i, column]):,} {self._kind_name(kind)}"
+            for i, kind in enumerate(overview.kinds)
+            if overview.by_kind[i, column]
+        ]
+        words = [f"this pixel: {', '.join(there)}"] if overview.counts[column] > 1 else []
+        if overview.gaps[column]:
+            count = int(overview.missed[column])
+            words.append(f"{count:,} events missed here" if count else "events are missing here, nobody knows how many")
+        return words
+
+    def _kind_name(self, kind: int) -> str:
+        return self._facts.kinds[kind] if kind < len(self._facts.kinds) else f"event kind {kind}"
+
+    @property
+    def flags(self) -> Sequence[Flag]:
+        """The marks it shows."""
+        return self._facts.flags

@@ -1,0 +1,1 @@
+"""Triggers: their list, what writes one, and the notice that one fired."""

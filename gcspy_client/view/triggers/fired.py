@@ -1,0 +1,137 @@
+"""The notice that a trigger fired: which, at what event, with what numbers; and what can be done then.
+
+Knows what fired; does not know the target, or how one gets to an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gcspy_protocol.triggers import TriggerAction
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
+
+from gcspy_client.model.trigger_list import Firing, operand_words
+from gcspy_client.view.widgets.elided import ElidedLabel
+
+__all__ = ["FiredNotice"]
+
+_MILLIS = 10_000
+"""So long a notice stands that nothing waits for."""
+
+
+class FiredNotice(QFrame):
+    """One line above the tiles; hidden while there is nothing to tell.
+
+    Signals:
+        event_asked: Show the event of this number.
+        resume_asked: Let go what a trigger holds.
+
+    Attributes:
+        firing: What it tells of; None: nothing.
+    """
+
+    event_asked = Signal(int)
+    resume_asked = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.firing: Firing | None = None
+        self._holds = self._stood = False
+        self._kind = ""
+        self.setProperty("banner", "fired")
+        self.what = ElidedLabel()
+        font = self.what.font()
+        font.setBold(True)
+        self.what.setFont(font)
+        self.where = ElidedLabel()
+        self.where.setProperty("dim", "true")
+        self.go = QPushButton("Go to event")
+        self.resume = QPushButton("Resume")
+        self.resume.setProperty("primary", "true")
+        self.dismiss = QPushButton("Dismiss")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 4, 8, 4)
+        row.setSpacing(8)
+        row.addWidget(self.what, 3)
+        row.addWidget(self.where, 4)
+        for button in (self.go, self.resume, self.dismiss):
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            row.addWidget(button)
+        self.go.clicked.connect(self._go)
+        self.resume.clicked.connect(self.resume_asked)
+        self.dismiss.clicked.connect(self.forget)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self.forget)
+        self.hide()
+
+    def tell(self, firings: Sequence[Firing], *, event: str, paused: str) -> None:
+        """Tell of what fired.
+
+        Args:
+            firings: The earliest first. One that holds the target is told before those that do not.
+            event: Kind and occurrence of the event, in words; of the one that is told.
+            paused: What stands still for it, in words; empty: nothing does.
+        """
+        told = chief(firings)
+        trigger, fired = told.fired.trigger, told.fired
+        self.firing, self._kind = told, paused
+        self._holds, self._stood = fired.pauses, False
+        more = f"  (and {len(firings) - 1:,} more)" if len(firings) > 1 else ""
+        self.what.setText(f"Trigger {trigger.id} fired: {trigger.note or trigger.expression}{more}")
+        place = f"event {told.number:,}, {event}" if told.number else event
+        parts = [f"at {place}"]
+        if fired.operands:
+            parts.append(operand_words(fired.operands))
+        if fired.pauses:
+            parts.append(f"the {paused} stands at this event")
+        elif trigger.action is TriggerAction.PAUSE:
+            parts.append("nothing is held: nobody is in control")
+        elif trigger.action is TriggerAction.BOOKMARK:
+            parts.append("bookmarked" if told.number else "not bookmarked: the event is not kept")
+        self.where.setText("  ·  ".join(parts))
+        self.go.setEnabled(told.number > 0)
+        self.resume.setText(f"Resume {paused}")
+        self.show()
+        if self._holds:
+            self._timer.stop()
+        else:
+            self._timer.start(_MILLIS)
+
+    def follow(self, *, stands: bool, may: bool, reason: str) -> None:
+        """Follow the state of what is watched.
+
+        Args:
+            stands: Whether it stands still.
+            may: Whether it may be let go from here.
+            reason: Why not.
+        """
+        if self.firing is None:
+            return
+        if self._holds and self._stood and not stands:
+            self.forget()
+            return
+        self._stood |= stands  # that it stands is told behind what fired
+        self.resume.setVisible(self._holds)
+        self.resume.setEnabled(may)
+        self.resume.setToolTip(reason or f"Let the {self._kind} go on")
+
+    def forget(self) -> None:
+        """Tell nothing any more."""
+        self._timer.stop()
+        self.firing, self._holds, self._stood = None, False, False
+        self.hide()
+
+    def _go(self) -> None:
+        if self.firing is not None and self.firing.number:
+            self.event_asked.emit(self.firing.number)
+
+    def stop(self) -> None:
+        """No timer is left."""
+        self._timer.stop()
+
+
+def chief(firings: Sequence[Firing]) -> Firing:
+    """The one of several that is told: the last that holds the target, else the last."""
+    return next((one for one in reversed(firings) if one.fired.pauses), firings[-1])

@@ -1,0 +1,440 @@
+"""The list of triggers, and the form in which one is written.
+
+A row says what a trigger waits for, what it does, how it stands, and when it fired last with which numbers. Who does not control
+sees all of it, and why it cannot be changed.
+
+Knows `Triggering` and the session; does not know the wire, or how one gets to an event.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gcspy_protocol.errors import GCspyError
+from gcspy_protocol.expression import Evaluator, bind, parse_condition
+from gcspy_protocol.expression.client import ClientSource
+from gcspy_protocol.model import EventKind, Space
+from gcspy_protocol.triggers import MOST_NOTE_CHARS, Trigger, TriggerAction, TriggerStatus
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QBrush, QColor, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QBoxLayout,
+    QCheckBox,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.session import Session
+from gcspy_client.model.trigger_list import (
+    ACTION_WORDS,
+    Checked,
+    Completions,
+    check,
+    completions,
+    operand_words,
+    state_words,
+)
+from gcspy_client.view.theme import tokens
+from gcspy_client.view.triggers.expression_edit import ExpressionEdit
+from gcspy_client.view.triggers.triggering import Triggering
+from gcspy_client.view.widgets.chooser import Chooser
+from gcspy_client.view.widgets.elided import ElidedLabel
+
+__all__ = ["TriggerPanel"]
+
+_COLUMNS = ("On", "Condition", "Does", "State", "Last fired", "With")
+_ON, _CONDITION = 0, 1
+_SIDE_BY_SIDE = 760
+"""From this width on the form stands beside the list, else below it."""
+_NEEDED = {2: 400, 5: 700}
+"""Columns that are left out where the list is narrower; their words stand in the tooltip too."""
+_TRIED_TILES = 200_000
+"""Up to so many tiles what is written is tried at once; of more that would hold up the window."""
+_ANY_SPACE = "any space"
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What a row says; rows that are equal are not written again."""
+
+    status: TriggerStatus
+    number: int
+    may: bool
+
+
+class TriggerPanel(QWidget):
+    """List and form.
+
+    Signals:
+        event_asked: The number of an event that the user wishes to see.
+
+    Args:
+        triggering: What it shows and changes.
+        session: For what can be named.
+        theme: For which ground.
+    """
+
+    event_asked = Signal(int)
+
+    def __init__(
+        self, triggering: Triggering, session: Session, theme: Theme, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._triggering, self._session, self._theme = triggering, session, theme
+        self._rows: list[_Row] = []
+        self._filling = False
+        self._listed_spaces: tuple[str, ...] = ()
+        self._checked = Checked()
+        self.table = QTableWidget(0, len(_COLUMNS))
+        self.empty = QLabel(
+            "No triggers. A trigger pauses, or bookmarks an event, when a condition becomes true: write one, such as\n"
+            "sum(Used) > 1.2 * was(sum(Used))"
+        )
+        self.why_not = ElidedLabel()
+        self.why_not.setProperty("tone", "warning")
+        self.condition = ExpressionEdit(self._offer, tokens(theme))
+        self.condition.setPlaceholderText("sum(Used) > 1.2 * was(sum(Used))")
+        self.said = ElidedLabel()
+        self.space, self.does = Chooser(), Chooser()
+        self.once = QCheckBox("once")
+        self.note = QLineEdit()
+        self.add = QPushButton("Add")
+        self.change = QPushButton("Change")
+        self.go = QPushButton("Go to event")
+        self.remove = QPushButton("Remove")
+        self._build()
+        self._wire()
+        self.refresh()
+
+    # -------------------------------------------------------------------------- building
+
+    def _build(self) -> None:
+        self._build_table()
+        self.empty.setProperty("dim", "true")
+        self.empty.setWordWrap(True)
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        for action, words in ACTION_WORDS.items():
+            self.does.addItem(words, action)
+        self.does.setToolTip("What is done at the event at which the condition becomes true")
+        self.space.setToolTip("The space whose streams are meant where the condition names none")
+        self.once.setToolTip("Not looked at again after it has fired")
+        self.note.setPlaceholderText("a note: why (optional)")
+        self.note.setMaxLength(MOST_NOTE_CHARS)
+        self.add.setProperty("primary", "true")
+        self.go.setToolTip("Show the event at which the chosen trigger fired last")
+        left = QVBoxLayout()
+        left.setSpacing(6)
+        left.addWidget(self.table, 1)
+        left.addWidget(self.empty, 1)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.addWidget(self.why_not, 1)
+        buttons.addWidget(self.go)
+        buttons.addWidget(self.remove)
+        left.addLayout(buttons)
+        self._halves = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._halves.setContentsMargins(12, 8, 12, 8)
+        self._halves.setSpacing(16)
+        self._halves.addLayout(left, 3)
+        self._halves.addLayout(self._form(), 2)
+
+    def _build_table(self) -> None:
+        table = self.table
+        table.setHorizontalHeaderLabels(list(_COLUMNS))
+        table.verticalHeader().hide()
+        table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
+        table.setShowGrid(False)
+        table.setWordWrap(False)
+        table.setFrameShape(QFrame.Shape.NoFrame)
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        header = table.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionsClickable(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        for column in range(len(_COLUMNS)):
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.ResizeToContents)
+        for column in (_CONDITION, len(_COLUMNS) - 1):
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+
+    def _form(self) -> QVBoxLayout:
+        row = QGridLayout()
+        row.setHorizontalSpacing(8)
+        row.setVerticalSpacing(6)
+        row.setColumnStretch(1, 2)
+        row.setColumnStretch(3, 1)
+        for place, (caption, widget) in enumerate((("Does", self.does), ("In", self.space))):
+            label = QLabel(caption)
+            label.setProperty("dim", "true")
+            row.addWidget(label, 0, 2 * (1 - place))
+            row.addWidget(widget, 0, 2 * (1 - place) + 1)
+        row.addWidget(self.note, 1, 0, 1, 3)
+        row.addWidget(self.once, 1, 3)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.addStretch(1)
+        buttons.addWidget(self.change)
+        buttons.addWidget(self.add)
+        form = QVBoxLayout()
+        form.setSpacing(6)
+        form.addWidget(self.condition)
+        form.addWidget(self.said)
+        form.addLayout(row)
+        form.addLayout(buttons)
+        form.addStretch(1)
+        return form
+
+    def _wire(self) -> None:
+        self._triggering.changed.connect(self.refresh)
+        self.condition.textChanged.connect(self.check)
+        self.space.currentIndexChanged.connect(self.check)
+        self.condition.returnPressed.connect(self._entered)
+        self.add.clicked.connect(self.add_written)
+        self.change.clicked.connect(self.change_chosen)
+        self.go.clicked.connect(self.go_to_fired)
+        self.remove.clicked.connect(self.remove_chosen)
+        self.table.itemSelectionChanged.connect(self._chosen)
+        self.table.itemChanged.connect(self._ticked)
+        self.table.cellDoubleClicked.connect(self._double_clicked)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The form beside the list, or below it."""
+        super().resizeEvent(event)
+        wide = self.width() >= _SIDE_BY_SIDE
+        self._halves.setDirection(
+            QBoxLayout.Direction.LeftToRight if wide else QBoxLayout.Direction.TopToBottom
+        )
+        room = self.width() * 3 // 5 if wide else self.width()
+        for column, needed in _NEEDED.items():
+            self.table.setColumnHidden(column, room < needed)
+
+    # ------------------------------------------------------------------------ refreshing
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw for another ground."""
+        self._theme = theme
+        self.condition.set_colours(tokens(theme))
+        self._rows = []
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Say everything anew."""
+        self._list_spaces()
+        reason = self._triggering.reason
+        statuses = self._triggering.triggers
+        rows = [_Row(status, self._triggering.number_of(status), not reason) for status in statuses]
+        if rows != self._rows:
+            chosen = self.chosen()
+            self._rows = rows
+            self._filling = True
+            self.table.setRowCount(len(rows))
+            for place, row in enumerate(rows):
+                self._write(place, row)
+            self._choose(chosen)
+            self._filling = False
+        self.table.setVisible(bool(rows))
+        self.empty.setVisible(not rows)
+        self.why_not.setText(reason)
+        for part in (self.condition, self.space, self.does, self.once, self.note):
+            part.setEnabled(not reason)
+        self._say_buttons()
+
+    def _list_spaces(self) -> None:
+        names = tuple(space.name for space in self._spaces())
+        if names == self._listed_spaces:
+            return
+        self._listed_spaces = names
+        before = self.space.currentText()
+        self.space.blockSignals(True)
+        self.space.clear()
+        self.space.addItem(_ANY_SPACE, "")
+        for name in names:
+            self.space.addItem(name, name)
+        self.space.setCurrentIndex(max(0, self.space.findText(before)))
+        self.space.blockSignals(False)
+        self.check()
+
+    def _write(self, place: int, row: _Row) -> None:
+        status, trigger = row.status, row.status.trigger
+        words, tone = state_words(status)
+        fired = when = ""
+        if status.sequence:
+            name = f"{self._session.live.event_name(status.event)} #{status.occurrence:,}"
+            fired = f"{row.number:,}" if row.number else name
+            fired += f"  ×{status.fired:,}" if status.fired > 1 else ""
+            when = f"fired last at {name}, {status.fired:,} times in all" if status.fired > 1 else f"fired at {name}"
+        condition = trigger.expression + (f"   in {trigger.space}" if trigger.space else "")
+        texts = ("", condition, ACTION_WORDS[trigger.action], words, fired, operand_words(status.operands))
+        tip = "\n".join(part for part in (trigger.note, condition, status.why, when, texts[-1]) if part)
+        colours = tokens(self._theme)
+        for column, text in enumerate(texts):
+            item = self.table.item(place, column)
+            if item is None:
+                item = QTableWidgetItem()
+                self.table.setItem(place, column, item)
+            item.setText(text)
+            item.setToolTip(tip)
+            item.setForeground(QBrush(QColor(getattr(colours, tone if column == 3 else "text"))))
+            flags = Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEnabled
+            item.setFlags(flags | Qt.ItemFlag.ItemIsUserCheckable if column == _ON and row.may else flags)
+            if column == _ON:
+                item.setCheckState(Qt.CheckState.Checked if trigger.enabled else Qt.CheckState.Unchecked)
+
+    def _say_buttons(self) -> None:
+        may = not self._triggering.reason
+        status = self._triggering.status_of(self.chosen())
+        self.add.setEnabled(may and self._checked.fits)
+        self.change.setEnabled(may and status is not None and self._checked.fits)
+        self.change.setVisible(status is not None)
+        self.remove.setEnabled(may and status is not None)
+        self.go.setEnabled(status is not None and self._triggering.number_of(status) > 0)
+
+    # --------------------------------------------------------------------------- writing
+
+    def _spaces(self) -> list[Space]:
+        return [state.space for state in self._session.live.spaces.values()]
+
+    def _kinds(self) -> tuple[EventKind, ...]:
+        welcome = self._session.live.welcome
+        return () if welcome is None else welcome.events
+
+    def _scope(self) -> str:
+        return str(self.space.currentData() or "")
+
+    def _offer(self, text: str, cursor: int) -> Completions:
+        return completions(text, cursor, self._spaces(), self._kinds(), self._scope())
+
+    def check(self) -> None:
+        """Say what is wrong with what is written, or what it is now."""
+        text = self.condition.text()
+        self._checked = check(text, self._spaces(), self._scope())
+        checked = self._checked
+        tone = "dim"
+        words = checked.problem
+        if text.strip() and checked.problem:
+            tone = "warning" if checked.waits else "error"
+            words = f"waits until there is one: {checked.problem}" if checked.waits else checked.problem
+        elif text.strip():
+            words = self._now(text)
+        self.condition.underline(checked.offset if text.strip() else None, tone)
+        self.said.setText(words)
+        if self.said.property("tone") != tone:
+            self.said.setProperty("tone", tone)
+            self.said.style().unpolish(self.said)
+            self.said.style().polish(self.said)
+        self._say_buttons()
+
+    def _now(self, text: str) -> str:
+        """What a condition is at the event that is shown."""
+        shown = self._session.interpreter
+        if shown.last_event is None or sum(space.count for space in shown.spaces.values()) > _TRIED_TILES:
+            return "a condition"
+        spaces = [state.space for state in shown.spaces.values()]
+        try:
+            bound = bind(parse_condition(text), spaces, next((one.id for one in spaces if one.name == self._scope()), None))
+            result = Evaluator(bound).evaluate(ClientSource(shown))
+        except GCspyError as error:
+            return str(error)
+        truth = "unknown" if result.value is None else "true" if result.holds else "false"
+        numbers = operand_words(result.operands)
+        return f"at the event that is shown: {truth}" + (f"  ({numbers})" if numbers else "")
+
+    def written(self) -> Trigger:
+        """What is written; its number is none yet."""
+        action = self.does.currentData()
+        return Trigger(
+            id=0,
+            expression=self.condition.text().strip(),
+            space=self._scope(),
+            action=action if isinstance(action, TriggerAction) else TriggerAction(str(action)),
+            once=self.once.isChecked(),
+            note=self.note.text().strip(),
+        )
+
+    def add_written(self) -> None:
+        """Ask for the trigger that is written."""
+        if self.add.isEnabled():
+            self._triggering.add(self.written())
+            self.table.clearSelection()
+            self.condition.clear()
+            self.note.clear()
+
+    def change_chosen(self) -> None:
+        """Ask that the chosen trigger becomes what is written."""
+        number = self.chosen()
+        status = self._triggering.status_of(number)
+        if number is not None and status is not None and self.change.isEnabled():
+            self._triggering.set(replace(self.written(), id=number, enabled=status.trigger.enabled))
+
+    def remove_chosen(self) -> None:
+        """Ask that the chosen trigger is no more."""
+        number = self.chosen()
+        if number is not None and self.remove.isEnabled():
+            self._triggering.remove(number)
+
+    def go_to_fired(self) -> None:
+        """Show the event at which the chosen trigger fired last."""
+        status = self._triggering.status_of(self.chosen())
+        number = 0 if status is None else self._triggering.number_of(status)
+        if number:
+            self.event_asked.emit(number)
+
+    def write_new(self) -> None:
+        """Let the user write a trigger."""
+        self.table.clearSelection()
+        self.condition.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    # ---------------------------------------------------------------------------- events
+
+    def chosen(self) -> int | None:
+        """Number of the trigger that is chosen."""
+        rows = self.table.selectionModel().selectedRows() if self.table.rowCount() else []
+        return self._rows[rows[0].row()].status.trigger.id if rows and rows[0].row() < len(self._rows) else None
+
+    def _choose(self, number: int | None) -> None:
+        ids = [row.status.trigger.id for row in self._rows]
+        if number in ids:
+            self.table.selectRow(ids.index(number))
+        else:
+            self.table.clearSelection()
+
+    def _chosen(self) -> None:
+        status = self._triggering.status_of(self.chosen())
+        if status is not None and not self._filling:
+            trigger = status.trigger
+            self.condition.setText(trigger.expression)
+            self.does.setCurrentIndex(self.does.findText(ACTION_WORDS[trigger.action]))
+            self.space.setCurrentIndex(max(0, self.space.findText(trigger.space or _ANY_SPACE)))
+            self.once.setChecked(trigger.once)
+            self.note.setText(trigger.note)
+        self._say_buttons()
+
+    def _ticked(self, item: QTableWidgetItem) -> None:
+        if self._filling or item.column() != _ON:
+            return
+        status = self._rows[item.row()].status
+        enabled = item.checkState() is Qt.CheckState.Checked
+        if enabled is not status.trigger.enabled:
+            self._triggering.enable(status.trigger.id, enabled=enabled)
+
+    def _double_clicked(self, _row: int, column: int) -> None:
+        if column > _CONDITION:
+            self.go_to_fired()
+
+    def _entered(self) -> None:
+        if self.condition.popup.isVisible():
+            return
+        (self.change_chosen if self._triggering.status_of(self.chosen()) else self.add_written)()

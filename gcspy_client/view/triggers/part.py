@@ -1,0 +1,134 @@
+"""What triggers are in a window: panel, notice, marks in the timeline and actions, joined to the rest of it.
+
+Knows which part of the window does what; does not know how.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gcspy_protocol.messages import Resume
+from gcspy_protocol.model import ControlState
+from PySide6.QtCore import QObject, Qt
+
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.status import LinkPhase, pause_words
+from gcspy_client.model.trigger_list import Firing
+from gcspy_client.view.actions import Action
+from gcspy_client.view.triggers.fired import FiredNotice, chief
+from gcspy_client.view.triggers.panel import TriggerPanel
+from gcspy_client.view.triggers.triggering import Triggering
+
+if TYPE_CHECKING:
+    from gcspy_client.view.window import MainWindow
+
+__all__ = ["TriggerPart", "actions_of_triggers"]
+
+_SESSION = "&Session"
+
+
+class TriggerPart(QObject):
+    """Triggers in a window.
+
+    Attributes:
+        triggering: What is set, and what fired.
+        panel: The list.
+        notice: The line above the tiles.
+    """
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self.triggering = Triggering(window.session, window.link, window.bookmarking, self)
+        self.panel = TriggerPanel(self.triggering, window.session, window.theme)
+        self.notice = FiredNotice()
+        self.triggering.fired.connect(self._fired)
+        self.triggering.changed.connect(window.timing.refresh)
+        self.panel.event_asked.connect(self.go_to)
+        self.notice.event_asked.connect(self.go_to)
+        self.notice.resume_asked.connect(lambda: window.link.send(Resume()))
+        window.timing.more_flags.append(self.triggering.flags)
+        about = "triggers: pause, or bookmark, when a condition becomes true"
+        window.docks.add(
+            "triggers", "Triggers", self.panel, Qt.DockWidgetArea.BottomDockWidgetArea, keys=("Shift+T",), about=about
+        )
+
+    def _fired(self, firings: list[Firing]) -> None:
+        live = self._window.session.live
+        fired = chief(firings).fired
+        event = f"{live.event_name(fired.event)} #{fired.occurrence:,}"
+        self.notice.tell(firings, event=event, paused=pause_words(live.pause_acts_on))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Say everything anew."""
+        live = self._window.session.live
+        connected = self._window.link.status.phase is LinkPhase.LIVE
+        self.notice.follow(
+            stands=live.state in (ControlState.PAUSING, ControlState.PAUSED),
+            may=connected and live.is_controller(),
+            reason="" if live.is_controller() else "Only the client in control may do that: Session ▸ Take control.",
+        )
+        self.panel.refresh()
+
+    def go_to(self, number: int) -> None:
+        """Show an event; a live session that stands at it is shown live."""
+        session, timing = self._window.session, self._window.timing
+        if session.number == number:
+            return
+        if not session.is_playback and number == session.timeline.last and session.live.state is ControlState.PAUSED:
+            timing.last()
+        else:
+            timing.go_to(number)
+
+    def write_new(self) -> None:
+        """Open the panel, and let the user write a trigger."""
+        self._window.docks.show("triggers")
+        self.panel.write_new()
+
+    def go_to_latest(self) -> None:
+        """Show the event at which a trigger fired last."""
+        number = self._latest()
+        if number:
+            self.go_to(number)
+
+    def _latest(self) -> int:
+        return next((one.number for one in reversed(self.triggering.log.all) if one.number), 0)
+
+    @property
+    def has_fired(self) -> bool:
+        """Whether there is an event to go to at which a trigger fired."""
+        return self._latest() > 0
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw for another ground."""
+        self.panel.set_theme(theme)
+
+    def stop(self) -> None:
+        """Follow nothing any more; no timer is left."""
+        self.triggering.stop()
+        self.notice.stop()
+
+
+def actions_of_triggers(window: MainWindow) -> tuple[Action, ...]:
+    """What can be done with triggers."""
+    part = window.triggers
+    return (
+        Action(
+            name="trigger.new",
+            menu=_SESSION,
+            text="&New trigger…",
+            about="write a trigger: pause, or bookmark, when a condition becomes true",
+            run=part.write_new,
+            keys=("T",),
+            enabled=lambda: not part.triggering.reason,
+            begins_group=True,
+        ),
+        Action(
+            name="trigger.go",
+            menu=_SESSION,
+            text="Go to where a trigger fired last",
+            run=part.go_to_latest,
+            enabled=lambda: part.has_fired,
+        ),
+    )

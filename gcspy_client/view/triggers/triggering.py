@@ -1,0 +1,175 @@
+"""Triggers in the window: what is set, what fired, and what becomes of it; their panel and their notice show it.
+
+A trigger is looked at where the events are made, by the server or the player; the window sets triggers, says at which event one
+fired, marks it in the timeline, and keeps a bookmark where one was asked for.
+
+Knows session, link and bookmarks; does not know widgets, or how one gets to another event.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gcspy_protocol.messages import Fired, Message, Triggers
+from gcspy_protocol.model import ControlState
+from gcspy_protocol.triggers import Trigger, TriggerAction, TriggerStatus
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from gcspy_client.link import Link
+from gcspy_client.model.session import Session
+from gcspy_client.model.status import LinkPhase
+from gcspy_client.model.trigger_list import FiredLog, Firing, event_number, free_id, operand_words
+from gcspy_client.view.time.bookmarks import Bookmarking
+from gcspy_client.view.time.timeline import Flag
+
+__all__ = ["Triggering"]
+
+_BOOKMARK_MILLIS = 200
+"""Bookmarks that were asked for in this time are written at once: each writing is one of a file."""
+
+
+class Triggering(QObject):
+    """The triggers of whatever is watched.
+
+    Attributes:
+        log: What fired.
+
+    Signals:
+        changed: The triggers, how they stand, or what fired is another.
+        fired: Triggers fired; a list of `Firing`, the earliest first.
+
+    Args:
+        session: What is watched.
+        link: To whoever looks at the triggers.
+        bookmarking: Where bookmarks are kept.
+    """
+
+    changed = Signal()
+    fired = Signal(object)
+
+    def __init__(
+        self, session: Session, link: Link, bookmarking: Bookmarking, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._session, self._link, self._bookmarking = session, link, bookmarking
+        self.log = FiredLog()
+        self._identity = ""
+        self._wanted: dict[int, tuple[str, str]] = {}
+        self._writing = QTimer(self)
+        self._writing.setSingleShot(True)
+        self._writing.timeout.connect(self.write_bookmarks)
+        link.status_changed.connect(self._status_changed)
+
+    # -------------------------------------------------------------------- what there is
+
+    @property
+    def triggers(self) -> tuple[TriggerStatus, ...]:
+        """All triggers and how they stand, as was told last."""
+        return self._session.live.triggers.triggers
+
+    def status_of(self, number: int | None) -> TriggerStatus | None:
+        """One of them, by its number."""
+        return next((one for one in self.triggers if one.trigger.id == number), None)
+
+    @property
+    def reason(self) -> str:
+        """Why triggers cannot be changed now; empty when they can."""
+        if self._link.status.phase is not LinkPhase.LIVE:
+            return "Not connected."
+        live = self._session.live
+        if live.state is ControlState.ENDED:
+            return "The target has ended."
+        if live.is_controller():
+            return ""
+        if self._session.is_playback:
+            return "This window follows another playback: Session ▸ Follow nobody, to set triggers of its own."
+        return "Only the client in control may change triggers: Session ▸ Take control."
+
+    def number_of(self, status: TriggerStatus) -> int:
+        """The event at which a trigger fired last, as a number of the timeline; 0 where it is not in it."""
+        if not status.sequence:
+            return 0
+        seen = self.log.latest_of(status.trigger.id)
+        if seen is not None and seen.fired.sequence == status.sequence:
+            return seen.number
+        return event_number(self._session.timeline, status.event, status.occurrence) or 0
+
+    def flags(self) -> tuple[Flag, ...]:
+        """For the timeline."""
+        return tuple(
+            Flag(number=one.number, title=f"trigger {one.fired.trigger.id} fired: {_words(one.fired.trigger)}", fired=True)
+            for one in self.log.all
+            if one.number
+        )
+
+    # ------------------------------------------------------------------- what users do
+
+    def set(self, trigger: Trigger) -> None:
+        """Ask for a trigger, in place of the one of its number."""
+        self._link.send(trigger)
+
+    def add(self, trigger: Trigger) -> int:
+        """Ask for a trigger under a number that is free.
+
+        Returns:
+            The number.
+        """
+        number = free_id(self.triggers)
+        self.set(replace(trigger, id=number))
+        return number
+
+    def enable(self, number: int, *, enabled: bool) -> None:
+        """Ask that a trigger is looked at, or not."""
+        status = self.status_of(number)
+        if status is not None:
+            self.set(replace(status.trigger, enabled=enabled))
+
+    def remove(self, number: int) -> None:
+        """Ask that a trigger is no more."""
+        self.set(Trigger(id=number))
+
+    # ---------------------------------------------------------------------- what comes
+
+    def take(self, messages: list[Message]) -> None:
+        """Follow messages that the session has followed already."""
+        self._follow_session()
+        firings = [self._take(message) for message in messages if isinstance(message, Fired)]
+        if firings:
+            self.fired.emit(firings)
+        if firings or any(isinstance(message, Triggers) for message in messages):
+            self.changed.emit()
+
+    def _take(self, fired: Fired) -> Firing:
+        firing = self.log.add(fired, self._session.timeline)
+        if fired.trigger.action is TriggerAction.BOOKMARK and firing.number:
+            self._wanted.setdefault(firing.number, (_words(fired.trigger), operand_words(fired.operands)))
+            if not self._writing.isActive():
+                self._writing.start(_BOOKMARK_MILLIS)
+        return firing
+
+    def write_bookmarks(self) -> None:
+        """Make the bookmarks that were asked for; an event that has one keeps it."""
+        wanted, self._wanted = self._wanted, {}
+        self._writing.stop()
+        self._bookmarking.add_all(wanted)
+
+    def _follow_session(self) -> None:
+        """Forget what fired in another session."""
+        welcome = self._session.live.welcome
+        if welcome is not None and welcome.session != self._identity:
+            self._identity = welcome.session
+            self._wanted.clear()
+            self.log.clear()
+            self.changed.emit()
+
+    def _status_changed(self, _status: object) -> None:
+        self.changed.emit()
+
+    def stop(self) -> None:
+        """Follow nothing any more; no timer is left, and no bookmark unwritten."""
+        self.write_bookmarks()
+        self.blockSignals(True)
+
+
+def _words(trigger: Trigger) -> str:
+    return trigger.note or trigger.expression
