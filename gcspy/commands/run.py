@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(context_settings={"allow_interspersed_args": False})
 @click.option("-m", "module", is_flag=True, help="PROGRAM is a module, as for python -m.")
 @click.option("-c", "code", is_flag=True, help="PROGRAM is the program itself, as for python -c.")
 @click.option("--no-window", is_flag=True, help="Serve only; others join with `gcspy view` or `gcspy tail`.")
@@ -97,7 +97,7 @@ def command(
     if longest_hold_secs is None:
         longest_hold_secs = LONGEST_HOLD_SECS if no_window else 0
     with ExitStack() as stack:
-        process, ours = stack.enter_context(_program(python, kind, program, arguments))
+        process, ours, second = stack.enter_context(_program(python, kind, program, arguments))
         token = None
         if any(isinstance(address, TcpAddress) for address in addresses):
             token = read_token(token_file, ask=False) or stack.enter_context(own_token(process.pid))
@@ -115,26 +115,28 @@ def command(
             longest_hold_secs=longest_hold_secs or None,
         )
         if no_window:
-            _serve(options, ours)
+            _serve(options, ours, second)
         else:
-            _watch(options, ours, theme)
+            _watch(options, ours, second, theme)
         return _exit_code(process.wait())
 
 
-def _serve(options: ServingOptions, ours: socket.socket) -> None:
+def _serve(options: ServingOptions, ours: socket.socket, second: socket.socket) -> None:
     """Serve in this process until the program ends."""
 
     def ready(_server: Server, listening: Listening) -> None:
+        second.close()
         say_addresses(listening.addresses)
 
     ours.detach()  # the driver's now
     serve_target(options, stop=threading.Event(), on_ready=ready)
 
 
-def _watch(options: ServingOptions, ours: socket.socket, theme: str | None) -> None:
+def _watch(options: ServingOptions, ours: socket.socket, second: socket.socket, theme: str | None) -> None:
     """Watch it in a window; closing that ends the watching and not the program."""
     with start_sidecar(options, pass_fds=(ours.fileno(),)) as sidecar:
         ours.close()
+        second.close()
         from gcspy_client.app import run_window
 
         say_addresses(sidecar.addresses[1:])
@@ -144,12 +146,17 @@ def _watch(options: ServingOptions, ours: socket.socket, theme: str | None) -> N
 @contextmanager
 def _program(
     python: str, kind: str, program: str, arguments: tuple[str, ...]
-) -> Iterator[tuple[subprocess.Popen[bytes], socket.socket]]:
-    """Start the program; it waits before its first line. It is ended only if it could not be watched at all."""
+) -> Iterator[tuple[subprocess.Popen[bytes], socket.socket, socket.socket]]:
+    """Start the program; it waits before its first line. It is ended only if it could not be watched at all.
+
+    Yields:
+        The program; our end of its socket; and the same a second time, to be closed when it is watched: until then the end of
+        whoever was to watch it must not let it go.
+    """
     from gcspy_drivers.cpython import begin, stub
 
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with ours:
+    with ours, ours.dup() as second:
         with theirs:
             fd = str(theirs.fileno())
             command_line = [python, begin.__file__, stub.__file__, fd, kind, program, *arguments]
@@ -161,7 +168,7 @@ def _program(
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, lambda *_: process.terminate())
         try:
-            yield process, ours
+            yield process, ours, second
         except BaseException:
             process.kill()
             process.wait()
