@@ -47,8 +47,6 @@ __all__ = ["command"]
 @click.option(
     "--inject",
     type=click.Choice(["gdb"]),
-    default="",
-    show_default=False,
     help="Bring a stub into it, for exact events: gdb stops it for a moment and has it run a file of ours.",
 )
 @sampling_options
@@ -59,7 +57,7 @@ def command(
     no_window: bool,
     listen: tuple[str, ...],
     triggers: tuple[str, ...],
-    inject: str,
+    inject: str | None,
     clock_hz: float,
     tiles: int,
     level: int,
@@ -87,7 +85,7 @@ def command(
             clock_hz=clock_hz,
             linger=not no_window,
             triggers=triggers,
-            inject=inject,
+            inject=inject or "",
             longest_hold_secs=LONGEST_HOLD_SECS if no_window and inject else None,  # sampling may be held as long as one likes
         )
         if no_window:
