@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import threading
 import uuid
 from collections.abc import Iterator
@@ -22,6 +24,20 @@ os.environ["GCSPY_SETTINGS"] = "none"
 # Inherited by whatever the tests start, and by what that starts: so that orphans are found as well.
 _RUN_MARK = "GCSPY_TEST_RUN"
 os.environ[_RUN_MARK] = uuid.uuid4().hex
+
+# Programs that tests start find what others have compiled, wherever the environment forbids to keep it: hundreds of starts. In a
+# folder of its own that goes with the run; one run's workers share it.
+_CACHE = "PYTHONPYCACHEPREFIX"
+_OWN_CACHE = None if _CACHE in os.environ else tempfile.mkdtemp(prefix="gcspy-tests-")
+os.environ.setdefault(_CACHE, _OWN_CACHE or "")
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_unconfigure() -> None:
+    """Remove what was compiled."""
+    if _OWN_CACHE is not None:
+        shutil.rmtree(_OWN_CACHE, ignore_errors=True)
+
 
 # No deadline: the machine that runs this may be busy. No database: a run leaves no file.
 settings.register_profile(

@@ -94,8 +94,11 @@ def numbers_font(base: QFont) -> QFont:
 
 
 def apply_theme(application: QApplication, theme: Theme) -> None:
-    """Dress the whole application."""
+    """Dress the whole application; where it is dressed so already, nothing is done: each widget would be dressed again."""
     t = tokens(theme)
+    sheet = _style_sheet(t)
+    if application.styleSheet() == sheet:
+        return
     palette = QPalette()
     roles = {
         QPalette.ColorRole.Window: t.window,
@@ -118,7 +121,7 @@ def apply_theme(application: QApplication, theme: Theme) -> None:
     for role in (QPalette.ColorRole.Text, QPalette.ColorRole.ButtonText, QPalette.ColorRole.WindowText):
         palette.setColor(QPalette.ColorGroup.Disabled, role, QColor(t.dim))
     application.setPalette(palette)
-    application.setStyleSheet(_style_sheet(t))
+    application.setStyleSheet(sheet)
 
 
 def _style_sheet(t: Tokens) -> str:
