@@ -79,7 +79,7 @@ def test_exported_symbols_are_the_same_in_file_and_memory(
         assert mapped.file.machine == image.file.machine == MACHINE_X86_64
         assert (mapped.bias, mapped.writable) == (image.bias, image.writable)
         assert mapped.static("arenas") is None, "that is in sections, which are not mapped"
-        for symbol in ("_PyRuntime", "Py_Version", "PyObject_Malloc", "PyGC_Collect"):
+        for symbol in ("_PyRuntime", "PyObject_Malloc", "PyGC_Collect"):
             addr = image.exported(symbol)
             assert addr is not None
             assert maps.cover(addr, 4)
@@ -89,7 +89,10 @@ def test_exported_symbols_are_the_same_in_file_and_memory(
             assert image.exported(symbol) is None
             assert mapped.exported(symbol) is None
         version = image.exported("Py_Version")
-        assert version is not None
+        assert mapped.exported("Py_Version") == version
+        if version is None:  # there since 3.11
+            assert "3.9" in name or "3.10" in name, name
+            return
         constant = image.file.bytes_at(version - image.bias, 4)
         assert constant == mapped.file.bytes_at(version - image.bias, 4) == memory.read(version, 4)
         assert constant is not None
