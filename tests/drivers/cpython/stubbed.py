@@ -97,8 +97,12 @@ class Watching:
         self.events: list[Event] = []
         if watched:
             self.server.add_observer(self.events.append)
-        driver.open(self.server)
-        driver.wait(0)
+        try:
+            driver.open(self.server)
+            driver.wait(0)
+        except BaseException:
+            driver.close()
+            raise
 
     def serve(self) -> NoReturn:
         """Serve the target's events until something ends that."""

@@ -226,6 +226,7 @@ gc.disable()
 count = lambda: len(os.listdir("/proc/self/fd"))
 before = count()
 stub = begin()
+sys.stdin.readline()
 stub.close(); stub.close()
 say([stub.connected, len(gc.callbacks)])
 del stub
@@ -236,6 +237,7 @@ sys.stdin.readline()
 
 def test_the_program_can_take_it_out_itself_and_the_driver_says_so(python: str) -> None:
     with StubbedTarget(python, CLOSING) as target, Watching(target) as watching:
+        target.say("close")
         assert json.loads(target.read_line()) == [False, 0]
         assert json.loads(target.read_line()) == 1, "the socket, which it took over; all else was its own"
         with pytest.raises(TargetError, match="is alive, but the stub has left"):
