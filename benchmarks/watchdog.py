@@ -107,6 +107,8 @@ class Watchdog(QObject):
     def _run(self) -> None:
         while not self._stopping.wait(_BETWEEN_SECS):
             self._answered.clear()
+            if self._stopping.is_set():  # what was cleared may have been the end's: nobody answers any more
+                return
             sent, used = time.monotonic(), time.clock_gettime(self._clock)
             self._sent.emit()
             stack: tuple[str, ...] = ()
