@@ -6,8 +6,9 @@ Knows the shape of a driver; knows no driver.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -191,8 +192,9 @@ class WaitingDriver(Protocol):
         ...
 
 
-def find_drivers() -> dict[str, EntryPoint]:
-    """The installed drivers by name, not yet imported."""
+@cache
+def find_drivers() -> Mapping[str, EntryPoint]:
+    """The installed drivers by name, not yet imported; looked for once, as it reads a file of every package there is."""
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
 
 
