@@ -20,6 +20,7 @@ from gcspy.exit_codes import ExitCode
 from gcspy.gui import has_display, require_gui
 from gcspy.new_file import new_file, new_folder
 from gcspy.progress import progress_bar
+from gcspy.recording import stop_signals
 
 if TYPE_CHECKING:
     from gcspy_replay.file import Recording
@@ -109,23 +110,32 @@ def wanted_events(recording: Recording, wish: PictureWish) -> tuple[NDArray[Any]
 
 
 def _pictures(recording: Recording, wish: PictureWish, rows: NDArray[Any], label: str) -> Iterator[tuple[Any, Camera]]:
-    """Each row, in order, with a camera that shows its event."""
+    """Each row, in order, with a camera that shows its event.
+
+    Raises:
+        KeyboardInterrupt: Somebody wants us to stop.
+    """
     from gcspy_client.model.palette import Theme
     from gcspy_client.pictures import Camera
 
     wanted = {int(row["number"]): row for row in rows}
     first, last = int(rows["number"][0]), int(rows["number"][-1])
-    camera = Camera(size=wish.size, theme=Theme(wish.theme), space=wish.space, stream=wish.stream)
-    try:
-        with progress_bar(label) as progress:
-            for step, session in recording.steps(first, last):
-                camera.follow(session, step.change)
-                row = wanted.get(step.number)
-                if row is not None:
-                    yield row, camera
-                progress(step.number - first + 1, last - first + 1)
-    finally:
-        camera.close()
+    # An exception out of a signal handler may unwind through a widget that is half built or being painted, and Qt
+    # does not survive that: Ctrl-C waits for the end of the event.
+    with stop_signals() as stop:
+        camera = Camera(size=wish.size, theme=Theme(wish.theme), space=wish.space, stream=wish.stream)
+        try:
+            with progress_bar(label) as progress:
+                for step, session in recording.steps(first, last):
+                    camera.follow(session, step.change)
+                    row = wanted.get(step.number)
+                    if row is not None:
+                        yield row, camera
+                    if stop.requested:
+                        raise KeyboardInterrupt
+                    progress(step.number - first + 1, last - first + 1)
+        finally:
+            camera.close()
 
 
 def _prepare(recording: Recording, wish: PictureWish) -> None:

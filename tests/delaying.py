@@ -54,7 +54,7 @@ def _between(listener: socket.socket, connect: Callable[[], socket.socket], dela
         yield
     finally:
         listener.shutdown(socket.SHUT_RDWR)
-        middle.join(10)
+        middle.join(60)
         assert not middle.is_alive(), "somebody still holds the connection"
 
 

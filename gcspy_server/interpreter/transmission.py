@@ -7,6 +7,7 @@ all clients share it. Knows spaces and the codec; knows no clients.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -207,6 +208,7 @@ class KeyframeSource:
     _values: dict[int, list[_Values]]
     _summaries: list[Summary]
     snapshot: Snapshot | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def sequence(self) -> int:
@@ -214,25 +216,26 @@ class KeyframeSource:
         return 0 if self.event is None else self.event.sequence
 
     def encode(self) -> Snapshot:
-        """Encode it, once; in any thread, one at a time.
+        """Encode it, once; in any thread, and when two ask at the same time, the second waits for the first.
 
         Raises:
             AssertionError: There is no event to repeat.
         """
-        if self.snapshot is None:
-            assert self.event is not None
-            stamp = Stamp(
-                sequence=self.event.sequence,
-                time_nanos=self.event.time_nanos,
-                event=self.event.event,
-                occurrence=self.event.occurrence,
-            )
-            parts: list[Part] = []
-            for space, names, info in self._spaces:
-                parts.extend(self._encode_space(space, names, info, stamp))
-            self.snapshot = Snapshot(self.event, parts)
-            self._spaces, self._values, self._summaries = [], {}, []
-        return self.snapshot
+        with self._lock:
+            if self.snapshot is None:
+                assert self.event is not None
+                stamp = Stamp(
+                    sequence=self.event.sequence,
+                    time_nanos=self.event.time_nanos,
+                    event=self.event.event,
+                    occurrence=self.event.occurrence,
+                )
+                parts: list[Part] = []
+                for space, names, info in self._spaces:
+                    parts.extend(self._encode_space(space, names, info, stamp))
+                self.snapshot = Snapshot(self.event, parts)
+                self._spaces, self._values, self._summaries = [], {}, []
+            return self.snapshot
 
     def _encode_space(self, space: int, names: TileNames, info: str, stamp: Stamp) -> Iterable[Part]:
         tiles = _tiles_of(space, names, _NO_RUNS)

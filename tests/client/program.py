@@ -49,7 +49,7 @@ class Program:
         """End the program; its server must not hold it any more."""
         self._stopping = True
         self._wanted.release()
-        self._thread.join(10)
+        self._thread.join(60)
         assert not self._thread.is_alive(), "the program is still held"
 
     def _run(self) -> None:

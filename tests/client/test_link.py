@@ -31,7 +31,7 @@ Wait = Callable[[Callable[[], bool]], None]
 
 @pytest.fixture
 def wait(qtbot: QtBot) -> Wait:
-    return lambda condition: qtbot.waitUntil(condition, timeout=10_000)
+    return lambda condition: qtbot.waitUntil(condition, timeout=60_000)
 
 
 def state_of(window: MainWindow) -> ControlState:
@@ -309,7 +309,7 @@ def _answering(answer: bytes) -> Iterator[str]:
         thread.start()
         yield f"127.0.0.1:{server.getsockname()[1]}"
         server.shutdown(socket.SHUT_RDWR)
-        thread.join(10)
+        thread.join(60)
 
 
 @pytest.mark.parametrize(

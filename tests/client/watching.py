@@ -37,7 +37,7 @@ class Watched:
             self.program.let_happen()
             self._wait(partial(self._has_seen, before + 1))
             self.heaps[self.window.session.timeline.last] = self.program.values.copy()
-        assert self.window.shift.settle(10)
+        assert self.window.shift.settle(60)
         self.window.settle()
 
     def _has_seen(self, events: int) -> bool:

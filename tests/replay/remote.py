@@ -16,7 +16,7 @@ from gcspy_replay.player import Player
 
 from gcspy_server.session.transport import Transport
 
-PATIENCE_SECS = 10.0
+PATIENCE_SECS = 60.0
 
 
 class Remote:

@@ -123,7 +123,7 @@ def test_a_real_session_is_played_as_a_viewer_saw_it_live(tmp_path: Path) -> Non
         def until_position(number: int) -> None:
             """Follow the player to an event, and compare each on the way with what the live viewer saw."""
             while session.position != number:
-                message = link.receive(10)
+                message = link.receive(60)
                 assert message is not None
                 session.apply(message)
                 if isinstance(message, m.Position):

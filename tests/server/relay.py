@@ -62,5 +62,5 @@ class Relay:
         self._listening.close()
         self.cut()
         for thread in self._threads:
-            thread.join(10)
+            thread.join(60)
         self._path.unlink()

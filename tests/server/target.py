@@ -78,7 +78,7 @@ class Target:
         try:
             yield progress
         finally:
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive(), "the target is still held"
 
 

@@ -93,7 +93,7 @@ def visit(address: str, dice: random.Random) -> None:
 def look(link: Link, dice: random.Random) -> None:
     state, seen = ClientInterpreter(), list[int]()
     while len(seen) < _EVENTS_A_VISIT:
-        message = link.receive(10)
+        message = link.receive(60)
         assert message is not None
         state.apply(message)
         if isinstance(message, m.Event):
@@ -125,6 +125,6 @@ def test_whoever_comes_whenever_gets_the_truth(serve: Serve) -> None:
     for thread in visitors:
         thread.join(60)
     churner.stop.set()
-    target.join(10)
+    target.join(60)
     assert failures == []
     assert churner.events > 100

@@ -311,7 +311,7 @@ def test_a_sampler_that_is_stopped_while_it_is_paused_stops(serve: Serve, join: 
     sampler.start()
     controller.wait_state(ControlState.PAUSED)
     stop.set()
-    sampler.join(10)
+    sampler.join(60)
     assert not sampler.is_alive()
     controller.wait_state(ControlState.RUNNING)
     assert controller.state.state_reason == "the server is stopping"

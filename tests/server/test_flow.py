@@ -46,7 +46,7 @@ class Watched:
         thread = threading.Thread(target=lambda: held.append(self.flow.hold(event_filter, pause=pause)))
         thread.start()
         yield held
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
 
     def wait_for(self, state: ControlState) -> None:

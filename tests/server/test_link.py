@@ -42,7 +42,7 @@ class FakeServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._thread.join(10)
+        self._thread.join(60)
         self._listening.close()
         self._path.unlink()
 

@@ -39,7 +39,7 @@ class Waited:
         thread = threading.Thread(target=lambda: nanos.append(self.room.wait(held_nanos=held_nanos)))
         thread.start()
         yield nanos
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
 import numpy as np
+import pytest
 from gcspy_protocol import ClientInterpreter, Connection
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode
 from gcspy_protocol.connection import preamble
+from gcspy_protocol.frame import Frame
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import CONTROL_STREAM, Mode, PauseActsOn, Role
+from gcspy_protocol.tiles import pack_tiles
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -22,11 +29,40 @@ from gcspy_server.api import (
     TileNames,
     UniformNames,
 )
+from gcspy_server.interpreter import transmission
 from gcspy_server.interpreter.core import Audience, SchemaChange
 from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
 from gcspy_server.interpreter.wants import EVERYTHING, Wants
 
 _KEYS = list(range(12))
+
+
+def test_two_threads_that_encode_a_keyframe_at_the_same_time_get_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server("x", events=["tick"])
+    space = server.add_space("s", names=UniformNames(0, 16, 4))
+    space.add_stream("plain", dtype="i8", default=0)
+    core = server._core
+    core.publish()
+    core.open_outbox(lambda: None)
+    core.set_audience(Audience(clients=2, wants=EVERYTHING))
+    assert server.should_transmit(0)
+    space.reset(*space.streams)
+    server.finish(0)
+    core.post_keyframe()
+    (source,) = core.outbox.take()[-1:]
+    assert isinstance(source, KeyframeSource)
+    inside = threading.Barrier(2)
+
+    def pack(tiles: m.Tiles, **stamp: int) -> Frame:
+        with suppress(threading.BrokenBarrierError):
+            inside.wait(0.3)  # both get here only if nothing keeps the second one out
+        return pack_tiles(tiles, **stamp)
+
+    monkeypatch.setattr(transmission, "pack_tiles", pack)
+    with ThreadPoolExecutor(2) as threads:
+        first, second = (one.result() for one in [threads.submit(source.encode) for _ in range(2)])
+    assert first is second
+    assert first.parts
 
 
 class Follower:

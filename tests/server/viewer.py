@@ -15,7 +15,7 @@ from gcspy_protocol.model import ControlState
 from gcspy.link import Link
 from gcspy_server.api import ServerSpace
 
-_PATIENCE_SECS = 10.0
+_PATIENCE_SECS = 60.0
 
 Kind = TypeVar("Kind", bound=Message)
 

@@ -17,7 +17,7 @@ def test_of_what_is_asked_meanwhile_only_the_latest_is_done() -> None:
 
     def first() -> int:
         begun.set()
-        assert may_end.wait(10)
+        assert may_end.wait(60)
         done.append(0)
         return 0
 
@@ -26,12 +26,12 @@ def test_of_what_is_asked_meanwhile_only_the_latest_is_done() -> None:
         return number
 
     errand.ask(first)
-    assert begun.wait(10)
+    assert begun.wait(60)
     for number in range(1, 6):
         errand.ask(partial(later, number))
     assert not errand.idle
     may_end.set()
-    assert errand.settle(10)
+    assert errand.settle(60)
     assert (done, errand.result) == ([0, 5], 5)
     errand.stop()
 
@@ -44,11 +44,11 @@ def test_what_fails_is_told_and_the_next_is_done() -> None:
         raise ZeroDivisionError("on purpose")
 
     errand.ask(fail)
-    assert errand.settle(10)
-    assert told.wait(10)
+    assert errand.settle(60)
+    assert told.wait(60)
     assert isinstance(errand.failure, ZeroDivisionError)
     errand.ask(lambda: 7)
-    assert errand.settle(10)
+    assert errand.settle(60)
     assert errand.result == 7
     told_of: Exception | None = errand.failure
     assert told_of is None
@@ -66,8 +66,8 @@ def test_a_stop_waits_for_what_is_under_way_and_nothing_is_told_after_it(asked: 
 
     if asked:
         errand.ask(begin)
-        assert begun.wait(10)
-        errand.settle(10)
+        assert begun.wait(60)
+        errand.settle(60)
         told.clear()
     errand.stop()
     errand.ask(begin)

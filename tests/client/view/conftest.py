@@ -14,7 +14,7 @@ from tests.client.watching import EVENTS, Wait, Watched
 
 @pytest.fixture
 def wait(qtbot: QtBot) -> Wait:
-    return lambda condition: qtbot.waitUntil(condition, timeout=10_000)
+    return lambda condition: qtbot.waitUntil(condition, timeout=60_000)
 
 
 @pytest.fixture

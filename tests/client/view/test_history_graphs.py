@@ -543,7 +543,7 @@ def test_a_long_recording_is_seen_coarsely_first_and_then_finely(
         window.docks.toggle("history")
         canvas = window.history.canvas
         wait(lambda: canvas.drawn is not None and bool(canvas.drawn.preview.any()))
-        assert held.wait(10)
+        assert held.wait(60)
         assert canvas.drawn is not None
         assert canvas.drawn.preview.all(), "nothing was read yet but what stands for the rest"
         assert "0% read" in window.history.said.text()

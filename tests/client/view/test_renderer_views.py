@@ -397,7 +397,7 @@ def test_a_busy_renderer_gets_all_that_came_at_once(watched: Watched) -> None:
     with drawing._lock:  # as long as it draws
         watched.happen(6)
     window.settle()
-    assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched)) or drawing.settle(5)
+    assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched)) or drawing.settle(60)
     drawing.wish("anew", lambda renderer: renderer.draw())
     window.settle()
     assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched))

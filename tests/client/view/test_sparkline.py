@@ -109,7 +109,7 @@ def test_the_graph_is_made_after_tiles_were_painted_and_not_before(
     window.take(feed.bootstrap())
     window.take(feed.event({(1, 1): np.arange(300)}))
     assert window.details.graph.plot is None
-    qtbot.waitUntil(lambda: window.details.graph.plot is not None)
+    qtbot.waitUntil(lambda: window.details.graph.plot is not None, timeout=60_000)
     assert order.index("tiles") < order.index("graph")
 
 

@@ -176,7 +176,7 @@ def test_a_start_can_be_left(opened: Open, qtbot: QtBot) -> None:
     page = window.starting.page
     window.starting.play([samples()[0].path])
     assert page.cancel.isVisible()
-    qtbot.waitUntil(lambda: window.starting.child.pid > 0)
+    qtbot.waitUntil(lambda: window.starting.child.pid > 0, timeout=60_000)
     page.cancel.click()
     assert not window.starting.child.pid
     assert page.cancel.isHidden()
@@ -204,9 +204,9 @@ def test_a_program_that_is_not_there_is_told_of(opened: Open, qtbot: QtBot) -> N
     launch = Launch(command=("/nowhere/gcspy",), line="{}", title="Trying")
     window = opened(replace(front_door(), play=lambda _files: launch, processes=("/nowhere/gcspy",)))
     page = window.starting.page
-    qtbot.waitUntil(lambda: "cannot start /nowhere/gcspy" in page.processes.said.text())
+    qtbot.waitUntil(lambda: "cannot start /nowhere/gcspy" in page.processes.said.text(), timeout=60_000)
     window.starting.play([samples()[0].path])
-    qtbot.waitUntil(lambda: "cannot start /nowhere/gcspy" in page.said.text())
+    qtbot.waitUntil(lambda: "cannot start /nowhere/gcspy" in page.said.text(), timeout=60_000)
 
 
 def test_processes_are_only_looked_for_while_the_page_can_be_seen(opened: Open, qtbot: QtBot) -> None:

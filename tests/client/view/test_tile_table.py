@@ -176,7 +176,7 @@ def test_of_wishes_that_come_meanwhile_the_latest_is_worked_out() -> None:
     worker: Latest[int] = Latest(done.append)
 
     def slow() -> int:
-        hold.wait(10)
+        hold.wait(60)
         return 1
 
     worker.wish(slow)
@@ -185,9 +185,9 @@ def test_of_wishes_that_come_meanwhile_the_latest_is_worked_out() -> None:
     for number in (2, 3, 4):
         worker.wish(partial(int, number))
     hold.set()
-    assert worker.settle(10)
+    assert worker.settle(60)
     assert done == [1, 4]
     worker.stop()
     worker.wish(lambda: 5)
-    assert worker.settle(10)
+    assert worker.settle(60)
     assert done == [1, 4]

@@ -378,7 +378,7 @@ def test_a_hovered_tile_is_told_beside_the_selected_one(window: MainWindow, qtbo
     canvas = window.spaces.panels[1].canvas
     window.select(1, 3)
     QTest.mouseMove(canvas, canvas.centre_of(77))
-    qtbot.waitUntil(lambda: canvas.under_mouse == 77)
+    qtbot.waitUntil(lambda: canvas.under_mouse == 77, timeout=60_000)
     window.settle()
     rows = window.details._streams
     assert rows.cell(0, 1).text == f"{values[1, 1][77]:,} bytes"
@@ -390,7 +390,7 @@ def test_the_probe_tells_of_each_finished_paint(window: MainWindow, feed: Feed, 
     paints: list[tuple[int, int, int]] = []
     window.set_probe(lambda space, sequence, nanos: paints.append((space, sequence, nanos)))
     window.take(feed.event(heap_values(seed=9)))
-    qtbot.waitUntil(lambda: any(space == 1 and sequence == feed.sequence for space, sequence, _ in paints))
+    qtbot.waitUntil(lambda: any(space == 1 and sequence == feed.sequence for space, sequence, _ in paints), timeout=60_000)
     assert all(nanos > 0 for _, _, nanos in paints)
 
 

@@ -51,7 +51,7 @@ def test_the_example_program_can_be_watched_and_stopped(
         state = ClientInterpreter()
         with connect(address) as link:
             while state.last_event is None:
-                message = link.receive(10)
+                message = link.receive(60)
                 assert message is not None
                 state.apply(message)
         space = next(iter(state.spaces.values()))
