@@ -41,7 +41,7 @@ def test_tail_prints_one_json_object_an_event(busy_target: BusyTarget, gcspy: Ru
         assert event["event"] in ("Clock", "Collections")
         assert event["acts_on"] == "sampling"
         names = [space["name"] for space in event["spaces"]]
-        assert names == ["pymalloc arenas", "Size classes", "GC generations", "Process memory"]
+        assert names == ["pymalloc arenas", "Size classes", "Whole arenas", "GC generations", "Process memory"]
         for space in event["spaces"]:
             for stream in space["streams"]:
                 assert len(stream["values"]) == space["tiles"]
@@ -57,7 +57,7 @@ def test_tail_prints_text_for_people(busy_target: BusyTarget, gcspy: Run) -> Non
     assert done.returncode == ExitCode.OK, done.stderr
     first, *spaces = done.stdout.splitlines()
     assert first.startswith(("Clock #", "Collections #"))
-    assert len(spaces) == 4
+    assert len(spaces) == 5
 
 
 def test_ctrl_c_ends_tail_and_leaves_the_target_running(

@@ -1,4 +1,4 @@
-"""The space "pymalloc arenas": pools by address, and the space "Size classes": the same pools by the size of their blocks.
+"""The space "pymalloc arenas": pools by address.
 
 Maps a `HeapReading` to streams. Knows what a reading says and what a space is; knows neither memory nor interpreters.
 """
@@ -9,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.cpython.layouts import PoolGeometry
-from gcspy_drivers.cpython.obmalloc import HeapReading, size_classes
+from gcspy_drivers.cpython.obmalloc import HeapReading
 from gcspy_drivers.cpython.pools import PoolState, block_bytes, capacities
 from gcspy_drivers.cpython.tiling import Tiling, choose_group, tile_pools
-from gcspy_server.api import Control, ExtentNames, PaintStyle, Presentation, Server, StringNames
+from gcspy_server.api import Control, ExtentNames, PaintStyle, Presentation, Server
 
-__all__ = ["ArenaSpace", "SizeClassSpace", "dominant_classes"]
+__all__ = ["ArenaSpace", "class_names", "dominant_classes"]
 
-_I8_MAX = (1 << 63) - 1
 _NO_CLASS_NAME, _MIXED_NAME = "none in use", "mixed"
 
 
@@ -45,7 +44,6 @@ class ArenaSpace:
         self._geometry = geometry
         self._tiles = tiles
         self._most = geometry.arena_bytes // geometry.pool_bytes
-        self._class_bytes = block_bytes(geometry)
         self._addresses: npt.NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
         pools = 0 if first is None else len(first.pools)
         group = choose_group(pools, tiles, before=1, most=self._most)
@@ -104,7 +102,7 @@ class ArenaSpace:
             dtype="u1",
             maximum=geometry.size_classes + 1,
             presentation=Presentation.ENUM,
-            enum_names=(_NO_CLASS_NAME, *(f"{size} bytes" for size in self._class_bytes), _MIXED_NAME),
+            enum_names=class_names(geometry),
             paint_style=PaintStyle.ZERO,
             order=3,
             description="Size of the blocks; of several pools that of most of those in use, or mixed",
@@ -163,58 +161,9 @@ class ArenaSpace:
         return ExtentNames(self._tiling.base, self._tiling.size_bytes)
 
 
-class SizeClassSpace:
-    """The size classes of one pymalloc as a space.
-
-    Args:
-        server: Where the space is added.
-        title: Name of the space.
-        geometry: Sizes that this pymalloc was built with.
-    """
-
-    def __init__(self, server: Server, title: str, geometry: PoolGeometry) -> None:
-        self.space = server.add_space(
-            title,
-            names=StringNames([f"{size} bytes" for size in block_bytes(geometry)]),
-            driver="cpython",
-            tile_title="Size class ",
-            description="What the pools of each size of block hold together",
-        )
-
-        def stream(name: str, order: int, description: str, suffix: str = "") -> None:
-            self.space.add_stream(
-                name,
-                dtype="i8",
-                maximum=_I8_MAX,
-                suffix=suffix,
-                presentation=Presentation.MAX_VAR,
-                paint_style=PaintStyle.ZERO,
-                order=order,
-                description=description,
-            )
-
-        stream("Pools", 0, "Pools with at least one block in use")
-        stream("Blocks in use", 1, "Blocks that were handed out and not given back")
-        stream("Free blocks", 2, "Other blocks of these pools: only this size class can have them")
-        stream(
-            "Wasted",
-            3,
-            "Bytes of these pools that cannot be a block: headers and what remains at the end",
-            " bytes",
-        )
-
-    def fill(self, reading: HeapReading) -> None:
-        """Give the space what a reading says."""
-        sums = size_classes(reading)
-        self.space.reset()
-        columns = (sums.pools, sums.blocks_used, sums.blocks_free, sums.wasted_bytes)
-        for stream, column in zip(self.space.streams, columns, strict=True):
-            stream.data[:] = column
-            if not reading.complete:
-                stream.data[:] = stream.schema.default
-                stream.set_unknown(np.ones(len(column), dtype=np.bool_))
-        unknown = int(np.count_nonzero(~reading.pools.valid))
-        self.space.info = f"{unknown} pools are unknown and not counted" if unknown else "all pools are known"
+def class_names(geometry: PoolGeometry) -> tuple[str, ...]:
+    """Return the names of what `dominant_classes` returns."""
+    return (_NO_CLASS_NAME, *(f"{size} bytes" for size in block_bytes(geometry)), _MIXED_NAME)
 
 
 def dominant_classes(reading: HeapReading, tiling: Tiling) -> npt.NDArray[np.uint8]:

@@ -15,11 +15,14 @@ import time
 from dataclasses import replace
 from typing import ClassVar, Final
 
+import numpy as np
+import numpy.typing as npt
 from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.cooperative.line import StubEvent, StubLine, StubLost
 from gcspy_drivers.cpython.driver import CLOCK, CPythonDriver
 from gcspy_drivers.cpython.inject import bring_in
+from gcspy_drivers.cpython.survivors import Survivors
 from gcspy_drivers.cpython.target import Target
 from gcspy_server.api import AttachOptions, Mode, PauseActsOn, Server, ServerDescription
 
@@ -54,6 +57,8 @@ class CooperativeDriver(CPythonDriver):
         super().__init__(target, options)
         self._line = StubLine(connection, self._may_hold)
         self._served: Server | None = None
+        self._event: StubEvent | None = None
+        self._lists_at_start: tuple[int, npt.NDArray[np.int64]] | None = None
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> CooperativeDriver:
@@ -160,6 +165,7 @@ class CooperativeDriver(CPythonDriver):
             self._follow_level(server)
             request = server.should_transmit(kind)
             if request is not None:
+                self._event = event
                 self._gather(request)
                 self._target.check()
                 if not self._line.stands_still:
@@ -167,7 +173,22 @@ class CooperativeDriver(CPythonDriver):
             server.finish(kind, _cause(event))
             self._say_what_is_wanted(server)
         finally:
+            self._event = None
             self._line.go_on()
+
+    def _compare_lists(self, ident: int, survivors: Survivors) -> None:
+        """Compare the lists' lengths at the end of a collection with those at its start, if both were counted whole."""
+        event = self._event
+        if ident != 0 or event is None:
+            return  # the stub stands in the main interpreter
+        lengths = self._objects.lengths(ident) if self._counted else None
+        start, self._lists_at_start = self._lists_at_start, None
+        if lengths is None:
+            return
+        if event.kind == 0:
+            self._lists_at_start = event.number, lengths
+        elif start is not None and start[0] == event.number:
+            survivors.compare(event.generation, start[1], lengths)
 
     def _refuse_ended(self) -> None:
         """Raise if the target has ended, or is just ending: its sockets are closed before it is seen to have."""

@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 
-from gcspy_drivers.cpython.arena_space import ArenaSpace, SizeClassSpace
+from gcspy_drivers.cpython.arena_space import ArenaSpace
 from gcspy_drivers.cpython.discover import look
 from gcspy_drivers.cpython.generation_space import GenerationSpace, cause_text, collections_between
 from gcspy_drivers.cpython.generations import Generations
@@ -23,6 +23,9 @@ from gcspy_drivers.cpython.interpreters import Interpreter
 from gcspy_drivers.cpython.memory_map import MemoryMap
 from gcspy_drivers.cpython.memory_space import MemorySpace
 from gcspy_drivers.cpython.object_view import ObjectView, title_of
+from gcspy_drivers.cpython.return_space import ReturnSpace
+from gcspy_drivers.cpython.size_class_space import SizeClassSpace
+from gcspy_drivers.cpython.survivors import Survivors
 from gcspy_drivers.cpython.target import Heap, InterpreterReading, Target
 from gcspy_server.api import (
     LEVEL,
@@ -33,6 +36,7 @@ from gcspy_server.api import (
     Recognition,
     Server,
     ServerDescription,
+    ServerSpace,
 )
 
 __all__ = ["CLOCK", "COLLECTIONS", "CPythonDriver"]
@@ -64,6 +68,12 @@ class _HeapSpaces:
 
     arenas: ArenaSpace
     classes: SizeClassSpace
+    whole: ReturnSpace
+
+    @property
+    def all(self) -> tuple[ServerSpace, ...]:
+        """The spaces themselves."""
+        return self.arenas.space, self.classes.space, self.whole.space
 
 
 class CPythonDriver:
@@ -82,12 +92,14 @@ class CPythonDriver:
         self._server: Server | None = None
         self._interpreters: tuple[Interpreter, ...] = ()
         self._before: dict[int, Generations | None] = {}
+        self._survivors: dict[int, Survivors] = {}
         self._heap_spaces: dict[int, _HeapSpaces] = {}
         self._generation_spaces: dict[int, GenerationSpace] = {}
         self._memory_space: MemorySpace | None = None
         self._map_due_nanos = 0
         self._objects = ObjectView(target, tiles=options.tiles)
         self._level = options.level
+        self._counted = False  # whether objects were gathered at this event
 
     @classmethod
     def recognise(cls, pid: int) -> Recognition:
@@ -163,6 +175,7 @@ class CPythonDriver:
         self._follow_level(server)
         for reading in self._target.generations(self._interpreters):
             self._before[reading.ident] = reading.generations
+            self._survivors_of(reading.ident).look(reading.generations)
 
     def tick(self) -> None:
         """Gather and finish the event that is due: collections, if there were any and anybody wants them, else the clock.
@@ -214,20 +227,24 @@ class CPythonDriver:
         now = dict(self._before)
         for reading in readings:
             counts[reading.ident] = collections_between(self._before.get(reading.ident), reading.generations)
+            self._survivors_of(reading.ident).look(reading.generations)
             if reading.generations is not None:
                 now[reading.ident] = reading.generations
         present = {reading.ident for reading in readings}
         self._before = {ident: found for ident, found in now.items() if ident in present}
+        self._survivors = {ident: found for ident, found in self._survivors.items() if ident in present}
         return cause_text(counts)
 
     def _gather(self, request: GatherRequest) -> None:
-        target, memory = self._target, self._memory_space
-        level = self._level
+        self._gather_heaps(request)
         if any(request.wants(space.space) for space in self._generation_spaces.values()):
             self._fill_generations(request)
-        of_heaps = [
-            space.space for spaces in self._heap_spaces.values() for space in (spaces.arenas, spaces.classes)
-        ]
+
+    def _gather_heaps(self, request: GatherRequest) -> None:
+        target, memory = self._target, self._memory_space
+        level = self._level
+        self._counted = False
+        of_heaps = [space for spaces in self._heap_spaces.values() for space in spaces.all]
         heaps: tuple[Heap, ...] = ()
         objects = level >= OBJECTS and any(request.wants(space) for space in self._objects.spaces)
         if level < POOLS:
@@ -237,6 +254,7 @@ class CPythonDriver:
             self._fill_heaps(heaps, request)
         if objects:
             self._objects.fill(heaps, self._interpreters)
+            self._counted = True
         now = time.monotonic_ns()
         if memory is not None and request.wants(memory.space) and now >= self._map_due_nanos:
             memory.fill(self._read_map(heaps))
@@ -247,7 +265,16 @@ class CPythonDriver:
         for reading in self._target.generations(self._interpreters):
             space = self._generation_spaces.get(reading.ident)
             if space is not None and request.wants(space.space):
-                space.fill(reading.generations)
+                survivors = self._survivors_of(reading.ident)
+                survivors.look(reading.generations)
+                self._compare_lists(reading.ident, survivors)
+                space.fill(reading.generations, survivors)
+
+    def _survivors_of(self, ident: int) -> Survivors:
+        return self._survivors.setdefault(ident, Survivors())
+
+    def _compare_lists(self, ident: int, survivors: Survivors) -> None:
+        """Say what the collector's lists themselves tell of a collection; only who stands beside it can."""
 
     def _fill_heaps(self, heaps: tuple[Heap, ...], request: GatherRequest) -> None:
         for heap in heaps:
@@ -258,6 +285,8 @@ class CPythonDriver:
                 spaces.arenas.fill(heap.reading)
             if request.wants(spaces.classes.space):
                 spaces.classes.fill(heap.reading)
+            if request.wants(spaces.whole.space):
+                spaces.whole.fill(heap.reading)
 
     def _read_map(self, heaps: tuple[Heap, ...]) -> MemoryMap | None:
         arenas = [heap.reading.arenas for heap in heaps] if heaps else self._target.arenas(self._interpreters)
@@ -279,9 +308,8 @@ class CPythonDriver:
         self._interpreters = found
         present = {interpreter.ident for interpreter in found}
         for ident in [ident for ident in self._heap_spaces if ident not in present]:
-            spaces = self._heap_spaces.pop(ident)
-            server.remove_space(spaces.arenas.space)
-            server.remove_space(spaces.classes.space)
+            for space in self._heap_spaces.pop(ident).all:
+                server.remove_space(space)
         for ident in [ident for ident in self._generation_spaces if ident not in present]:
             server.remove_space(self._generation_spaces.pop(ident).space)
         self._add_heap_spaces(server, self._target.owners(found), ())
@@ -302,7 +330,11 @@ class CPythonDriver:
                 first=readings.get(ident),
             )
             self._heap_spaces[ident] = _HeapSpaces(
-                arenas, SizeClassSpace(server, title_of("Size classes", ident), geometry)
+                arenas,
+                SizeClassSpace(server, title_of("Size classes", ident), geometry),
+                ReturnSpace(
+                    server, title_of("Whole arenas", ident), geometry, first=readings.get(ident)
+                ),
             )
 
     def _add_generation_spaces(self, server: Server) -> None:

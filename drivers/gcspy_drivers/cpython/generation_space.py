@@ -8,11 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from gcspy_drivers.cpython.generations import GENERATIONS, Generations
+from gcspy_drivers.cpython.survivors import Survivors, full_collection_waits_for
 from gcspy_server.api import PaintStyle, Presentation, Server, ServerStream, StringNames
 
 __all__ = ["GenerationSpace", "collections_between", "cause_text"]
 
 _NAMES = ("0 (young)", "1 (middle)", "2 (old)")
+_OLD = GENERATIONS - 1
 _I8_MAX = (1 << 63) - 1
 
 
@@ -50,20 +52,61 @@ class GenerationSpace:
         self.uncollectable = self._stream(
             "Uncollectable", 4, "Objects that its collections found and could not free", dtype="i8"
         )
+        self.examined = self._stream(
+            "Examined",
+            6,
+            "Objects that its last collection looked at, with those of the younger ones, as far as that is known",
+            dtype="i8",
+        )
+        self.survivors = self._stream(
+            "Survivors",
+            5,
+            "Objects that its last collection left alive: they are in the next older generation then. Known of the oldest one; of "
+            "the middle one when each of its collections is seen; of the young one at level 3 with exact events",
+            dtype="i8",
+            of=self.examined,
+        )
+        self.needed = self._stream(
+            "Waits for",
+            8,
+            "A quarter of what survived the last full collection: before so many are pending, there is no other, whatever the count",
+            dtype="i8",
+        )
+        self.pending = self._stream(
+            "Pending",
+            7,
+            "Objects that were moved to the oldest generation since its last collection",
+            dtype="i8",
+        )
+        self.garbage = self._stream(
+            "In gc.garbage",
+            9,
+            "Length of gc.garbage, shown with the oldest generation: uncollectable objects, or all that was found with gc.DEBUG_SAVEALL",
+            dtype="i8",
+        )
 
-    def _stream(self, name: str, order: int, description: str, *, dtype: str) -> ServerStream:
+    def _stream(
+        self, name: str, order: int, description: str, *, dtype: str, of: ServerStream | None = None
+    ) -> ServerStream:
         return self.space.add_stream(
             name,
             dtype=dtype,
             maximum=_I8_MAX if dtype == "i8" else (1 << 31) - 1,
-            presentation=Presentation.MAX_VAR,
+            presentation=Presentation.MAX_VAR if of is None else Presentation.PERCENT_VAR,
+            max_stream=of,
             paint_style=PaintStyle.ZERO,
             order=order,
             description=description,
         )
 
-    def fill(self, found: Generations | None) -> None:
-        """Give the space what was read; None: everything is unknown."""
+    def fill(self, found: Generations | None, survivors: Survivors, note: str = "") -> None:
+        """Give the space what was read.
+
+        Args:
+            found: The collector's numbers; None: everything is unknown.
+            survivors: What its last collections left alive.
+            note: What else there is to say of it.
+        """
         self.space.reset()
         if found is None:
             for stream in self.space.streams:
@@ -75,10 +118,35 @@ class GenerationSpace:
         self.collections.data[:] = found.collections
         self.collected.data[:] = found.collected
         self.uncollectable.data[:] = found.uncollectable
-        automatic = (
-            "automatic collection is on" if found.enabled else "automatic collection is off (gc.disable)"
+        self.pending.data[_OLD] = found.pending
+        self.needed.data[_OLD] = full_collection_waits_for(found)
+        if found.garbage is None:
+            self.garbage.set_unknown([_OLD])
+        else:
+            self.garbage.data[_OLD] = found.garbage
+        for stream, numbers, known in (
+            (self.survivors, survivors.survivors, survivors.survivors_known),
+            (self.examined, survivors.examined, survivors.examined_known),
+        ):
+            stream.data[:] = numbers
+            if not known.all():
+                stream.set_unknown(~known)
+        self.space.info = _info(found, note)
+
+
+def _info(found: Generations, note: str) -> str:
+    automatic = "automatic collection is on" if found.enabled else "automatic collection is off (gc.disable)"
+    parts = [automatic]
+    if found.collecting:
+        parts.append("it was collecting just then")
+    if found.collections[_OLD]:
+        parts.append(
+            f"{found.long_lived} objects survived the last full collection, {found.pending} became old since: "
+            f"the next one waits for {full_collection_waits_for(found)}"
         )
-        self.space.info = f"{automatic}; it was collecting just then" if found.collecting else automatic
+    if found.garbage:
+        parts.append(f"{found.garbage} objects are in gc.garbage")
+    return "; ".join([*parts, note] if note else parts)
 
 
 def collections_between(before: Generations | None, now: Generations | None) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ Source: CPython 3.9 to 3.15 pycore_gc.h and pycore_interp_structs.h, struct _gc_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -31,6 +31,9 @@ _ENTRY = np.dtype([("start", "<i8"), ("stop", "<i8"), ("stats", _STATS), ("_more
 _RINGS = ((0, 11), (712, 3), (912, 3))  # of 3.15: where each generation's begins, and how many entries it has
 _RINGS_BYTES = 1120
 _TRIES = 2
+_LIST_LENGTH = 16  # of a list object: its ob_size
+_MOST_GARBAGE = 1 << 40
+_LONG_LIVED = np.dtype([("total", "<i8"), ("pending", "<i8")])
 
 Records = npt.NDArray[np.void]
 
@@ -47,6 +50,10 @@ class Generations:
         collections: (3,) how often each generation was collected.
         collected: (3,) objects that were freed by that.
         uncollectable: (3,) objects that were found and could not be freed.
+        long_lived: Objects that survived the last full collection (``long_lived_total``); 0 before the first.
+        pending: Objects that collections of the middle generation moved to the oldest since then
+            (``long_lived_pending``). A full collection waits until they are a quarter of the others.
+        garbage: ``len(gc.garbage)``; None when it could not be read.
     """
 
     enabled: bool
@@ -56,6 +63,9 @@ class Generations:
     collections: npt.NDArray[np.int64]
     collected: npt.NDArray[np.int64]
     uncollectable: npt.NDArray[np.int64]
+    long_lived: int
+    pending: int
+    garbage: int | None
 
 
 def read_generations(memory: Memory, gc: Addr, layout: GcLayout) -> Generations | None:
@@ -79,7 +89,7 @@ def read_generations(memory: Memory, gc: Addr, layout: GcLayout) -> Generations 
         if found is not None and stats is not None:
             generations = _parse(found, stats, gc, layout)
             if generations is not None:
-                return generations
+                return replace(generations, garbage=_garbage(memory, found, layout))
     return None
 
 
@@ -96,6 +106,16 @@ def list_heads(memory: Memory, gc: Addr, layout: GcLayout) -> tuple[int, ...] | 
         return None
     young = gc + begin
     return (*(young + number * _GENERATION.itemsize for number in range(GENERATIONS)), gc + layout.permanent)
+
+
+def _garbage(memory: Memory, found: bytes, layout: GcLayout) -> int | None:
+    """Return how long the list ``gc.garbage`` is; None when that cannot be read."""
+    where = int.from_bytes(found[layout.garbage : layout.garbage + 8], "little")
+    if where == 0:
+        return None
+    size = memory.try_read(Addr(where + _LIST_LENGTH), 8)
+    length = -1 if size is None else int.from_bytes(size, "little", signed=True)
+    return length if 0 <= length < _MOST_GARBAGE else None
 
 
 def _begin(found: bytes, gc: Addr, layout: GcLayout) -> int | None:
@@ -136,6 +156,9 @@ def _parse(found: bytes, stats: Records, gc: Addr, layout: GcLayout) -> Generati
         bool((stats[name] < 0).any()) for name in ("collections", "collected", "uncollectable")
     ):
         return None
+    long_lived = np.frombuffer(found, dtype=_LONG_LIVED, count=1, offset=layout.long_lived)[0]
+    if long_lived["total"] < 0 or long_lived["pending"] < 0:
+        return None
     return Generations(
         enabled=bool(enabled),
         collecting=bool(collecting),
@@ -144,4 +167,7 @@ def _parse(found: bytes, stats: Records, gc: Addr, layout: GcLayout) -> Generati
         collections=stats["collections"].copy(),
         collected=stats["collected"].copy(),
         uncollectable=stats["uncollectable"].copy(),
+        long_lived=int(long_lived["total"]),
+        pending=int(long_lived["pending"]),
+        garbage=None,
     )

@@ -8,16 +8,17 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.cpython.generations import LISTS
+from gcspy_drivers.cpython.generations import GENERATIONS, LISTS
 from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.objects.lists import UNKNOWN
+from gcspy_drivers.cpython.objects.scan import Objects
 from gcspy_drivers.cpython.pools import PoolState, capacities
 from gcspy_drivers.cpython.target import HeapObjects, ObjectReading
 from gcspy_drivers.cpython.tiling import Tiling, choose_group, tile_pools
 from gcspy_drivers.cpython.type_space import TypeSpace
 from gcspy_server.api import Control, ExtentNames, PaintStyle, Presentation, Server, ServerStream, StringNames
 
-__all__ = ["LIST_NAMES", "ObjectSpace", "TrackedSpace"]
+__all__ = ["LIST_NAMES", "ObjectSpace", "TrackedSpace", "top_types"]
 
 LIST_NAMES = ("0 (young)", "1 (middle)", "2 (old)", "permanent (gc.freeze)")
 _I8_MAX = (1 << 63) - 1
@@ -106,7 +107,7 @@ class ObjectSpace:
         self.others.data[:] = tiling.sums(objects.blocks - objects.objects)
         tile_of_pool = tiling.tile_of_pools()
         torn = self._fill_generation(found, whole, tile_of_pool)
-        self.top_type.data[:] = self._top_types(found, tile_of_pool, len(tiling))
+        self.top_type.data[:] = top_types(objects, tile_of_pool, len(tiling), self._types)
         if unknown.any():
             for stream in self.space.streams:
                 stream.data[unknown] = stream.schema.default
@@ -158,23 +159,28 @@ class ObjectSpace:
             self.generation.set_unknown(torn)
         return int(counts[:, LISTS].sum())
 
-    def _top_types(
-        self, found: HeapObjects, tile_of_pool: npt.NDArray[np.intp], tiles: int
-    ) -> npt.NDArray[np.int64]:
-        """Return for each tile the tile in "Types" of the type with most bytes; 0 where there is no object."""
-        objects = found.objects
-        some = objects.type >= 0
-        number = self._types.tile_of(objects.type[some])
-        kinds = self._types.space.count
-        key, inverse = np.unique(
-            tile_of_pool[objects.pool[some]].astype(np.int64) * kinds + number, return_inverse=True
-        )
-        size = np.zeros(len(key), dtype=np.int64)
-        np.add.at(size, inverse, objects.count[some].astype(np.int64) * objects.block_bytes[some])
-        order = np.lexsort((-key, size))  # of two with the same bytes the lower number is written last
-        top = np.zeros(tiles, dtype=np.int64)
-        top[key[order] // kinds] = key[order] % kinds
-        return top
+
+def top_types(objects: Objects, tile_of_pool: npt.NDArray[np.intp], tiles: int, types: TypeSpace) -> I64:
+    """Return for each tile the tile in "Types" of the type with most bytes; 0 where there is no object.
+
+    Args:
+        objects: What was found.
+        tile_of_pool: (pools,) the tile of each pool.
+        tiles: How many there are.
+        types: Where types have their numbers.
+    """
+    some = objects.type >= 0
+    number = types.tile_of(objects.type[some])
+    kinds = types.space.count
+    key, inverse = np.unique(
+        tile_of_pool[objects.pool[some]].astype(np.int64) * kinds + number, return_inverse=True
+    )
+    size = np.zeros(len(key), dtype=np.int64)
+    np.add.at(size, inverse, objects.count[some].astype(np.int64) * objects.block_bytes[some])
+    order = np.lexsort((-key, size))  # of two with the same bytes the lower number is written last
+    top = np.zeros(tiles, dtype=np.int64)
+    top[key[order] // kinds] = key[order] % kinds
+    return top
 
 
 class TrackedSpace:
@@ -183,9 +189,13 @@ class TrackedSpace:
     Args:
         server: Where the space is added.
         title: Name of the space.
+
+    Attributes:
+        lengths: (3,) how many objects each generation had when it was filled; None when not all of them are known.
     """
 
     def __init__(self, server: Server, title: str) -> None:
+        self.lengths: I64 | None = None
         self.space = server.add_space(
             title,
             names=StringNames([*LIST_NAMES, "list not known"]),
@@ -214,6 +224,7 @@ class TrackedSpace:
     def fill(self, found: ObjectReading, ident: int) -> None:
         """Give the space what was found of one interpreter."""
         self.space.reset()
+        self.lengths = None
         lists = found.lists
         if lists is None or ident not in found.owners:
             for stream in self.space.streams:
@@ -236,6 +247,8 @@ class TrackedSpace:
         )
         large.data[:] = np.bincount(column[nodes.pool[mine] < 0], minlength=LISTS + 1)
         torn = int(np.count_nonzero(lists.of_node == UNKNOWN))
+        if lists.complete:
+            self.lengths = np.bincount(column, minlength=LISTS)[:GENERATIONS].astype(np.int64)
         self.space.info = (
             "the lists were seen whole"
             if lists.complete

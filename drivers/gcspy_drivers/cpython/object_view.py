@@ -5,7 +5,11 @@ Knows spaces and a target that can be looked into; knows neither events nor who 
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from gcspy_drivers.cpython.interpreters import Interpreter
+from gcspy_drivers.cpython.keeper_space import KeeperSpace
 from gcspy_drivers.cpython.object_space import ObjectSpace, TrackedSpace
 from gcspy_drivers.cpython.target import Heap, Target
 from gcspy_drivers.cpython.type_space import TypeSpace
@@ -30,6 +34,7 @@ class ObjectView:
         self._types: TypeSpace | None = None
         self._heaps: dict[int, ObjectSpace] = {}
         self._tracked: dict[int, TrackedSpace] = {}
+        self._arenas: dict[int, KeeperSpace] = {}
 
     @property
     def spaces(self) -> list[ServerSpace]:
@@ -38,6 +43,7 @@ class ObjectView:
         return [
             *found,
             *(one.space for one in self._heaps.values()),
+            *(one.space for one in self._arenas.values()),
             *(one.space for one in self._tracked.values()),
         ]
 
@@ -59,12 +65,16 @@ class ObjectView:
                 self._heaps[ident] = ObjectSpace(
                     server, title, self._target.geometry, self._types, tiles=self._tiles
                 )
+                self._arenas[ident] = KeeperSpace(
+                    server, title_of("Objects in arenas", ident), self._target.geometry, self._types
+                )
         present = [interpreter.ident for interpreter in interpreters]
         for ident in present:
             if ident not in self._tracked and len(self._tracked) < _MOST_SHOWN:
                 self._tracked[ident] = TrackedSpace(server, title_of("Tracked objects", ident))
         for gone in [ident for ident in self._heaps if ident not in owners]:
             server.remove_space(self._heaps.pop(gone).space)
+            server.remove_space(self._arenas.pop(gone).space)
         for gone in [ident for ident in self._tracked if ident not in present]:
             server.remove_space(self._tracked.pop(gone).space)
 
@@ -83,8 +93,14 @@ class ObjectView:
             space = self._heaps.get(one.heap.owner)
             if space is not None:
                 space.fill(one, found)
+                self._arenas[one.heap.owner].fill(one)
         for ident, tracked in self._tracked.items():
             tracked.fill(found, ident)
+
+    def lengths(self, ident: int) -> npt.NDArray[np.int64] | None:
+        """Return how many objects each generation of an interpreter had at the last filling, (3,); None when that is not known."""
+        tracked = self._tracked.get(ident)
+        return None if tracked is None else tracked.lengths
 
 
 def title_of(name: str, ident: int) -> str:

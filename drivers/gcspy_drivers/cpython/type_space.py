@@ -70,6 +70,10 @@ class TypeSpace:
         tiles: I64 = np.concatenate((self._tile, [NO_OBJECT]))[numbers]
         return tiles
 
+    def name_of(self, tile: int) -> str:
+        """Return the name of a tile."""
+        return self._names[tile]
+
     def fill(self, found: ObjectReading) -> None:
         """Give the space what was found; types that are new among the largest get tiles."""
         kinds = len(found.types)

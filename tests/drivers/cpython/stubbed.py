@@ -87,8 +87,8 @@ class StubbedTarget:
 class Watching:
     """A driver of a stubbed target, the server, and the events that it sent."""
 
-    def __init__(self, target: StubbedTarget, *, watched: bool = True) -> None:
-        options = AttachOptions(stub_fd=os.dup(target.connection.fileno()))
+    def __init__(self, target: StubbedTarget, *, watched: bool = True, level: int = 2) -> None:
+        options = AttachOptions(stub_fd=os.dup(target.connection.fileno()), level=level)
         target.connection.close()  # the only end on our side is the driver's
         driver = CPythonDriver.attach(target.pid, options)
         assert isinstance(driver, CooperativeDriver)

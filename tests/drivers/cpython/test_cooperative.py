@@ -168,13 +168,15 @@ def test_what_is_read_in_a_hold_is_the_same_when_it_is_read_again(python: str, t
                 if any(not np.array_equal(a, b) for a, b in zip(columns(first), columns(second), strict=True)):
                     different.append(event.cause)
             for space in watching.server.spaces:
-                if space.name in ("pymalloc arenas", "Size classes", "GC generations"):
+                if space.name in ("pymalloc arenas", "Size classes", "Whole arenas", "GC generations"):
                     unknown.extend(f"{space.name}.{one.name}" for one in space.streams if one.known is not None)
 
         watching.server.add_observer(compare)
         while len(watching.events) < 40:
             watching.driver.wait(1.0)
-    assert (different, unknown) == ([], [])
+    # What each collection leaves alive is known of some of them only.
+    assert set(unknown) <= {"GC generations.Survivors", "GC generations.Examined"}
+    assert different == []
 
 
 def test_the_clock_ticks_beside_and_holds_nothing(own_python: str) -> None:

@@ -109,7 +109,7 @@ def test_spaces_come_and_go_with_interpreters(python: str, start: Start) -> None
         server.add_observer(lambda event: None)
         driver.tick()
         before = [space.name for space in server.spaces]
-        assert before == ["pymalloc arenas", "Size classes", "GC generations", "Process memory"]
+        assert before == ["pymalloc arenas", "Size classes", "Whole arenas", "GC generations", "Process memory"]
         child.go_on()
         child.wait_still()
         driver.tick()

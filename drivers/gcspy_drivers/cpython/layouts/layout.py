@@ -96,7 +96,9 @@ class GcLayout:
 
     ``generations`` is what upstream has; the state's own ``generation0`` pointer is preferred, because distributions
     are known to patch the alignment (Debian and Ubuntu 3.13: 20 instead of 24). With ``stats_rings`` there is a pointer to
-    rings of the latest collections at ``stats``, otherwise three totals for each generation.
+    rings of the latest collections at ``stats``, otherwise three totals for each generation. At ``garbage`` is the pointer to
+    the list ``gc.garbage``, at ``long_lived`` two numbers of 64 bits: how many objects survived the last full collection, and how
+    many the middle generation's collections have moved to the oldest since.
     """
 
     size_bytes: int = 240
@@ -107,6 +109,8 @@ class GcLayout:
     stats: int = 128
     stats_rings: bool = False
     collecting: int = 200
+    garbage: int = 208
+    long_lived: int = 224
 
 
 @dataclass(frozen=True, kw_only=True)

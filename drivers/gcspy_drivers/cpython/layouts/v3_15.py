@@ -24,6 +24,8 @@ LAYOUT = Layout(
         stats=104,
         stats_rings=True,
         collecting=112,
+        garbage=128,
+        long_lived=152,
     ),
     debug_offsets=True,
     debug_gc_at=88,

@@ -1,0 +1,172 @@
+"""The space "Whole arenas": a tile is a whole arena, and what of it is in use, which is what keeps it from being given back.
+
+pymalloc gives memory back to the system by whole arenas only, and an arena only when none of its blocks is in use. So "Blocks in
+use" is how many blocks have to go for it, and an arena with few of them in many bytes is what fragmentation costs. One
+arena without blocks may be kept all the same: pymalloc gives back none that is the last it has room in.
+
+Maps a `HeapReading` to streams; knows neither memory nor objects. Source: CPython 3.9 to 3.15 Objects/obmalloc.c, insert_to_freepool.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gcspy_drivers.cpython.arena_space import class_names, dominant_classes
+from gcspy_drivers.cpython.layouts import PoolGeometry
+from gcspy_drivers.cpython.obmalloc import HeapReading
+from gcspy_drivers.cpython.pools import PoolState, capacities
+from gcspy_drivers.cpython.tiling import Tiling, tile_pools
+from gcspy_server.api import Control, ExtentNames, PaintStyle, Presentation, Server, ServerStream
+
+__all__ = ["ReturnSpace", "tile_arenas"]
+
+_SPARSE_SHARE = 4
+"""An arena of which less than one part in so many is in use is called sparse."""
+
+
+class ReturnSpace:
+    """The arenas of one pymalloc, each as a whole.
+
+    Args:
+        server: Where the space is added.
+        title: Name of the space.
+        geometry: Sizes that this pymalloc was built with.
+        first: A reading to begin with; None: the space begins without tiles.
+    """
+
+    def __init__(
+        self, server: Server, title: str, geometry: PoolGeometry, *, first: HeapReading | None = None
+    ) -> None:
+        self._geometry = geometry
+        self._base: npt.NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
+        names = ExtentNames([], [])
+        if first is not None:
+            tiling = tile_arenas(first)
+            self._base, names = tiling.base.copy(), ExtentNames(tiling.base, tiling.size_bytes)
+        pools = geometry.arena_bytes // geometry.pool_bytes
+        self.space = server.add_space(
+            title,
+            names=names,
+            driver="cpython",
+            tile_title="Arena ",
+            description="Arenas of pymalloc; each can be given back to the system only when none of its blocks is in use",
+        )
+        size = self._stream("Size", 6, geometry.arena_bytes, "Bytes of its pools", " bytes")
+        self.used = self._stream(
+            "Used", 0, geometry.arena_bytes, "Bytes of blocks in use, in percent of the arena", " bytes", size
+        )
+        self.blocks = self._stream(
+            "Blocks in use",
+            1,
+            pools * int(capacities(geometry)[0]),
+            "When these blocks have gone, the arena can be given back",
+        )
+        total = self._stream("Pools", 7, pools, "Pools that it has room for")
+        self.pools = self._stream("Pools in use", 2, pools, "Pools with at least one block in use", of=total)
+        self.idle = self._stream(
+            "Idle",
+            3,
+            geometry.arena_bytes,
+            "Bytes that are not in use, and that the system does not get back before the blocks in use have gone",
+            " bytes",
+            size,
+        )
+        self.size_class = self.space.add_stream(
+            "Size class",
+            dtype="u1",
+            maximum=geometry.size_classes + 1,
+            presentation=Presentation.ENUM,
+            enum_names=class_names(geometry),
+            paint_style=PaintStyle.ZERO,
+            order=4,
+            description="Size of the blocks of more than half of its pools in use, or mixed",
+        )
+        self.classes = self._stream(
+            "Size classes", 5, geometry.size_classes, "How many sizes of blocks are in use in it"
+        )
+        self.size, self.total = size, total
+
+    def _stream(
+        self,
+        name: str,
+        order: int,
+        most: int,
+        description: str,
+        suffix: str = "",
+        of: ServerStream | None = None,
+    ) -> ServerStream:
+        return self.space.add_stream(
+            name,
+            dtype="u4",
+            maximum=most,
+            suffix=suffix,
+            presentation=Presentation.MAX_VAR if of is None else Presentation.PERCENT_VAR,
+            max_stream=of,
+            paint_style=PaintStyle.ZERO,
+            order=order,
+            description=description,
+        )
+
+    def fill(self, reading: HeapReading) -> None:
+        """Give the space what a reading says."""
+        tiling = tile_arenas(reading)
+        if not np.array_equal(self._base, tiling.base):
+            self._base = tiling.base.copy()
+            self.space.resize(ExtentNames(tiling.base, tiling.size_bytes))
+        pools = reading.pools
+        in_use = pools.state == PoolState.USED
+        used = tiling.sums(
+            pools.blocks_used * ((pools.size_class.astype(np.int32) + 1) * self._geometry.alignment_bytes)
+        )
+        blocks = tiling.sums(pools.blocks_used)
+        unknown = tiling.sums(pools.state == PoolState.UNKNOWN) != 0
+        self.space.reset()
+        self.size.data[:] = tiling.size_bytes
+        self.total.data[:] = reading.arenas.total_pools
+        self.used.data[:] = used
+        self.idle.data[:] = tiling.size_bytes.astype(np.int64) - used
+        self.blocks.data[:] = blocks
+        self.pools.data[:] = tiling.sums(in_use)
+        self.size_class.data[:] = dominant_classes(reading, tiling)
+        self.classes.data[:] = _classes(reading, in_use)
+        if unknown.any():
+            for stream in self.space.streams:
+                if stream not in (self.size, self.total):
+                    stream.data[unknown] = stream.schema.default
+                    stream.set_unknown(unknown)
+        self.space.control[:] = np.where(unknown | (blocks != 0), Control.USED, Control.UNUSED)
+        self.space.info = _info(tiling, used, blocks, ~unknown) if reading.complete else "could not be read"
+
+
+def tile_arenas(reading: HeapReading) -> Tiling:
+    """Cut the pools of a reading into tiles of an arena each."""
+    geometry = reading.geometry
+    return tile_pools(reading, geometry.arena_bytes // geometry.pool_bytes)
+
+
+def _classes(reading: HeapReading, in_use: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Count the size classes that have a pool in use in each arena, (arenas,)."""
+    classes = reading.geometry.size_classes
+    key = reading.pools.arena[in_use].astype(np.int64) * classes + reading.pools.size_class[in_use]
+    found: npt.NDArray[np.int64] = np.bincount(np.unique(key) // classes, minlength=len(reading.arenas))
+    return found
+
+
+def _info(
+    tiling: Tiling, used: npt.NDArray[np.int64], blocks: npt.NDArray[np.int64], known: npt.NDArray[np.bool_]
+) -> str:
+    size = tiling.size_bytes.astype(np.int64)
+    sparse = known & (blocks > 0) & (_SPARSE_SHARE * used < size)
+    parts = [f"{len(size)} arenas, {int(np.count_nonzero(known & (blocks == 0)))} without a block in use"]
+    if sparse.any():
+        parts.append(
+            f"{int(np.count_nonzero(sparse))} are less than a quarter in use: {int(used[sparse].sum()):,} bytes in "
+            f"{int(blocks[sparse].sum()):,} blocks keep {int(size[sparse].sum()):,} bytes"
+        )
+        rows = np.flatnonzero(sparse)
+        first = rows[int(blocks[rows].argmin())]
+        parts.append(f"fewest in {int(tiling.base[first]):#x}: {int(blocks[first])} blocks")
+    if not known.all():
+        parts.append(f"{int(np.count_nonzero(~known))} are unknown")
+    return "; ".join(parts)
