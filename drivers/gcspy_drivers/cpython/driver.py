@@ -332,9 +332,7 @@ class CPythonDriver:
             self._heap_spaces[ident] = _HeapSpaces(
                 arenas,
                 SizeClassSpace(server, title_of("Size classes", ident), geometry),
-                ReturnSpace(
-                    server, title_of("Whole arenas", ident), geometry, first=readings.get(ident)
-                ),
+                ReturnSpace(server, title_of("Whole arenas", ident), geometry, first=readings.get(ident)),
             )
 
     def _add_generation_spaces(self, server: Server) -> None:

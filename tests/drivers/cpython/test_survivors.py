@@ -62,7 +62,11 @@ def told(watched: Watched) -> dict[str, int]:
     space = watched.space("GC generations")
     found = {
         name: int(column(space, stream)[2])
-        for name, stream in (("long_lived", "Survivors"), ("pending", "Pending"), ("garbage", "In gc.garbage"))
+        for name, stream in (
+            ("long_lived", "Survivors"),
+            ("pending", "Pending"),
+            ("garbage", "In gc.garbage"),
+        )
     }
     assert int(column(space, "Waits for")[2]) == found["long_lived"] // 4
     return found
@@ -97,7 +101,9 @@ def test_what_is_told_is_what_the_target_knows(python: str, start: Start) -> Non
         )
         arenas = watched.space("Whole arenas")
         assert arenas.count == stats.arenas
-        assert int(column(arenas, "Blocks in use").sum()) == sum(used for _, used, _ in stats.classes.values())
+        assert int(column(arenas, "Blocks in use").sum()) == sum(
+            used for _, used, _ in stats.classes.values()
+        )
         assert int((column(arenas, "Pools") - column(arenas, "Pools in use")).sum()) == stats.unused_pools
         child.go_on()
         kept = child.wait_objects()[0]
