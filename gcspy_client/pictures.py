@@ -28,7 +28,7 @@ from gcspy_client.model.status import LinkPhase, LinkStatus
 from gcspy_client.view.shell.event_bar import EventBar
 from gcspy_client.view.spaces.legend import Legend
 from gcspy_client.view.spaces.space_panel import SpacePanel
-from gcspy_client.view.theme import apply_theme
+from gcspy_client.view.theme import dress
 from gcspy_client.view.window import MainWindow
 
 __all__ = ["Camera", "filling_cell"]
@@ -191,9 +191,8 @@ class Camera:
     ) -> None:
         self._application = application(scale=2.0 if size[1] >= LARGE_HEIGHT else None)
         self._size = size
-        # Dressed before it is built: a widget that is dressed later is laid out by its looks before, and is some pixels off.
-        apply_theme(self._application, theme)
         scene = _WindowScene(theme) if space is None else _SpaceScene(theme, space, stream)
+        dress(scene, theme)
         scene.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
         layout = scene.layout()
         assert layout is not None

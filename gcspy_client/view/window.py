@@ -58,7 +58,7 @@ from gcspy_client.view.spaces.formulas import Formulas
 from gcspy_client.view.spaces.looking import Looking
 from gcspy_client.view.spaces.sides import Sides
 from gcspy_client.view.spaces.spaces import Spaces
-from gcspy_client.view.theme import apply_theme, system_theme, tokens
+from gcspy_client.view.theme import dress, system_theme, tokens
 from gcspy_client.view.time.bookmarks import Bookmarking, BookmarkPanel
 from gcspy_client.view.time.panel import TimePanel
 from gcspy_client.view.time.saving import SaveDialog
@@ -508,9 +508,7 @@ class MainWindow(QMainWindow):
     def set_theme(self, theme: Theme) -> None:
         """Dress window and tiles."""
         self.theme = theme
-        application = QApplication.instance()
-        if isinstance(application, QApplication):
-            apply_theme(application, theme)
+        dress(self, theme)
         self.spaces.set_theme(theme)
         self.details.set_theme(theme)
         self.time_panel.set_theme(theme)
