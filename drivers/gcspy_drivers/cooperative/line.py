@@ -2,10 +2,11 @@
 
     stub ──hello, timer, shared page──▶ sidecar        once
          ──event──▶                                    and stands still
+                    sees that it sleeps (`Rest`)
                     winds up the timer, while it lives
          ◀──one byte──                                 goes on
 
-Knows the packets and the page (`gcspy_drivers/cpython/stub.py` has their bytes); knows no runtime and no server.
+Knows the packets, the page (`gcspy_drivers/cpython/stub.py` has their bytes) and the process; knows no runtime and no server.
 
 Why a timer of the kernel's, shared by both ends? A stub that slept for a while and looked again would have to run for
 it, and everything between two looks is a chance for the rest of the program to run as well. So it waits for one
@@ -30,12 +31,15 @@ from typing import Final
 
 from gcspy_protocol.errors import NotPermitted, TargetError
 
+from gcspy_drivers.cooperative.rest import Rest
+from gcspy_drivers.remote.process import Process
+
 __all__ = ["StubEvent", "StubLine", "StubLost"]
 
-_HELLO: Final = struct.Struct("<8sHHI")
-_EVENT: Final = struct.Struct("<BB6xQQqq")
+_HELLO: Final = struct.Struct("<8sHHIQ")
+_EVENT: Final = struct.Struct("<BB2xIQQqq")
 _MAGIC: Final = b"gcspystb"
-_PROTOCOL: Final = 1
+_PROTOCOL: Final = 2
 _WAITS: Final = 1
 _PACKET_BYTES: Final = 256
 _GO_ON: Final = b"g"
@@ -46,6 +50,14 @@ _DEADLINE_SECS: Final = 2.0
 
 _LIFE_SECS: Final = 0.4
 """How often the timer is wound up: several times within the deadline, as this machine may be busy."""
+
+_FIRST_LOOK_SECS: Final = 20e-6
+_LAST_LOOK_SECS: Final = 1e-3
+"""How often it is looked whether a target that has told its event sleeps; mostly it does at the first look."""
+
+
+_SPEC_LEFT: Final = slice(16, 32)
+"""Where a struct itimerspec says how much time is left: all zero once it has run out."""
 
 
 class StubLost(TargetError):
@@ -59,6 +71,7 @@ class StubEvent:
     Attributes:
         kind: 0 a collection starts, 1 it has ended.
         generation: Which generation is collected.
+        thread: The one that stands still, by its own number.
         number: Its number among those of its kind since the stub began, from 1; also what was not told is counted.
         time_nanos: When, by the monotonic clock of the target's host.
         collected: Objects that were freed; of an end only.
@@ -67,6 +80,7 @@ class StubEvent:
 
     kind: int
     generation: int
+    thread: int
     number: int
     time_nanos: int
     collected: int
@@ -78,18 +92,23 @@ class StubLine:
 
     Args:
         connection: A connected socket of packets; taken over.
+        process: The target; borrowed.
         may_hold: Asked while an event is not answered yet, with how long that has been in seconds: whether the
             target may be kept any longer.
     """
 
-    def __init__(self, connection: socket.socket, may_hold: Callable[[float], bool]) -> None:
+    def __init__(self, connection: socket.socket, process: Process, may_hold: Callable[[float], bool]) -> None:
         self._connection = connection
+        self._process = process
+        self._rest: Rest | None = None
         self._may_hold = may_hold
         self._timer_fd = -1
         self._waits = False
         self._page: memoryview | None = None
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._spec = struct.pack("<4q", 0, 0, int(_DEADLINE_SECS), 0)
+        self._left = ctypes.create_string_buffer(len(self._spec))
+        self._went_on = False
         self._held_since = 0.0
         self._holding = threading.Event()
         self._closed = threading.Event()
@@ -108,17 +127,17 @@ class StubLine:
         page = self._opened()
         return int(page[0]), int(page[1])
 
-    def begin(self, pid: int, secs: float) -> None:
+    def begin(self, secs: float) -> None:
         """Take the stub's hello.
 
         Args:
-            pid: The target, as it is known here.
             secs: How long to wait for it.
 
         Raises:
             StubLost: It did not come, or is none that we understand.
             NotPermitted: It came from another process.
         """
+        pid = self._process.pid
         if not self._poll.poll(secs * 1000):
             raise StubLost(f"process {pid}: its stub did not answer within {secs:g} s; it may be busy elsewhere, try again")
         packet, descriptors, _, _ = socket.recv_fds(self._connection, _PACKET_BYTES, 4)
@@ -133,7 +152,7 @@ class StubLine:
     def _take_hello(self, pid: int, packet: bytes, descriptors: list[int]) -> None:
         if len(packet) < _HELLO.size or len(descriptors) != 2 or packet[:8] != _MAGIC:
             raise StubLost(f"process {pid}: what connected is no stub of ours ({len(packet)} bytes); attach again")
-        _, protocol, flags, _ = _HELLO.unpack_from(packet)
+        _, protocol, flags, _, waits_at = _HELLO.unpack_from(packet)
         if protocol != _PROTOCOL:
             raise StubLost(
                 f"process {pid}: its stub speaks protocol {protocol}, this is {_PROTOCOL}: use the same gcspy on both sides"
@@ -146,6 +165,7 @@ class StubLine:
         timer, memory = descriptors
         if os.fstat(memory).st_size < mmap.PAGESIZE:
             raise StubLost(f"process {pid}: its stub's shared page is too small ({os.fstat(memory).st_size} bytes)")
+        self._rest = Rest(self._process, waits_at)
         self._waits = bool(flags & _WAITS)
         self._page = memoryview(mmap.mmap(memory, mmap.PAGESIZE)).cast("Q")
         self._timer_fd = timer
@@ -169,10 +189,11 @@ class StubLine:
         page[4] = not_before_nanos
 
     def wait(self, secs: float) -> StubEvent | None:
-        """Wait for an event; None when there was none.
+        """Wait for an event, and until the target stands still for it; None when there was none.
 
         Raises:
             StubLost: The stub has left.
+            TargetGone: The target has ended.
         """
         if not self._poll.poll(secs * 1000):
             return None
@@ -182,14 +203,27 @@ class StubLine:
             packet = b""
         if len(packet) < _EVENT.size:
             raise StubLost("the stub has left the program: it was taken out, or nothing was heard of us for too long")
+        event = StubEvent(*_EVENT.unpack_from(packet))
         self._held_since = time.monotonic()
+        self._went_on = False
         self._holding.set()
-        return StubEvent(*_EVENT.unpack_from(packet))
+        self._await_rest(event.thread)
+        return event
+
+    def _await_rest(self, thread: int) -> None:
+        """Wait until the thread sleeps; also left when it is not held any more, which `stands_still` tells."""
+        if self._rest is None:
+            raise AssertionError("begin comes first")
+        pause_secs = _FIRST_LOOK_SECS
+        while not self._rest.reached_by(thread) and self.stands_still:
+            # What is seen of the connection would be its end; the timer's end is looked for above.
+            time.sleep(pause_secs)
+            pause_secs = min(2 * pause_secs, _LAST_LOOK_SECS)
 
     @property
     def stands_still(self) -> bool:
         """Whether the target has stood still since its event, all the time."""
-        if not self._holding.is_set():
+        if not self._holding.is_set() or self._went_on:
             return False
         # The timer can be read once it has run out; the stub never reads it, and the next winding up clears that.
         return not select.select([self._timer_fd], [], [], 0)[0]
@@ -230,4 +264,10 @@ class StubLine:
                 return
             # It must not be wound up once it has run out: that would hide that the target went on.
             if self.stands_still and self._may_hold(time.monotonic() - self._held_since):
-                self._libc.timerfd_settime(self._timer_fd, 0, self._spec, None)
+                self._wind_up()
+
+    def _wind_up(self) -> None:
+        self._libc.timerfd_settime(self._timer_fd, 0, self._spec, self._left)
+        # It may have run out since it was looked at: then this has taken the sign of that away.
+        if not any(self._left.raw[_SPEC_LEFT]):
+            self._went_on = True

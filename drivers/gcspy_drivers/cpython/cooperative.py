@@ -55,7 +55,7 @@ class CooperativeDriver(CPythonDriver):
 
     def __init__(self, target: Target, options: AttachOptions, connection: socket.socket) -> None:
         super().__init__(target, options)
-        self._line = StubLine(connection, self._may_hold)
+        self._line = StubLine(connection, target.process, self._may_hold)
         self._served: Server | None = None
         self._event: StubEvent | None = None
         self._lists_at_start: tuple[int, npt.NDArray[np.int64]] | None = None
@@ -83,7 +83,7 @@ class CooperativeDriver(CPythonDriver):
                 raise
         driver = cls(target, options, connection)
         try:
-            driver._line.begin(pid, _HELLO_SECS)
+            driver._line.begin(_HELLO_SECS)
         except BaseException:
             driver.close()
             raise

@@ -16,11 +16,13 @@ socket. So a sign of life wakes nobody here, a signal cannot prolong anything, a
 
 Told to the sidecar, little-endian, each in a packet (`gcspy_drivers.cooperative`)::
 
-    hello   8s magic, u16 protocol, u16 flags, u32 process; with two descriptors: the timer, the shared page
-            (flag 1: it waits for one byte before its program begins)
-    event   u8 kind (0 start, 1 end), u8 generation, 6 bytes 0, u64 number, u64 monotonic ns, i64 collected, i64 uncollectable
+    hello   8s magic, u16 protocol, u16 flags, u32 process, u64 first argument of the poll in which it waits;
+            with two descriptors: the timer, the shared page (flag 1: it waits for one byte before its program begins)
+    event   u8 kind (0 start, 1 end), u8 generation, 2 bytes 0, u32 thread, u64 number, u64 monotonic ns,
+            i64 collected, i64 uncollectable
 
-The sidecar answers each event with one byte. The shared page, u64 each: number of starts, of ends (the stub writes);
+From the event on until it sleeps in that poll its interpreter still allocates; the sidecar reads when it sleeps, and answers
+each event with one byte. The shared page, u64 each: number of starts, of ends (the stub writes);
 one in so many starts, ends is to be told, 0 none; not before this monotonic time in ns; 1 to leave (the sidecar writes).
 
 Source: CPython Modules/gcmodule.c (Python/gc.c), invoke_gc_callback; Python/ceval.c, eval_breaker; timerfd_create(2).
@@ -48,10 +50,10 @@ if TYPE_CHECKING:  # typing would be a large import for a program that has none
 
 __all__ = ["PROTOCOL", "Stub", "connect", "unmap"]
 
-PROTOCOL = 1
+PROTOCOL = 2
 MAGIC = b"gcspystb"
-HELLO = struct.Struct("<8sHHI")
-EVENT = struct.Struct("<BB6xQQqq")
+HELLO = struct.Struct("<8sHHIQ")
+EVENT = struct.Struct("<BB2xIQQqq")
 DEADLINE_SECS = 2
 """The longest silence of the sidecar after which the program goes on."""
 
@@ -134,19 +136,20 @@ class _Line:
         if timer < 0:
             raise OSError("gcspy: the system has no timerfd")
         self._fds = (timer,)
+        self._room = room = bytearray(_ROOM_BYTES)
+        self._pinned = ctypes.c_char.from_buffer(room)
+        at = ctypes.addressof(self._pinned)
         memory = os.memfd_create("gcspy")
         try:
             os.truncate(memory, mmap.PAGESIZE)
             self._words = memoryview(mmap.mmap(memory, mmap.PAGESIZE)).cast("Q")
-            socket.send_fds(connection, [HELLO.pack(MAGIC, PROTOCOL, flags, os.getpid())], [timer, memory])
+            hello = HELLO.pack(MAGIC, PROTOCOL, flags, os.getpid(), at + _POLLFDS_AT)
+            socket.send_fds(connection, [hello], [timer, memory])
         finally:
             os.close(memory)
         connection.setblocking(True)
         fd = connection.detach()
         self._fds = (timer, fd)
-        self._room = room = bytearray(_ROOM_BYTES)
-        self._pinned = ctypes.c_char.from_buffer(room)
-        at = ctypes.addressof(self._pinned)
         _POLLFD.pack_into(room, _POLLFDS_AT, fd, 1, 0)  # POLLIN; an end of file is told anyway
         _POLLFD.pack_into(room, _POLLFDS_AT + _POLLFD.size, timer, 1, 0)
         struct.pack_into("<4q", room, _TIMER_AT, 0, 0, DEADLINE_SECS, 0)
@@ -186,9 +189,8 @@ class _Line:
         if now < words[4]:
             return ()
         get = info.get
-        EVENT.pack_into(
-            self._room, _EVENT_AT, kind, get("generation", 0), number, now, get("collected", 0), get("uncollectable", 0)
-        )
+        numbers = get("generation", 0), threading.get_native_id(), number, now, get("collected", 0), get("uncollectable", 0)
+        EVENT.pack_into(self._room, _EVENT_AT, kind, *numbers)
         self._told = True
         calls = itertools.chain(self._begin, itertools.repeat(self._wait, _MANY))
         return map(self._over, map(functools.partial.__call__, calls))

@@ -179,6 +179,42 @@ def test_what_is_read_in_a_hold_is_the_same_when_it_is_read_again(python: str, t
     assert different == []
 
 
+LATE = """
+import ctypes, functools
+stub = begin()
+line = stub._line
+nap, kept = functools.partial(ctypes.pythonapi["usleep"], 20000), []
+def hoard():
+    kept.extend([bytes(200) for _ in range(400)])
+    return 0
+# As on a machine where the kernel leaves it between two calls: it has told its event, and its interpreter still allocates.
+line._begin += tuple(one for _ in range(5) for one in (functools.partial(nap), functools.partial(hoard)))
+sys.stdin.readline()
+gc.collect()
+sys.stdin.readline()
+"""
+
+
+def test_nothing_is_read_before_the_program_stands_still_however_late_that_is(own_python: str) -> None:
+    read: list[int] = []
+    with StubbedTarget(own_python, LATE) as target, Watching(target) as watching:
+        reader = watching.driver._target
+
+        def compare(_event: Event) -> None:
+            found = reader.interpreters()
+            assert found is not None
+            blocks = [int(heap.reading.pools.blocks_used.sum()) for heap in reader.heaps(found)]
+            (space,) = (space for space in watching.server.spaces if space.name == "Size classes")
+            (used,) = (stream for stream in space.streams if stream.name == "Blocks in use")
+            read.append(int(used.data.sum()) - sum(blocks))
+
+        watching.server.add_observer(compare)
+        target.say("collect")
+        while len(read) < 2:
+            watching.driver.wait(1.0)
+    assert read == [0, 0], "what the driver had read, and what was there later in the same hold"
+
+
 def test_the_clock_ticks_beside_and_holds_nothing(own_python: str) -> None:
     program = "begin(); sys.stdin.readline(); say(gc.collect()); sys.stdin.readline()"
     with StubbedTarget(own_python, program) as target, Watching(target) as watching:
