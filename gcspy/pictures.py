@@ -20,7 +20,6 @@ from gcspy.exit_codes import ExitCode
 from gcspy.gui import has_display, require_gui
 from gcspy.new_file import new_file, new_folder
 from gcspy.progress import progress_bar
-from gcspy.recording import stop_signals
 
 if TYPE_CHECKING:
     from gcspy_replay.file import Recording
@@ -115,6 +114,7 @@ def _pictures(recording: Recording, wish: PictureWish, rows: NDArray[Any], label
     Raises:
         KeyboardInterrupt: Somebody wants us to stop.
     """
+    from gcspy.recording import stop_signals
     from gcspy_client.model.palette import Theme
     from gcspy_client.pictures import Camera
 

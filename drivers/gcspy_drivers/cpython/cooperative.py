@@ -20,6 +20,7 @@ import numpy.typing as npt
 from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.cooperative.line import StubEvent, StubLine, StubLost
+from gcspy_drivers.cpython.collector_time import CollectorTime
 from gcspy_drivers.cpython.driver import CLOCK, CPythonDriver
 from gcspy_drivers.cpython.inject import bring_in
 from gcspy_drivers.cpython.survivors import Survivors
@@ -58,6 +59,7 @@ class CooperativeDriver(CPythonDriver):
         self._line = StubLine(connection, target.process, self._may_hold)
         self._served: Server | None = None
         self._event: StubEvent | None = None
+        self._time = CollectorTime(target.process.pid)
         self._lists_at_start: tuple[int, npt.NDArray[np.int64]] | None = None
 
     @classmethod
@@ -159,6 +161,10 @@ class CooperativeDriver(CPythonDriver):
         """Gather and finish one of the stub's events, during which the target stands still."""
         kind = GC_END if event.kind else GC_START
         try:
+            if event.kind == 0:
+                self._time.start(event.number)
+            else:
+                self._time.end(event.number, event.generation)
             before = event.number - 1
             self._count_to(server, *((server.counts()[GC_START], before) if event.kind else (before, server.counts()[GC_END])))
             self._follow_interpreters(server)
@@ -175,6 +181,10 @@ class CooperativeDriver(CPythonDriver):
         finally:
             self._event = None
             self._line.go_on()
+
+    def _spent(self, ident: int) -> CollectorTime | None:
+        """Return how long the collections took that the stub told of; it stands in the main interpreter."""
+        return self._time if ident == 0 else None
 
     def _compare_lists(self, ident: int, survivors: Survivors) -> None:
         """Compare the lists' lengths at the end of a collection with those at its start, if both were counted whole."""

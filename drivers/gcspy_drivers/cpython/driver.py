@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 
 from gcspy_drivers.cpython.arena_space import ArenaSpace
+from gcspy_drivers.cpython.collector_time import CollectorLooks, CollectorTime
 from gcspy_drivers.cpython.discover import look
 from gcspy_drivers.cpython.generation_space import GenerationSpace, cause_text, collections_between
 from gcspy_drivers.cpython.generations import Generations
@@ -93,6 +94,7 @@ class CPythonDriver:
         self._interpreters: tuple[Interpreter, ...] = ()
         self._before: dict[int, Generations | None] = {}
         self._survivors: dict[int, Survivors] = {}
+        self._looks: dict[int, CollectorLooks] = {}
         self._heap_spaces: dict[int, _HeapSpaces] = {}
         self._generation_spaces: dict[int, GenerationSpace] = {}
         self._memory_space: MemorySpace | None = None
@@ -228,11 +230,13 @@ class CPythonDriver:
         for reading in readings:
             counts[reading.ident] = collections_between(self._before.get(reading.ident), reading.generations)
             self._survivors_of(reading.ident).look(reading.generations)
+            self._looks.setdefault(reading.ident, CollectorLooks()).look(reading.generations)
             if reading.generations is not None:
                 now[reading.ident] = reading.generations
         present = {reading.ident for reading in readings}
         self._before = {ident: found for ident, found in now.items() if ident in present}
         self._survivors = {ident: found for ident, found in self._survivors.items() if ident in present}
+        self._looks = {ident: found for ident, found in self._looks.items() if ident in present}
         return cause_text(counts)
 
     def _gather(self, request: GatherRequest) -> None:
@@ -268,10 +272,17 @@ class CPythonDriver:
                 survivors = self._survivors_of(reading.ident)
                 survivors.look(reading.generations)
                 self._compare_lists(reading.ident, survivors)
-                space.fill(reading.generations, survivors)
+                spent = self._spent(reading.ident)
+                looks = self._looks.get(reading.ident)
+                note = spent.note() if spent is not None else "" if looks is None else looks.note()
+                space.fill(reading.generations, survivors, spent=spent, note=note)
 
     def _survivors_of(self, ident: int) -> Survivors:
         return self._survivors.setdefault(ident, Survivors())
+
+    def _spent(self, _ident: int) -> CollectorTime | None:
+        """Return how long an interpreter's collections took, if anybody tells of them."""
+        return None
 
     def _compare_lists(self, ident: int, survivors: Survivors) -> None:
         """Say what the collector's lists themselves tell of a collection; only who stands beside it can."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gcspy_drivers.cpython.collector_time import CollectorTime
 from gcspy_drivers.cpython.generations import GENERATIONS, Generations
 from gcspy_drivers.cpython.survivors import Survivors, full_collection_waits_for
 from gcspy_server.api import PaintStyle, Presentation, Server, ServerStream, StringNames
@@ -85,13 +86,32 @@ class GenerationSpace:
             dtype="i8",
         )
 
+        self.time = self._stream(
+            "Collecting",
+            10,
+            "Processor time of its collections, as far as their start and end were told; unknown without exact events",
+            dtype="i8",
+            suffix=" µs",
+        )
+        self.last_time = self._stream(
+            "Last collection", 11, "Processor time of its last collection that was told", dtype="i8", suffix=" µs"
+        )
+
     def _stream(
-        self, name: str, order: int, description: str, *, dtype: str, of: ServerStream | None = None
+        self,
+        name: str,
+        order: int,
+        description: str,
+        *,
+        dtype: str,
+        of: ServerStream | None = None,
+        suffix: str = "",
     ) -> ServerStream:
         return self.space.add_stream(
             name,
             dtype=dtype,
             maximum=_I8_MAX if dtype == "i8" else (1 << 31) - 1,
+            suffix=suffix,
             presentation=Presentation.MAX_VAR if of is None else Presentation.PERCENT_VAR,
             max_stream=of,
             paint_style=PaintStyle.ZERO,
@@ -99,12 +119,20 @@ class GenerationSpace:
             description=description,
         )
 
-    def fill(self, found: Generations | None, survivors: Survivors, note: str = "") -> None:
+    def fill(
+        self,
+        found: Generations | None,
+        survivors: Survivors,
+        *,
+        spent: CollectorTime | None = None,
+        note: str = "",
+    ) -> None:
         """Give the space what was read.
 
         Args:
             found: The collector's numbers; None: everything is unknown.
             survivors: What its last collections left alive.
+            spent: How long its collections took; None: that is not known.
             note: What else there is to say of it.
         """
         self.space.reset()
@@ -131,6 +159,12 @@ class GenerationSpace:
             stream.data[:] = numbers
             if not known.all():
                 stream.set_unknown(~known)
+        if spent is None:
+            for stream in (self.time, self.last_time):
+                stream.set_unknown(np.ones(GENERATIONS, dtype=np.bool_))
+        else:
+            self.time.data[:] = spent.total_micros
+            self.last_time.data[:] = spent.last_micros
         self.space.info = _info(found, note)
 
 

@@ -151,10 +151,14 @@ for generation in (0, 1, 0, 2):
     figures.append(live)
     del dead
     target = min(generation + 1, 2)
+    if generation == 2:
+        live += [[] for _ in range(150_000)]
     before = 0 if generation == target else len(gc.get_objects(target))
+    spent = time.process_time_ns()
     gc.collect(generation)
+    spent = time.process_time_ns() - spent
     figures.append(len(gc.get_objects(target)) - before)
-say([one for one in figures if isinstance(one, int)])
+say([[one for one in figures if isinstance(one, int)], spent // 1000])
 sys.stdin.readline()
 """
 
@@ -177,7 +181,14 @@ def test_survivors_of_each_collection_are_told_with_exact_events(python: str, le
 
         watching.server.add_observer(look)
         until_line(target, watching)
-        truth = json.loads(target.read_line())
+        truth, micros = json.loads(target.read_line())
+        took = value("Last collection", 2)
+        assert took is not None
+        assert micros / 3 <= took <= micros + 1  # its own figure has the callbacks, and both ends of its clock, in it
+        (_, _, total) = (value("Collecting", number) for number in range(3))
+        assert total is not None
+        assert total >= took
+        assert "ms of processor time" in space.info
     found = seen[-4:]
     assert [generation for generation, _, _ in found] == [0, 1, 0, 2]
     for (generation, survivors, _), figure in zip(found, truth, strict=True):
