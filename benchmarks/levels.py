@@ -1,7 +1,7 @@
 """What each level of the CPython driver takes at one event, on a large heap that holds still, and then on the same heap at work.
 
-The time is that of a whole event: asked for, gathered, encoded, with everything wanted. Of level 3 the steps are told beside
-it. Nothing of this stops the target; the processor that it takes is the sidecar's.
+The time is that of a whole event: asked for, gathered, encoded, with everything wanted; from level 3 on with compiled loops and with
+numpy alone. Of level 3 the steps are told beside it. Nothing of this stops the target; the processor that it takes is the sidecar's.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 import time
 
 from gcspy_drivers.cpython.driver import CPythonDriver
+from gcspy_drivers.cpython.objects import machine_code
 from gcspy_drivers.cpython.objects.scan import ObjectScanner
 from gcspy_drivers.cpython.target import Target
 
@@ -42,21 +43,30 @@ def events_of(pid: int, level: int, events: int) -> tuple[list[float], str]:
     return [event.gather_nanos / 1e6 for event in found[1:]], "".join(info)
 
 
+def compiled_loops(wanted: bool) -> None:
+    """Use compiled loops from now on, or numpy alone."""
+    os.environ[machine_code.VARIABLE] = "yes" if wanted else "no"
+    machine_code.want()
+    if wanted and machine_code.compiled(wait_secs=600) is None:
+        raise RuntimeError("there is no numba to compile loops with: pip install 'gcspy[fast]'")
+
+
 def steps_of(pid: int) -> dict[str, float]:
     """Seconds that the steps of level 3 take once everything is known: headers, copy and scan, lists."""
     with Target(pid) as target:
         interpreters = target.interpreters() or ()
-        target.objects(target.heaps(interpreters), interpreters)
+        code = machine_code.compiled()
+        target.objects(target.heaps(interpreters), interpreters, code=code)
         begin = time.perf_counter()
         heaps = target.heaps(interpreters)
         headers = time.perf_counter()
         types = target._type_table()
-        scanner = ObjectScanner(target._memory, types, target._layout.objects, target.geometry)
+        scanner = ObjectScanner(target._memory, types, target._layout.objects, target.geometry, code)
         types.begin()
         for heap in heaps:
             scanner.scan(heap.reading)
         scanned = time.perf_counter()
-        target.objects(heaps, interpreters)
+        target.objects(heaps, interpreters, code=code)
         return {
             "pool headers": headers - begin,
             "copy and scan": scanned - headers,
@@ -75,17 +85,19 @@ def main() -> None:
         for still in (True, False):
             state = "still" if still else "at work"
             os.kill(target.pid, signal.SIGSTOP if still else signal.SIGCONT)
-            for level in (1, 2, 3):
-                times, info = events_of(target.pid, level, options.events)
+            for level, loops in ((1, True), (2, True), (3, True), (3, False)):
+                compiled_loops(loops)
+                times, info = events_of(target.pid, level, options.events if loops else 1)
                 median = statistics.median(times)
+                name = f"level {level}" if level < 3 else f"level {level} ({'compiled' if loops else 'numpy alone'})"
                 print(
-                    f"level {level}, {state}: {median:,.2f} ms an event ({min(times):,.2f} to {max(times):,.2f}) {info}",
+                    f"{name}, {state}: {median:,.2f} ms an event ({min(times):,.2f} to {max(times):,.2f}) {info}",
                     flush=True,
                 )
-                tell(f"level {level}, {options.megabytes} MB, {state}", median, "ms")
-            if still:
-                for name, seconds in steps_of(target.pid).items():
-                    print(f"    of level 3, {name}: {seconds:.2f} s", flush=True)
+                tell(f"{name}, {options.megabytes} MB, {state}", median, "ms")
+                if still and level == 3:
+                    for step, seconds in steps_of(target.pid).items():
+                        print(f"    of {name}, {step}: {seconds:.2f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,9 @@ os.environ.pop("GCSPY_TOKEN", None)
 # No test, and nothing that a test starts, reads or writes what the user chose.
 os.environ["GCSPY_SETTINGS"] = "none"
 
+# Compiling takes a thread and seconds: tests/drivers/cpython/test_machine_code.py does it, and compares.
+os.environ["GCSPY_MACHINE_CODE"] = "no"
+
 # Inherited by whatever the tests start, and by what that starts: so that orphans are found as well.
 _RUN_MARK = "GCSPY_TEST_RUN"
 os.environ[_RUN_MARK] = uuid.uuid4().hex

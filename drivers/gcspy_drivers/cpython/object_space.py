@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from gcspy_drivers.cpython.generations import GENERATIONS, LISTS
 from gcspy_drivers.cpython.layouts import PoolGeometry
-from gcspy_drivers.cpython.objects.lists import UNKNOWN
 from gcspy_drivers.cpython.objects.scan import Objects
 from gcspy_drivers.cpython.pools import PoolState, capacities
 from gcspy_drivers.cpython.target import HeapObjects, ObjectReading
@@ -146,12 +145,12 @@ class ObjectSpace:
         if whole.lists is None:
             self.generation.set_unknown(np.ones(tiles, dtype=np.bool_))
             return int(found.objects.tracked.sum())
-        pool = whole.lists.nodes.pool.astype(np.int64) - found.pools_before
-        mine = (pool >= 0) & (pool < len(tile_of_pool))
-        which = whole.lists.of_node[mine].astype(np.int64)
-        column = np.where(which == UNKNOWN, LISTS, which % LISTS)
-        key = tile_of_pool[pool[mine]] * (LISTS + 1) + column
-        counts = np.bincount(key, minlength=tiles * (LISTS + 1)).reshape(tiles, LISTS + 1)
+        begin = found.pools_before
+        rows = whole.nodes_by_pool[begin : begin + len(tile_of_pool)]
+        counts = np.zeros((tiles, LISTS + 1), dtype=np.int64)
+        for column in range(LISTS + 1):
+            # Sums of less than 2^53 are exact as floats.
+            counts[:, column] = np.bincount(tile_of_pool, weights=rows[:, column], minlength=tiles)
         best = counts.argmax(axis=1)
         some = counts.any(axis=1)
         self.generation.data[:] = np.where(some & (best < LISTS), best + 1, 0)
@@ -232,23 +231,15 @@ class TrackedSpace:
             self.space.info = "the collector's lists could not be read"
             return
         begin = LISTS * found.owners.index(ident)
-        nodes = lists.nodes
-        number = lists.of_node.astype(np.int64) - begin
-        column = np.where((number >= 0) & (number < LISTS), number, -1)
+        rows = np.zeros((LISTS + 1, 3), dtype=np.int64)
+        rows[:LISTS] = found.nodes_by_list[begin : begin + LISTS]
         if len(found.owners) == 1:
-            column[lists.of_node == UNKNOWN] = LISTS
-        mine = column >= 0
-        column = column[mine]
-        objects, size, large = self.space.streams
-        objects.data[:] = np.bincount(column, minlength=LISTS + 1)
-        # Sums of less than 2^53 bytes are exact as floats.
-        size.data[:] = np.bincount(column, weights=nodes.block_bytes[mine], minlength=LISTS + 1).astype(
-            np.int64
-        )
-        large.data[:] = np.bincount(column[nodes.pool[mine] < 0], minlength=LISTS + 1)
-        torn = int(np.count_nonzero(lists.of_node == UNKNOWN))
+            rows[LISTS] = found.nodes_by_list[-1]
+        for stream, column in zip(self.space.streams, rows.T, strict=True):
+            stream.data[:] = column
+        torn = int(found.nodes_by_list[-1, 0])
         if lists.complete:
-            self.lengths = np.bincount(column, minlength=LISTS)[:GENERATIONS].astype(np.int64)
+            self.lengths = rows[:GENERATIONS, 0].copy()
         self.space.info = (
             "the lists were seen whole"
             if lists.complete

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from gcspy_drivers.cpython.interpreters import Interpreter
 from gcspy_drivers.cpython.keeper_space import KeeperSpace
 from gcspy_drivers.cpython.object_space import ObjectSpace, TrackedSpace
+from gcspy_drivers.cpython.objects import machine_code
 from gcspy_drivers.cpython.target import Heap, Target
 from gcspy_drivers.cpython.type_space import TypeSpace
 from gcspy_server.api import Server, ServerSpace
@@ -57,6 +58,7 @@ class ObjectView:
         """
         if not owners:
             return
+        machine_code.want()
         if self._types is None:
             self._types = TypeSpace(server)
         for ident in owners:
@@ -87,7 +89,7 @@ class ObjectView:
         """
         if self._types is None:
             raise AssertionError("open comes before fill")
-        found = self._target.objects(heaps, interpreters)
+        found = self._target.objects(heaps, interpreters, code=machine_code.compiled())
         self._types.fill(found)
         for one in found.heaps:
             space = self._heaps.get(one.heap.owner)

@@ -21,6 +21,7 @@ from gcspy_drivers.cpython.layouts import Layout, PoolGeometry, debug_offsets, k
 from gcspy_drivers.cpython.locate import Locator
 from gcspy_drivers.cpython.memory_map import MemoryMap, MemoryMapper
 from gcspy_drivers.cpython.objects.lists import ListReader, Lists
+from gcspy_drivers.cpython.objects.machine_code import Kernels
 from gcspy_drivers.cpython.objects.scan import Nodes, Objects, ObjectScanner
 from gcspy_drivers.cpython.objects.types import TypeTable
 from gcspy_drivers.cpython.obmalloc import Arenas, HeapReading, ObmallocPlace, PoolReader
@@ -42,6 +43,9 @@ _STARTING_SECS: Final = 1.0
 """How long to wait for a runtime to be there whole: Python needs some 20 ms from its first instruction to its first line."""
 
 _STARTING_POLL_SECS: Final = 0.01
+
+
+_NO_NODES: Final = np.zeros((0, LISTS + 1), dtype=np.int32), np.zeros((1, 3), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +99,17 @@ class ObjectReading:
             fourth one what ``gc.freeze`` took out; None when no collector could be read.
         owners: Ids of the interpreters.
         types: Names and forms of types.
+        nodes_by_pool: (pools of all heaps, LISTS + 1) tracked objects by generation, the last column those whose list is not known.
+        nodes_by_list: (lists + 1, 3) tracked objects, bytes of their blocks, and those outside of pools; the last row is for those whose
+            list is not known.
     """
 
     heaps: tuple[HeapObjects, ...]
     lists: Lists | None
     owners: tuple[int, ...]
     types: TypeTable
+    nodes_by_pool: npt.NDArray[np.int32]
+    nodes_by_list: npt.NDArray[np.int64]
 
 
 @dataclass
@@ -297,12 +306,15 @@ class Target:
         """
         return [reader.read_arenas() for _, reader in self._readers(interpreters)]
 
-    def objects(self, heaps: tuple[Heap, ...], interpreters: tuple[Interpreter, ...]) -> ObjectReading:
+    def objects(
+        self, heaps: tuple[Heap, ...], interpreters: tuple[Interpreter, ...], *, code: Kernels | None = None
+    ) -> ObjectReading:
         """Look into the pools of some heaps: which objects they hold, and on which of the collector's lists these are.
 
         Args:
             heaps: As `heaps` read them, just before.
             interpreters: As `interpreters` listed them.
+            code: Compiled loops, to use instead of numpy.
 
         Raises:
             TargetGone: The target has ended.
@@ -310,7 +322,7 @@ class Target:
             TargetError: Its image does not tell where ``type`` is.
         """
         types = self._type_table()
-        scanner = ObjectScanner(self._memory, types, self._layout.objects, self.geometry)
+        scanner = ObjectScanner(self._memory, types, self._layout.objects, self.geometry, code)
         types.begin()
         found: list[HeapObjects] = []
         before = 0
@@ -326,8 +338,11 @@ class Target:
             if heads is not None:
                 ends.update({head: number * LISTS + which for which, head in enumerate(heads)})
         nodes = Nodes.together([one.objects.nodes.moved(one.pools_before) for one in found])
-        lists = ListReader(self._memory, self._maps, types).read(nodes, ends) if ends else None
-        return ObjectReading(tuple(found), lists, tuple(owners), types)
+        lists = ListReader(self._memory, self._maps, types, code).read(nodes, ends) if ends else None
+        by_pool, by_list = _NO_NODES
+        if lists is not None:
+            by_pool, by_list = lists.sums(pools=before, lists=LISTS * len(owners), each=LISTS)
+        return ObjectReading(tuple(found), lists, tuple(owners), types, by_pool, by_list)
 
     def _type_table(self) -> TypeTable:
         if self._types is None:

@@ -72,8 +72,8 @@ class Maps:
         return len(self.start)
 
     @cached_property
-    def _readable(self) -> tuple[U64, U64]:
-        """Return start and end of the readable address ranges; neighbouring mappings are one range."""
+    def readable(self) -> tuple[U64, U64]:
+        """(ranges,) first addresses and addresses behind the last byte of what is readable; neighbouring mappings are one range."""
         readable = (self.permissions & READ) != 0
         start, end = self.start[readable], self.end[readable]
         if not len(start):
@@ -91,7 +91,7 @@ class Maps:
         Returns:
             A new array of the shape of ``addrs``.
         """
-        start, end = self._readable
+        start, end = self.readable
         if not len(start):
             return np.zeros(addrs.shape, dtype=np.bool_)
         wanted = addrs.astype(np.uint64)

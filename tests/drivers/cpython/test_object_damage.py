@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from gcspy_drivers.cpython.layouts import POOL_HEADER, PoolGeometry
 from gcspy_drivers.cpython.objects.blocks import blocks_in_use, judge_copies
-from gcspy_drivers.cpython.objects.lists import UNKNOWN, _ends_of
+from gcspy_drivers.cpython.objects.ways import UNKNOWN, ends_of
 from gcspy_drivers.cpython.pools import PoolState
 from gcspy_drivers.cpython.target import Target
 
@@ -130,16 +130,16 @@ def test_a_broken_list_leaves_each_object_with_its_generation_by_the_other_way(
 def test_a_ring_without_an_end_is_unknown_and_ends() -> None:
     address: U64 = np.arange(1, 1001, dtype=np.uint64) * np.uint64(64)
     following = np.roll(address, -1)
-    assert (_ends_of(address, following, {8: 0}) == UNKNOWN).all()
+    assert (ends_of(address, following, {8: 0}) == UNKNOWN).all()
     following[500] = 8  # now it is a list
-    assert (_ends_of(address, following, {8: 0}) == 0).all()
+    assert (ends_of(address, following, {8: 0}) == 0).all()
 
 
 def test_no_nodes_and_lists_that_lead_nowhere_are_no_trouble() -> None:
     none: U64 = np.zeros(0, dtype=np.uint64)
-    assert len(_ends_of(none, none, {8: 0})) == 0
+    assert len(ends_of(none, none, {8: 0})) == 0
     one: U64 = np.array([64], dtype=np.uint64)
-    assert _ends_of(one, np.array([72], dtype=np.uint64), {8: 0}).tolist() == [UNKNOWN]
+    assert ends_of(one, np.array([72], dtype=np.uint64), {8: 0}).tolist() == [UNKNOWN]
 
 
 def test_random_damage_anywhere_in_the_pools_never_ends_a_reading(own_python: str, start: Start) -> None:

@@ -50,6 +50,17 @@ class PoolCopies:
     def __len__(self) -> int:
         return len(self.address)
 
+    def first(self, count: int) -> PoolCopies:
+        """Return so many of them; not copied."""
+        return PoolCopies(
+            self.address[:count],
+            self.words[:count],
+            self.size_class[:count],
+            self.carved[:count],
+            self.count[:count],
+            self.valid[:count],
+        )
+
 
 def judge_copies(
     data: npt.NDArray[np.uint8],

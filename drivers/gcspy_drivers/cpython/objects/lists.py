@@ -1,8 +1,6 @@
 """In which generation each tracked object is: the collector's lists, put together from a copy.
 
-A list is a ring of heads, millions long. It is not walked: each node has the number of the one behind it, and in each round every
-node looks as far again as it has looked so far, so that 5,000,000 are resolved in 23 rounds, and what is damaged into a ring without an
-end cannot hold anything up. Nodes outside of the pools (large objects) are read one by one, but those next to the ones that are known already
+A list is a ring of heads, millions long; where each node's way leads is found by `ways`. Nodes outside of the pools (large objects) are read one by one, but those next to the ones that are known already
 all at once. Where the way forwards is broken, because the target went on while it was copied, the way backwards may not be; where both
 are, the generation is unknown.
 
@@ -14,20 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from gcspy_drivers.cpython.objects.machine_code import Kernels
 from gcspy_drivers.cpython.objects.scan import Nodes
 from gcspy_drivers.cpython.objects.types import TypeTable, distinct
+from gcspy_drivers.cpython.objects.ways import UNKNOWN, LoopWays, NumpyWays, among
 from gcspy_drivers.remote.maps import LiveMaps
 from gcspy_drivers.remote.memory import Memory
 
 __all__ = ["UNKNOWN", "Lists", "ListReader"]
-
-UNKNOWN: Final = -1
-"""The list of a node whose ways are both broken."""
 
 _HEAD_BYTES = 32  # a head, and of the object its reference count and type
 _MOST_ROUNDS = 20_000  # a chain of so many nodes outside of the pools, each known only from the one before
@@ -35,6 +32,7 @@ _MOST_OUTSIDE = 4_000_000
 _FLAGS = np.uint64(3)
 
 U64 = npt.NDArray[np.uint64]
+I8 = npt.NDArray[np.int8]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
@@ -44,18 +42,52 @@ class Lists:
     """The nodes of a reading, and the list that each is on.
 
     Attributes:
-        nodes: Those in pools, and those outside that the lists lead to, in order of address.
-        of_node: (n,) number of its list, as they were given; `UNKNOWN` where its ways are broken.
+        inside: Those in pools, in order of address.
+        outside: Those outside that the lists lead to, in order of address.
+        of_node: (n,) number of the list of each, first of those inside; `UNKNOWN` where its ways are broken.
         complete: Whether each list was seen whole: no way was broken.
+        code: Loops to count with instead of numpy, where they are there.
     """
 
-    nodes: Nodes
-    of_node: npt.NDArray[np.int8]
+    inside: Nodes
+    outside: Nodes
+    of_node: I8
     complete: bool
+    code: Kernels | None = None
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """All of them, those outside behind the others; copied at the first time."""
+        return self.inside.then(self.outside)
 
     def count(self, lists: int) -> I64:
         """Return how many nodes are on each list, (lists,)."""
         return np.bincount(self.of_node[self.of_node >= 0], minlength=lists).astype(np.int64)
+
+    def sums(self, *, pools: int, lists: int, each: int) -> tuple[I32, I64]:
+        """Count the nodes.
+
+        Args:
+            pools: How many pools there are in all.
+            lists: How many lists there are.
+            each: How many of them an interpreter has.
+
+        Returns:
+            (pools, each + 1) nodes in each pool by generation, the last column those whose list is not known; and (lists + 1, 3) nodes,
+            bytes of their blocks, and nodes outside of pools by list, the last row those whose list is not known. Both new.
+        """
+        by_pool = np.zeros((pools, each + 1), dtype=np.int32)
+        by_list = np.zeros((lists + 1, 3), dtype=np.int64)
+        number = len(self.inside)
+        for nodes, of_node in (
+            (self.inside, self.of_node[:number]),
+            (self.outside, self.of_node[number:]),
+        ):
+            if self.code is None:
+                _count_nodes(of_node, nodes, each, by_pool, by_list)
+            else:
+                self.code.count_nodes(of_node, nodes.pool, nodes.block_bytes, each, by_pool, by_list)
+        return by_pool, by_list
 
 
 class ListReader:
@@ -65,12 +97,14 @@ class ListReader:
         memory: Its memory.
         maps: Its maps.
         types: Its types.
+        code: Loops to use instead of numpy, where they are there.
     """
 
-    def __init__(self, memory: Memory, maps: LiveMaps, types: TypeTable) -> None:
+    def __init__(self, memory: Memory, maps: LiveMaps, types: TypeTable, code: Kernels | None = None) -> None:
         self._memory = memory
         self._maps = maps
         self._types = types
+        self._code = code
 
     def read(self, nodes: Nodes, ends: Mapping[int, int]) -> Lists:
         """Find the list of each node.
@@ -82,38 +116,44 @@ class ListReader:
         Raises:
             TargetGone: The target has ended.
         """
-        outside, whole = self._outside(nodes, ends)
-        everything = Nodes.together([nodes, outside]) if len(outside) else nodes
-        of_node = _resolve(everything, ends)
+        ways = self._ways(nodes)
+        outside, whole = self._outside(nodes, ends, ways)
+        of_node = ways.resolve(nodes, outside, ends)
         broken = of_node == UNKNOWN
-        if broken.any() and len(everything):
-            everything = self._read_again(everything, broken)
-            of_node = _resolve(everything, ends)
-        return Lists(everything, of_node, whole and not bool((of_node == UNKNOWN).any()))
+        if broken.any():
+            nodes = self._read_again(nodes, broken[: len(nodes)])
+            outside = self._read_again(outside, broken[len(nodes) :])
+            of_node = ways.resolve(nodes, outside, ends)
+            broken = of_node == UNKNOWN
+        return Lists(nodes, outside, of_node, whole and not bool(broken.any()), self._code)
 
-    def _outside(self, nodes: Nodes, ends: Mapping[int, int]) -> tuple[Nodes, bool]:
+    def _ways(self, nodes: Nodes) -> NumpyWays:
+        found = None if self._code is None else LoopWays.of(self._code, nodes.address)
+        return NumpyWays(nodes.address) if found is None else found
+
+    def _outside(self, nodes: Nodes, ends: Mapping[int, int], ways: NumpyWays) -> tuple[Nodes, bool]:
         """Read the nodes that lists lead to and that are in no pool; and whether the ways to them came to an end."""
         heads = np.array(sorted(ends), dtype=np.uint64)
         data, ok = self._memory.read_many(heads, 16)
         own = data.view("<u8")[ok] & ~_FLAGS
-        ways = np.concatenate((nodes.following, nodes.before, own.reshape(-1)))
-        frontier = distinct(ways[~_among(ways, nodes.address) & ~_among(ways, heads)])
+        frontier = ways.strangers((nodes.following, nodes.before, own.reshape(-1)), heads)
         parts: list[Nodes] = []
         seen: U64 = np.zeros(0, dtype=np.uint64)
         maps = self._maps.maps
         for _ in range(_MOST_ROUNDS):
             frontier = frontier[
-                (frontier % np.uint64(8) == 0) & maps.covers(frontier, _HEAD_BYTES) & ~_among(frontier, seen)
+                (frontier % np.uint64(8) == 0) & maps.covers(frontier, _HEAD_BYTES) & ~among(frontier, seen)
             ]
             if not len(frontier):
                 return Nodes.together(parts), True
             if len(seen) + len(frontier) > _MOST_OUTSIDE:
                 break
-            seen = np.union1d(seen, frontier)
+            # Both in order and apart, so merging two runs does it: `numpy.union1d` took 11 of the 15 seconds of a long chain.
+            seen = np.sort(np.concatenate((seen, frontier)), kind="stable")
             found = self._read_nodes(frontier)
             parts.append(found)
             frontier = distinct(np.concatenate((found.following, found.before)))
-            frontier = frontier[~_among(frontier, nodes.address) & ~_among(frontier, heads)]
+            frontier = frontier[~among(frontier, nodes.address) & ~among(frontier, heads)]
         return Nodes.together(parts), False
 
     def _read_nodes(self, where: U64) -> Nodes:
@@ -146,46 +186,15 @@ class ListReader:
         return Nodes(nodes.address, following, before, nodes.pool, nodes.type, nodes.block_bytes)
 
 
-def _among(words: U64, address: U64) -> npt.NDArray[np.bool_]:
-    """Tell which words are among addresses in order."""
-    if not len(address):
-        return np.zeros(len(words), dtype=np.bool_)
-    row = np.minimum(np.searchsorted(address, words), len(address) - 1)
-    return np.asarray(address[row] == words)
-
-
-def _resolve(nodes: Nodes, ends: Mapping[int, int]) -> npt.NDArray[np.int8]:
-    """Return the list of each node: where its way forwards ends, or else where its way backwards does."""
-    forwards = _ends_of(nodes.address, nodes.following, ends)
-    broken = np.flatnonzero(forwards == UNKNOWN)
-    if len(broken):
-        backwards = _ends_of(nodes.address, nodes.before, ends)
-        forwards[broken] = backwards[broken]
-    return forwards
-
-
-def _ends_of(address: U64, following: U64, ends: Mapping[int, int]) -> npt.NDArray[np.int8]:
-    """Return the number of the list's end that each node's way leads to; `UNKNOWN` where it leads nowhere, or to no end."""
-    count = len(address)
-    heads = np.array(sorted(ends), dtype=np.uint64)
-    # Numbers from `count` on are ends of the way: the lists' own heads, and the last one is nowhere.
-    nowhere = count + len(heads)
-    to = np.full(nowhere + 1, nowhere, dtype=np.int32)
-    to[count:] = np.arange(count, nowhere + 1)
-    if count:
-        row = np.minimum(np.searchsorted(address, following), count - 1)
-        hit = address[row] == following
-        to[:count][hit] = row[hit]
-        at_end = np.minimum(np.searchsorted(heads, following), len(heads) - 1)
-        hit = heads[at_end] == following
-        to[:count][hit] = count + at_end[hit]
-    going = np.flatnonzero(to[:count] < count)
-    for _ in range(count.bit_length() + 1):
-        if not len(going):
-            break
-        # All at once, from what was known before the round: so that each way becomes twice as long.
-        to[going] = to[to[going]]
-        going = going[to[going] < count]
-    to[going] = nowhere  # a ring without an end
-    numbers = np.array([*(ends[int(head)] for head in heads), UNKNOWN], dtype=np.int8)
-    return numbers[to[:count] - count]
+def _count_nodes(of_node: I8, nodes: Nodes, each: int, by_pool: I32, by_list: I64) -> None:
+    """Do what `kernels.count_nodes` does."""
+    row = np.where(of_node == UNKNOWN, len(by_list) - 1, of_node).astype(np.int64)
+    inside = nodes.pool >= 0
+    by_list[:, 0] += np.bincount(row, minlength=len(by_list))
+    # Sums of less than 2^53 bytes are exact as floats.
+    size = np.bincount(row, weights=nodes.block_bytes, minlength=len(by_list))
+    by_list[:, 1] += size.astype(np.int64)
+    by_list[:, 2] += np.bincount(row[~inside], minlength=len(by_list))
+    column = np.where(of_node == UNKNOWN, each, of_node % each)[inside]
+    key = nodes.pool[inside].astype(np.int64) * (each + 1) + column
+    by_pool += np.bincount(key, minlength=by_pool.size).reshape(by_pool.shape).astype(np.int32)

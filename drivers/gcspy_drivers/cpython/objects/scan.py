@@ -13,7 +13,7 @@ Source: CPython 3.9 to 3.15 Include/object.h (PyObject), pycore_gc.h (PyGC_Head)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -21,6 +21,8 @@ import numpy.typing as npt
 
 from gcspy_drivers.cpython.layouts import ObjectLayout, PoolGeometry
 from gcspy_drivers.cpython.objects.blocks import PoolCopies, blocks_in_use, judge_copies
+from gcspy_drivers.cpython.objects.machine_code import Kernels
+from gcspy_drivers.cpython.objects.pool_loop import PoolLoop
 from gcspy_drivers.cpython.objects.types import TypeTable
 from gcspy_drivers.cpython.obmalloc import HeapReading
 from gcspy_drivers.cpython.pools import PoolState, capacities
@@ -33,6 +35,7 @@ _COPY_BYTES: Final = 32 << 20
 
 _HEAD_WORDS = 8  # of a block: enough for prefix, collector's head, reference count and type, behind padding
 _PADDING_WORDS = 2  # of the debug hooks, before what was asked for
+_PADDING_POOLS = 64  # that are looked at to see whether there is padding
 _PADDED = 0xFDFDFDFDFDFDFD00
 _LOWEST_ADDRESS = np.uint64(0x400000)  # where such a program begins
 _MOST_CELLS = 1 << 22  # of a table pool by type
@@ -73,6 +76,19 @@ class Nodes:
         pool = np.where(self.pool >= 0, self.pool + np.int32(pools), self.pool)
         return Nodes(self.address, self.following, self.before, pool, self.type, self.block_bytes)
 
+    def then(self, more: Nodes) -> Nodes:
+        """Return these, and others behind them."""
+        if not len(more):
+            return self
+        return Nodes(
+            np.concatenate((self.address, more.address)),
+            np.concatenate((self.following, more.following)),
+            np.concatenate((self.before, more.before)),
+            np.concatenate((self.pool, more.pool)),
+            np.concatenate((self.type, more.type)),
+            np.concatenate((self.block_bytes, more.block_bytes)),
+        )
+
     @classmethod
     def together(cls, parts: list[Nodes]) -> Nodes:
         """Return all of them, in order of address."""
@@ -80,6 +96,8 @@ class Nodes:
             none = np.zeros(0, dtype=np.uint64)
             empty = np.zeros(0, dtype=np.int32)
             return cls(none, none, none, empty, empty, np.zeros(0, dtype=np.uint16))
+        if len(parts) == 1 and bool((parts[0].address[1:] > parts[0].address[:-1]).all()):
+            return parts[0]
         address = np.concatenate([part.address for part in parts])
         # Two parts may have come to the same node by different ways.
         address, order = np.unique(address, return_index=True)
@@ -104,7 +122,8 @@ class Objects:
         trackable: (pools,) those of them that the collector may track.
         tracked: (pools,) those that it tracks.
         blocks: (pools,) blocks in use; what is no object is something that an object keeps.
-        pool, type, count, block_bytes: (entries,) how many objects of each type with blocks of each size a pool has; type -1: no object.
+        pool, type, count, block_bytes: (entries,) how many objects of each type with blocks of each size a pool has, in order of pool
+            and type; type -1: no object.
         nodes: The tracked ones.
         pools_copied: Pools that were copied.
     """
@@ -133,6 +152,26 @@ class _Sums:
     blocks: I64
     entries: list[tuple[I64, I64, I64, int]]
     nodes: list[Nodes]
+    from_loop: list[I32] = field(default_factory=list)
+
+    def add(self, loop: PoolLoop) -> None:
+        """Take what a loop found besides the sums."""
+        self.from_loop = loop.entries
+        heads, rows, size = loop.nodes()
+        address, following, before = heads.view(np.uint64)
+        self.nodes.append(Nodes(address, following, before, rows[0], rows[1], size))
+
+    def columns(self) -> tuple[I32, I32, I32, I32]:
+        """Return pool, type, count and bytes of a block of all entries, in order of pool and type."""
+        parts = [
+            np.stack((pool, kind, count, np.full(len(pool), size)), axis=1).astype(np.int32)
+            for pool, kind, count, size in self.entries
+        ]
+        together = np.concatenate([np.zeros((0, 4), dtype=np.int32), *parts, *self.from_loop])
+        if parts:
+            together = together[np.lexsort((together[:, 1], together[:, 0]))]
+        pool, kind, count, size = together.T.copy()
+        return pool, kind, count, size
 
 
 class ObjectScanner:
@@ -143,6 +182,7 @@ class ObjectScanner:
         types: Its types.
         layout: What its objects look like.
         geometry: Sizes that its pymalloc was built with.
+        kernels: Loops to use instead of numpy, where they are there.
     """
 
     def __init__(
@@ -151,6 +191,7 @@ class ObjectScanner:
         types: TypeTable,
         layout: ObjectLayout,
         geometry: PoolGeometry,
+        kernels: Kernels | None = None,
     ) -> None:
         self._memory = memory
         self._types = types
@@ -159,6 +200,7 @@ class ObjectScanner:
         self._pools = max(1, _COPY_BYTES // geometry.pool_bytes)
         self._room = np.zeros((0, geometry.pool_bytes), dtype=np.uint8)
         self._shift = 0
+        self._kernels = kernels
 
     def scan(self, reading: HeapReading) -> Objects:
         """Copy the pools in use and look into them.
@@ -183,20 +225,17 @@ class ObjectScanner:
             nodes=[],
         )
         rows = np.flatnonzero(pools.state == PoolState.USED)
-        first = True
+        loop = self._loop(int(pools.blocks_used[rows].sum()))
         for begin in range(0, len(rows), self._pools):
             part = rows[begin : begin + self._pools]
             copies = self._copy(reading, part)
-            if first:
+            if not begin:
                 self._shift = self._padding(copies)
-                first = False
-            self._look_into(copies, part, sums)
-        entries = [_entry(*entry) for entry in sums.entries]
-        none = np.zeros(0, dtype=np.int32)
-        pool, kind, number, size = (
-            np.concatenate(column) if entries else none
-            for column in (zip(*entries, strict=True) if entries else ((), (), (), ()))
-        )
+            if loop is None or not self._look_with(loop, copies, part, sums):
+                self._look_into(copies, part, sums)
+        if loop is not None:
+            sums.add(loop)
+        pool, kind, number, size = sums.columns()
         return Objects(
             known=sums.known,
             objects=sums.objects,
@@ -210,6 +249,22 @@ class ObjectScanner:
             nodes=Nodes.together(sums.nodes),
             pools_copied=len(rows),
         )
+
+    def _loop(self, blocks: int) -> PoolLoop | None:
+        if self._kernels is None:
+            return None
+        return PoolLoop(self._kernels, self._types, self._layout, self._geometry, blocks=blocks)
+
+    def _look_with(self, loop: PoolLoop, copies: PoolCopies, rows: npt.NDArray[np.intp], sums: _Sums) -> bool:
+        found = loop.look(copies, rows, self._shift)
+        if found is None:
+            return False
+        sums.known[rows], columns = found
+        for sum_of, column in zip(
+            (sums.objects, sums.trackable, sums.tracked, sums.blocks), columns.T, strict=True
+        ):
+            sum_of[rows] = column
+        return True
 
     def _copy(self, reading: HeapReading, rows: npt.NDArray[np.intp]) -> PoolCopies:
         if len(self._room) < len(rows):
@@ -319,6 +374,7 @@ class ObjectScanner:
 
     def _padding(self, copies: PoolCopies) -> int:
         """Return how many words stand before what was asked for: those of the debug hooks, if most blocks have them."""
+        copies = copies.first(_PADDING_POOLS)
         in_use, _ = blocks_in_use(copies, self._geometry)
         row, block = np.nonzero(in_use)
         size = (copies.size_class[row] + 1) * self._geometry.alignment_bytes
@@ -348,12 +404,3 @@ def _histogram(
             counts[filled],
             block_bytes,
         )
-
-
-def _entry(pool: I64, kind: I64, count: I64, block_bytes: int) -> tuple[I32, I32, I32, I32]:
-    return (
-        pool.astype(np.int32),
-        kind.astype(np.int32),
-        count.astype(np.int32),
-        np.full(len(pool), block_bytes, dtype=np.int32),
-    )

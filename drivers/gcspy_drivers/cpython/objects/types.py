@@ -10,7 +10,7 @@ Include/object.h (Py_TPFLAGS_*), Include/internal/pycore_object.h (_PyType_PreHe
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from gcspy_drivers.remote.address import PAGE_BYTES
 from gcspy_drivers.remote.maps import LiveMaps
 from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["MOST_TYPES", "TypeTable", "distinct"]
+__all__ = ["MOST_TYPES", "TypeColumns", "TypeTable", "distinct"]
 
 MOST_TYPES: Final = 1 << 20
 """Types that are remembered; a program that makes more loses the names of the latest."""
@@ -52,6 +52,30 @@ U64 = npt.NDArray[np.uint64]
 I32 = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 Records = npt.NDArray[np.void]
+
+
+class TypeColumns(NamedTuple):
+    """What a kernel looks types up in; see `kernels.look_into`.
+
+    Attributes:
+        slots: Number of the type whose address has this slot; -1.
+        multiplier, shift, mask: How an address becomes a slot.
+        address: (types,).
+        forms: (types, 3) `TypeTable.prefix_bytes`, `TypeTable.least_bytes`, `TypeTable.collected`.
+        refused: Words that are no types, each where ``refused_shift`` puts it; not a copy.
+        refused_shift, refused_mask: The same with the multiplier ``golden``.
+    """
+
+    slots: I32
+    multiplier: int
+    shift: int
+    mask: int
+    address: npt.NDArray[np.int64]
+    forms: npt.NDArray[np.int64]
+    refused: npt.NDArray[np.int64]
+    golden: int
+    refused_shift: int
+    refused_mask: int
 
 
 class TypeTable:
@@ -119,6 +143,30 @@ class TypeTable:
             return np.where(self._sorted[row] == words, self._sorted_number[row], np.int32(-1))
         number = self._slots[(words * self._multiplier) >> self._shift]
         return np.where(self._address[number] == words, number, np.int32(-1))
+
+    def columns(self) -> TypeColumns | None:
+        """Return what a kernel looks types up in, of this moment; None when there are so many that no table keeps them apart."""
+        if self._slots is None:
+            return None
+        return TypeColumns(
+            slots=self._slots,
+            multiplier=_signed(int(self._multiplier)),
+            shift=int(self._shift),
+            mask=len(self._slots) - 1,
+            address=self._address.view(np.int64),
+            forms=np.stack((self.prefix_bytes, self.least_bytes, self.collected.astype(np.int64)), axis=1),
+            refused=self._refused.view(np.int64),
+            golden=_signed(_GOLDEN),
+            refused_shift=64 - _REFUSED_BITS,
+            refused_mask=(1 << _REFUSED_BITS) - 1,
+        )
+
+    def mapped(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return first addresses and ends of what is mapped, as it was when the gathering began."""
+        start, end = self._maps.maps.readable
+        # Nothing of a program is in the upper half, and of the kernel's page there nothing is a type.
+        lower = end < np.uint64(1 << 63)
+        return start[lower].astype(np.int64), end[lower].astype(np.int64)
 
     def is_address(self, words: U64) -> Mask:
         """Tell which words are addresses of what is mapped, as it was when the gathering began; new."""
@@ -248,6 +296,10 @@ def distinct(words: U64) -> U64:
     """
     found = np.sort(words)
     return found[np.concatenate(([True], found[1:] != found[:-1]))] if len(found) else found
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 64) if word >= 1 << 63 else word
 
 
 def _refused_slot(words: U64) -> U64:

@@ -1,0 +1,415 @@
+"""The loops of level 3 over blocks and nodes, one at a time, as only a compiler can make them fast.
+
+Plain Python over arrays, of the kind that numba compiles (`machine_code`); run as it is, each says the same, slowly. `scan` and `lists`
+have the same in numpy, and a test compares the two to the bit.
+
+All words are signed 64 bits here, also addresses and reference counts: the processor's arithmetic is the same, and numba makes a
+float of a signed and an unsigned number. A shift to the right is therefore followed by a mask wherever the sign could get in.
+
+Knows arrays; knows no process, and imports nothing but numpy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "NOWHERE",
+    "RECENT",
+    "WORDS_PER_PAGE",
+    "count_nodes",
+    "index_nodes",
+    "look_into",
+    "rows_of",
+    "strangers",
+    "walk",
+]
+
+I64 = npt.NDArray[np.int64]
+I32 = npt.NDArray[np.int32]
+U16 = npt.NDArray[np.uint16]
+I8 = npt.NDArray[np.int8]
+Flags = npt.NDArray[np.bool_]
+
+WORDS_PER_PAGE = 4
+"""Of bits in the index, each of 64 places: a node begins at a multiple of 16 bytes, and a page of the index has 4,096."""
+
+RECENT = 1024
+"""Candidates that are remembered so that one that fills the heap is not told a million times."""
+
+NOWHERE = -1
+"""The row of an address at which there is no node."""
+
+_PAGE_SHIFT = 12
+
+
+def look_into(
+    words: I64,
+    address: I64,
+    size_class: I64,
+    carved: I64,
+    free: I64,
+    valid: Flags,
+    pool_rows: I64,
+    begin: int,
+    form: I64,
+    starts: I64,
+    ends: I64,
+    slots: I32,
+    type_address: I64,
+    type_forms: I64,
+    refused: I64,
+    recent: I64,
+    good: Flags,
+    sums: I64,
+    in_use: Flags,
+    tally: I64,
+    entries: I32,
+    heads: I64,
+    head_rows: I32,
+    head_bytes: U16,
+    candidates: I64,
+    fill: I64,
+) -> int:
+    """Look into copied pools: which blocks are in use, and which objects are in them.
+
+    Args:
+        words: (n, words) the copies.
+        address: (n,) where each pool is in the target.
+        size_class: (n,) -1: it has none.
+        carved: (n,) blocks ever handed out.
+        free: (n,) of them on the list of free ones.
+        valid: (n,) whether the header is believed.
+        pool_rows: (n,) row of the pool in the reading.
+        begin: The first pool to look into.
+        form: Numbers that stay the same: bytes of a pool's header, of a block of class 0, words of padding, flags of a reference count, the
+            largest one believed, the lowest address, multiplier, shift and mask of ``slots``, shift and mask of ``refused``.
+        starts: (m,) first addresses of what is mapped.
+        ends: (m,) addresses behind it.
+        slots: Number of the type whose address has this slot; -1.
+        type_address: (types,).
+        type_forms: (types, 3) bytes before the reference count, bytes that a block must have, and whether it may be tracked.
+        refused: Words that were looked at and are no types.
+        recent: (`RECENT`,) zeros, room for the latest candidates.
+        good: (n,) filled: whether the pool could be looked into.
+        sums: (n, 4) filled: objects, those that may be tracked, those that are, blocks in use.
+        in_use: Room for the blocks of a pool.
+        tally: (types + 1,) zeros, room for counting; zeros again afterwards.
+        entries: (room, 4) filled: pool, type, count and bytes of a block.
+        heads: (3, room) filled: address of each node, of the one behind it and of the one before.
+        head_rows: (2, room) filled: its pool and type.
+        head_bytes: (room,) filled: bytes of its block.
+        candidates: (room,) filled: words that may be types and are not known.
+        fill: (3,) how many entries, nodes and candidates there are; goes on from what it is.
+
+    Returns:
+        The first pool that was not looked into, as the room might not do for it; n when all were.
+    """
+    header, unit, shift, flags, most, lowest = form[0], form[1], form[2], form[3], form[4], form[5]
+    multiplier, slot_shift, slot_mask, refused_shift, refused_mask = (
+        form[6],
+        form[7],
+        form[8],
+        form[9],
+        form[10],
+    )
+    golden = form[11]
+    three = np.int64(~3)
+    for row in range(begin, len(address)):
+        size = np.int64((max(size_class[row], 0) + 1) * unit)
+        blocks = carved[row]
+        used = blocks - free[row]
+        # All that one pool can need, so that nothing has to be taken back.
+        if (
+            fill[0] + used > len(entries)
+            or fill[1] + used > heads.shape[1]
+            or fill[2] + 3 * used > len(candidates)
+        ):
+            return row
+        good[row] = False
+        sums[row, :] = 0
+        if not valid[row]:
+            continue
+        good[row] = True
+        in_use[:blocks] = True
+        at = words[row, 1]
+        for step in range(free[row]):
+            place = at - address[row] - header
+            block = place // size
+            if place < 0 or block * size != place or block >= blocks or not in_use[block]:
+                good[row] = False
+                break
+            in_use[block] = False
+            at = words[row, (block * size + header) >> 3]
+            if step + 1 == free[row] and at != 0:
+                good[row] = False
+        if not good[row] or size_class[row] < 0 or used == 0:
+            continue
+        room = size - (32 if shift else 0)
+        reach = min(8, size >> 3)
+        first_entry = fill[0]
+        for block in range(blocks):
+            if not in_use[block]:
+                continue
+            base = (block * size + header) >> 3
+            kind = -1
+            at_word = shift
+            for prefix in range(0, 48, 16):
+                at_word = (prefix >> 3) + shift
+                if at_word + 2 > reach:
+                    break
+                count = words[row, base + at_word] & ~flags
+                if count < 1 or count > most:
+                    continue
+                if count >= lowest and _covered(starts, ends, count):
+                    continue
+                word = words[row, base + at_word + 1]
+                number = slots[((word * multiplier) >> slot_shift) & slot_mask]
+                if number < 0 or type_address[number] != word:
+                    if (
+                        word & 7 == 0
+                        and word >= starts[0]
+                        and word < ends[len(ends) - 1]
+                        and refused[((word * golden) >> refused_shift) & refused_mask] != word
+                        and recent[(word >> 4) & 1023] != word
+                    ):
+                        recent[(word >> 4) & 1023] = word
+                        candidates[fill[2]] = word
+                        fill[2] += 1
+                    continue
+                if type_forms[number, 0] == prefix and type_forms[number, 1] <= room:
+                    kind = number
+                    break
+            if tally[kind + 1] == 0:
+                entries[fill[0], 1] = kind
+                fill[0] += 1
+            tally[kind + 1] += 1
+            sums[row, 3] += 1
+            if kind < 0:
+                continue
+            sums[row, 0] += 1
+            if type_forms[kind, 2] == 0:
+                continue
+            sums[row, 1] += 1
+            following = words[row, base + at_word - 2] & three
+            if following == 0:
+                continue
+            sums[row, 2] += 1
+            node = fill[1]
+            fill[1] += 1
+            heads[0, node] = address[row] + ((base + at_word - 2) << 3)
+            heads[1, node] = following
+            heads[2, node] = words[row, base + at_word - 1] & three
+            head_rows[0, node] = pool_rows[row]
+            head_rows[1, node] = kind
+            head_bytes[node] = size
+        _in_order(entries, first_entry, fill[0])
+        for entry in range(first_entry, fill[0]):
+            entries[entry, 0] = pool_rows[row]
+            entries[entry, 2] = tally[entries[entry, 1] + 1]
+            entries[entry, 3] = size
+            tally[entries[entry, 1] + 1] = 0
+    return len(address)
+
+
+def _covered(starts: I64, ends: I64, word: int) -> bool:
+    """Tell whether something is mapped at an address."""
+    low, high = 0, len(starts)
+    while low < high:
+        middle = (low + high) >> 1
+        if starts[middle] <= word:
+            low = middle + 1
+        else:
+            high = middle
+    return bool(low > 0 and word < ends[low - 1])
+
+
+def _in_order(entries: I32, begin: int, end: int) -> None:
+    """Sort some entries by type; a pool has a handful."""
+    for entry in range(begin + 1, end):
+        kind = entries[entry, 1]
+        at = entry
+        while at > begin and entries[at - 1, 1] > kind:
+            entries[at, 1] = entries[at - 1, 1]
+            at -= 1
+        entries[at, 1] = kind
+
+
+def index_nodes(address: I64, lowest_page: int, pages: I32, bits: I64, ranks: I32) -> int:
+    """Make what `rows_of` looks into: a bit for each place of a node, in pages that have any.
+
+    Args:
+        address: (n,) of nodes, in order; multiples of 16.
+        lowest_page: Number of the first one's page.
+        pages: (span,) zeros; filled: number of the page in ``bits``, from 1 on.
+        bits: (pages with nodes, 4) zeros; filled.
+        ranks: (pages with nodes, 4) filled: nodes before the word of bits.
+
+    Returns:
+        How many pages have nodes; more than ``bits`` has room for: nothing was filled but ``pages``.
+    """
+    found, last = 0, -1
+    for row in range(len(address)):
+        page = (address[row] >> _PAGE_SHIFT) - lowest_page
+        if page != last:
+            last = page
+            found += 1
+            pages[page] = found
+    if found > len(bits):
+        return found
+    for row in range(len(address)):
+        page = pages[(address[row] >> _PAGE_SHIFT) - lowest_page] - 1
+        which = (address[row] >> 10) & 3
+        if bits[page, which] == 0:
+            ranks[page, which] = row
+        bits[page, which] |= np.int64(1) << ((address[row] >> 4) & 63)
+    return found
+
+
+def _row_of(at: int, lowest_page: int, pages: I32, bits: I64, ranks: I32) -> int:
+    """Return the row of the node at an address; -1 where there is none."""
+    page = (at >> _PAGE_SHIFT) - lowest_page
+    if page < 0 or page >= len(pages) or at & 15 != 0:
+        return -1
+    number = pages[page] - 1
+    if number < 0:
+        return -1
+    which = (at >> 10) & 3
+    word = bits[number, which]
+    bit = (at >> 4) & 63
+    if (word >> bit) & 1 == 0:
+        return -1
+    below = word & ((np.int64(1) << bit) - 1)
+    # How many bits are set, in the processor's own way of doing it in pairs, fours and bytes.
+    below = below - ((below >> 1) & 0x5555555555555555)
+    below = (below & 0x3333333333333333) + ((below >> 2) & 0x3333333333333333)
+    below = (below + (below >> 4)) & 0x0F0F0F0F0F0F0F0F
+    count = ((below * 0x0101010101010101) >> 56) & 0xFF
+    return int(ranks[number, which] + count)
+
+
+def _place_of(at: int, address: I64) -> int:
+    """Return the row of an address among addresses in order; -1 where it is not among them."""
+    low, high = 0, len(address)
+    while low < high:
+        middle = (low + high) >> 1
+        if address[middle] < at:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(address) and address[low] == at else -1
+
+
+def strangers(ways: I64, lowest_page: int, pages: I32, bits: I64, ranks: I32, heads: I64, found: I64) -> int:
+    """List the addresses that are neither a node's nor a list's own head, with repetitions.
+
+    Args:
+        ways: (n,) addresses.
+        lowest_page, pages, bits, ranks: As `index_nodes` made them.
+        heads: Addresses of the lists' own heads, in order.
+        found: (n,) filled.
+
+    Returns:
+        How many there are.
+    """
+    count = 0
+    for row in range(len(ways)):
+        at = ways[row]
+        if _row_of(at, lowest_page, pages, bits, ranks) < 0 and _place_of(at, heads) < 0:
+            found[count] = at
+            count += 1
+    return count
+
+
+def rows_of(
+    ways: I64,
+    nodes: int,
+    lowest_page: int,
+    pages: I32,
+    bits: I64,
+    ranks: I32,
+    outside: I64,
+    heads: I64,
+    to: I32,
+) -> None:
+    """Turn addresses into rows: of nodes, behind them of those outside of pools, behind them of the lists' own heads.
+
+    Args:
+        ways: (n,) addresses.
+        nodes: How many nodes are in pools.
+        lowest_page, pages, bits, ranks: As `index_nodes` made them.
+        outside: Addresses of the nodes outside, in order.
+        heads: Addresses of the lists' own heads, in order.
+        to: (n,) filled; `NOWHERE` where there is none of these.
+    """
+    for row in range(len(ways)):
+        at = ways[row]
+        found = _row_of(at, lowest_page, pages, bits, ranks)
+        if found < 0:
+            place = _place_of(at, outside)
+            if place >= 0:
+                found = nodes + place
+            else:
+                place = _place_of(at, heads)
+                found = nodes + len(outside) + place if place >= 0 else NOWHERE
+        to[row] = found
+
+
+def walk(to: I32, numbers: I8, mark: I32, result: I8, of_node: I8) -> None:
+    """Find the end that each node's way leads to.
+
+    Each way is gone once: it ends at a list's own head, nowhere, or at a node whose way is known already.
+
+    Args:
+        to: (n,) the row behind each node; n and more: an end; -1: nowhere.
+        numbers: (ends,) number of each end's list.
+        mark: (n,) zeros, room for the number of the way by which a node was met, from 1 on.
+        result: (n + 1,) room for what each way led to.
+        of_node: (n,) filled; -1 where the way leads nowhere or into a ring.
+    """
+    count = len(to)
+    ways = 0
+    for begin in range(count):
+        if mark[begin] != 0:
+            continue
+        ways += 1
+        row = begin
+        while True:
+            mark[row] = ways
+            row = to[row]
+            if row < 0:
+                result[ways] = -1
+                break
+            if row >= count:
+                result[ways] = numbers[row - count]
+                break
+            if mark[row] != 0:
+                # A way that meets itself is a ring.
+                result[ways] = -1 if mark[row] == ways else result[mark[row]]
+                break
+    for row in range(count):
+        of_node[row] = result[mark[row]]
+
+
+def count_nodes(of_node: I8, pool: I32, block_bytes: U16, each: int, by_pool: I32, by_list: I64) -> None:
+    """Count the nodes by pool and generation, and by list.
+
+    Args:
+        of_node: (n,) list of each node; -1: not known.
+        pool: (n,) its pool; -1: none.
+        block_bytes: (n,) bytes of its block.
+        each: Lists an interpreter has.
+        by_pool: (pools, each + 1) zeros; filled: nodes by generation, the last column those whose list is not known.
+        by_list: (lists + 1, 3) zeros; filled: nodes, bytes, and those outside of pools; the last row those whose list is not known.
+    """
+    last = len(by_list) - 1
+    for row in range(len(of_node)):
+        which = of_node[row]
+        at = which if which >= 0 else last
+        by_list[at, 0] += 1
+        by_list[at, 1] += block_bytes[row]
+        if pool[row] < 0:
+            by_list[at, 2] += 1
+        else:
+            by_pool[pool[row], which % each if which >= 0 else each] += 1

@@ -1,0 +1,136 @@
+"""The kernels as machine code: compiled by numba where it is installed, in a thread of their own, and kept for the next time.
+
+numba is a large library and compiling takes seconds, so nothing of it is loaded before somebody asks for objects, and nobody waits: until
+the code is there, and where there is no numba, numpy does the same work. The first reading of a session may therefore take longer than the
+later ones.
+
+What was compiled is kept in ``$XDG_CACHE_HOME/gcspy/numba`` (``~/.cache`` without it). numba believes what it finds there, so it is kept only
+in a directory that belongs to us and that nobody else may write; otherwise it is compiled anew for each session. ``GCSPY_MACHINE_CODE=no`` does
+without.
+
+Knows names and types of the kernels, and nothing of what they are for.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import FunctionType, SimpleNamespace
+from typing import Any, Final, NamedTuple
+
+from gcspy_drivers.cpython.objects import kernels
+
+__all__ = ["VARIABLE", "Kernels", "build", "cache_folder", "compiled", "load", "want"]
+
+VARIABLE: Final = "GCSPY_MACHINE_CODE"
+"""Says ``no`` where machine code is not wanted."""
+
+_I64, _I32, _U16, _I8, _FLAGS = "int64[::1]", "int32[::1]", "uint16[::1]", "int8[::1]", "boolean[::1]"
+_I64_2, _I32_2 = "int64[:,::1]", "int32[:,::1]"
+_INDEX = f"int64, {_I32}, {_I64_2}, {_I32_2}"
+
+_HELPERS: Final = {
+    "_covered": f"boolean({_I64}, {_I64}, int64)",
+    "_in_order": f"void({_I32_2}, int64, int64)",
+    "_row_of": f"int64(int64, {_INDEX})",
+    "_place_of": f"int64(int64, {_I64})",
+}
+_KERNELS: Final = {
+    "look_into": (
+        f"int64({_I64_2}, {_I64}, {_I64}, {_I64}, {_I64}, {_FLAGS}, {_I64}, int64, {_I64}, {_I64}, {_I64}, {_I32}, {_I64}, {_I64_2}, "
+        f"{_I64}, {_I64}, {_FLAGS}, {_I64_2}, {_FLAGS}, {_I64}, {_I32_2}, {_I64_2}, {_I32_2}, {_U16}, {_I64}, {_I64})"
+    ),
+    "index_nodes": f"int64({_I64}, {_INDEX})",
+    "strangers": f"int64({_I64}, {_INDEX}, {_I64}, {_I64})",
+    "rows_of": f"void({_I64}, int64, {_INDEX}, {_I64}, {_I64}, {_I32})",
+    "walk": f"void({_I32}, {_I8}, {_I32}, {_I8}, {_I8})",
+    "count_nodes": f"void({_I8}, {_I32}, {_U16}, int64, {_I32_2}, {_I64_2})",
+}
+
+
+class Kernels(NamedTuple):
+    """The functions of `kernels`, compiled or not; see there."""
+
+    look_into: Callable[..., int]
+    index_nodes: Callable[..., int]
+    strangers: Callable[..., int]
+    rows_of: Callable[..., None]
+    walk: Callable[..., None]
+    count_nodes: Callable[..., None]
+
+
+_state = SimpleNamespace(lock=threading.Lock(), thread=None, kernels=None)
+
+
+def want() -> None:
+    """Have the kernels compiled, or loaded, in a thread; returns at once. Only the first call does anything."""
+    with _state.lock:
+        if _state.thread is None and os.environ.get(VARIABLE) != "no":
+            # A daemon: who leaves meanwhile does not wait for the compiler.
+            _state.thread = threading.Thread(target=_prepare, name="gcspy machine code", daemon=True)
+            _state.thread.start()
+
+
+def compiled(*, wait_secs: float = 0.0) -> Kernels | None:
+    """Return the compiled kernels; None while they are not there, or when they never will be.
+
+    Args:
+        wait_secs: How long to wait for them, if they were wanted.
+    """
+    if os.environ.get(VARIABLE) == "no":
+        return None
+    thread: threading.Thread | None = _state.thread
+    if thread is not None and wait_secs > 0:
+        thread.join(wait_secs)
+    found: Kernels | None = _state.kernels
+    return found
+
+
+def cache_folder() -> Path | None:
+    """Return the folder for what was compiled, made if need be; None where it would not be safe."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    base = Path(given) if given.startswith("/") else Path("~/.cache").expanduser()
+    folder = base / "gcspy" / "numba"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Who may write one of the folders on the way may put another one in its place.
+        for each in (folder, folder.parent):
+            found = each.lstat()
+            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+                return None
+        return folder if os.access(folder, os.W_OK | os.X_OK) else None
+    except (OSError, RuntimeError):  # no home, or one that cannot be written
+        return None
+
+
+def load() -> Kernels | None:
+    """Compile the kernels, or load what was compiled before; None without numba. Takes seconds."""
+    try:
+        import numba
+    except ImportError:
+        return None
+    folder = cache_folder()
+    if folder is not None:
+        numba.config.CACHE_DIR = str(folder)
+    return build(numba.njit, keep=folder is not None)
+
+
+def build(njit: Callable[..., Callable[[Any], Any]], *, keep: bool) -> Kernels:
+    """Compile the kernels with numba's decorator; `keep` says whether numba may write down what it compiled."""
+    # The kernels are compiled as functions of a module of their own, in which the helpers are compiled ones.
+    space = dict(vars(kernels))
+    options: Mapping[str, Any] = {"nogil": True, "cache": keep, "error_model": "numpy"}
+    made = {}
+    for name, signature in {**_HELPERS, **_KERNELS}.items():
+        written = getattr(kernels, name)
+        function = FunctionType(written.__code__, space, name)
+        function.__qualname__, function.__module__ = name, written.__module__
+        made[name] = space[name] = njit([signature], **options)(function)
+    return Kernels(**{name: made[name] for name in _KERNELS})
+
+
+def _prepare() -> None:
+    _state.kernels = load()

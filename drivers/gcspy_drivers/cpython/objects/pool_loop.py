@@ -1,0 +1,165 @@
+"""Looks into copied pools with a compiled loop, and says the same as `scan` does in numpy.
+
+The loop stops when it may run out of room, and when it met words that may be types: these are looked at, and if one was a type, what it
+did last is done again.
+
+Knows arrays and the kernel's arguments; knows neither how pools were copied nor what the sums are for.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gcspy_drivers.cpython.layouts import ObjectLayout, PoolGeometry
+from gcspy_drivers.cpython.objects import kernels
+from gcspy_drivers.cpython.objects.blocks import PoolCopies
+from gcspy_drivers.cpython.objects.machine_code import Kernels
+from gcspy_drivers.cpython.objects.types import TypeColumns, TypeTable
+from gcspy_drivers.cpython.pools import capacities
+
+__all__ = ["PoolLoop"]
+
+_ENTRIES: Final = 1 << 17
+_CANDIDATES: Final = 1 << 17
+_LOWEST_ADDRESS: Final = 0x400000
+
+I64 = npt.NDArray[np.int64]
+I32 = npt.NDArray[np.int32]
+U16 = npt.NDArray[np.uint16]
+
+
+class PoolLoop:
+    """Looks into the pools of one reading, a part at a time, in order of address.
+
+    Args:
+        code: The compiled loops.
+        types: The process's types.
+        layout: What its objects look like.
+        geometry: Sizes that its pymalloc was built with.
+        blocks: About how many blocks are in use in all; more are no trouble.
+
+    Attributes:
+        entries: Parts of (entries, 4): pool, type, count and bytes of a block.
+    """
+
+    def __init__(
+        self, code: Kernels, types: TypeTable, layout: ObjectLayout, geometry: PoolGeometry, *, blocks: int
+    ) -> None:
+        self._code = code
+        self._types = types
+        self._layout = layout
+        self._geometry = geometry
+        self._most = int(capacities(geometry)[0])
+        # Memory that is not written is not there: room for every block costs what there are nodes.
+        self._heads, self._head_rows, self._head_bytes = _room_for(blocks + self._most)
+        self._entries: I32 = np.empty((_ENTRIES, 4), dtype=np.int32)
+        self._candidates: I64 = np.empty(_CANDIDATES, dtype=np.int64)
+        self._in_use = np.zeros(self._most, dtype=np.bool_)
+        self._fill: I64 = np.zeros(3, dtype=np.int64)
+        self._tally: I64 = np.zeros(0, dtype=np.int64)
+        self.entries: list[I32] = []
+
+    def look(
+        self, copies: PoolCopies, rows: npt.NDArray[np.intp], shift: int
+    ) -> tuple[npt.NDArray[np.bool_], I64] | None:
+        """Look into some pools.
+
+        Args:
+            copies: The pools.
+            rows: (n,) their rows in the reading.
+            shift: Words of padding in each block.
+
+        Returns:
+            (n,) whether the pool could be looked into, and (n, 4) objects, those that may be tracked, those that are, and blocks in use;
+            None when there are too many types for the loop.
+        """
+        count = len(rows)
+        good, sums = np.zeros(count, dtype=np.bool_), np.zeros((count, 4), dtype=np.int64)
+        free = copies.carved - copies.count
+        begin = 0
+        columns = self._types.columns()
+        while begin < count:
+            if columns is None:
+                return None
+            nodes = int(self._fill[1])
+            self._fill[0] = self._fill[2] = 0
+            if len(self._tally) != len(columns.address) + 1:
+                self._tally = np.zeros(len(columns.address) + 1, dtype=np.int64)
+            end = self._code.look_into(
+                copies.words.view(np.int64),
+                copies.address.view(np.int64),
+                copies.size_class,
+                copies.carved,
+                free,
+                copies.valid,
+                rows,
+                begin,
+                self._form(columns, shift),
+                *self._types.mapped(),
+                columns.slots,
+                columns.address,
+                columns.forms,
+                columns.refused,
+                np.zeros(kernels.RECENT, dtype=np.int64),
+                good,
+                sums,
+                self._in_use,
+                self._tally,
+                self._entries,
+                self._heads,
+                self._head_rows,
+                self._head_bytes,
+                self._candidates,
+                self._fill,
+            )
+            if self._fill[2] and self._types.learn(self._candidates[: self._fill[2]].astype(np.uint64)):
+                columns = self._types.columns()
+                self._fill[1] = nodes
+                continue
+            if end == begin:
+                self._grow(nodes)
+            self.entries.append(self._entries[: self._fill[0]].copy())
+            begin = end
+        return good, sums
+
+    def nodes(self) -> tuple[I64, I32, U16]:
+        """Return what was found: (3, nodes) address, following, before; (2, nodes) pool and type; (nodes,) bytes of the block."""
+        count = int(self._fill[1])
+        return self._heads[:, :count], self._head_rows[:, :count], self._head_bytes[:count]
+
+    def _grow(self, nodes: int) -> None:
+        heads, rows, size = _room_for(2 * self._heads.shape[1])
+        heads[:, :nodes] = self._heads[:, :nodes]
+        rows[:, :nodes] = self._head_rows[:, :nodes]
+        size[:nodes] = self._head_bytes[:nodes]
+        self._heads, self._head_rows, self._head_bytes = heads, rows, size
+
+    def _form(self, columns: TypeColumns, shift: int) -> I64:
+        return np.array(
+            [
+                self._geometry.header_bytes,
+                self._geometry.alignment_bytes,
+                shift,
+                np.uint64(self._layout.refcount_flags).astype(np.int64),
+                self._layout.most_references,
+                _LOWEST_ADDRESS,
+                columns.multiplier,
+                columns.shift,
+                columns.mask,
+                columns.refused_shift,
+                columns.refused_mask,
+                columns.golden,
+            ],
+            dtype=np.int64,
+        )
+
+
+def _room_for(nodes: int) -> tuple[I64, I32, U16]:
+    return (
+        np.empty((3, nodes), dtype=np.int64),
+        np.empty((2, nodes), dtype=np.int32),
+        np.empty(nodes, dtype=np.uint16),
+    )
