@@ -16,6 +16,7 @@ from gcspy_protocol.errors import Unsupported
 from gcspy_protocol.model import Mode, PauseActsOn
 from gcspy_protocol.settings import Setting, SettingKind
 
+from gcspy_server.interpreter.spending import LEVEL
 from gcspy_server.server import Server
 
 __all__ = [
@@ -32,9 +33,6 @@ __all__ = [
 
 ENTRY_POINT_GROUP = "gcspy.drivers"
 """Where an installed package announces its drivers."""
-
-LEVEL = 1
-"""Number of the setting "Level" of a driver that has levels; a driver asks `Server.take_setting` for it at each tick."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,6 +91,7 @@ class ServerDescription:
         target: Free facts.
         levels: What is gathered at each level that the driver has, from level 1 on; none: it knows of no levels.
         level: The one to begin with; the nearest that it has is taken.
+        processors: How many processors the target may use; 0: as many as we.
     """
 
     name: str
@@ -103,11 +102,22 @@ class ServerDescription:
     target: dict[str, str] = field(default_factory=dict)
     levels: tuple[str, ...] = ()
     level: int = 2
+    processors: int = 0
 
     def server(
-        self, time_nanos: Callable[[], int] | None = None, *, longest_hold_secs: float | None = None
+        self,
+        time_nanos: Callable[[], int] | None = None,
+        *,
+        longest_hold_secs: float | None = None,
+        budget: int | None = None,
     ) -> Server:
-        """Make the server that it describes; `time_nanos` is another clock, for tests."""
+        """Make the server that it describes.
+
+        Args:
+            time_nanos: Another clock, for tests.
+            longest_hold_secs: As of `Server`.
+            budget: As of `Server`.
+        """
         server = Server(
             self.name,
             events=self.events,
@@ -117,6 +127,8 @@ class ServerDescription:
             target=self.target,
             time_nanos=time_nanos,
             longest_hold_secs=longest_hold_secs,
+            budget=budget,
+            processors=self.processors or None,
         )
         if self.levels:
             server.add_setting(self._level_setting())

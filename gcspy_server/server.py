@@ -7,6 +7,7 @@ in a thread of its own. Knows the order of the calls; knows no socket.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -64,6 +65,9 @@ class Server:
         target: Free facts: ``pid``, ``runtime``, ``version`` ….
         time_nanos: Monotonic clock of all times.
         longest_hold_secs: The target is held no longer than this in one go; None: without bound.
+        budget: What watching may take of the target's time, in thousandths of it, until the controller chooses
+            otherwise; 1000: all of it. None: there is no budget, and every event that is wanted is gathered.
+        processors: How many processors the target may use; those of this process, if not said.
     """
 
     def __init__(
@@ -77,6 +81,8 @@ class Server:
         target: dict[str, str] | None = None,
         time_nanos: Callable[[], int] | None = None,
         longest_hold_secs: float | None = None,
+        budget: int | None = None,
+        processors: int | None = None,
     ) -> None:
         if not 0 < len(events) <= CLIENT_LIMITS.events:
             raise LocalProtocolError(
@@ -97,6 +103,9 @@ class Server:
             [kind.name for kind in self.events],
             time_nanos=time_nanos or time.monotonic_ns,
             longest_hold_secs=longest_hold_secs,
+            budget=budget,
+            holds=pause_acts_on is PauseActsOn.PROGRAM,
+            processors=processors or len(os.sched_getaffinity(0)),
         )
         self._next_space = 1
         self._listening: Listening | None = None
@@ -191,13 +200,30 @@ class Server:
         """
         self._core.finish(event, cause, program_clock, holds=holds)
 
-    def skip(self, event: int, times: int = 1) -> None:
+    def skip(self, event: int, times: int = 1, *, untold: bool = False) -> None:
         """Only count an event, or several of a kind.
+
+        Args:
+            event: Number of the kind of event.
+            times: How many.
+            untold: Whether nobody asked `should_transmit` for them because `outlook` said that it would be in vain.
 
         Raises:
             LocalProtocolError: This event is being gathered: finish it.
         """
-        self._core.skip(event, times)
+        self._core.skip(event, times, untold=untold)
+
+    def held(self, nanos: int) -> None:
+        """Say that the target was kept from going on for so long, so that it could be read.
+
+        Between `should_transmit` and `finish` it was for this event, which then says so to clients; at other times it only counts
+        against the budget. Not to be said: the time from `should_transmit` to `finish` where what a pause acts on stands still
+        in it, which counts by itself; and what a pause or delay holds.
+
+        Args:
+            nanos: How long, in nanoseconds; what is said several times adds up.
+        """
+        self._core.say_held(nanos)
 
     def outlook(self, event: int) -> Outlook:
         """Say beforehand which events of a kind `should_transmit` would want, so that others need not even be told to us.

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from gcspy_protocol.errors import LocalProtocolError
 from gcspy_protocol.limits import CLIENT_LIMITS
-from gcspy_protocol.messages import EpochEnd, Event, Fired, Message, SpaceDefined, SpaceRemoved, State
+from gcspy_protocol.messages import Budget, EpochEnd, Event, Fired, Message, SpaceDefined, SpaceRemoved, State
 from gcspy_protocol.model import EventFilter, Space
 from gcspy_protocol.trigger_set import TriggerSet, pause_reason
 from gcspy_protocol.triggers import Trigger, TriggerAction
@@ -30,6 +30,7 @@ from gcspy_server.interpreter.flow import Flow
 from gcspy_server.interpreter.outbox import Outbox
 from gcspy_server.interpreter.room import Room
 from gcspy_server.interpreter.setting_table import SettingTable
+from gcspy_server.interpreter.spending import ANY_LEVEL, LEVEL, Spending
 from gcspy_server.interpreter.transmission import (
     KeyframeSource,
     Part,
@@ -124,7 +125,7 @@ class TriggersChanged:
     """How triggers stand was changed; what is told of them is what it is when it is told."""
 
 
-Item = SchemaChange | Snapshot | State | KeyframeSource | Fired | TriggersChanged | SettingsChanged
+Item = SchemaChange | Snapshot | State | KeyframeSource | Fired | TriggersChanged | SettingsChanged | Budget
 
 
 class Core:
@@ -134,6 +135,9 @@ class Core:
         kinds: Names of the kinds of event.
         time_nanos: Monotonic clock of all times.
         longest_hold_secs: The target is held no longer in one go.
+        budget: What may be spent of the target's time, in thousandths; None: there is no budget.
+        holds: Whether what a pause acts on stands still during an event.
+        processors: How many the target may use.
 
     Attributes:
         live: Whether anybody is there: the one thing that is read when nobody is.
@@ -144,10 +148,18 @@ class Core:
         room: Where lossless clients are waited for.
         triggers: Set by the session, looked at here.
         settings: Set by the session, taken by the driver.
+        spending: What gathering takes of the target's time, and the budget for it.
     """
 
     def __init__(
-        self, kinds: Sequence[str], *, time_nanos: Callable[[], int], longest_hold_secs: float | None = None
+        self,
+        kinds: Sequence[str],
+        *,
+        time_nanos: Callable[[], int],
+        longest_hold_secs: float | None = None,
+        budget: int | None = None,
+        holds: bool = True,
+        processors: int = 1,
     ) -> None:
         self.live = False
         self.counts = [0] * len(kinds)
@@ -159,6 +171,14 @@ class Core:
         # Processor time: a machine that is busy with something else is no trigger's fault.
         self.triggers = TriggerSet(time_nanos=time.thread_time_ns)
         self.settings = SettingTable()
+        self.spending = Spending(
+            len(kinds),
+            self.settings,
+            thousandths=budget,
+            holds=holds,
+            processors=processors,
+            thread_nanos=time.thread_time_ns,
+        )
         self._kinds = tuple(kinds)
         self._time_nanos = time_nanos
         self._encoding = threading.Lock()
@@ -247,12 +267,40 @@ class Core:
             backlog = _LOSSLESS_BACKLOG if self.room.wanted else _BACKLOG
             if not (due or self._looks()) or len(self.outbox) >= backlog:
                 return None
-        wants = EVERYTHING if self._observers else audience.wants
+        looks = self._looks()
+        wants, level = EVERYTHING if self._observers else audience.wants, ANY_LEVEL
+        explicit = self._asked_for(event_filter)
+        if self.spending.limits and not explicit:
+            found = self.spending.level_for(event, now)
+            if found is None and not looks:
+                self._tell_budget(now)
+                return None
+            if found is None:
+                # Filled in for triggers only: clients see that everything else is of an earlier event.
+                wants, explicit = NOTHING, "triggers look at every event"
+            else:
+                level = found
         for space in self._spaces.values():
             space._begin_event()
-        needed = self.triggers.needs() if self._looks() else frozenset()
-        self._request = GatherRequest(event, occurrence, now, event_filter, wants, needed)
+        needed = self.triggers.needs() if looks else frozenset()
+        self.spending.begin()
+        self._request = GatherRequest(event, occurrence, now, event_filter, wants, needed, level, explicit)
         return self._request
+
+    def _asked_for(self, event_filter: EventFilter) -> str:
+        """Why an event is gathered whatever it costs; empty: only if the budget has room for it."""
+        if self.flow.pausing:
+            return "a pause or a step waits for the next event"
+        if event_filter.pause or event_filter.delay_millis:
+            return "an event filter pauses or delays"
+        if self.room.wanted:
+            return "a client must not miss an event"
+        return "a program looks at every event" if self._observers else ""
+
+    def _tell_budget(self, now: int) -> None:
+        told = self.spending.tell(now, self._sequence)
+        if told is not None:
+            self.outbox.post(told)
 
     def _looks(self) -> bool:
         """Whether a trigger is looked at, with the spaces that there are now."""
@@ -266,15 +314,28 @@ class Core:
         if self.flow.ended or not self.live or not event_filter.enabled:
             return Outlook()
         last = self._last_event
-        if self._observers or self.flow.pausing or self.triggers.active or last is None:
+        if self.triggers.active or self._asked_for(event_filter) or last is None:
             return Outlook(event_filter.period)
-        return Outlook(event_filter.period, last.time_nanos + self._audience.interval_nanos)
+        not_before = last.time_nanos + self._audience.interval_nanos
+        if self.spending.limits:
+            not_before = max(not_before, self.spending.not_before(event, self._time_nanos()))
+        return Outlook(event_filter.period, not_before)
 
-    def skip(self, event: int, times: int = 1) -> None:
-        """Only count an event."""
+    def skip(self, event: int, times: int = 1, *, untold: bool = False) -> None:
+        """Only count an event; those that `outlook` kept from us may have been left out for the budget."""
         if self._request is not None and self._request.event == event:
             raise LocalProtocolError(f"event {event} is being gathered: finish it instead of skipping it")
+        if untold and self.live and self.spending.limits:
+            now, one, last = self._time_nanos(), self.filters[event], self._last_event
+            wanted = (self.counts[event] + times) // one.period - self.counts[event] // one.period
+            rare = last is not None and now - last.time_nanos < self._audience.interval_nanos
+            if one.enabled and wanted and not rare:
+                self.spending.leave_out(event, wanted, now)
         self.counts[event] += times
+
+    def say_held(self, nanos: int) -> None:
+        """The driver held the target for so long; see `Server.held`."""
+        self.spending.say_held(nanos, self._time_nanos())
 
     def finish(
         self, event: int, cause: str, program_clock: tuple[str, int] | None, *, holds: bool = True
@@ -286,8 +347,8 @@ class Core:
             return
         with self._encoding:
             self._publish()
-            snapshot = self._encode(request, cause, program_clock)
-            fired, changed = self._look_at_triggers(snapshot)
+            snapshot = self._encode(request, cause, program_clock, holds=holds)
+            fired, changed = self._look_at_triggers(snapshot, holds=holds)
             reason = pause_reason(fired)
             pause = self.flow.will_hold(request.event_filter, trigger=reason)
             if pause and not holds:
@@ -300,17 +361,25 @@ class Core:
                 self.outbox.post(replace(one, pauses=pauses))
             if changed:
                 self.outbox.post(TriggersChanged())
-            if self.settings.gathered(snapshot.event.sequence, snapshot.event.gather_nanos):
+            if self.settings.gathered(
+                snapshot.event.sequence, snapshot.event.gather_nanos, {LEVEL: request.level}
+            ):
                 self.outbox.post(SettingsChanged())
+        now = self._time_nanos()
+        self.spending.finish(
+            event, request.level, request.time_nanos, now, holds=holds, explicit=request.explicit
+        )
+        self._tell_budget(now)
         self.room.posted(snapshot.event.sequence, sum(len(part.frame.data) for part in snapshot.parts))
         for observer in self._observers:
             observer(snapshot.event)
         held = self.flow.hold(request.event_filter, pause=pause, trigger=reason) if holds else 0
         waited = self.room.wait(held_nanos=held)
         self._held_nanos += held + waited
+        self.spending.pass_over(held + waited)
         self._waited_nanos += waited
 
-    def _look_at_triggers(self, snapshot: Snapshot) -> tuple[list[Fired], bool]:
+    def _look_at_triggers(self, snapshot: Snapshot, *, holds: bool) -> tuple[list[Fired], bool]:
         """Which triggers fire at an event that nobody has seen yet; what that took is part of its gathering."""
         if not self.triggers.active:
             return [], False
@@ -318,10 +387,13 @@ class Core:
         source = TriggerSource(event, self._kinds[event.event], self._senders)
         found = self.triggers.look(source, event)
         gather_nanos = max(0, self._time_nanos() - event.time_nanos)
-        self._last_event = snapshot.event = replace(event, gather_nanos=gather_nanos)
+        stopped = self.spending.stopped(gather_nanos, holds=holds)
+        self._last_event = snapshot.event = replace(event, gather_nanos=gather_nanos, stopped_nanos=stopped)
         return found
 
-    def _encode(self, request: GatherRequest, cause: str, program_clock: tuple[str, int] | None) -> Snapshot:
+    def _encode(
+        self, request: GatherRequest, cause: str, program_clock: tuple[str, int] | None, *, holds: bool
+    ) -> Snapshot:
         self._sequence += 1
         stamp = Stamp(
             sequence=self._sequence,
@@ -337,17 +409,19 @@ class Core:
             if resized:
                 names[number] = sender.space.names
         held, self._held_nanos = self._held_nanos, 0
+        gather_nanos = max(0, self._time_nanos() - request.time_nanos)
         self._last_event = Event(
             sequence=self._sequence,
             time_nanos=request.time_nanos,
             event=request.event,
             occurrence=request.occurrence,
             epoch=self._epoch,
-            gather_nanos=max(0, self._time_nanos() - request.time_nanos),
+            gather_nanos=gather_nanos,
             held_nanos=held,
             cause=cause,
             program_clock=program_clock,
             waited_nanos=self._waited_nanos,
+            stopped_nanos=self.spending.stopped(gather_nanos, holds=holds),
         )
         self._last_keyframe = None
         return Snapshot(self._last_event, parts, tuple(self.counts), names)

@@ -8,6 +8,7 @@ nanoseconds; does not know what any setting does.
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
 
 from gcspy_protocol.errors import LocalProtocolError
@@ -65,6 +66,12 @@ class SettingTable:
                 )
             self._settings[ident] = replace(setting, value=value, applies=0)
 
+    def value(self, ident: int) -> int | None:
+        """Return what is gathered with: what was taken last, or chosen if nothing was; None: there is no such setting."""
+        with self._lock:
+            setting = self._settings.get(ident)
+            return None if setting is None else self._taken.get(ident, setting.value)
+
     def take(self, ident: int) -> int:
         """Return what was chosen; what is gathered from now on is gathered with it.
 
@@ -77,19 +84,21 @@ class SettingTable:
             self._taken[ident] = self._settings[ident].value
             return self._taken[ident]
 
-    def gathered(self, sequence: int, gather_nanos: int) -> bool:
+    def gathered(self, sequence: int, gather_nanos: int, most: Mapping[int, int] | None = None) -> bool:
         """Note that a snapshot was gathered with the values that were taken.
 
         Args:
             sequence: Its number.
             gather_nanos: What it took.
+            most: By setting, the greatest value that it was gathered with, where that was bounded.
 
         Returns:
             Whether clients are to be told: a value applied for the first time, or costs something else.
         """
         tell = False
         with self._lock:
-            for ident, value in self._taken.items():
+            for ident, taken in self._taken.items():
+                value = taken if most is None else min(taken, most.get(ident, taken))
                 setting = self._settings[ident]
                 place = value - setting.minimum
                 if place < len(setting.costs):

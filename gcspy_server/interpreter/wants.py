@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from gcspy_protocol.messages import Subscription
 from gcspy_protocol.model import EventFilter
 
+from gcspy_server.interpreter.spending import ANY_LEVEL
 from gcspy_server.spaces import ServerSpace, ServerStream
 
 __all__ = ["EVERYTHING", "NOTHING", "GatherRequest", "Wants", "union_of"]
@@ -81,6 +82,8 @@ class GatherRequest:
         event_filter: The filter in force.
         audience: What any client wants.
         needed: Space and stream, by id, of what triggers need besides.
+        level: The greatest level to gather at, for the budget's sake; a driver without levels has no use for it.
+        explicit: Why it is gathered whatever it costs; empty: as the budget let it through.
     """
 
     event: int
@@ -89,6 +92,8 @@ class GatherRequest:
     event_filter: EventFilter
     audience: Wants
     needed: frozenset[tuple[int, int]] = frozenset()
+    level: int = ANY_LEVEL
+    explicit: str = ""
 
     def wants(self, space: ServerSpace, stream: ServerStream | None = None) -> bool:
         """Whether anybody wants the space, or that stream of it; what nobody wants need not be gathered."""

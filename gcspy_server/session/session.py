@@ -196,6 +196,8 @@ class Session:
                     (client.push_message if item.pauses else client.push_if_room)(data)
             case TriggersChanged():
                 self._tell_triggers_soon()
+            case m.Budget():
+                self.tell_all(item)
             case SettingsChanged():
                 self.tell_all(self.core.settings.announcement())
 
@@ -303,6 +305,8 @@ class Session:
         bootstrap += [triggers] if triggers.triggers else []
         settings = self.core.settings.announcement()
         bootstrap += [settings] if settings.settings else []
+        budget = self.core.spending.message
+        bootstrap += [] if budget is None else [budget]
         client.greet_back(bootstrap)
         others = encode(self._clients_message()).data
         for other in self._clients.values():

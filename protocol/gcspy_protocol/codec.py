@@ -49,7 +49,7 @@ _EVENT = struct.Struct("<IHHIxxxxQQQ")
     16     8     occurrence
     24     8     gather nanoseconds
     32     8     held nanoseconds
-    40           msgpack map: cause, clock (name), clock_value, waited (nanoseconds); absent when empty
+    40           msgpack map: cause, clock (name), clock_value, waited (nanoseconds), stopped (nanoseconds); absent when empty
 """
 
 _KEYFRAME, _CACHED = 1, 2
@@ -109,7 +109,7 @@ def _encode(message: Message) -> Frame:
             return pack_frame(FrameType.TILE_NAMES_REQUEST, payload, space=message.space)
         case m.Playback() | m.Position() | m.Timeline() | m.SetPlayback() | m.Seek() | m.Follow():
             return pack_playback(message)
-        case m.Trigger() | m.Triggers() | m.Fired() | m.Settings() | m.SetSetting():
+        case m.Trigger() | m.Triggers() | m.Fired() | m.Settings() | m.SetSetting() | m.Budget():
             return _chosen(message)
         case m.Event() | m.Unknown():
             raise LocalProtocolError(f"{type(message).__name__} has no frame of its own: use encode_event")
@@ -118,8 +118,10 @@ def _encode(message: Message) -> Frame:
             return pack_frame(frame_type, pack_map(fields) if fields else b"")
 
 
-def _chosen(message: m.Trigger | m.Triggers | m.Fired | m.Settings | m.SetSetting) -> Frame:
-    return pack_settings(message) if isinstance(message, m.Settings | m.SetSetting) else pack_trigger(message)
+def _chosen(message: m.Trigger | m.Triggers | m.Fired | m.Settings | m.SetSetting | m.Budget) -> Frame:
+    if isinstance(message, m.Trigger | m.Triggers | m.Fired):
+        return pack_trigger(message)
+    return pack_settings(message)
 
 
 def _stamp(message: m.StreamKey | m.StreamDelta) -> Stamp:
@@ -269,6 +271,8 @@ def encode_event(event: m.Event, frames: list[Frame]) -> bytes:
         rest["clock"], rest["clock_value"] = event.program_clock
     if event.waited_nanos:
         rest["waited"] = event.waited_nanos
+    if event.stopped_nanos:
+        rest["stopped"] = event.stopped_nanos
     flags = (_KEYFRAME if event.keyframe else 0) | (_CACHED if event.cached else 0)
     try:
         body = _EVENT.pack(
@@ -386,6 +390,7 @@ def _event(header: Header, payload: bytes, limits: Limits) -> Message:
         cause=rest.text("cause", ""),
         program_clock=clock,
         waited_nanos=rest.integer("waited", 0, _U64, 0),
+        stopped_nanos=rest.integer("stopped", 0, _U64, 0),
     )
 
 
@@ -557,4 +562,5 @@ _DECODERS: dict[int, Decoder] = {
     FrameType.FIRED: read_trigger,
     FrameType.SETTINGS: read_settings,
     FrameType.SET_SETTING: read_settings,
+    FrameType.BUDGET: read_settings,
 }

@@ -61,6 +61,7 @@ _FROM_SERVER = _BOTH | {
     FrameType.POSITION,
     FrameType.TRIGGERS,
     FrameType.FIRED,
+    FrameType.BUDGET,
     FrameType.SETTINGS,
 }
 

@@ -216,9 +216,8 @@ class Explainer:
                 return f"{len(message.rows)} events from number {message.first} on{again}"
             case m.Trigger() | m.Triggers() | m.Fired():
                 return _about_triggers(message)
-            case m.Settings():
-                shown = tuple(f"{_text(one.name)} ({one.id}) is {_text(one.name_of(one.value))}" for one in message.settings)
-                return _short(shown)
+            case m.Settings() | m.Budget():
+                return _about_settings(message)
             case m.Unknown():
                 return "of a later version: skipped"
             case _:
@@ -258,6 +257,8 @@ class Explainer:
         parts.append(f"gathered {event.gather_nanos / 1e6:.3f} ms, held {event.held_nanos / 1e6:.3f} ms")
         if event.waited_nanos:
             parts.append(f"waited {event.waited_nanos / 1e6:.3f} ms for lossless clients in all")
+        if event.stopped_nanos:
+            parts.append(f"the target stood still for {event.stopped_nanos / 1e6:.3f} ms")
         if event.cause:
             parts.append(f"cause {_text(event.cause)}")
         if event.program_clock is not None:
@@ -291,6 +292,24 @@ def _rest(message: Message, without: Sequence[str]) -> str:
         (field.name, getattr(message, field.name)) for field in fields(message) if field.name not in without
     ]
     return ", ".join(f"{name} {_short(value)}" for name, value in shown)
+
+
+def _about_settings(message: m.Settings | m.Budget) -> str:
+    if isinstance(message, m.Budget):
+        return _about_budget(message)
+    return _short(tuple(f"{_text(one.name)} ({one.id}) is {_text(one.name_of(one.value))}" for one in message.settings))
+
+
+def _about_budget(budget: m.Budget) -> str:
+    allowed = f"{budget.allowed / 10_000:g} %" if budget.limits else "anything"
+    parts = [f"spent {budget.spent / 10_000:.2f} % of {allowed}, as of #{budget.sequence}"]
+    if budget.asked:
+        parts.append(f"level {budget.given} of {budget.asked}")
+    gathered, left_out = sum(budget.gathered), sum(budget.left_out)
+    parts.append(f"{gathered} of {gathered + left_out} events gathered")
+    if budget.reason:
+        parts.append(_text(budget.reason))
+    return ", ".join(parts)
 
 
 def _about_triggers(message: m.Trigger | m.Triggers | m.Fired) -> str:

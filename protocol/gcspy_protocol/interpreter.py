@@ -260,6 +260,8 @@ class ClientInterpreter:
         position: Number of the latest event in the recording that is played; 0 before the first, and live.
         triggers: All triggers, as of the latest announcement.
         fired: What fired last, or None.
+        settings: What the controller may choose, as of the latest announcement.
+        budget: What the cost budget did; None: nobody said that there is one.
         last_event: The latest event, or None.
     """
 
@@ -279,6 +281,7 @@ class ClientInterpreter:
         self.triggers = m.Triggers(triggers=())
         self.fired: m.Fired | None = None
         self.settings = m.Settings(settings=())
+        self.budget: m.Budget | None = None
         self.last_event: Event | None = None
         self._change = EventChange(Event(sequence=0, time_nanos=0, event=0, occurrence=0, epoch=0))
 
@@ -418,6 +421,8 @@ class ClientInterpreter:
                 self.fired = message
             case m.Settings():
                 self.settings = message
+            case m.Budget():
+                self.budget = message
             case m.Playback():
                 self.playback = message
             case m.Position():

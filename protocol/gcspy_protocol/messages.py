@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gcspy_protocol.budget import Budget
 from gcspy_protocol.model import ControlState, EventFilter, EventKind, Mode, Naming, PauseActsOn, Space
 from gcspy_protocol.playback import Follow, Playback, Position, Seek, SetPlayback, Timeline
 from gcspy_protocol.settings import SetSetting, Settings
 from gcspy_protocol.triggers import Fired, Trigger, Triggers
 
 __all__ = [
+    "Budget",
     "Client",
     "Clients",
     "Counters",
@@ -101,6 +103,7 @@ class FrameType(IntEnum):
     POSITION = 0x37
     TRIGGERS = 0x38
     FIRED = 0x39
+    BUDGET = 0x3A
     SET_FILTERS = 0x40
     PAUSE = 0x41
     RESUME = 0x42
@@ -367,6 +370,7 @@ class Event:
         cause: Cause, where the runtime tells it.
         program_clock: Name and value of a clock of the program, such as allocated bytes.
         waited_nanos: Time that lossless clients were waited for, in all, since the server began; part of what was held.
+        stopped_nanos: Time that the target was kept from going on so that it could be gathered; 0: it went on, or nobody said.
     """
 
     sequence: int
@@ -381,6 +385,7 @@ class Event:
     cause: str = ""
     program_clock: tuple[str, int] | None = None
     waited_nanos: int = 0
+    stopped_nanos: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -573,5 +578,6 @@ Message = (
     | Fired
     | Settings
     | SetSetting
+    | Budget
     | Unknown
 )

@@ -1,4 +1,4 @@
-"""The frames of the messages about settings (SPEC.md section 8.9).
+"""The frames of the messages about settings and the budget (SPEC.md sections 8.9 and 8.10).
 
 Knows their bytes; does not know who may send them, or when.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gcspy_protocol.budget import WHOLE_BUDGET, Budget
 from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.fields import Fields, pack_map
 from gcspy_protocol.frame import Frame, Header, pack_frame
@@ -18,9 +19,10 @@ __all__ = ["pack_settings", "read_settings"]
 
 _I64 = (1 << 63) - 1
 _U32 = (1 << 32) - 1
+_MOST_KINDS = 65_536
 
 
-def pack_settings(message: Settings | SetSetting) -> Frame:
+def pack_settings(message: Settings | SetSetting | Budget) -> Frame:
     """The frame of a message.
 
     Raises:
@@ -32,6 +34,25 @@ def pack_settings(message: Settings | SetSetting) -> Frame:
             return pack_frame(FrameType.SETTINGS, pack_map({"settings": settings}))
         case SetSetting():
             return pack_frame(FrameType.SET_SETTING, pack_map({"id": message.id, "value": message.value}))
+        case Budget():
+            return pack_frame(FrameType.BUDGET, pack_map(_budget(message)))
+
+
+def _budget(budget: Budget) -> dict[str, Any]:
+    return {
+        "setting": budget.setting,
+        "allowed": budget.allowed,
+        "spent": budget.spent,
+        "sequence": budget.sequence,
+        "level": budget.level_setting,
+        "asked": budget.asked,
+        "given": budget.given,
+        "every": budget.every_nanos,
+        "full": budget.full_nanos,
+        "gathered": list(budget.gathered),
+        "left_out": list(budget.left_out),
+        "reason": budget.reason,
+    }
 
 
 def _setting(setting: Setting) -> dict[str, Any]:
@@ -49,7 +70,7 @@ def _setting(setting: Setting) -> dict[str, Any]:
     }
 
 
-def read_settings(header: Header, payload: bytes, limits: Limits) -> Settings | SetSetting:
+def read_settings(header: Header, payload: bytes, limits: Limits) -> Settings | SetSetting | Budget:
     """The message of a frame of one of these types, after decompression.
 
     Raises:
@@ -62,6 +83,8 @@ def read_settings(header: Header, payload: bytes, limits: Limits) -> Settings | 
     fields = Fields.unpack(payload or pack_map({}), kind.name.lower(), text_chars=limits.text_chars)
     if kind is FrameType.SET_SETTING:
         return SetSetting(id=fields.integer("id", 0, _U32), value=fields.integer("value", -_I64, _I64))
+    if kind is FrameType.BUDGET:
+        return _read_budget(fields)
     return Settings(settings=tuple(_read(one) for one in fields.maps("settings", MOST_SETTINGS)))
 
 
@@ -78,4 +101,21 @@ def _read(fields: Fields) -> Setting:
         choices=fields.texts("choices", MOST_CHOICES),
         costs=fields.integers("costs", MOST_CHOICES, 0, _I64),
         applies=fields.integer("applies", 0, _I64, 0),
+    )
+
+
+def _read_budget(fields: Fields) -> Budget:
+    return Budget(
+        setting=fields.integer("setting", 0, _U32, 0),
+        allowed=fields.integer("allowed", 0, WHOLE_BUDGET, WHOLE_BUDGET),
+        spent=fields.integer("spent", 0, _I64, 0),
+        sequence=fields.integer("sequence", 0, _I64, 0),
+        level_setting=fields.integer("level", 0, _U32, 0),
+        asked=fields.integer("asked", -_I64, _I64, 0),
+        given=fields.integer("given", -_I64, _I64, 0),
+        every_nanos=fields.integer("every", 0, _I64, 0),
+        full_nanos=fields.integer("full", 0, _I64, 0),
+        gathered=fields.integers("gathered", _MOST_KINDS, 0, _I64),
+        left_out=fields.integers("left_out", _MOST_KINDS, 0, _I64),
+        reason=fields.text("reason", ""),
     )

@@ -349,6 +349,8 @@ def _assert_said(client: ClientInterpreter, truth: Truth) -> None:
                 assert client.triggers == message
             case m.Settings():
                 assert client.settings == message
+            case m.Budget():
+                assert client.budget == message
             case _:
                 raise AssertionError(f"not a notice: {message}")
 

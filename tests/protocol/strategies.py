@@ -224,6 +224,7 @@ EVENTS: SearchStrategy[m.Event] = st.builds(
     cause=TEXT,
     program_clock=st.none() | st.tuples(TEXT, U64),
     waited_nanos=U64,
+    stopped_nanos=U64,
 )
 
 _MANNERS: SearchStrategy[m.SetPlayback] = st.builds(
@@ -396,6 +397,21 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
         operands=_OPERANDS,
     ),
     FrameType.SETTINGS: st.builds(m.Settings, settings=st.lists(_SETTINGS, max_size=3).map(tuple)),
+    FrameType.BUDGET: st.builds(
+        m.Budget,
+        setting=U32,
+        allowed=st.integers(0, 1_000_000),
+        spent=I63,
+        sequence=I63,
+        level_setting=U32,
+        asked=st.integers(-(1 << 63) + 1, (1 << 63) - 1),
+        given=st.integers(-(1 << 63) + 1, (1 << 63) - 1),
+        every_nanos=I63,
+        full_nanos=I63,
+        gathered=st.lists(I63, max_size=3).map(tuple),
+        left_out=st.lists(I63, max_size=3).map(tuple),
+        reason=TEXT,
+    ),
     FrameType.SET_SETTING: st.builds(m.SetSetting, id=U32, value=st.integers(-(1 << 63) + 1, (1 << 63) - 1)),
     FrameType.LOSSLESS: st.builds(m.Lossless, deadline_millis=st.integers(0, 60_000)),
 }
@@ -418,6 +434,7 @@ NOTICES: SearchStrategy[Message] = st.one_of(
             FrameType.MISSED,
             FrameType.TRIGGERS,
             FrameType.SETTINGS,
+            FrameType.BUDGET,
         )
     ]
 )

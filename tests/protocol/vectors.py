@@ -130,7 +130,7 @@ def to_json(value: Any) -> Any:
     return value
 
 
-_LATER = {"names_from", "waited_nanos"}
+_LATER = {"names_from", "stopped_nanos", "waited_nanos"}
 """Fields that came after the first vectors were written: those have no word of them, and mean the default."""
 
 
@@ -516,6 +516,29 @@ def _setting_messages() -> Iterator[tuple[str, str, Message]]:
     collect = Setting(id=0, name="Collect now", kind=SettingKind.ACTION, value=0, minimum=0, maximum=0)
     yield "settings", "A level that was just chosen, a budget, an action.", m.Settings(settings=(level, budget, collect))
     yield "settings-none", "Nothing can be set.", m.Settings(settings=())
+    yield (
+        "budget",
+        "Level 3 of 3 every two seconds, level 2 between; most events are left out.",
+        m.Budget(
+            setting=2,
+            allowed=50_000,
+            spent=48_123,
+            sequence=210,
+            level_setting=1,
+            asked=3,
+            given=2,
+            every_nanos=20_000_000,
+            full_nanos=2_000_000_000,
+            gathered=(10, 100, 100),
+            left_out=(0, 497, 1 << 62),
+            reason="",
+        ),
+    )
+    yield (
+        "budget-none",
+        "Anything may be spent, and a trigger wants every event.",
+        m.Budget(setting=4_000_000_000, allowed=1_000_000, spent=1 << 40, reason="a trigger looks at every event"),
+    )
     yield "set_setting", "Level 3, please.", m.SetSetting(id=1, value=3)
     yield "set_setting-negative", "A value below zero.", m.SetSetting(id=4_000_000_000, value=-5)
 
@@ -543,6 +566,11 @@ def _event_messages() -> Iterator[tuple[str, str, list[Message]]]:
         "event-waited",
         "Held, and what was held for lossless clients in all.",
         [m.Event(**event, held_nanos=3_000_000_000, waited_nanos=2_000_000_000)],
+    )
+    yield (
+        "event-stopped",
+        "The target stood still while it was gathered.",
+        [m.Event(**event, gather_nanos=5_000_000, stopped_nanos=4_000_000)],
     )
     yield (
         "event-frames",

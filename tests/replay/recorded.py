@@ -106,7 +106,8 @@ class Recorder:
                 | m.Missed
                 | m.Triggers
                 | m.Fired
-                | m.Settings,
+                | m.Settings
+                | m.Budget,
             ):
                 self.seen.left.append(message)
 

@@ -160,6 +160,7 @@ class CooperativeDriver(CPythonDriver):
     def _collection(self, server: Server, event: StubEvent) -> None:
         """Gather and finish one of the stub's events, during which the target stands still."""
         kind = GC_END if event.kind else GC_START
+        server.held(max(0, time.monotonic_ns() - event.time_nanos))
         try:
             if event.kind == 0:
                 self._time.start(event.number)
@@ -212,14 +213,15 @@ class CooperativeDriver(CPythonDriver):
         for kind, number in ((GC_START, starts), (GC_END, ends)):
             missed = number - server.counts()[kind]
             if missed > 0:
-                server.skip(kind, missed)
+                server.skip(kind, missed, untold=True)
 
     def _say_what_is_wanted(self, server: Server) -> None:
-        for kind in (GC_START, GC_END):
-            outlook = server.outlook(kind)
-            self._line.want(
-                kind - GC_START, period=outlook.period, not_before_nanos=outlook.not_before_nanos
-            )
+        outlooks = [server.outlook(kind) for kind in (GC_START, GC_END)]
+        # The stub has one time for both kinds. One that is to wait for longer than the other is not told of until we say so.
+        first = min((one.not_before_nanos for one in outlooks if one.period), default=0)
+        for number, outlook in enumerate(outlooks):
+            now = outlook.not_before_nanos <= first
+            self._line.want(number, period=outlook.period if now else 0, not_before_nanos=first)
 
     def _may_hold(self, secs: float) -> bool:
         """Whether the target may be kept any longer: it is paused or delayed, or is being read."""

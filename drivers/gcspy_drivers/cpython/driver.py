@@ -246,7 +246,7 @@ class CPythonDriver:
 
     def _gather_heaps(self, request: GatherRequest) -> None:
         target, memory = self._target, self._memory_space
-        level = self._level
+        level = min(self._level, request.level)
         self._counted = False
         of_heaps = [space for spaces in self._heap_spaces.values() for space in spaces.all]
         heaps: tuple[Heap, ...] = ()

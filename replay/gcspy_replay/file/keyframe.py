@@ -49,6 +49,8 @@ def schema_messages(session: ClientInterpreter) -> list[Message]:
         messages.append(session.triggers)
     if session.settings.settings:
         messages.append(session.settings)
+    if session.budget is not None:
+        messages.append(session.budget)
     if session.missed_total:
         messages.append(m.Missed(events=0, total=session.missed_total))
     return messages

@@ -30,6 +30,7 @@ _KEPT = frozenset(
         FrameType.TRIGGERS,
         FrameType.FIRED,
         FrameType.SETTINGS,
+        FrameType.BUDGET,
     }
 )
 """What is kept besides events. Who else was connected, errors and pings are this client's own affair."""

@@ -60,6 +60,7 @@ _NOTICES = (
     m.Triggers,
     m.Fired,
     m.Settings,
+    m.Budget,
 )
 """What is kept besides events, as in `tap`."""
 

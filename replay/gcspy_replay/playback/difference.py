@@ -44,6 +44,7 @@ _OWN = frozenset(
         FrameType.TRIGGERS,
         FrameType.FIRED,
         FrameType.SETTINGS,
+        FrameType.BUDGET,
         FrameType.WELCOME,
     }
 )

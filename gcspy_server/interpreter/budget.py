@@ -1,0 +1,297 @@
+"""The cost budget: which events are gathered, and at which level, so that no more goes of the target's time than its share.
+
+What a gathering cost is *owed*, and paid off by the target's time as it passes, at the share that may be spent. While anything is
+owed nothing is gathered. So over any span of time no more is spent than the share of it, and one gathering.
+
+Where the level that was asked for costs so much that it could be gathered less than twice a second, the share is divided: half of it
+goes to gatherings at that level, two fifths to lighter ones between them (a tenth is kept back), each with a debt of its own; then
+no more is spent than the share and one gathering of either sort.
+
+Deterministic: all times and costs are arguments. Knows kinds of event and levels as numbers; knows no clock, no clients and no spaces.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+__all__ = ["ALL", "BudgetKeeper", "Pace"]
+
+ALL = 1000
+"""All of the target's time, in thousandths: no limit."""
+
+_NANOS = 1_000_000_000
+
+_SLOW_NANOS = _NANOS // 2
+_QUICK_NANOS = _NANOS * 3 // 10
+"""When gatherings at the level asked come further apart than the first, lighter ones come between, until they come closer than the second."""
+
+_FULL_PART, _LIGHT_PART = 0.5, 0.4
+
+_HELPS = 0.5
+"""A lighter level costs no more than this part of the one asked, or it is none."""
+
+_FORGOTTEN_NANOS = 60 * _NANOS
+"""What a lighter level cost is tried again after so long."""
+
+_STARVING_NANOS = 3 * _NANOS
+"""Gatherings further apart than this are worth a word."""
+
+_LATELY_NANOS = 10 * _NANOS
+"""What was spent is told as a mean that forgets within about so long."""
+
+_TURN_NANOS = _NANOS // 4
+_RECENT_NANOS = _NANOS
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What there will be, as costs are now.
+
+    Attributes:
+        level: The level of most gatherings.
+        every_nanos: Least time between two gatherings; 0: no bound.
+        full_nanos: Least time between two at the level asked, where others come between; 0: all are.
+    """
+
+    level: int
+    every_nanos: int = 0
+    full_nanos: int = 0
+
+    @property
+    def starves(self) -> bool:
+        """Whether there is so little that somebody should be told."""
+        return self.every_nanos > _STARVING_NANOS
+
+
+@dataclass(slots=True)
+class _Kind:
+    """One kind of event: when it was gathered and left out last, by the target's time."""
+
+    gathered: int = 0
+    left_out: int = 0
+    gathered_at: float = -math.inf
+    left_out_at: float = -math.inf
+
+
+@dataclass(slots=True)
+class _Cost:
+    """What a level costs, and when that was seen."""
+
+    nanos: float
+    at: float
+
+
+class BudgetKeeper:
+    """Keeps one budget. Used by the driver's thread only.
+
+    Args:
+        kinds: How many kinds of event there are.
+        thousandths: What may be spent of the target's time; `ALL`: anything.
+    """
+
+    def __init__(self, kinds: int, thousandths: int = ALL) -> None:
+        self._kinds = [_Kind() for _ in range(kinds)]
+        self._costs: dict[int, _Cost] = {}
+        self._asked = 0
+        self._mixes = False
+        self._full_owed = self._light_owed = 0.0
+        self._as_of: float | None = None
+        self._ready_at = -math.inf
+        self._begun = 0.0
+        self._lately = 0.0
+        self._not_ours = 0
+        self.thousandths = thousandths
+
+    # ------------------------------------------------------------------ the budget
+
+    @property
+    def limits(self) -> bool:
+        """Whether there is a limit."""
+        return self.thousandths < ALL
+
+    @property
+    def gathered(self) -> tuple[int, ...]:
+        """How many events were gathered, by kind."""
+        return tuple(kind.gathered for kind in self._kinds)
+
+    @property
+    def left_out(self) -> tuple[int, ...]:
+        """How many events were left out, by kind."""
+        return tuple(kind.left_out for kind in self._kinds)
+
+    def pass_over(self, nanos: int) -> None:
+        """Time in which the target was held because somebody asked for it: none of its own."""
+        self._not_ours += nanos
+
+    def spent(self, now_nanos: int) -> float:
+        """Share of the target's time that was spent lately."""
+        at = self._advance(now_nanos)
+        span = _LATELY_NANOS * -math.expm1(-max(0.0, at - self._begun) / _LATELY_NANOS)
+        return self._lately / max(span, 1.0)
+
+    # -------------------------------------------------------------------- deciding
+
+    def ask(self, asked: int) -> None:
+        """Say which level is wanted; 0: there are no levels."""
+        if asked != self._asked:
+            self._asked = asked
+            self._mixes = False
+
+    def level_for(self, kind: int, now_nanos: int) -> int | None:
+        """The level at which an event that happens now is gathered; None: it is left out, and was counted so."""
+        if not self.limits:
+            return self._asked
+        at = self._advance(now_nanos)
+        level = self._open_level(at)
+        if level is None or self._gives_way(kind, at, self._ready_at):
+            self.leave_out(kind, 1, now_nanos)
+            return None
+        return level
+
+    def not_before(self, kind: int, now_nanos: int) -> int:
+        """When an event of this kind may be gathered at the earliest, as debts are now."""
+        if not self.limits:
+            return 0
+        at = self._advance(now_nanos)
+        light = self._lighter(at)
+        if light is None:
+            wait = (self._full_owed + self._light_owed) / self._share
+        else:
+            wait = min(
+                self._full_owed / (_FULL_PART * self._share), self._light_owed / (_LIGHT_PART * self._share)
+            )
+        if self._gives_way(kind, at + wait, at + wait if wait > 0 else self._ready_at):
+            wait += self._turn()
+        return now_nanos + math.ceil(wait) if wait > 0 else now_nanos
+
+    def leave_out(self, kind: int, times: int, now_nanos: int) -> None:
+        """Count events that somebody wanted, and that were not gathered for the budget."""
+        found = self._kinds[kind]
+        found.left_out += times
+        found.left_out_at = now_nanos - self._not_ours
+
+    def pace(self, now_nanos: int) -> Pace:
+        """What there will be, as costs are now."""
+        at = self._advance(now_nanos)
+        full = self._costs.get(self._asked)
+        if not self.limits or full is None:
+            return Pace(self._asked)
+        light = self._lighter(at)
+        if light is None:
+            return Pace(self._asked, every_nanos=int(full.nanos / self._share))
+        found = self._costs.get(light)
+        every = 0 if found is None else int(found.nanos / (_LIGHT_PART * self._share))
+        return Pace(light, every_nanos=every, full_nanos=int(full.nanos / (_FULL_PART * self._share)))
+
+    # ------------------------------------------------------------------- what it cost
+
+    def spend(self, kind: int, level: int, cost_nanos: float, begun_nanos: int, *, explicit: bool = False) -> None:
+        """Note what the gathering of an event cost.
+
+        Args:
+            kind: Its kind.
+            level: The level it was gathered at.
+            cost_nanos: What it took of the target's time.
+            begun_nanos: When it began.
+            explicit: Somebody asked for this very event: it is spent, but not owed.
+        """
+        at = self._advance(begun_nanos)
+        found = self._kinds[kind]
+        found.gathered += 1
+        found.gathered_at = at
+        self._lately += cost_nanos
+        if explicit:
+            return
+        if level == self._asked:
+            self._full_owed += cost_nanos
+        else:
+            self._light_owed += cost_nanos
+        self._learn(level, cost_nanos, at)
+
+    def spend_beside(self, cost_nanos: float, now_nanos: int) -> None:
+        """Note what was spent besides gatherings."""
+        self._advance(now_nanos)
+        self._lately += cost_nanos
+        self._light_owed += cost_nanos
+
+    # --------------------------------------------------------------------- inside
+
+    @property
+    def _share(self) -> float:
+        return max(1, self.thousandths) / ALL
+
+    def _learn(self, level: int, cost_nanos: float, at: float) -> None:
+        """What costs more is believed at once, what costs less by and by."""
+        known = self._costs.get(level)
+        if known is not None and cost_nanos < known.nanos:
+            cost_nanos = known.nanos + (cost_nanos - known.nanos) / 4
+        self._costs[level] = _Cost(cost_nanos, at)
+
+    def _advance(self, now_nanos: int) -> float:
+        """Pay off what is owed until now; returns now by the target's time."""
+        at = float(now_nanos - self._not_ours)
+        if self._as_of is None:
+            self._as_of = self._begun = at
+        passed = at - self._as_of
+        if passed <= 0:
+            return self._as_of
+        owed = self._full_owed + self._light_owed
+        if self._lighter(self._as_of) is None:
+            paid = passed * self._share
+            beside = min(paid, self._light_owed)
+            self._light_owed -= beside
+            self._full_owed = max(0.0, self._full_owed - (paid - beside))
+            if owed > 0 and not self._full_owed + self._light_owed:
+                self._ready_at = self._as_of + owed / self._share
+        else:
+            self._full_owed = max(0.0, self._full_owed - passed * _FULL_PART * self._share)
+            light = self._light_owed
+            self._light_owed = max(0.0, light - passed * _LIGHT_PART * self._share)
+            if light > 0 and not self._light_owed:
+                self._ready_at = self._as_of + light / (_LIGHT_PART * self._share)
+        self._lately *= math.exp(-passed / _LATELY_NANOS)
+        self._as_of = at
+        return at
+
+    def _open_level(self, at: float) -> int | None:
+        light = self._lighter(at)
+        if light is None:
+            return self._asked if self._full_owed + self._light_owed <= 0 else None
+        if self._full_owed <= 0:
+            return self._asked
+        return light if self._light_owed <= 0 else None
+
+    def _lighter(self, at: float) -> int | None:
+        """The level of gatherings between those at the level asked; None: there are none between."""
+        full = self._costs.get(self._asked)
+        if full is None or self._asked <= 1:
+            return None
+        apart = full.nanos / self._share
+        self._mixes = apart > (_QUICK_NANOS if self._mixes else _SLOW_NANOS)
+        if not self._mixes:
+            return None
+        for level in range(self._asked - 1, 0, -1):
+            found = self._costs.get(level)
+            if found is None or at - found.at > _FORGOTTEN_NANOS:
+                return level
+            helps = found.nanos <= _HELPS * full.nanos
+            if helps and (level == 1 or found.nanos / (_LIGHT_PART * self._share) <= _SLOW_NANOS):
+                return level
+        return None
+
+    def _gives_way(self, kind: int, at: float, ready_at: float) -> bool:
+        """Whether another kind of event, which was gathered less recently and does happen, has its turn first."""
+        mine = self._kinds[kind].gathered_at
+        if at >= ready_at + self._turn():
+            return False
+        recent = at - max(_RECENT_NANOS, 4 * self._turn())
+        return any(
+            other.gathered_at < mine and other.left_out_at > max(recent, other.gathered_at)
+            for other in self._kinds
+        )
+
+    def _turn(self) -> float:
+        """How long a kind waits for others that have their turn."""
+        found = self._costs.get(self._asked)
+        return 0.0 if found is None else min(_TURN_NANOS, found.nanos / self._share)

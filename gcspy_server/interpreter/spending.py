@@ -1,0 +1,209 @@
+"""What each gathering takes of the target's time, and what follows from it: the budget's place in the interpreter.
+
+While what a pause acts on stands still for a gathering, what it takes is that time. Beside a target that goes on it is the
+processor time of the thread that reads, divided by the processors that the target may use: if all of them are busy that is
+the share that the target loses, and if some are idle it loses less. Where a driver says that it held the target besides,
+that counts whole.
+
+Used by the driver's thread, but for `message`. Knows settings and clocks; knows no spaces and no clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gcspy_protocol.messages import Budget
+from gcspy_protocol.settings import Setting, SettingKind
+
+from gcspy_server.interpreter.budget import ALL, BudgetKeeper
+from gcspy_server.interpreter.setting_table import SettingTable
+
+__all__ = ["ANY_LEVEL", "BUDGET", "LEVEL", "Spending"]
+
+LEVEL = 1
+"""Number of the setting "Level" of a driver that has levels."""
+
+BUDGET = 2
+"""Number of the setting "Budget"."""
+
+ANY_LEVEL = 1 << 30
+"""Above every level: nothing bounds what is gathered."""
+
+_TOLD_AGAIN_NANOS = 500_000_000
+_MILLIONTHS = 1_000_000
+
+
+class Spending:
+    """Decides and counts for one server.
+
+    Args:
+        kinds: How many kinds of event there are.
+        settings: Where budget and level are chosen.
+        thousandths: The budget to begin with; None: there is none, and none can be set.
+        holds: Whether what a pause acts on stands still at events, if not said otherwise.
+        processors: How many the target may use.
+        thread_nanos: Processor time of the driver's thread.
+    """
+
+    def __init__(
+        self,
+        kinds: int,
+        settings: SettingTable,
+        *,
+        thousandths: int | None,
+        holds: bool,
+        processors: int,
+        thread_nanos: Callable[[], int],
+    ) -> None:
+        self._settings = settings
+        self._keeper = BudgetKeeper(kinds, ALL if thousandths is None else thousandths)
+        self._exists = thousandths is not None
+        self._holds = holds
+        self._processors = max(1, processors)
+        self._thread_nanos = thread_nanos
+        self._said = 0
+        self._marked = 0
+        self._begun: int | None = None
+        self._asked = 0
+        self._sequence = 0
+        self._reason = ""
+        self._message: Budget | None = None
+        self._told_nanos: int | None = None
+        if thousandths is not None:
+            settings.add(
+                Setting(
+                    id=BUDGET,
+                    name="Budget",
+                    about="What watching may take of the target's time, in thousandths of it; 1000: no limit",
+                    kind=SettingKind.RANGE,
+                    value=thousandths,
+                    minimum=1,
+                    maximum=ALL,
+                )
+            )
+            self._compose(0)
+
+    @property
+    def limits(self) -> bool:
+        """Whether anything may have to be left out."""
+        if self._exists:
+            self._keeper.thousandths = self._settings.take(BUDGET)
+        return self._keeper.limits
+
+    @property
+    def message(self) -> Budget | None:
+        """What was told last; None: there is no budget. May be asked by any thread."""
+        return self._message
+
+    # -------------------------------------------------------------------- deciding
+
+    def level_for(self, event: int, now: int) -> int | None:
+        """The greatest level that an event may be gathered at now; None: not at all."""
+        self._ask()
+        level = self._keeper.level_for(event, now)
+        return ANY_LEVEL if level == 0 else level
+
+    def not_before(self, event: int, now: int) -> int:
+        """When an event of this kind may be gathered at the earliest."""
+        self._ask()
+        return self._keeper.not_before(event, now)
+
+    def leave_out(self, event: int, times: int, now: int) -> None:
+        """Count events that the driver was not even told of, as the budget had no room for them."""
+        self._keeper.leave_out(event, times, now)
+
+    def pass_over(self, nanos: int) -> None:
+        """The target was held because somebody asked for it."""
+        self._keeper.pass_over(nanos)
+
+    def _ask(self) -> None:
+        self._asked = self._settings.value(LEVEL) or 0
+        self._keeper.ask(self._asked)
+
+    # --------------------------------------------------------------------- counting
+
+    def begin(self) -> None:
+        """A gathering begins."""
+        self._begun = self._thread_nanos()
+        self._said = 0
+
+    def say_held(self, nanos: int, now: int) -> None:
+        """The driver says that it held the target, for the event that is being gathered or besides."""
+        if self._begun is None:
+            self._keeper.spend_beside(nanos, now)
+        else:
+            self._said += nanos
+
+    def stopped(self, gather_nanos: int, *, holds: bool) -> int:
+        """How long the target stood still for an event that took so long."""
+        return self._said + (gather_nanos if holds and self._holds else 0)
+
+    def finish(self, event: int, level: int, begun: int, now: int, *, holds: bool, explicit: str) -> None:
+        """Note what the gathering of an event took.
+
+        Args:
+            event: Its kind.
+            level: The greatest level it was gathered at.
+            begun: When it was asked for.
+            now: When the target could go on.
+            holds: Whether it stood still until then.
+            explicit: Why it was gathered whatever it cost; empty: the budget let it through.
+        """
+        thread = self._thread_nanos()
+        cost = float(self._said)
+        if holds and self._holds:
+            cost += now - begun
+        elif self._begun is not None:
+            cost += max(0, thread - self._begun - self._said) / self._processors
+            if not self._holds and self._marked:
+                # What the thread did between events, such as looking whether there was one.
+                self._keeper.spend_beside((self._begun - self._marked) / self._processors, begun)
+        self._ask()
+        self._keeper.spend(event, min(level, self._asked), cost, begun, explicit=bool(explicit))
+        self._marked, self._begun, self._said = thread, None, 0
+        self._reason = explicit
+
+    # ---------------------------------------------------------------------- telling
+
+    def tell(self, now: int, sequence: int) -> Budget | None:
+        """What clients are to be told now, if anything is.
+
+        Args:
+            now: The time.
+            sequence: Of the latest snapshot.
+        """
+        if not self._exists:
+            return None
+        self._sequence = sequence
+        before = self._message
+        due = self._told_nanos is None or now - self._told_nanos >= _TOLD_AGAIN_NANOS
+        if not due and before is not None and before.allowed == self._allowed() and before.asked == self._asked:
+            return None
+        self._told_nanos = now
+        self._compose(now)
+        return self._message
+
+    def _allowed(self) -> int:
+        return self._keeper.thousandths * (_MILLIONTHS // ALL)
+
+    def _compose(self, now: int) -> None:
+        keeper = self._keeper
+        pace = keeper.pace(now) if now else None
+        reason = self._reason if keeper.limits else ""
+        if pace is not None and pace.starves and not reason:
+            level = f"level {pace.level} alone" if self._asked else "one event"
+            reason = f"{level} takes so much of the target's time that there is one in {pace.every_nanos / 1e9:.1f} s"
+        self._message = Budget(
+            setting=BUDGET,
+            allowed=self._allowed(),
+            spent=int(keeper.spent(now) * _MILLIONTHS) if now else 0,
+            sequence=self._sequence,
+            level_setting=LEVEL if self._asked else 0,
+            asked=self._asked,
+            given=0 if pace is None else pace.level,
+            every_nanos=0 if pace is None else pace.every_nanos,
+            full_nanos=0 if pace is None else pace.full_nanos,
+            gathered=keeper.gathered,
+            left_out=keeper.left_out,
+            reason=reason,
+        )
