@@ -1,8 +1,10 @@
 """What exact events cost: a collection with a stub that nobody listens to, and with a client that wants every event, in pairs.
 
 One program makes garbage and collects it, so many times in a batch: alone, with `gcspy.listen()`, and with a client
-that has no filter, one after the other, again and again. Quoted are the ratio to the batch alone right before, and the
-microseconds a collection (its two events). With a client nearly all of it is waiting until the heap has been read and sent. Without one it is the target's own processor time, as machines are shared.
+that has no filter, under the default budget and without one, one after the other, again and again. Quoted are the ratio to the
+batch alone right before, and the microseconds a collection (its two events). With a client nearly all of it is waiting until the heap
+has been read and sent. Without one it is the target's own processor time, as machines are shared. The budget itself counts
+how many of the events were gathered, and what it thinks it spent.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ print("ready", flush=True)
 for line in sys.stdin:
     what, _, number = line.strip().partition(" ")
     if what == "listen":
-        listening = gcspy.listen()
+        listening = gcspy.listen(budget=float(number) if number else None)
         print(listening.addresses[0], flush=True)
     elif what == "close":
         listening.close()
@@ -48,10 +50,12 @@ for line in sys.stdin:
 _CLIENT = """
 import sys
 from gcspy.link import connect
+from gcspy_protocol.messages import Budget
 with connect(sys.argv[1], client="bench") as link:
     print("there", flush=True)
-    for _ in link:
-        pass
+    for message in link:
+        if isinstance(message, Budget):
+            print(sum(message.gathered[1:]), sum(message.left_out[1:]), message.spent, flush=True)
 """
 
 
@@ -81,6 +85,19 @@ class Target:
         self.process.stdin.flush()
         return self.read()
 
+    def with_client(self, budget: str, times: int) -> tuple[float, list[tuple[int, ...]]]:
+        """As `batch`, with a client that wants every event; and what the budget said from its begin to its end."""
+        address = self.ask(f"listen {budget}".strip())
+        with subprocess.Popen([sys.executable, "-c", _CLIENT, address], stdout=subprocess.PIPE, text=True) as client:
+            assert client.stdout is not None
+            client.stdout.readline()
+            self.batch(max(1, times // 4))  # the stub learns within 50 ms that somebody is there
+            took = self.batch(times)
+            client.kill()
+            told = [tuple(map(int, line.split())) for line in client.stdout if line.endswith("\n")]
+        self.ask("close")
+        return took, told
+
     def batch(self, times: int, *, own: bool = False) -> float:
         """Microseconds a round, by the clock, or of its own processor time."""
         wall, cpu = self.ask(f"batch {times}").split()
@@ -104,27 +121,30 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable, help="interpreter of the target; it must have gcspy")
     parser.add_argument("--objects", type=int, default=100_000, help="dictionaries that the target keeps")
     parser.add_argument("--pairs", type=int, default=8)
-    parser.add_argument("--collections", type=int, default=2000, help="in a batch without a client; a tenth with one")
+    parser.add_argument("--collections", type=int, default=2000, help="in a batch without a client; a tenth with one that has no budget, four times as many with one that has")
     options = parser.parse_args()
     target = Target(options.python, options.objects)
-    alone: list[list[float]] = [[], [], []]
-    found: list[list[float]] = [[], [], []]
-    few = max(1, options.collections // 10)
+    alone: list[list[float]] = [[], [], [], []]
+    found: list[list[float]] = [[], [], [], []]
+    few, many = max(1, options.collections // 10), 4 * options.collections
+    gathered = left_out = 0
+    spent: list[int] = []
     target.batch(options.collections)
     for _ in range(options.pairs):
         alone[0].append(target.batch(options.collections, own=True))
         found[0].append(target.batch(options.collections, own=True))
-        address = target.ask("listen")
+        target.ask("listen 0.05")
         found[1].append(target.batch(options.collections, own=True))
         alone[1].append(found[0][-1])
-        with subprocess.Popen([sys.executable, "-c", _CLIENT, address], stdout=subprocess.PIPE, text=True) as client:
-            assert client.stdout is not None
-            client.stdout.readline()
-            target.batch(few)  # the stub learns within 50 ms that somebody is there
-            found[2].append(target.batch(few))
-            client.kill()
         target.ask("close")
-        alone[2].append(target.batch(few))
+        took, told = target.with_client("0.05", many)
+        found[2].append(took)
+        alone[2].append(target.batch(many))
+        if told:
+            gathered, left_out = gathered + told[-1][0], left_out + told[-1][1]
+            spent.append(told[-1][2])
+        found[3].append(target.with_client("", few)[0])
+        alone[3].append(target.batch(few))
     assert target.process.stdin is not None
     target.process.stdin.close()
     target.process.wait()
@@ -132,8 +152,14 @@ def main() -> None:
     print("                         | ratio to the same alone            | more for a collection")
     noise = _print("alone, twice (the noise)", alone[0], found[0])
     listening = _print("listening, no client", alone[1], found[1])
-    _print("a client, no filter", alone[2], found[2])
+    budgeted = _print("a client, budget of 5 %", alone[2], found[2])
+    print(
+        f"  {gathered} of {gathered + left_out} events gathered; it says it spent "
+        f"{statistics.median(spent) / 1e4 if spent else 0:.2f} % lately"
+    )
+    _print("a client, no budget", alone[3], found[3])
     tell("exact events, no client: slowdown of a loop that only collects", listening, "", "1.00 within noise")
+    tell("the same with a client that wants every event, budget of 5 %", budgeted, "", "near 1.05")
     tell("the same, the noise of two batches alone", noise, "")
 
 

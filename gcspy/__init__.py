@@ -21,6 +21,7 @@ def listen(
     *,
     wait: bool = False,
     longest_hold_secs: float | None = 30.0,
+    budget: float | None = 0.05,
     token: str | None = None,
 ) -> Listening:
     """Let this program be watched with exact events, until what is returned is closed; see `gcspy.listening`.
@@ -29,6 +30,7 @@ def listen(
         address: Where clients join besides the local default: ``127.0.0.1:7777``, ``tls:0.0.0.0:7777``, ``unix:/path``.
         wait: Return when the first client has come.
         longest_hold_secs: The program is held no longer in one go; None: as long as a client likes.
+        budget: What watching may take of this program's time, until a client chooses otherwise; None: all of it.
         token: What TCP clients must know; None takes GCSPY_TOKEN.
 
     Raises:
@@ -37,7 +39,7 @@ def listen(
     """
     from gcspy.listening import listen as listen_here
 
-    return listen_here(address, wait=wait, longest_hold_secs=longest_hold_secs, token=token)
+    return listen_here(address, wait=wait, longest_hold_secs=longest_hold_secs, budget=budget, token=token)
 
 
 def open(*paths: Path | str) -> SavedSession:

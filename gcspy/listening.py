@@ -65,6 +65,7 @@ def listen(
     *,
     wait: bool = False,
     longest_hold_secs: float | None = 30.0,
+    budget: float | None = 0.05,
     token: str | None = None,
 ) -> Listening:
     """Let this program be watched with exact events: each collection tells, and waits while the heap is read.
@@ -74,6 +75,8 @@ def listen(
             ``tls:0.0.0.0:7777``, ``unix:/path``.
         wait: Return when the first client has come.
         longest_hold_secs: The program is held no longer in one go; None: as long as a client likes.
+        budget: What watching may take of this program's time, until a client chooses otherwise; None: all of it, so that
+            each collection that a client wants is gathered.
         token: What TCP clients must know; None takes GCSPY_TOKEN.
 
     Returns:
@@ -98,6 +101,7 @@ def listen(
         "token": token,
         "wait": wait,
         "longest_hold_secs": longest_hold_secs,
+        "budget": 1000 if budget is None else max(1, min(1000, round(1000 * budget))),
     }
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours:

@@ -12,7 +12,7 @@ import click
 from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError, ExpressionError
 
-from gcspy.quantities import patience_of
+from gcspy.quantities import budget_of, patience_of
 
 __all__ = [
     "CONDITION",
@@ -57,7 +57,7 @@ until_option = click.option(
 
 
 def sampling_options(function: F) -> F:
-    """`--clock`, `--tiles` and `--level`: how often, how finely and how deeply a process is sampled."""
+    """`--clock`, `--tiles`, `--level` and `--budget`: how often, how finely and how deeply a process is sampled, and at what cost."""
     clock = click.option(
         "--clock",
         "clock_hz",
@@ -83,7 +83,15 @@ def sampling_options(function: F) -> F:
         metavar="N",
         help="How much is read at each event: 1 what takes constant time, 2 small structures, 3 objects; the nearest that the driver has.",
     )
-    return clock(tiles(level(function)))
+    budget = click.option(
+        "--budget",
+        type=budget_of,
+        default="5%",
+        show_default=True,
+        metavar="SHARE",
+        help="What watching may take of the program's time; beyond it, events are only counted, and large readings come more rarely. off: no limit.",
+    )
+    return clock(tiles(level(budget(function))))
 
 
 theme_option = click.option(

@@ -1,4 +1,4 @@
-"""Sizes and durations as people write them on a command line: ``200MB``, ``90s``, ``2h``.
+"""Sizes, durations and shares as people write them on a command line: ``200MB``, ``90s``, ``2h``, ``5%``.
 
 Knows text; does not know what is measured.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import click
 
-__all__ = ["Kept", "deadline_of", "kept_of", "patience_of", "size_of"]
+__all__ = ["Kept", "budget_of", "deadline_of", "kept_of", "patience_of", "size_of"]
 
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)")
 _BYTES = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
@@ -67,6 +67,21 @@ def kept_of(text: str) -> Kept:
     raise click.BadParameter(
         f"{text!r} is neither a duration such as 90s, 10min or 2h, nor a size such as 200MB"
     )
+
+
+def budget_of(text: str) -> int:
+    """A share of the target's time in thousandths: ``5%``, ``0.5%``; ``off`` is all of it.
+
+    Raises:
+        click.BadParameter: It is none.
+    """
+    if text.strip().lower() == "off":
+        return 1000
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*%", text.strip())
+    thousandths = round(float(found[1]) * 10) if found else 0
+    if not 1 <= thousandths <= 1000:
+        raise click.BadParameter(f"{text!r} is no share from 0.1% to 100%, such as 5%; off: no limit")
+    return thousandths
 
 
 def deadline_of(text: str) -> float:

@@ -12,11 +12,14 @@ from gcspy_server.address import default_address
 if TYPE_CHECKING:
     from gcspy_server.api import Listening, Server
 
-__all__ = ["LONGEST_HOLD_SECS", "ServingOptions", "serve_target"]
+__all__ = ["BUDGET", "LONGEST_HOLD_SECS", "ServingOptions", "serve_target"]
 
 _LOOK_SECS = 0.1
 """How often a wait for the first client looks whether it should end."""
 
+
+BUDGET = 50
+"""What watching may take of a program's time if nobody says otherwise, in thousandths."""
 
 LONGEST_HOLD_SECS = 30.0
 """Where nobody has a window of his own: how long a client may hold a program in one go."""
@@ -33,6 +36,7 @@ class ServingOptions:
         tiles: About how many tiles a space should have at most.
         clock_hz: Events of the clock a second.
         level: How much is gathered at each event.
+        budget: What watching may take of the target's time, in thousandths; 1000: no limit.
         linger: Go on serving what was gathered after the target ended.
         triggers: Conditions at which it pauses; they are looked at while clients are there.
         stub_fd: A socket whose other end a stub in the target has; taken over. None: there is none.
@@ -47,6 +51,7 @@ class ServingOptions:
     tiles: int = 65536
     clock_hz: float = 10.0
     level: int = 2
+    budget: int = BUDGET
     linger: bool = False
     triggers: tuple[str, ...] = ()
     stub_fd: int | None = None
@@ -88,7 +93,7 @@ def serve_target(
         ),
     )
     try:
-        server = driver.describe().server(longest_hold_secs=options.longest_hold_secs)
+        server = driver.describe().server(longest_hold_secs=options.longest_hold_secs, budget=options.budget)
         driver.open(server)
         for number, condition in enumerate(options.triggers, start=1):
             server.set_trigger(Trigger(id=number, expression=condition))

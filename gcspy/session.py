@@ -11,7 +11,7 @@ from gcspy_protocol.address import UnixAddress
 
 from gcspy.playing import LAST, PlayingOptions
 from gcspy.recorded import names_recording
-from gcspy.serving import ServingOptions
+from gcspy.serving import BUDGET, ServingOptions
 from gcspy.sidecar import start_sidecar
 from gcspy_server.address import default_address
 
@@ -43,7 +43,7 @@ class Place:
 
 
 @contextmanager
-def joinable(source: str, *, clock_hz: float, tiles: int, level: int = 2) -> Iterator[Place]:
+def joinable(source: str, *, clock_hz: float, tiles: int, level: int = 2, budget: int = BUDGET) -> Iterator[Place]:
     """A place to join for the body of the `with`.
 
     A PID that somebody watches already is joined there; otherwise a sidecar watches it for
@@ -55,6 +55,7 @@ def joinable(source: str, *, clock_hz: float, tiles: int, level: int = 2) -> Ite
         clock_hz: Events of the clock a second, for a sidecar.
         tiles: About how many tiles a space should have at most, for a sidecar.
         level: How much is gathered at each event, for a sidecar.
+        budget: What watching may take of the target's time, in thousandths, for a sidecar.
     """
     if names_recording(source):
         with start_sidecar(PlayingOptions(files=(source,), paused=True, event=LAST)) as player:
@@ -68,7 +69,7 @@ def joinable(source: str, *, clock_hz: float, tiles: int, level: int = 2) -> Ite
     if somebody_listens(address):
         yield Place(lambda: str(address))
         return
-    options = ServingOptions(pid=pid, clock_hz=clock_hz, tiles=tiles, level=level, linger=True)
+    options = ServingOptions(pid=pid, clock_hz=clock_hz, tiles=tiles, level=level, budget=budget, linger=True)
     with start_sidecar(options) as sidecar:
         yield Place(lambda: sidecar.addresses[0])
 

@@ -61,6 +61,7 @@ def command(
     clock_hz: float,
     tiles: int,
     level: int,
+    budget: int,
     token_file: Path | None,
     theme: str | None,
 ) -> int:
@@ -82,6 +83,7 @@ def command(
             token=token,
             tiles=tiles,
             level=level,
+            budget=budget,
             clock_hz=clock_hz,
             linger=not no_window,
             triggers=triggers,

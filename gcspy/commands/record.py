@@ -87,6 +87,7 @@ def command(
     clock_hz: float,
     tiles: int,
     level: int,
+    budget: int,
     token_file: Path | None,
 ) -> None:
     """Record a session or a process to a file, until Ctrl-C, SIGTERM or the target's end.
@@ -101,7 +102,7 @@ def command(
     if names_recording(source):
         raise CommandError(f"{source} is a recording already: copy it, or use gcspy cut")
     token = read_token(token_file, ask=needs_token(source))
-    with joinable(source, clock_hz=clock_hz, tiles=tiles, level=level) as place:
+    with joinable(source, clock_hz=clock_hz, tiles=tiles, level=level, budget=budget) as place:
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
         from gcspy_replay.file import WireTap
 

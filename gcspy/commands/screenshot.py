@@ -74,6 +74,7 @@ def command(
     clock_hz: float,
     tiles: int,
     level: int,
+    budget: int,
     token_file: Path | None,
 ) -> None:
     """Write the window that shows a session, a process or a recording to a PNG file."""
@@ -85,7 +86,7 @@ def command(
     token = None if recorded else read_token(token_file, ask=needs_token(source))
     if settle_secs is None:
         settle_secs = 0.0 if recorded or event is not None else 2.0
-    with joinable(source, clock_hz=clock_hz, tiles=tiles, level=level) as place:
+    with joinable(source, clock_hz=clock_hz, tiles=tiles, level=level, budget=budget) as place:
         from gcspy_client.app import (
             take_screenshot,  # while the sidecar starts: both take about half a second
         )

@@ -44,6 +44,7 @@ def command(
     clock_hz: float,
     tiles: int,
     level: int,
+    budget: int,
     token_file: Path | None,
 ) -> None:
     """Print the events of a session or of a process, as they happen, or those of a recording.
@@ -63,7 +64,7 @@ def command(
         raise click.UsageError("only the files of one recording may be named together")
     (source,) = sources
     token = read_token(token_file, ask=needs_token(source))
-    with joinable(source, clock_hz=clock_hz, tiles=tiles, level=level) as place:
+    with joinable(source, clock_hz=clock_hz, tiles=tiles, level=level, budget=budget) as place:
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
         from gcspy.lasting import LastingLink
         from gcspy.link import Link, connect

@@ -9,6 +9,7 @@ Knows the target's readings and the server's API; knows neither memory nor wire.
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -149,6 +150,7 @@ class CPythonDriver:
             events=("Clock", "Collections"),
             levels=_LEVELS,
             level=self._level,
+            processors=_processors(target.process.pid),
             mode=Mode.PASSIVE,
             pause_acts_on=PauseActsOn.SAMPLING,
             general_info=info,
@@ -360,3 +362,11 @@ class CPythonDriver:
 
     def _has_pymalloc(self) -> bool:
         return bool(self._target.owners(self._target.interpreters() or ()))
+
+
+def _processors(pid: int) -> int:
+    """How many processors a process may use; 0: it cannot be said."""
+    try:
+        return len(os.sched_getaffinity(pid))
+    except OSError:
+        return 0
