@@ -160,7 +160,7 @@ class CooperativeDriver(CPythonDriver):
     def _collection(self, server: Server, event: StubEvent) -> None:
         """Gather and finish one of the stub's events, during which the target stands still."""
         kind = GC_END if event.kind else GC_START
-        server.held(max(0, time.monotonic_ns() - event.time_nanos))
+        told_late = max(0, time.monotonic_ns() - event.time_nanos)
         try:
             if event.kind == 0:
                 self._time.start(event.number)
@@ -171,6 +171,7 @@ class CooperativeDriver(CPythonDriver):
             self._follow_interpreters(server)
             self._follow_level(server)
             request = server.should_transmit(kind)
+            server.held(told_late)  # not before: what is owed decides about this very event
             if request is not None:
                 self._event = event
                 self._gather(request)
