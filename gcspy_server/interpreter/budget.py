@@ -88,9 +88,10 @@ class BudgetKeeper:
     Args:
         kinds: How many kinds of event there are.
         thousandths: What may be spent of the target's time; `ALL`: anything.
+        free_nanos: What may be spent before anything is owed, once: a program that ends soon is to be seen as well.
     """
 
-    def __init__(self, kinds: int, thousandths: int = ALL) -> None:
+    def __init__(self, kinds: int, thousandths: int = ALL, *, free_nanos: int = 0) -> None:
         self._kinds = [_Kind() for _ in range(kinds)]
         self._costs: dict[int, _Cost] = {}
         self._asked = 0
@@ -101,6 +102,7 @@ class BudgetKeeper:
         self._begun = 0.0
         self._lately = 0.0
         self._not_ours = 0
+        self._free = float(free_nanos)
         self.thousandths = thousandths
 
     # ------------------------------------------------------------------ the budget
@@ -203,23 +205,28 @@ class BudgetKeeper:
         self._lately += cost_nanos
         if explicit:
             return
-        if level == self._asked:
-            self._full_owed += cost_nanos
-        else:
-            self._light_owed += cost_nanos
         self._learn(level, cost_nanos, at)
+        if level == self._asked:
+            self._full_owed += self._not_free(cost_nanos)
+        else:
+            self._light_owed += self._not_free(cost_nanos)
 
     def spend_beside(self, cost_nanos: float, now_nanos: int) -> None:
         """Note what was spent besides gatherings."""
         self._advance(now_nanos)
         self._lately += cost_nanos
-        self._light_owed += cost_nanos
+        self._light_owed += self._not_free(cost_nanos)
 
     # --------------------------------------------------------------------- inside
 
     @property
     def _share(self) -> float:
         return max(1, self.thousandths) / ALL
+
+    def _not_free(self, cost_nanos: float) -> float:
+        free = min(self._free, cost_nanos)
+        self._free -= free
+        return cost_nanos - free
 
     def _learn(self, level: int, cost_nanos: float, at: float) -> None:
         """What costs more is believed at once, what costs less by and by."""

@@ -30,6 +30,9 @@ ANY_LEVEL = 1 << 30
 """Above every level: nothing bounds what is gathered."""
 
 _TOLD_AGAIN_NANOS = 500_000_000
+_FREE_NANOS = 250_000_000
+"""What the beginning of a session may cost besides."""
+
 _MILLIONTHS = 1_000_000
 
 
@@ -56,7 +59,7 @@ class Spending:
         thread_nanos: Callable[[], int],
     ) -> None:
         self._settings = settings
-        self._keeper = BudgetKeeper(kinds, ALL if thousandths is None else thousandths)
+        self._keeper = BudgetKeeper(kinds, ALL if thousandths is None else thousandths, free_nanos=_FREE_NANOS)
         self._exists = thousandths is not None
         self._holds = holds
         self._processors = max(1, processors)

@@ -225,7 +225,8 @@ def test_a_program_that_cannot_be_watched_is_not_begun(gcspy: Run, tmp_path: Pat
 
 
 def test_it_waits_for_a_first_client_where_it_is_told_to(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "gcspy", "run", "--no-window", "--wait", "-c", "import gc; gc.collect(); gc.collect()"]
+    program = ["-c", "import gc; gc.collect(); gc.collect()"]
+    command = [sys.executable, "-m", "gcspy", "run", "--no-window", "--wait", "--budget", "off", *program]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         address = process.stdout.readline().split()[-1]

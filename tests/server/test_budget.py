@@ -208,3 +208,12 @@ def test_time_in_which_the_target_was_held_pays_nothing_off() -> None:
     run.now += 60 * SEC
     assert run.keeper.level_for(0, run.now) is None
     assert run.keeper.not_before(0, run.now) == run.now + 190 * MS
+
+
+def test_the_beginning_is_free_once() -> None:
+    run = Run(50)
+    run.keeper = BudgetKeeper(1, 50, free_nanos=30 * MS)
+    assert len(run.go(50 * MS, MS, {0: 10 * MS})) == 4
+    assert len(run.go(50 * MS, MS, {0: 10 * MS})) == 0
+    run.now += 60 * SEC
+    assert len(run.go(50 * MS, MS, {0: 10 * MS})) == 1
