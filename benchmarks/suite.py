@@ -108,6 +108,28 @@ class Suite:
         if requirements.exists():
             _install(self.python, "-r", str(requirements))
 
+    def add(self, *packages: str) -> None:
+        """Install other packages beside the suite.
+
+        Raises:
+            Unavailable: They cannot be installed.
+        """
+        _install(self.python, *packages)
+
+    def folder_of(self, program: Program) -> Path:
+        """Where a program stands, and wants to be run."""
+        return self._programs / program.path
+
+    def arguments_of(self, program: Program, *, scale: float = 1.0) -> list[str]:
+        """A program's file and arguments, as the suite's own runner starts the process that does the work: one value, no warm-up.
+
+        Args:
+            program: Which.
+            scale: So many times the loops.
+        """
+        loops = max(1, round(program.loops * scale))
+        return ["run_benchmark.py", "--worker", f"--loops={loops}", "--values=1", "--warmups=0", *program.arguments]
+
     def start(self, program: Program, *, scale: float = 1.0) -> subprocess.Popen[str]:
         """Start a program, which waits for a line on its standard input before its first statement.
 
@@ -115,12 +137,9 @@ class Suite:
             program: Which.
             scale: So many times the loops.
         """
-        loops = max(1, round(program.loops * scale))
-        # As the suite's own runner starts the process that does the work: one value, no warm-up.
-        worker = ["--worker", f"--loops={loops}", "--values=1", "--warmups=0"]
         return subprocess.Popen(
-            [self.python, "-c", _GATE, "run_benchmark.py", *worker, *program.arguments],
-            cwd=self._programs / program.path,
+            [self.python, "-c", _GATE, *self.arguments_of(program, scale=scale)],
+            cwd=self.folder_of(program),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
