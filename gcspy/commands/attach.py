@@ -46,8 +46,9 @@ __all__ = ["command"]
 )
 @click.option(
     "--inject",
-    type=click.Choice(["gdb"]),
-    help="Bring a stub into it, for exact events: gdb stops it for a moment and has it run a file of ours.",
+    type=click.Choice(["auto", "remote-exec", "gdb"]),
+    help="Bring a stub into it, for exact events. remote-exec: a Python 3.14 or later is asked to run a file of ours; auto: that, or nothing "
+    "where it cannot be; gdb: stops it for a moment and has it run the file.",
 )
 @sampling_options
 @token_option
@@ -107,9 +108,13 @@ def _serve(options: ServingOptions) -> int:
         signal.signal(number, lambda *_: stop.set())
 
     def ready(server: Server, listening: Listening) -> None:
+        from gcspy_server.api import Mode  # loaded by now; the command line does without
+
         click.echo(
             f"gcspy: watching {server.name}, {server.mode.value}; a pause stops the {server.pause_acts_on.value}"
         )
+        if options.inject and server.mode is not Mode.COOPERATIVE:
+            click.echo(f"gcspy: {server.general_info}")
         say_addresses(listening.addresses)
 
     ended = serve_target(options, stop=stop, on_ready=ready)

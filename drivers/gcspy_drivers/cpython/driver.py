@@ -102,6 +102,7 @@ class CPythonDriver:
         self._map_due_nanos = 0
         self._objects = ObjectView(target, tiles=options.tiles)
         self._level = options.level
+        self._why_not_exact = ""
         self._counted = False  # whether objects were gathered at this event
 
     @classmethod
@@ -129,17 +130,27 @@ class CPythonDriver:
             Unsupported: It is no CPython that can be read.
             TargetError: It is, and is not as its version should be.
         """
-        if options.cooperates:
-            from gcspy_drivers.cpython.cooperative import CooperativeDriver
+        if not options.cooperates:
+            return cls(Target(pid), options)
+        from gcspy_drivers.cpython.cooperative import CooperativeDriver
 
+        try:
             return CooperativeDriver.attach(pid, options)
-        return cls(Target(pid), options)
+        except (TargetGone, NotPermitted):
+            raise
+        except TargetError as error:
+            if options.inject != "auto":
+                raise
+            why_not = str(error)
+        driver = cls(Target(pid), options)
+        driver._why_not_exact = f"No exact events: {why_not}. "
+        return driver
 
     def describe(self) -> ServerDescription:
         """How the session introduces itself."""
         target = self._target
         version = ".".join(map(str, target.version))
-        info = (
+        info = self._why_not_exact + (
             "Read from outside while it runs; what changed while it was read is read again, and then unknown."
         )
         if not self._has_pymalloc():

@@ -1,31 +1,46 @@
-"""Bring a stub into a running CPython that was not prepared for it, by gdb; only ever when somebody asks for it.
+"""Bring a stub into a running CPython that was not prepared for it; only ever when somebody asks for it.
 
-gdb stops the process for a moment and calls two functions in it: `mmap`, for a page that holds some lines of Python, and
-`Py_AddPendingCall`, which may be called at any time and by anybody, to have them run. So no Python runs while gdb is there; the main
-thread does so when it is next between two instructions. One that is blocked gets there when it is not any more.
+``remote-exec`` (Python 3.14 and later) leaves the path of a script where the runtime looks for one (`remote_exec`), and stops nobody.
 
-Knows gdb and where two functions are; knows neither stub nor line of it.
+``gdb`` stops the process for a moment and calls two functions in it: `mmap`, for a page that holds some lines of Python, and
+`Py_AddPendingCall`, which may be called at any time and by anybody, to have them run. So no Python runs while gdb is there.
+
+Either way the main thread does it when it is next between two instructions. One that is blocked gets there when it is not any more.
+
+Knows the ways in; knows neither stub nor line of it.
 """
 
 from __future__ import annotations
 
-import os
+import select
 import shutil
 import socket
 import subprocess
-import tempfile
+import time
 from pathlib import Path
 from typing import Final
 
 from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_drivers.cpython import stub
+from gcspy_drivers.cpython.handover import Handover
+from gcspy_drivers.cpython.remote_exec import RemoteScript
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.remote.maps import Maps, read_maps
 
-__all__ = ["bring_in"]
+__all__ = ["WAYS", "bring_in"]
+
+WAYS: Final = ("auto", "remote-exec", "gdb")
+"""``auto`` takes what stops nobody: ``remote-exec``, never ``gdb``."""
 
 _GDB_SECS: Final = 60.0
+_HURRY_SECS: Final = 0.2
+"""How long a target may take to come to it by itself before it is asked to look."""
+
+_BEGUN_SECS: Final = 2.0
+"""How long it may take, once it has begun, until it connects or says why not."""
+
+_LOOK_SECS: Final = 0.05
 _PAGE_BYTES: Final = 4096
 _LOWEST_PAGE: Final = 0x1000_0000_0000
 """Where a free page is looked for: far from what programs and the kernel use."""
@@ -42,7 +57,8 @@ try:
             exec(compile(file.read(), "<gcspy stub>", "exec"), stub.__dict__)
         sys.modules["gcspy_stub"] = stub
     stub.connect(folder + "/socket")
-    stub.unmap(page, 4096)
+    if page:
+        stub.unmap(page, 4096)
 except BaseException as error:
     try:
         with open(folder + "/error", "w") as file:
@@ -61,7 +77,7 @@ try:
 except BaseException:
     pass
 """
-"""What gdb has it run. Nothing may come out of this either: it would be raised wherever the program is. It may run much later, when
+"""What it is made to run. Nothing may come out of this either: it would be raised wherever the program is. It may run much later, when
 nobody waits for it any more and the folder is gone."""
 
 
@@ -70,46 +86,67 @@ def bring_in(target: Target, how: str, *, secs: float) -> socket.socket:
 
     Args:
         target: The process.
-        how: ``gdb``.
-        secs: How long to wait, after gdb has gone, for the target's main thread to come to it.
+        how: One of `WAYS`.
+        secs: How long to wait for the target's main thread to come to it.
 
     Returns:
         The connection; the caller's to close.
 
     Raises:
         Unsupported: There is no such way here.
-        TargetError: gdb did not manage, or the target did not come to it.
+        TargetError: It was not managed, or the target did not come to it.
     """
-    if how != "gdb":
-        raise Unsupported("no such way to bring a stub into a process", found=how, known="gdb")
+    if how not in WAYS:
+        raise Unsupported("no such way to bring a stub into a process", found=how, known=", ".join(WAYS))
+    script = None if how == "gdb" else RemoteScript(target)
     gdb = shutil.which("gdb")
-    if gdb is None:
+    if script is None and gdb is None:
         raise Unsupported(
             "gdb is not installed: install it, or start the program with `gcspy run`, or let it call gcspy.listen()",
             found="no gdb on PATH",
             known="gdb",
         )
-    # A folder of mode 0700, which is the target's user's as soon as it is filled.
-    with (
-        tempfile.TemporaryDirectory(prefix="gcspy-inject-") as name,
-        socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener,
-    ):
-        folder = Path(name)
-        listener.bind(str(folder / "socket"))
-        listener.listen(1)
-        listener.settimeout(secs)
-        (folder / "stub.py").write_bytes(Path(stub.__file__).read_bytes())
-        (folder / "attach.py").write_text(_ATTACH)
-        page = _free_page(read_maps(target.process))
-        (folder / "lines").write_bytes(_LINES.format(folder=folder, page=page).encode() + b"\0")
-        _hand_over(folder, target.process.pid)
-        _have_it_run(gdb, target, folder / "lines", page)
-        try:
-            connection, _ = listener.accept()
-        except TimeoutError:
-            raise TargetError(_why_not(target, folder, secs)) from None
-        connection.settimeout(None)
-        return connection
+    with Handover(target.process) as folder:
+        folder.add("stub.py", Path(stub.__file__).read_bytes())
+        folder.add("attach.py", _ATTACH.encode())
+        page = 0 if script is not None else _free_page(read_maps(target.process))
+        lines = _LINES.format(folder=folder.path, page=page).encode()
+        path = folder.add("lines", lines if script is not None else lines + b"\0")
+        folder.give()
+        if script is not None:
+            connected = _ask(script, path, folder, secs)
+        elif gdb is not None:
+            _have_it_run(gdb, target, Path(folder.seen_from_here) / "lines", page)
+            connected = _answered(folder, secs)
+        if not connected:
+            raise TargetError(_why_not(target, folder, secs))
+        return folder.listener.accept()[0]
+
+
+def _ask(script: RemoteScript, path: str, folder: Handover, secs: float) -> bool:
+    """Ask the target to run a script, and take that back if it does not; tell whether it connects."""
+    deadline = time.monotonic() + secs
+    try:
+        script.ask(path)
+        if not _answered(folder, min(_HURRY_SECS, secs)):
+            script.hurry()
+            _answered(folder, deadline - time.monotonic())
+    finally:
+        # One that has begun looks for its files: these must be there, or it complains of that where its user reads it.
+        begun = not script.take_back()
+        connected = begun and _answered(folder, _BEGUN_SECS)
+    return connected
+
+
+def _answered(folder: Handover, secs: float) -> bool:
+    """Wait until the target connects, or tells why it does not; tell whether it connects."""
+    deadline = time.monotonic() + secs
+    while (left := deadline - time.monotonic()) > 0:
+        if select.select([folder.listener], [], [], min(left, _LOOK_SECS))[0]:
+            return True
+        if folder.told("error"):
+            return False
+    return bool(select.select([folder.listener], [], [], 0)[0])
 
 
 def _free_page(maps: Maps) -> int:
@@ -119,14 +156,6 @@ def _free_page(maps: Maps) -> int:
         if start < page + _PAGE_BYTES and end > page:
             page = end
     return int(page)
-
-
-def _hand_over(folder: Path, pid: int) -> None:
-    """Let the target's user, and nobody else, have the folder; only root can and need do that."""
-    owner = os.stat(f"/proc/{pid}")
-    if owner.st_uid != os.geteuid():
-        for path in (*folder.iterdir(), folder):
-            os.chown(path, owner.st_uid, owner.st_gid)
 
 
 def _have_it_run(gdb: str, target: Target, lines: Path, page: int) -> None:
@@ -154,12 +183,12 @@ def _have_it_run(gdb: str, target: Target, lines: Path, page: int) -> None:
         raise TargetError(f"process {target.process.pid}: gdb could not bring the stub in: {said or 'it did not say why'}")
 
 
-def _why_not(target: Target, folder: Path, secs: float) -> str:
+def _why_not(target: Target, folder: Handover, secs: float) -> str:
     pid = target.process.pid
     target.check()
-    error = folder / "error"
-    if error.exists():
-        return f"process {pid}: the stub could not begin there: {error.read_text()[:400]}"
+    error = folder.told("error")
+    if error is not None:
+        return f"process {pid}: the stub could not begin there: {error}"
     return (
         f"process {pid}: its main thread did not come to run Python within {secs:g} s; it is blocked somewhere, "
         "as in reading: try again when it is not, or let the program call gcspy.listen()"

@@ -18,6 +18,7 @@ from gcspy_drivers.cpython.discover import RuntimeFound, find_runtime, pymalloc_
 from gcspy_drivers.cpython.generations import LISTS, Generations, list_heads, read_generations
 from gcspy_drivers.cpython.interpreters import Interpreter, read_interpreters
 from gcspy_drivers.cpython.layouts import Layout, PoolGeometry, debug_offsets, known_text, layout_for
+from gcspy_drivers.cpython.layouts.debug_offsets import DebuggerSupport
 from gcspy_drivers.cpython.locate import Locator
 from gcspy_drivers.cpython.memory_map import MemoryMap, MemoryMapper
 from gcspy_drivers.cpython.objects.lists import ListReader, Lists
@@ -239,6 +240,18 @@ class Target:
         if self._found is None:
             raise TargetGone(f"process {self.process.pid} was let go: attach again to watch it")
         return self._found.exported(name)
+
+    def debugger_support(self) -> DebuggerSupport | None:
+        """Say where a script is left for its main thread to run; None when its version runs none.
+
+        Raises:
+            TargetGone: The target has ended.
+            TargetError: Its table contradicts itself.
+        """
+        if not self._layout.debug_offsets:
+            return None
+        table = self._memory.read(self._runtime, debug_offsets.TABLE_BYTES)
+        return debug_offsets.debugger_support(self._layout, table)
 
     def check(self) -> None:
         """Confirm that all that was read came from this process.

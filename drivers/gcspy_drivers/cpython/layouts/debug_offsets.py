@@ -9,20 +9,23 @@ Source: CPython 3.13 Include/internal/pycore_runtime.h, 3.14 and 3.15 pycore_deb
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_drivers.cpython.layouts.layout import Layout
 
-__all__ = ["TABLE_BYTES", "apply"]
+__all__ = ["TABLE_BYTES", "DebuggerSupport", "apply", "debugger_support"]
 
 TABLE_BYTES: Final = 888
 _COOKIE = b"xdebugpy"
 _HEAD = struct.Struct("<8sQQ3Q3Q")
 _NUMBER = struct.Struct("<Q")
 _GC = struct.Struct("<QQ")
+_SUPPORT = struct.Struct("<6Q")
+_THREADS_MAIN_AT: Final = 80
+_MOST_PATH_BYTES: Final = 4096
 _MOST_BYTES: Final = 1 << 20  # PyInterpreterState of 3.15 has 226 kB
 
 
@@ -77,4 +80,62 @@ def apply(layout: Layout, table: bytes) -> Layout:
         interpreter_gc=gc,
         interpreter_bytes=interp_bytes,
         gc=replace(layout.gc, collecting=collecting),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DebuggerSupport:
+    """Where a debugger leaves the path of a script for the main thread to run; offsets in bytes.
+
+    Attributes:
+        threads_main: In PyInterpreterState: pointer to the main thread's state.
+        enabled: In PyInterpreterState: whether it was not switched off, i32.
+        eval_breaker: In PyThreadState: what stops the evaluation loop.
+        support: In PyThreadState: the structure of the next two.
+        pending_call: In that: 1 when there is a script to run, i32.
+        path: In that: its path.
+        path_bytes: Room for it, with the zero at its end.
+    """
+
+    threads_main: int
+    enabled: int
+    eval_breaker: int
+    support: int
+    pending_call: int
+    path: int
+    path_bytes: int
+
+
+def debugger_support(layout: Layout, table: bytes) -> DebuggerSupport | None:
+    """Return where a script is left, as the table says; None in versions that have no such thing.
+
+    Args:
+        layout: Our numbers for this minor version, after `apply`.
+        table: As for `apply`.
+
+    Raises:
+        TargetError: The table contradicts itself.
+    """
+    if not layout.debug_support_at:
+        return None
+    breaker, support, enabled, pending, path, path_bytes = _SUPPORT.unpack_from(table, layout.debug_support_at)
+    (threads_main,) = _NUMBER.unpack_from(table, _THREADS_MAIN_AT)
+    sane = (
+        max(enabled, threads_main) + 8 <= layout.interpreter_bytes
+        and max(breaker + 8, support + path + path_bytes, support + pending + 4) <= _MOST_BYTES
+        and 0 < path_bytes <= _MOST_PATH_BYTES
+    )
+    if not sane:
+        raise TargetError(
+            f"the target's table of offsets contradicts itself: room for a path of {path_bytes} bytes at {support} + {path}, "
+            f"enabled at {enabled} of {layout.interpreter_bytes}"
+        )
+    return DebuggerSupport(
+        threads_main=threads_main,
+        enabled=enabled,
+        eval_breaker=breaker,
+        support=support,
+        pending_call=pending,
+        path=path,
+        path_bytes=path_bytes,
     )

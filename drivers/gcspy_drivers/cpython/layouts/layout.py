@@ -153,6 +153,7 @@ class Layout:
         debug_offsets: Whether ``_PyRuntime`` begins with a table of its own offsets, which then is preferred.
         debug_gc_at: In that table: where the collector's state is in PyInterpreterState.
         debug_gc_size_at: In that table: the size of that state, followed by the offset of ``collecting`` in it.
+        debug_support_at: In that table: where a script to run is left; 0 in versions that run none.
     """
 
     version: tuple[int, int]
@@ -170,3 +171,4 @@ class Layout:
     debug_offsets: bool = False
     debug_gc_at: int = 80
     debug_gc_size_at: int = 568
+    debug_support_at: int = 0

@@ -29,4 +29,5 @@ LAYOUT = Layout(
     debug_offsets=True,
     debug_gc_at=88,
     debug_gc_size_at=648,
+    debug_support_at=712,
 )

@@ -30,4 +30,5 @@ LAYOUT = Layout(
     debug_offsets=True,
     debug_gc_at=88,
     debug_gc_size_at=752,
+    debug_support_at=840,
 )

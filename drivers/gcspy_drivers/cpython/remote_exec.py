@@ -1,0 +1,113 @@
+"""Have a CPython 3.14 or later run a script by itself: the memory protocol behind ``sys.remote_exec``.
+
+The runtime says in its table of offsets where a debugger writes the path of a script and a flag; the main thread runs the script when
+it is next between two instructions. ``sys.remote_exec`` itself wants a caller of the same minor version; the protocol does not.
+
+What is asked for can be taken back as long as it has not begun. The flag alone is enough for a program that collects: whatever
+stops the evaluation loop for a moment makes it look. Only one that does not come by itself is asked to, by a bit in a word that
+it also changes itself (signals); as CPython's own writer does, and as late as possible.
+
+Knows the protocol; does not know what the script is for.
+
+Source: PEP 768; CPython 3.14 Python/remote_debugging.c, send_exec_to_proc_handle; Python/ceval_gil.c, _PyRunRemoteDebugger;
+pycore_debug_offsets.h, struct _debugger_support.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gcspy_protocol.errors import TargetError, Unsupported
+
+from gcspy_drivers.cpython.target import Target
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.writing import write
+
+__all__ = ["FIRST_VERSION", "RemoteScript"]
+
+FIRST_VERSION: Final = (3, 14)
+
+_PLEASE_STOP: Final = 1 << 5
+_ON: Final = (1).to_bytes(4, "little")
+_OFF: Final = bytes(4)
+
+
+class RemoteScript:
+    """A request to one process; nothing is written before `ask`.
+
+    Args:
+        target: The process.
+
+    Raises:
+        Unsupported: Its version has no such thing, or it was switched off.
+        TargetError: It is ending, or somebody else's request waits there.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._process = target.process
+        self._memory = Memory(target.process)
+        support = target.debugger_support()
+        if support is None:
+            raise Unsupported(
+                "only newer Pythons can be asked to run a script: start the program with `gcspy run`, let it call gcspy.listen(), "
+                "or use --inject gdb",
+                found="CPython " + ".".join(map(str, target.version)),
+                known="CPython 3.14 or later",
+            )
+        main = next(iter(target.interpreters() or ()), None)
+        if main is None:
+            raise TargetError(f"process {self._process.pid} has no interpreter: it is starting or ending, try again")
+        if self._number(main.address + support.enabled, 4) != 1:
+            raise Unsupported(
+                "remote debugging is switched off there, by -X disable-remote-debug, PYTHON_DISABLE_REMOTE_DEBUG or the build: "
+                "start the program with `gcspy run`, or let it call gcspy.listen()",
+                found=f"process {self._process.pid}",
+                known="a Python that was not told so",
+            )
+        thread = self._number(main.address + support.threads_main, 8)
+        if not thread:
+            raise TargetError(f"process {self._process.pid} has no main thread any more: it is ending")
+        self._path_bytes = support.path_bytes
+        self._flag = thread + support.support + support.pending_call
+        self._path = thread + support.support + support.path
+        self._breaker = thread + support.eval_breaker
+        if self._number(self._flag, 4) != 0:
+            raise TargetError(
+                f"process {self._process.pid}: another tool's script waits there to be run (pending call "
+                f"{self._number(self._flag, 4)}): try again when it was"
+            )
+
+    def ask(self, path: str) -> None:
+        """Have the script at a path run, which is the target's own; at its next collection at the latest.
+
+        Raises:
+            TargetError: The path is too long, or the target has ended.
+        """
+        data = path.encode() + b"\0"
+        if len(data) > self._path_bytes:
+            raise TargetError(f"the path {path} is too long for process {self._process.pid}: {self._path_bytes - 1} bytes at most")
+        write(self._process, self._path, data)
+        write(self._process, self._flag, _ON)
+
+    def hurry(self) -> None:
+        """Have it look at once, and not when it next collects or changes threads."""
+        if self.waits:
+            # One byte: what stops the loop is all in the lowest, and the others are somebody else's.
+            now = self._number(self._breaker, 1)
+            write(self._process, self._breaker, bytes([now | _PLEASE_STOP]))
+
+    @property
+    def waits(self) -> bool:
+        """Whether the script has not begun yet."""
+        return self._number(self._flag, 4) == 1
+
+    def take_back(self) -> bool:
+        """Take the request back; False: too late, it has begun."""
+        if not self.waits:
+            return False
+        write(self._process, self._flag, _OFF)
+        write(self._process, self._path, b"\0")
+        return True
+
+    def _number(self, addr: int, size_bytes: int) -> int:
+        return int.from_bytes(self._memory.read(addr, size_bytes), "little")

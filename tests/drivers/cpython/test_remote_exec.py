@@ -1,0 +1,178 @@
+"""A script that a CPython 3.14 or later is asked to run: it runs, or is taken back; and one that was told not to is left alone."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from gcspy_drivers.cpython.cooperative import CooperativeDriver
+from gcspy_drivers.cpython.driver import CPythonDriver
+from gcspy_drivers.cpython.handover import Handover
+from gcspy_drivers.cpython.inject import bring_in
+from gcspy_drivers.cpython.layouts import debug_offsets, layout_for
+from gcspy_drivers.cpython.remote_exec import RemoteScript
+from gcspy_drivers.cpython.target import Target
+from gcspy_drivers.remote.process import Process
+from gcspy_protocol.errors import TargetError, Unsupported
+
+from gcspy_server.api import AttachOptions, Event, Mode
+from tests.drivers.targets import find_python
+
+# Left to itself it never looks up; and it tells at its end what it was left with.
+BUSY = """
+import gc, json, os, sys, threading
+def open_files():
+    count = 0
+    for fd in range(64):
+        try: os.fstat(fd)
+        except OSError: continue
+        count += 1
+    return count
+fds = open_files()
+print(1, flush=True)
+asked = []
+threading.Thread(target=lambda: asked.append(sys.stdin.readline()), daemon=True).start()
+kept = []
+while not asked:
+    kept.append({})
+    if len(kept) > 5000: kept = []
+gc.collect()
+print(json.dumps([open_files() - fds, len(gc.callbacks)]), flush=True)
+sys.stdin.readline()
+"""
+
+READING = "import sys; print(1, flush=True); sys.stdin.readline(); print(2, flush=True); sys.stdin.readline()"
+
+
+@pytest.fixture(params=["3.14", "3.15"])
+def asked_python(request: pytest.FixtureRequest) -> str:
+    found = find_python(request.param)
+    if found is None:
+        pytest.skip(f"no Python {request.param} on PATH or in ~/.pyenv/versions: asking it to run a script is not tested here")
+    return found
+
+
+@contextmanager
+def running(python: str, source: str, *options: str) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [python, "-I", "-W", "error", *options, "-c", source],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "1\n"
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def say(process: subprocess.Popen[str]) -> str:
+    """Give it a line, and return its next one."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("go on\n")
+    process.stdin.flush()
+    return process.stdout.readline()
+
+
+def folders(pid: int) -> list[str]:
+    return [path.name for path in Path(f"/proc/{pid}/root/tmp").glob("gcspy-" + "[0-9a-f]" * 16)]
+
+
+def test_a_busy_program_takes_the_stub_in_and_gives_it_back(asked_python: str) -> None:
+    with running(asked_python, BUSY) as process:
+        events: list[Event] = []
+        driver = CPythonDriver.attach(process.pid, AttachOptions(inject="remote-exec"))
+        assert isinstance(driver, CooperativeDriver)
+        assert folders(process.pid) == []
+        server = driver.describe().server()
+        server.add_observer(events.append)
+        driver.open(server)
+        while len(events) < 4:
+            driver.wait(1.0)
+        driver.close()
+        assert say(process) == "[0, 0]\n"
+        process.kill()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+def test_one_that_is_blocked_is_left_as_it_was(asked_python: str) -> None:
+    with running(asked_python, READING) as process, Target(process.pid) as target:
+        with pytest.raises(TargetError, match="blocked somewhere"):
+            bring_in(target, "auto", secs=0.5)
+        assert folders(process.pid) == []
+        RemoteScript(target)  # nothing waits there: that would be refused
+        assert say(process) == "2\n"
+        process.kill()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+def test_one_that_was_told_not_to_is_not_asked_and_can_be_watched_from_outside(asked_python: str) -> None:
+    with running(asked_python, READING, "-X", "disable-remote-debug") as process:
+        with pytest.raises(Unsupported, match="-X disable-remote-debug"):
+            CPythonDriver.attach(process.pid, AttachOptions(inject="remote-exec"))
+        driver = CPythonDriver.attach(process.pid, AttachOptions(inject="auto"))
+        assert driver.describe().mode is Mode.PASSIVE
+        assert driver.describe().general_info.startswith("No exact events: remote debugging is switched off there")
+        driver.close()
+
+
+def test_a_script_of_another_tool_is_not_overwritten(asked_python: str) -> None:
+    with running(asked_python, READING) as process, Target(process.pid) as target:
+        first = RemoteScript(target)
+        first.ask("/nowhere")
+        with pytest.raises(TargetError, match="another tool's script waits"):
+            RemoteScript(target)
+        assert first.take_back()
+        assert say(process) == "2\n"
+
+
+def test_an_older_one_is_watched_from_outside_and_it_says_what_else_there_is(own_python: str) -> None:
+    with running(own_python, READING) as process:
+        with pytest.raises(Unsupported, match="--inject gdb"):
+            CPythonDriver.attach(process.pid, AttachOptions(inject="remote-exec"))
+        driver = CPythonDriver.attach(process.pid, AttachOptions(inject="auto"))
+        assert driver.describe().mode is Mode.PASSIVE
+        driver.close()
+
+
+@pytest.mark.parametrize("version", [(3, 14), (3, 15)])
+def test_a_table_that_contradicts_itself_is_refused_before_anything_is_written(version: tuple[int, int]) -> None:
+    layout = layout_for(version)
+    table = bytearray(debug_offsets.TABLE_BYTES)
+    numbers = [16, 32, 48, 0, 4, 512]
+    at = layout.debug_support_at
+
+    def support() -> debug_offsets.DebuggerSupport | None:
+        table[at : at + 48] = b"".join(number.to_bytes(8, "little") for number in numbers)
+        return debug_offsets.debugger_support(layout, bytes(table))
+
+    found = support()
+    assert found is not None
+    assert (found.support + found.path, found.path_bytes) == (36, 512)
+    for place, number in ((0, 1 << 40), (1, 1 << 21), (2, layout.interpreter_bytes), (4, 1 << 63), (5, 0), (5, 1 << 20)):
+        kept, numbers[place] = numbers[place], number
+        with pytest.raises(TargetError, match="contradicts itself"):
+            support()
+        numbers[place] = kept
+
+
+def test_the_folder_follows_no_link_and_goes_again(own_python: str) -> None:
+    with running(own_python, READING) as process, Process(process.pid) as found:
+        with Handover(found) as folder:
+            path = Path(folder.add("one", b"text"))
+            assert path.read_bytes() == b"text"
+            assert path.parent.stat().st_mode & 0o777 == 0o700
+            (path.parent / "link").symlink_to("/etc/hostname")
+            assert folder.told("link") is None
+            assert folder.told("none") is None
+        assert not path.parent.exists()
