@@ -5,7 +5,6 @@ from __future__ import annotations
 from gcspy_protocol.address import Address, UnixAddress, parse_address
 from gcspy_protocol.errors import CommandError
 from PySide6.QtWidgets import (
-    QCheckBox,
     QDialog,
     QDialogButtonBox,
     QFormLayout,
@@ -14,6 +13,8 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+
+from gcspy_client.view.widgets.check_box import CheckBox
 
 __all__ = ["ConnectDialog"]
 
@@ -34,7 +35,7 @@ class ConnectDialog(QDialog):
         self.token = QLineEdit()
         self.token.setEchoMode(QLineEdit.EchoMode.Password)
         self.token.setPlaceholderText("for TCP and TLS; as the server printed it")
-        self.control = QCheckBox("Control the session when nobody else does")
+        self.control = CheckBox("Control the session when nobody else does")
         self.control.setChecked(True)
         self._problem = QLabel()
         self._problem.setProperty("tone", "error")

@@ -11,7 +11,6 @@ from typing import Protocol
 from gcspy_protocol.model import Stream
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
-    QCheckBox,
     QDialog,
     QFrame,
     QGridLayout,
@@ -26,6 +25,7 @@ from PySide6.QtWidgets import (
 from gcspy_client.model.palette import OVERFLOW, UNKNOWN, UNUSED, ZERO, Palette, Ramp, Theme
 from gcspy_client.model.palettes import PaletteChoice
 from gcspy_client.view.spaces.legend import RampStrip, Swatch
+from gcspy_client.view.widgets.check_box import CheckBox
 from gcspy_client.view.widgets.chooser import Chooser
 
 __all__ = ["Preferred", "PreferencesDialog"]
@@ -164,11 +164,11 @@ class PreferencesDialog(QDialog):
         self.theme, self.palette_of_all, self.stream, self.palette_of_one = (Chooser() for _ in range(4))
         self.scale = QSlider(Qt.Orientation.Horizontal)
         self.percent, self.scale_words = QLabel(), QLabel()
-        self.hints = QCheckBox("A stream has the hue that its driver gave it")
+        self.hints = CheckBox("A stream has the hue that its driver gave it")
         self.preview, self.preview_of_one = _Preview(), _Preview()
         self.memory = _Amounts((64, 128, 256, 512, 1024, 2048, 4096), lambda mib: f"{mib} MiB" if mib < 1024 else f"{mib // 1024} GiB")
         self.disk = _Amounts((0, 1, 2, 4, 8, 16, 32, 64), lambda gib: f"{gib} GiB" if gib else "none")
-        self.layouts = QCheckBox("Restore panels and window")
+        self.layouts = CheckBox("Restore panels and window")
         self.defaults = QPushButton("Defaults")
         self._build()
         self._fill()

@@ -19,7 +19,6 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QBrush, QColor, QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QCheckBox,
     QFrame,
     QHBoxLayout,
     QHeaderView,
@@ -35,6 +34,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.processes import ProcessColumn, ProcessRow, arranged
 from gcspy_client.model.text import short_number
 from gcspy_client.view.theme import tokens
+from gcspy_client.view.widgets.check_box import CheckBox
 from gcspy_client.view.widgets.elided import ElidedLabel
 
 __all__ = ["ProcessList"]
@@ -129,7 +129,7 @@ class ProcessList(QFrame):
         self.field = QLineEdit()
         self.field.setPlaceholderText("Filter by command, number, runtime or user")
         self.field.setClearButtonEnabled(True)
-        self.everything = QCheckBox("All processes")
+        self.everything = CheckBox("All processes")
         self.everything.setToolTip("Also those that no driver knows")
         self.model = _Model(theme, self)
         self.table = QTableView()
