@@ -23,6 +23,7 @@ __all__ = ["CollectorLooks", "CollectorTime"]
 
 _SCHED = 2
 _NANOS_IN_MICRO = 1000
+_MICROS_IN_MILLI = 1000
 _TWO_SIGMA = 2.0
 
 
@@ -41,7 +42,8 @@ class CollectorTime:
         self._clock = ~pid << 3 | _SCHED
         self._started: tuple[int, int] | None = None
         self._begin_nanos = self._now()
-        self._told = 0
+        self._told: npt.NDArray[np.int64] = np.zeros(GENERATIONS, dtype=np.int64)
+        self._before: npt.NDArray[np.int64] | None = None
         self.total_micros: npt.NDArray[np.int64] = np.zeros(GENERATIONS, dtype=np.int64)
         self.last_micros: npt.NDArray[np.int64] = np.zeros(GENERATIONS, dtype=np.int64)
 
@@ -59,19 +61,27 @@ class CollectorTime:
         micros = max(0, now - started[1]) // _NANOS_IN_MICRO
         self.total_micros[generation] += micros
         self.last_micros[generation] = micros
-        self._told += 1
+        self._told[generation] += 1
 
-    def note(self) -> str:
-        """Say it in words; empty before the first collection."""
+    def note(self, collections: npt.NDArray[np.int64]) -> str:
+        """Say it in words; empty before the first collection.
+
+        Args:
+            collections: (3,) how often each generation was collected so far. Where not all of them were told, because nobody wanted them or a
+                budget left them out, no share is said: collections of one generation can differ a thousandfold.
+        """
+        if self._before is None:
+            self._before = collections - self._told
+        happened = int((collections - self._before).sum())
         now = self._now()
-        if now is None or self._begin_nanos is None or not self._told or now <= self._begin_nanos:
+        told = int(self._told.sum())
+        if now is None or self._begin_nanos is None or not told or now <= self._begin_nanos:
             return ""
-        spent = int(self.total_micros.sum())
-        every = (now - self._begin_nanos) // _NANOS_IN_MICRO
-        share = spent / max(every, 1)
-        return (
-            f"{self._told} collections were timed: {spent / 1000:,.0f} ms of {every / 1000:,.0f} ms of processor time ({share:.1%})"
-        )
+        spent = int(self.total_micros.sum()) / _MICROS_IN_MILLI
+        every = (now - self._begin_nanos) / _NANOS_IN_MICRO / _MICROS_IN_MILLI
+        if told < happened:
+            return f"{told} of {happened} collections were timed: {spent:,.0f} ms; without a budget, at level 1, it may be all"
+        return f"{told} collections were timed: {spent:,.0f} ms of {every:,.0f} ms of processor time ({spent / every:.1%})"
 
     def _now(self) -> int | None:
         try:

@@ -25,7 +25,7 @@ from gcspy_drivers.cpython.driver import CLOCK, CPythonDriver
 from gcspy_drivers.cpython.inject import bring_in
 from gcspy_drivers.cpython.survivors import Survivors
 from gcspy_drivers.cpython.target import Target
-from gcspy_server.api import AttachOptions, Mode, PauseActsOn, Server, ServerDescription
+from gcspy_server.api import AttachOptions, Mode, Outlook, PauseActsOn, Server, ServerDescription
 
 __all__ = ["GC_END", "GC_START", "CooperativeDriver"]
 
@@ -59,6 +59,7 @@ class CooperativeDriver(CPythonDriver):
         self._line = StubLine(connection, target.process, self._may_hold)
         self._served: Server | None = None
         self._event: StubEvent | None = None
+        self._inside = False  # a collection whose start was told, and its end was not yet
         self._time = CollectorTime(target.process.pid)
         self._lists_at_start: tuple[int, npt.NDArray[np.int64]] | None = None
 
@@ -178,11 +179,21 @@ class CooperativeDriver(CPythonDriver):
                 self._target.check()
                 if not self._line.stands_still:
                     raise StubLost("it went on while it was read, as nothing was heard of us for too long")
+            else:
+                self._look_besides(server)
             server.finish(kind, _cause(event))
+            self._inside = event.kind == 0
             self._say_what_is_wanted(server)
         finally:
             self._event = None
             self._line.go_on()
+
+    def _look_besides(self, server: Server) -> None:
+        """Look at the collector's numbers though nobody is sent them: what a collection left alive shows in two looks only."""
+        begin = time.monotonic_ns()
+        for reading in self._target.generations(self._interpreters):
+            self._survivors_of(reading.ident).look(reading.generations)
+        server.held(time.monotonic_ns() - begin)
 
     def _spent(self, ident: int) -> CollectorTime | None:
         """Return how long the collections took that the stub told of; it stands in the main interpreter."""
@@ -220,6 +231,10 @@ class CooperativeDriver(CPythonDriver):
         outlooks = [server.outlook(kind) for kind in (GC_START, GC_END)]
         # The stub has one time for both kinds. One that is to wait for longer than the other is not told of until we say so.
         first = min((one.not_before_nanos for one in outlooks if one.period), default=0)
+        if self._inside and outlooks[1].period == 1:
+            # Half of a collection tells little: who was told of its start is told of its end, whether or not that is gathered.
+            first = 0
+            outlooks[1] = Outlook(1)
         for number, outlook in enumerate(outlooks):
             now = outlook.not_before_nanos <= first
             self._line.want(number, period=outlook.period if now else 0, not_before_nanos=first)

@@ -287,7 +287,9 @@ class CPythonDriver:
                 self._compare_lists(reading.ident, survivors)
                 spent = self._spent(reading.ident)
                 looks = self._looks.get(reading.ident)
-                note = spent.note() if spent is not None else "" if looks is None else looks.note()
+                note = "" if looks is None else looks.note()
+                if spent is not None and reading.generations is not None:
+                    note = spent.note(reading.generations.collections)
                 space.fill(reading.generations, survivors, spent=spent, note=note)
 
     def _survivors_of(self, ident: int) -> Survivors:

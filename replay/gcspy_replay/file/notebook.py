@@ -92,6 +92,15 @@ class SpaceThen:
         """How many tiles it had."""
         return self.state.count
 
+    @property
+    def info(self) -> str:
+        """What the driver said of it in words."""
+        return self.state.info
+
+    def tile_name(self, tile: int) -> str:
+        """Return what a tile is called: an address, a type."""
+        return self.state.names.name(tile)
+
     def __getitem__(self, stream: str) -> StreamThen:
         found = stream_named(self.state, stream)
         summary = found.summary
