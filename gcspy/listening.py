@@ -16,7 +16,7 @@ import sys
 from types import TracebackType
 from typing import IO
 
-from gcspy_drivers.cpython.stub import Stub
+from gcspy_drivers.cpython.stub import Stub, let_read
 from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError
 
@@ -133,6 +133,10 @@ def _launch(options: dict[str, object], theirs: socket.socket) -> subprocess.Pop
         start_new_session=True,
     )
     assert launcher.stdin is not None
+    assert launcher.stdout is not None
+    number = launcher.stdout.readline()
+    if number:
+        let_read(int(number))
     launcher.stdin.write(json.dumps({**options, "stub_fd": fd}).encode() + b"\n")
     launcher.stdin.flush()
     launcher.wait()

@@ -161,10 +161,14 @@ def _target(options: ServingOptions) -> Iterator[ServingOptions]:
 def main() -> int:
     """The child: read the options, serve until standard input ends.
 
-    With ``--apart`` it is nobody's child: who started it waits for a moment only, and has none to wait for later.
+    With ``--apart`` it is nobody's child: who started it waits for a moment only, and has none to wait for later. Then its
+    number is the first line that it says: that it may read the target can be needed to be allowed first.
     """
-    if sys.argv[1:] == ["--apart"] and os.fork():
-        os._exit(0)
+    if sys.argv[1:] == ["--apart"]:
+        child = os.fork()
+        if child:
+            os.write(sys.stdout.fileno(), b"%d\n" % child)
+            os._exit(0)
     logging.basicConfig(level=logging.WARNING, format="gcspy: %(message)s")
     # Byte by byte: what a buffered reader took too much, the thread would wait for in vain.
     line = b""

@@ -241,6 +241,12 @@ def test_it_waits_for_a_first_client_where_it_is_told_to(tmp_path: Path) -> None
 LISTENING = """
 import gc, json, os, sys
 import gcspy
+import gcspy.listening as door
+let_read, allowed = door.let_read, []
+def noted(pid):
+    allowed.append(pid)
+    let_read(pid)
+door.let_read = noted
 own = lambda phase, info: None
 gc.callbacks.append(own)
 fds = sorted(os.listdir("/proc/self/fd"))
@@ -248,6 +254,8 @@ for _ in range(int(sys.argv[1])):
     with gcspy.listen() as listening:
         gc.collect()
         assert listening.connected
+        with open(f"/proc/{allowed[-1]}/cmdline") as file:
+            assert "gcspy.sidecar" in file.read(), "it alone may read us, where a kernel asks"
     gc.collect()
     assert gc.callbacks == [own]
 try:

@@ -26,6 +26,7 @@ def _connect(stub_path: str, fd: int) -> None:
     sys.modules["gcspy_stub"] = stub
     spec.loader.exec_module(stub)
     with socket.socket(fileno=fd) as connection:
+        stub.let_read(stub.peer_of(connection))  # before the hello: then it may be read
         stub.Stub(connection, waits=True).wait()
 
 

@@ -10,6 +10,7 @@ Knows the stub's line and the passive readers; knows neither wire nor memory.
 
 from __future__ import annotations
 
+import select
 import socket
 import time
 from dataclasses import replace
@@ -80,6 +81,8 @@ class CooperativeDriver(CPythonDriver):
         else:
             connection = socket.socket(fileno=options.stub_fd)
             try:
+                # Its hello says that we may read it: the system may have to be told so by the target itself.
+                select.select([connection], [], [], _HELLO_SECS)
                 target = Target(pid)
             except BaseException:
                 connection.close()

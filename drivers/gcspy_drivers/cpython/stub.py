@@ -48,7 +48,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing would be a large import for a program that has none
     from typing import Any
 
-__all__ = ["PROTOCOL", "Stub", "connect", "unmap"]
+__all__ = ["PROTOCOL", "Stub", "connect", "let_read", "peer_of", "unmap"]
 
 PROTOCOL = 2
 MAGIC = b"gcspystb"
@@ -58,6 +58,7 @@ DEADLINE_SECS = 2
 """The longest silence of the sidecar after which the program goes on."""
 
 _WAITS = 1
+_PR_SET_PTRACER = 0x59616D61
 _LOOK_EVERY = 64  # collections that nobody wants, after which it is looked whether the sidecar is there
 
 _MANY = 1 << 22  # interruptions of one wait by signals; it is a bound for what cannot happen (a poll that always fails)
@@ -66,6 +67,8 @@ _create, _settime = ctypes.pythonapi["timerfd_create"], ctypes.pythonapi["timerf
 _send, _recv, _poll = ctypes.pythonapi["send"], ctypes.pythonapi["recv"], ctypes.pythonapi["poll"]
 _unmap = ctypes.pythonapi["munmap"]
 _unmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+_prctl = ctypes.pythonapi["prctl"]
+_prctl.argtypes = (ctypes.c_int,) + (ctypes.c_ulong,) * 4
 _later = ctypes.pythonapi["PyThreadState_SetAsyncExc"]
 _send.argtypes = _recv.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 _poll.argtypes = (ctypes.c_void_p, ctypes.c_ulong, ctypes.c_int)
@@ -212,6 +215,7 @@ class _Line:
         """Tell the sidecar that it is over."""
         if os.getpid() != self._pid:
             return  # in a child: the connection is the parent's
+        let_read(0)
         connection = socket.socket(fileno=os.dup(self._fds[-1]))
         try:
             connection.shutdown(socket.SHUT_RDWR)
@@ -298,6 +302,20 @@ def _is_ours(error: BaseException) -> bool:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return isinstance(error, Exception) and trace is not None and trace.tb_frame.f_globals is globals()
+
+
+def let_read(pid: int) -> None:
+    """Let a process, and those that it starts, read this one; 0: no other than the system lets anyway.
+
+    Where kernel.yama.ptrace_scope is 1, only a process's ancestors may read it otherwise, which a sidecar is not. Elsewhere
+    the kernel does not know this, and it is not needed.
+    """
+    _prctl(_PR_SET_PTRACER, pid, 0, 0, 0)
+
+
+def peer_of(connection: socket.socket) -> int:
+    """Return the process that made the other end of a connection; 0 when it is in another container."""
+    return int(struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
 
 
 def unmap(address: int, size_bytes: int) -> None:

@@ -289,6 +289,16 @@ def test_its_end_is_told_as_its_end(own_python: str) -> None:
             watching.serve()
 
 
+def test_who_made_the_connection_is_who_may_read_it(own_python: str) -> None:
+    program = """
+peer = stub_module.peer_of(socket.socket(fileno=os.dup(int(sys.argv[2]))))
+stub_module.let_read(peer)  # most kernels do not know it
+begin(); say(peer); sys.stdin.readline()
+"""
+    with StubbedTarget(own_python, program) as target, Watching(target):
+        assert json.loads(target.read_line()) == os.getpid()
+
+
 FORKING = """
 gc.disable()
 stub = begin()

@@ -83,7 +83,7 @@ def say(process: subprocess.Popen[str]) -> str:
 
 
 def folders(pid: int) -> list[str]:
-    return [path.name for path in Path(f"/proc/{pid}/root/tmp").glob("gcspy-" + "[0-9a-f]" * 16)]
+    return [path.name for path in Path(f"/proc/{pid}/root", "tmp").glob("gcspy-" + "[0-9a-f]" * 16)]
 
 
 def test_a_busy_program_takes_the_stub_in_and_gives_it_back(asked_python: str) -> None:
