@@ -11,6 +11,7 @@ import numpy as np
 from gcspy_protocol.interpreter import ClientInterpreter, SpaceState, StreamState
 from gcspy_protocol.messages import Event, Fired
 from gcspy_protocol.model import PaintStyle, Presentation, Stream
+from gcspy_protocol.named import NamedStream
 
 __all__ = ["event_as_dict", "event_as_lines", "fired_as_line", "unit_of"]
 
@@ -56,19 +57,25 @@ def _space_as_dict(space: SpaceState, event: Event, values: bool) -> dict[str, A
     }
 
 
-def _stream_as_dict(stream: StreamState, event: Event, values: bool) -> dict[str, Any]:
+def _stream_as_dict(stream: StreamState, event: Event, all_values: bool) -> dict[str, Any]:
     summary = stream.summary
     known = summary is not None and summary.covered > 0
+    names = stream.schema.enum_names
+    values = list(summary.values) if summary is not None and known else None
+    if values is not None and isinstance(stream.schema, NamedStream):
+        # Thousands may be known of which a few are there: these, the most frequent first.
+        there = sorted((-count, place) for place, count in enumerate(values) if count)
+        names, values = tuple(names[place] for _, place in there), [-count for count, _ in there]
     out: dict[str, Any] = {
         "name": stream.schema.name,
         "unit": unit_of(stream.schema),
-        "summary": list(summary.values) if summary is not None and known else None,
-        "summary_names": list(stream.schema.enum_names) or None,
+        "summary": values,
+        "summary_names": list(names) or None,
         "covered": summary.covered if summary is not None else 0,
         "unknown": 0 if stream.known is None else int(np.count_nonzero(~stream.known)),
         "fresh": stream.is_fresh(event),
     }
-    if values:
+    if all_values:
         numbers: list[int | None] = stream.values.tolist()
         if stream.known is not None:
             for tile in np.flatnonzero(~stream.known).tolist():

@@ -25,6 +25,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.picture import LARGEST_CELL, Picture
 from gcspy_client.model.session import Session
 from gcspy_client.model.status import LinkPhase, LinkStatus
+from gcspy_client.model.tile_source import StreamSource
 from gcspy_client.view.shell.event_bar import EventBar
 from gcspy_client.view.spaces.legend import Legend
 from gcspy_client.view.spaces.space_panel import SpacePanel
@@ -115,6 +116,9 @@ class _SpaceScene(QWidget):
             return
         if panel is not None:
             panel.follow(change)
+            source = panel.canvas.picture.source
+            if source.schema.names_from is not None and source.schema != space.stream(source.schema.id).schema:
+                panel.show_source(StreamSource(space.stream(source.schema.id).schema))
             return
         streams = {state.schema.name: stream_id for stream_id, state in space.streams.items()}
         chosen = session.chosen_stream(space.space.id) if self._stream_name is None else streams.get(self._stream_name)
@@ -132,8 +136,7 @@ class _SpaceScene(QWidget):
             return
         picture = self._panel.canvas.picture
         self._panel.refresh(self._session.interpreter.last_event)
-        stream = picture.space.stream(picture.stream_id).schema
-        self._legend.show_stream(stream, picture.palette, picture.maximum, picture.space.space.unused_text)
+        self._legend.show_source(picture.source, picture.palette, picture.maximum, picture.space.space.unused_text)
 
     def fill(self) -> None:
         """Have few tiles fill the room, where the window would leave it to other spaces."""

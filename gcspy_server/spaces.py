@@ -107,6 +107,10 @@ class ServerStream:
         Raises:
             LocalProtocolError: There are not as many numbers as the presentation has.
         """
+        if self.schema.names_from is not None:
+            raise LocalProtocolError(
+                f"stream {self.name!r}: its values are numbers of names, and have no summary; who shows them counts tiles"
+            )
         if len(values) != self.schema.summary_length:
             raise LocalProtocolError(
                 f"stream {self.name!r}: a summary of {len(values)} numbers; "

@@ -13,9 +13,10 @@ from typing import ClassVar
 
 import numpy as np
 from gcspy_protocol.model import Presentation
+from gcspy_protocol.named import NamedStream
 from numpy.typing import NDArray
 
-from gcspy_client.model.codes import Codes, Indices
+from gcspy_client.model.codes import Codes, Indices, names_by_code
 from gcspy_client.model.palette import BACKGROUND, CANVAS, HIGH, LOW, OVERFLOW, UNKNOWN, UNUSED, ZERO
 from gcspy_client.model.raster import pool
 from gcspy_client.model.renderers import NO_TILES, Inscription, Place, Renderer, Side
@@ -52,6 +53,8 @@ class ProfileRenderer(Renderer):
     @property
     def _names(self) -> tuple[str, ...]:
         schema = self.source.schema
+        if isinstance(schema, NamedStream):
+            return tuple(name for code, name in names_by_code(schema) if code >= LOW)
         return schema.enum_names if schema.presentation is Presentation.ENUM else ()
 
     @property
@@ -277,11 +280,12 @@ class DistributionRenderer(Renderer):
             ZERO: "zero",
             OVERFLOW: "above",
         }
+        names = dict(names_by_code(schema)) if schema.presentation is Presentation.ENUM else {}
         found: list[Inscription] = []
         end = -1e9
         for bar, (low, high) in enumerate(zip(shown.lows.tolist(), shown.highs.tolist(), strict=True)):
-            if schema.presentation is Presentation.ENUM and LOW <= low < LOW + len(schema.enum_names):
-                text = schema.enum_names[low - LOW]
+            if low in names:
+                text = names[low]
             elif low in special:
                 text = special[low] if low != ZERO or schema.zero == 0 else f"{schema.zero:,}"
             else:
@@ -319,9 +323,13 @@ class DistributionRenderer(Renderer):
             return self._counted
         every = self.distribution
         special = (every.lows < LOW) | (every.lows == OVERFLOW)
-        if self.source.schema.presentation is Presentation.ENUM:
-            special |= every.lows >= LOW + len(self.source.schema.enum_names)
-        kept = ~special | (every.counts > 0)
+        schema = self.source.schema
+        if schema.presentation is Presentation.ENUM:
+            special |= ~np.isin(every.lows, [code for code, _ in names_by_code(schema)])
+        kept = np.flatnonzero(~special | (every.counts > 0))
+        if isinstance(schema, NamedStream):
+            # Their codes have no order of their own.
+            kept = kept[np.argsort(-every.counts[kept], kind="stable")]
         self._counted = Distribution(every.lows[kept], every.highs[kept], every.counts[kept])
         return self._counted
 

@@ -18,11 +18,22 @@ from typing import Any
 import numpy as np
 from gcspy_protocol.interpreter import SpaceState, StreamState
 from gcspy_protocol.model import Control, PaintStyle, Presentation, Stream
+from gcspy_protocol.named import NamedStream
 from numpy.typing import NDArray
 
-from gcspy_client.model.palette import BACKGROUND, HIGH, LEVELS, LOW, OVERFLOW, UNKNOWN, UNUSED, ZERO
+from gcspy_client.model.palette import (
+    BACKGROUND,
+    CATEGORIES,
+    HIGH,
+    LEVELS,
+    LOW,
+    OVERFLOW,
+    UNKNOWN,
+    UNUSED,
+    ZERO,
+)
 
-__all__ = ["Codes", "Indices", "Tiles", "TileCodes", "maximum_of_used", "tiles_of"]
+__all__ = ["Codes", "Indices", "Tiles", "TileCodes", "maximum_of_used", "names_by_code", "tiles_of"]
 
 Indices = NDArray[np.int64]
 Codes = NDArray[np.uint8]
@@ -67,6 +78,23 @@ class Tiles:
 def _part(array: NDArray[Any], where: slice | Indices) -> NDArray[Any]:
     # `take` gathers by number a quarter faster than square brackets do.
     return array[where] if isinstance(where, slice) else array.take(where)
+
+
+def names_by_code(stream: Stream) -> list[tuple[int, str]]:
+    """What the paint codes of an enum stand for, in order of the codes; of names that grow first the frequent ones, then all others.
+
+    The zero value comes last where it has a look of its own and a name that grew. Of an enum with more names than there are codes
+    only the first.
+    """
+    names = stream.enum_names
+    if not isinstance(stream, NamedStream):
+        return [(LOW + value, name) for value, name in enumerate(names[:LEVELS])]
+    found = [(LOW + place, names[value]) for place, value in enumerate(stream.frequent)]
+    zero = stream.paint_style is PaintStyle.ZERO and 0 <= stream.zero < len(names)
+    others = len(names) - len(stream.frequent) - (1 if zero and stream.zero not in stream.frequent else 0)
+    if others:
+        found.append((LOW + CATEGORIES, f"{others:,} others"))
+    return [*found, (ZERO, names[stream.zero])] if zero else found
 
 
 def tiles_of(space: SpaceState, stream_id: int) -> Tiles:
@@ -247,8 +275,24 @@ class TileCodes:
         return codes
 
     def _categories(self, values: NDArray[Any]) -> Codes:
-        """ENUM: a colour a name; a value without a name is an overflow, not somebody else's colour."""
+        """ENUM: a colour a name; a value without a name is an overflow, not somebody else's colour.
+
+        Of names that grow the most frequent have colours, the others share one, and a number that has no name is unknown.
+        """
+        if isinstance(self.stream, NamedStream):
+            return self._named_categories(self.stream, values)
         named = (values >= 0) & (values < len(self.stream.enum_names))
         codes: Codes = np.full(len(values), OVERFLOW, dtype=np.uint8)
         codes[named] = (LOW + values[named].astype(np.int64) % LEVELS).astype(np.uint8)
+        return codes
+
+    @staticmethod
+    def _named_categories(stream: NamedStream, values: NDArray[Any]) -> Codes:
+        count = len(stream.enum_names)
+        table: Codes = np.full(count + 1, LOW + CATEGORIES, dtype=np.uint8)
+        table[count] = UNKNOWN
+        for place, value in enumerate(stream.frequent):
+            table[value] = LOW + place
+        inside = values if values.dtype.kind == "u" else np.where(values < 0, count, values)
+        codes: Codes = table[np.minimum(inside, count).astype(np.intp)]
         return codes

@@ -8,10 +8,12 @@ Knows sessions; does not know rows or pixels.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gcspy_protocol.errors import ExpressionError
 from gcspy_protocol.interpreter import SpaceState
+from gcspy_protocol.named import NamedStream
+from gcspy_protocol.schema import MAX_ENUM_NAMES
 
 from gcspy_client.model.derived import DerivedSource
 from gcspy_client.model.history_pooling import Pooling
@@ -72,7 +74,12 @@ def graphed(spec: TrackSpec, session: Session, before: Graphed | None = None) ->
         source = None if space is None else session.chosen_source(space.space.id)
         if space is None or source is None:
             return None
-        return _again(space, source, before) if isinstance(source, DerivedSource) else _stream(space, source.schema.id)
+        if isinstance(source, DerivedSource):
+            return _again(space, source, before)
+        # The live one, if it is there: names of what is shown come and go as one looks back.
+        live = session.live.spaces.get(space.space.id)
+        there = live if live is not None and live.space == space.space else space
+        return _stream(there, source.schema.id)
     space = next((one for one in session.live.spaces.values() if one.space.name == spec.space), None)
     if space is None:
         return None
@@ -89,7 +96,12 @@ def graphed(spec: TrackSpec, session: Session, before: Graphed | None = None) ->
 def _stream(space: SpaceState, stream: int) -> Graphed:
     schema = space.streams[stream].schema
     title = f"{space.space.name} · {schema.name}"
-    return Graphed(space.space.id, title, (space.space, stream), lambda: StreamSource(schema))
+    if not isinstance(schema, NamedStream):
+        return Graphed(space.space.id, title, (space.space, stream), lambda: StreamSource(schema))
+    # Names that come later do not change what is drawn, but for those that become frequent: then all events are read again.
+    later = tuple(map(str, range(len(schema.enum_names), MAX_ENUM_NAMES)))
+    grown = replace(schema, enum_names=schema.enum_names + later)
+    return Graphed(space.space.id, title, (space.space, stream, schema.frequent), lambda: StreamSource(grown))
 
 
 def _derived(space: SpaceState, spec: TrackSpec) -> Graphed | None:

@@ -32,7 +32,8 @@ class _StreamPatch:
         known: Shape (those tiles,): whether they are known.
         all_known: Whether every tile of the stream is known now.
         stamp: Sequence, time, kind and occurrence of the event at which it was gathered.
-        summary: The driver's.
+        told: The driver's summary.
+        names: Those of its values, where they are numbers of names.
     """
 
     where: Indices | None
@@ -40,7 +41,8 @@ class _StreamPatch:
     known: NDArray[np.bool_] | None
     all_known: bool
     stamp: tuple[int, int, int, int]
-    summary: Summary | None
+    told: Summary | None
+    names: tuple[str, ...]
 
     def apply(self, twin: StreamState) -> None:
         where = slice(None) if self.where is None else self.where
@@ -52,7 +54,7 @@ class _StreamPatch:
                 twin.known = np.ones(len(twin.values), dtype=np.bool_)
             twin.known[where] = True if self.known is None else self.known
         twin.sequence, twin.time_nanos, twin.event, twin.occurrence = self.stamp
-        twin.summary = self.summary
+        twin.told, twin.names = self.told, self.names
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +102,8 @@ def patch_of(space: SpaceState, change: EventChange) -> Patch:
             None if known is None else known.copy() if where is None else known[where],
             known is None,
             (stream.sequence, stream.time_nanos, stream.event, stream.occurrence),
-            stream.summary,
+            stream.told,
+            stream.names,
         )
         tiles += space.count if where is None else len(where)
     return Patch(change, streams, None, tiles)

@@ -24,6 +24,7 @@ from functools import lru_cache
 
 import numpy as np
 from gcspy_protocol.model import Presentation, Stream
+from gcspy_protocol.named import MOST_FREQUENT, NamedStream
 from numpy.typing import NDArray
 
 from gcspy_client.model.colour import (
@@ -57,6 +58,7 @@ __all__ = [
     "categorical",
     "diverging",
     "farthest",
+    "names_palette",
     "palette_for",
     "sequential",
 ]
@@ -172,8 +174,15 @@ _RAMPS: dict[
 def palette_for(stream: Stream, theme: Theme) -> Palette:
     """The palette in which a stream is painted."""
     if stream.presentation is Presentation.ENUM:
-        return categorical(theme, len(stream.enum_names))
+        return names_palette(stream, theme)
     return sequential(theme, stream.colour)
+
+
+def names_palette(stream: Stream, theme: Theme) -> Palette:
+    """The palette of an enum; of one whose names grow the most frequent have colours and the others are grey."""
+    if isinstance(stream, NamedStream):
+        return categorical(theme, CATEGORIES, others=True)
+    return categorical(theme, len(stream.enum_names))
 
 
 @lru_cache(maxsize=64)
@@ -271,13 +280,20 @@ def diverging(theme: Theme) -> Palette:
 
 
 @lru_cache(maxsize=16)
-def categorical(theme: Theme, count: int) -> Palette:
+def categorical(theme: Theme, count: int, *, others: bool = False) -> Palette:
     """One colour a name, told apart by hue and by lightness at once; they repeat beyond `CATEGORIES`.
 
     Two neighbours differ in both, so that colour-blind eyes keep at least one of the two.
+
+    Args:
+        theme: For which canvas.
+        count: Names.
+        others: They do not repeat: all beyond are of one grey.
     """
     chosen = _category_colours(theme)[: max(1, min(count, CATEGORIES))]
     ramp = chosen[np.arange(LEVELS) % len(chosen)]
+    if others:
+        ramp[len(chosen) :] = fit_oklch(np.array([_OTHERS[theme]]), np.array([0.006]), np.array([260.0]))
     greys = np.array([[0.62, 0.02, 320.0], [0.45, 0.02, 320.0], [0.78, 0.02, 320.0]])
     quiet = _quiet_colours(theme, _LOOKS[theme].low_hue)
     overflow = farthest(_OVERFLOW_CHOICES, np.concatenate([chosen, quiet]))
@@ -285,8 +301,11 @@ def categorical(theme: Theme, count: int) -> Palette:
     return _assemble(theme, ramp, quiet, overflow, unknown, categories=len(chosen))
 
 
-CATEGORIES = 12
+CATEGORIES = MOST_FREQUENT
 """Most names with a colour of their own; more cannot be told apart at a glance."""
+
+_OTHERS = {Theme.DARK: 0.50, Theme.LIGHT: 0.74}
+"""OKLab lightness of the grey of what has no colour of its own: between what is unused and the colours."""
 
 
 @lru_cache(maxsize=2)

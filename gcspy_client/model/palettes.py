@@ -10,7 +10,7 @@ from typing import Any
 
 from gcspy_protocol.model import Presentation, Stream
 
-from gcspy_client.model.palette import Palette, Ramp, Theme, categorical, sequential
+from gcspy_client.model.palette import Palette, Ramp, Theme, names_palette, sequential
 
 __all__ = ["PaletteChoice"]
 
@@ -36,7 +36,7 @@ class PaletteChoice:
             space: Name of its space.
         """
         if stream.presentation is Presentation.ENUM:
-            return categorical(theme, len(stream.enum_names))
+            return names_palette(stream, theme)
         own = self.by_stream.get((space, stream.name))
         if own is not None:
             return sequential(theme, None, own)

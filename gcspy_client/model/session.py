@@ -206,10 +206,19 @@ class Session:
             return
         if self._past is None:
             self._past = self._history.copy()
+        self._keep_places(interpreter)
         self.interpreter, self._number = interpreter, number
         self._behind, self._seen = self.timeline.after(number), self.events_seen
         if interpreter.last_event is not None:
             self._past.follow(interpreter, interpreter.last_event)
+
+    def _keep_places(self, past: ClientInterpreter) -> None:
+        """Let names have the colours in an earlier state that they have now, as far as that serves."""
+        for space_id, space in past.spaces.items():
+            live = self.live.spaces.get(space_id)
+            for stream_id, stream in space.streams.items():
+                if stream.names and not stream.places and live is not None and stream_id in live.streams:
+                    stream.places = live.streams[stream_id].places
 
     def go_live(self) -> None:
         """Show what came last, and what comes."""

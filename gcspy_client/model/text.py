@@ -12,6 +12,7 @@ from math import nan
 
 from gcspy_protocol.messages import Summary
 from gcspy_protocol.model import Control, Presentation, Stream
+from gcspy_protocol.named import NamedStream
 
 __all__ = [
     "UNKNOWN_TEXT",
@@ -48,7 +49,7 @@ def long_value(stream: Stream, value: int, *, known: bool = True, top: int | Non
         case Presentation.ENUM:
             if 0 <= value < len(stream.enum_names):
                 return stream.enum_names[value]
-            return f"{value} (has no name)"
+            return UNKNOWN_TEXT if isinstance(stream, NamedStream) else f"{value} (has no name)"
         case Presentation.PLUS if value > stream.maximum:
             return f"{_united(stream, stream.maximum)}+"
         case Presentation.PERCENT:

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from gcspy_protocol.codec import encode, encode_event
 from gcspy_protocol.frame import Frame
-from gcspy_protocol.messages import Counters, Event, SpaceInfo, Summary, Tiles
+from gcspy_protocol.limits import CLIENT_LIMITS
+from gcspy_protocol.messages import Counters, Event, NewNames, SpaceInfo, Summary, Tiles
 from gcspy_protocol.model import CONTROL_STREAM, Control
 from gcspy_protocol.tiles import pack_tiles
 from gcspy_protocol.values import Stamp, StreamEncoder, pack_key
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from gcspy_server.interpreter.summaries import counted_tiles, summary_of
 from gcspy_server.interpreter.wants import GatherRequest, Wants
-from gcspy_server.names import ExtentNames, Runs, TileNames, UniformNames, runs_between
+from gcspy_server.names import ExtentNames, Runs, StringNames, TileNames, UniformNames, runs_between
 from gcspy_server.spaces import ServerSpace, ServerStream
 
 __all__ = ["KeyframeSource", "Part", "Snapshot", "SpaceSender", "copy_keyframe"]
@@ -109,6 +110,8 @@ class SpaceSender:
             if stream.gathered and request.sends(space, stream):
                 number = stream.schema.id
                 self._encode_stream(parts, number, stream._values, stream._known, stamp)
+                if stream.schema.names_from is not None:
+                    continue  # a sum of numbers of names means nothing
                 summary = self._summarise(stream, stamp)
                 self.summaries[number] = summary
                 parts.append(Part(space.id, number, encode(summary)))
@@ -126,6 +129,7 @@ class SpaceSender:
             _tiles_of(self.space.id, names, runs), sequence=stamp.sequence, time_nanos=stamp.time_nanos
         )
         parts.append(Part(self.space.id, None, frame))
+        parts += _new_names(self.space.id, names, runs, stamp)
         for encoder in self.encoders.values():
             encoder.remap(runs.old_starts, runs.new_starts, runs.lengths, names.count)
         self.names = names
@@ -240,6 +244,7 @@ class KeyframeSource:
     def _encode_space(self, space: int, names: TileNames, info: str, stamp: Stamp) -> Iterable[Part]:
         tiles = _tiles_of(space, names, _NO_RUNS)
         yield Part(space, None, pack_tiles(tiles, sequence=stamp.sequence, time_nanos=stamp.time_nanos))
+        yield from _new_names(space, names, _NO_RUNS, stamp)
         for one in self._values[space]:
             stream = None if one.stream == CONTROL_STREAM else one.stream
             yield Part(space, stream, pack_key(space, one.stream, one.stamp, one.values, one.known))
@@ -286,6 +291,24 @@ def _tiles_of(space: int, names: TileNames, runs: Runs) -> Tiles:
         bases=bases,
         sizes=sizes,
     )
+
+
+def _new_names(space: int, names: TileNames, runs: Runs, stamp: Stamp) -> list[Part]:
+    """The texts of tiles that are new, of a space small enough to tell them all; of a large one they are asked for."""
+    if not isinstance(names, StringNames) or not 0 < names.count <= CLIENT_LIMITS.names_page:
+        return []
+    new = runs.new_tiles(names.count)
+    if not len(new):
+        return []
+    first, last = int(new[0]), int(new[-1])
+    message = NewNames(
+        space=space,
+        sequence=stamp.sequence,
+        time_nanos=stamp.time_nanos,
+        first=first,
+        names=names.names[first : last + 1],
+    )
+    return [Part(space, None, encode(message))]
 
 
 def _info_of(space: int, text: str, stamp: Stamp) -> SpaceInfo:

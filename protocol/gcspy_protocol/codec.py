@@ -101,9 +101,8 @@ def _encode(message: Message) -> Frame:
             )
         case m.SpaceRemoved():
             return pack_frame(FrameType.SPACE_REMOVED, b"", space=message.space)
-        case m.TileNames():
-            payload = pack_map({"first": message.first, "names": list(message.names)})
-            return pack_frame(FrameType.TILE_NAMES, payload, space=message.space, sequence=message.sequence)
+        case m.TileNames() | m.NewNames():
+            return _texts(message)
         case m.TileNamesRequest():
             payload = pack_map({"first": message.first, "count": message.count})
             return pack_frame(FrameType.TILE_NAMES_REQUEST, payload, space=message.space)
@@ -124,6 +123,13 @@ def _chosen(message: m.Trigger | m.Triggers | m.Fired | m.Settings | m.SetSettin
     return pack_settings(message)
 
 
+def _texts(message: m.TileNames | m.NewNames) -> Frame:
+    payload = pack_map({"first": message.first, "names": list(message.names)})
+    if isinstance(message, m.NewNames):
+        return _placed(FrameType.NEW_NAMES, payload, message)
+    return pack_frame(FrameType.TILE_NAMES, payload, space=message.space, sequence=message.sequence)
+
+
 def _stamp(message: m.StreamKey | m.StreamDelta) -> Stamp:
     return Stamp(
         sequence=message.sequence,
@@ -133,7 +139,7 @@ def _stamp(message: m.StreamKey | m.StreamDelta) -> Stamp:
     )
 
 
-def _placed(frame_type: FrameType, payload: bytes, message: m.Summary | m.SpaceInfo) -> Frame:
+def _placed(frame_type: FrameType, payload: bytes, message: m.Summary | m.SpaceInfo | m.NewNames) -> Frame:
     stream = message.stream if isinstance(message, m.Summary) else 0
     return pack_frame(
         frame_type,
@@ -438,6 +444,17 @@ def _tile_names(header: Header, payload: bytes, limits: Limits) -> Message:
     )
 
 
+def _new_names(header: Header, payload: bytes, limits: Limits) -> Message:
+    f = _fields(header, payload, limits)
+    return m.NewNames(
+        space=header.space,
+        sequence=header.sequence,
+        time_nanos=header.time_nanos,
+        first=f.integer("first", 0, limits.tiles),
+        names=tuple(name[:_PAGE_NAME_CHARS] for name in f.texts("names", limits.names_page)),
+    )
+
+
 def _tile_names_request(header: Header, payload: bytes, limits: Limits) -> Message:
     f = _fields(header, payload, limits)
     return m.TileNamesRequest(
@@ -531,6 +548,7 @@ _DECODERS: dict[int, Decoder] = {
     FrameType.STREAM_DELTA: decode_delta,
     FrameType.SUMMARY: _summary,
     FrameType.SPACE_INFO: _space_info,
+    FrameType.NEW_NAMES: _new_names,
     FrameType.EVENT: _event,
     FrameType.COUNTERS: _counters,
     FrameType.STATE: _state,

@@ -50,6 +50,7 @@ _FROM_SERVER = _BOTH | {
     FrameType.STREAM_DELTA,
     FrameType.SUMMARY,
     FrameType.SPACE_INFO,
+    FrameType.NEW_NAMES,
     FrameType.EVENT,
     FrameType.COUNTERS,
     FrameType.STATE,

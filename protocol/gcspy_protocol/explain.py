@@ -176,7 +176,7 @@ class Explainer:
         ):
             return
         self._held.append((at, message))
-        if isinstance(message, m.Tiles | m.StreamKey | m.StreamDelta | m.Summary | m.SpaceInfo):
+        if isinstance(message, m.Tiles | m.StreamKey | m.StreamDelta | m.Summary | m.SpaceInfo | m.NewNames):
             return
         held, self._held = self._held, []
         for place, one in held:
@@ -207,7 +207,7 @@ class Explainer:
                 return f"{message.space.id} {_text(message.space.name)} ({message.space.naming}): {names or 'no streams'}"
             case m.SpaceRemoved():
                 return self._space(message.space)
-            case m.SpaceInfo() | m.TileNames() | m.TileNamesRequest():
+            case m.SpaceInfo() | m.NewNames() | m.TileNames() | m.TileNamesRequest():
                 return f"{self._space(message.space)}: {_rest(message, ('space', 'sequence', 'time_nanos'))}"
             case m.Hello():
                 return f"{_rest(message, ('token',))}, {'with' if message.token else 'no'} token"

@@ -21,8 +21,10 @@ from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.limits import CLIENT_LIMITS, Limits
 from gcspy_protocol.messages import Event, Message, StreamDelta, StreamKey, Summary, Tiles, Welcome
 from gcspy_protocol.model import CONTROL_STREAM, ControlState, EventFilter, Naming, PauseActsOn, Space, Stream
+from gcspy_protocol.named import NamedStream, named, steady, tally
 from gcspy_protocol.names import TileNameTable
 from gcspy_protocol.remap import Remap
+from gcspy_protocol.schema import MAX_ENUM_NAMES
 
 __all__ = ["ClientInterpreter", "EventChange", "SpaceState", "StreamState"]
 
@@ -33,17 +35,23 @@ class StreamState:
     """The latest values of one stream.
 
     Attributes:
-        schema: What the bootstrap said of it.
+        defined: What the bootstrap said of it.
+        names: Where its values are numbers of names: these, as far as they are known; else empty.
+        places: The values that are told apart, of those with names; kept from event to event, and may be given.
         dtype: Type of the values, little-endian.
         sequence: Snapshot in which they were gathered; 0 before the first.
         time_nanos: When they were gathered.
         event: Event at which they were gathered.
         occurrence: Its occurrence number.
-        summary: The driver's summary, or None.
+        told: The driver's summary, or None.
     """
 
-    def __init__(self, schema: Stream, count: int) -> None:
-        self.schema = schema
+    def __init__(self, schema: Stream, count: int, control: StreamState | None = None) -> None:
+        self.defined = schema
+        self.names: tuple[str, ...] = ()
+        self._control = control
+        self._counted: _Counted | None = None
+        self.places: tuple[int, ...] = ()
         self.dtype = np.dtype("<" + schema.dtype)
         self._count = count
         self._values: NDArray[Any] = np.empty(0, dtype=self.dtype)
@@ -53,7 +61,43 @@ class StreamState:
         self.time_nanos = 0
         self.event = 0
         self.occurrence = 0
-        self.summary: Summary | None = None
+        self.told: Summary | None = None
+
+    @property
+    def schema(self) -> Stream:
+        """What its values mean: as the bootstrap said, or with the names that are known by now."""
+        return self._count_names().schema if self.names else self.defined
+
+    @property
+    def summary(self) -> Summary | None:
+        """The driver's summary; where values are numbers of names, how many tiles have each; or None."""
+        if self.defined.names_from is None:
+            return self.told
+        return self._count_names().summary if self.names and self.sequence else None
+
+    def _count_names(self) -> _Counted:
+        """How many tiles have each name; counted when somebody asks, once an event."""
+        control = self._control
+        state = (self.sequence, 0 if control is None else control.sequence, self._count)
+        before = self._counted
+        if before is not None and before.state == state and before.names is self.names:
+            return before
+        flags = np.ones(self._count, dtype=np.uint8) if control is None else control.values
+        counts = tally(self.values, self.known, flags, len(self.names))
+        self.places = steady(self.places, counts, self.defined)
+        schema = named(self.defined, self.names, self.places)
+        if before is not None and before.schema == schema:
+            schema = before.schema  # the same object: cheap to compare for those who look whether it changed
+        summary = Summary(
+            space=0,
+            stream=schema.id,
+            sequence=self.sequence,
+            time_nanos=self.time_nanos,
+            values=tuple(counts.tolist()),
+            covered=int(counts.sum()),
+        )
+        self._counted = _Counted(state, self.names, schema, summary)
+        return self._counted
 
     @property
     def values(self) -> NDArray[Any]:
@@ -87,7 +131,7 @@ class StreamState:
         """
         if self._blank:
             self._blank = False
-            self._values = np.full(self._count, self.schema.default, dtype=self.dtype)
+            self._values = np.full(self._count, self.defined.default, dtype=self.dtype)
             self._known = np.zeros(self._count, dtype=np.bool_)
 
     def is_fresh(self, event: Event) -> bool:
@@ -149,7 +193,7 @@ class StreamState:
         """Follow a resize: kept tiles keep their values, of new ones nothing is known."""
         if remap.kept:
             self._values, self._known = (
-                remap.values(self.values, self.schema.default),
+                remap.values(self.values, self.defined.default),
                 remap.known(self.known),
             )
         else:
@@ -158,6 +202,23 @@ class StreamState:
                 self._values = np.empty(0, dtype=self.dtype)
         self._count = remap.count
         self._blank = not remap.kept and remap.count > 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """Names with how many tiles have them.
+
+    Attributes:
+        state: Sequences of values and control stream, and tiles, when it was counted.
+        names: The names that it was counted with.
+        schema: The stream with them.
+        summary: The counts.
+    """
+
+    state: tuple[int, int, int]
+    names: tuple[str, ...]
+    schema: NamedStream
+    summary: Summary
 
 
 class SpaceState:
@@ -176,16 +237,18 @@ class SpaceState:
         self.space = space
         self.count = 0
         self.names = TileNameTable(space.naming)
-        self.streams = {stream.id: StreamState(stream, 0) for stream in space.streams}
         self.control = StreamState(_CONTROL, 0)
+        self.streams = {stream.id: StreamState(stream, 0, self.control) for stream in space.streams}
         self.info = ""
 
     def copy(self) -> SpaceState:
         """The same, with arrays of its own; what is never changed in place is shared."""
         twin = copy(self)
         twin.names = self.names.copy()
-        twin.streams = {number: stream.copy() for number, stream in self.streams.items()}
         twin.control = self.control.copy()
+        twin.streams = {number: stream.copy() for number, stream in self.streams.items()}
+        for stream in twin.streams.values():
+            stream._control = twin.control
         return twin
 
     def stream(self, stream_id: int) -> StreamState:
@@ -283,6 +346,7 @@ class ClientInterpreter:
         self.settings = m.Settings(settings=())
         self.budget: m.Budget | None = None
         self.last_event: Event | None = None
+        self._renamed: set[int] = set()
         self._change = EventChange(Event(sequence=0, time_nanos=0, event=0, occurrence=0, epoch=0))
 
     def copy(self) -> ClientInterpreter:
@@ -290,6 +354,7 @@ class ClientInterpreter:
         twin = copy(self)
         twin.spaces = {number: space.copy() for number, space in self.spaces.items()}
         twin.filters = dict(self.filters)
+        twin._renamed = set(self._renamed)
         twin._change = EventChange(self._change.event)
         return twin
 
@@ -330,6 +395,9 @@ class ClientInterpreter:
                 self._resize(message)
             case m.SpaceInfo():
                 self._space(message.space).info = message.text
+            case m.NewNames():
+                self._space(message.space).names.add(message.first, message.names)
+                self._renamed.add(message.space)
             case Event():
                 return self._end(message)
             case _:
@@ -353,6 +421,8 @@ class ClientInterpreter:
                 f"over the limit of {self._limits.values_bytes}"
             )
         space.resize(tiles)
+        if space.space.naming is Naming.STRINGS:
+            self._renamed.add(tiles.space)
         self._change.resized[tiles.space] = tiles
 
     def _note_changed(self, message: StreamDelta) -> None:
@@ -362,20 +432,35 @@ class ClientInterpreter:
         else:
             self._change.changed[key] = message.indices
 
+    def _rename(self, space_id: int) -> None:
+        """Give the streams whose values are tiles of a space their names anew."""
+        space = self.spaces.get(space_id)
+        if space is None or space.space.naming is not Naming.STRINGS:
+            return
+        names: tuple[str, ...] | None = None
+        for other in self.spaces.values():
+            for stream in other.streams.values():
+                if stream.defined.names_from == space_id:
+                    names = space.names.all_texts(MAX_ENUM_NAMES) if names is None else names
+                    stream.names = names
+
     def _summarise(self, message: Summary) -> None:
         stream = self._space(message.space).stream(message.stream)
-        if len(message.values) != stream.schema.summary_length:
+        if len(message.values) != stream.defined.summary_length:
             raise RemoteProtocolError(
                 f"space {message.space} stream {message.stream}: a summary of {len(message.values)} numbers, "
-                f"the schema needs {stream.schema.summary_length}"
+                f"the schema needs {stream.defined.summary_length}"
             )
-        stream.summary = message
+        stream.told = message
 
     def _end(self, event: Event) -> EventChange:
         if self.welcome is None or event.event >= len(self.welcome.events):
             raise RemoteProtocolError(f"there is no kind of event {event.event}")
         if event.epoch != self.epoch:
             raise RemoteProtocolError(f"an event of schema epoch {event.epoch}, here is {self.epoch}")
+        for space_id in self._renamed:
+            self._rename(space_id)
+        self._renamed.clear()
         change = EventChange(event, self._change.changed, self._change.resized)
         self._change = EventChange(event)
         self.last_event = event
@@ -392,6 +477,8 @@ class ClientInterpreter:
                 if len(self.spaces) >= self._limits.spaces:
                     raise RemoteProtocolError(f"more than {self._limits.spaces} spaces")
                 self.spaces[message.space.id] = SpaceState(message.space)
+                # It may be named by a space that has its names already.
+                self._renamed |= {one.names_from for one in message.space.streams if one.names_from is not None}
             case m.SpaceRemoved():
                 self._space(message.space)
                 del self.spaces[message.space]
@@ -399,6 +486,7 @@ class ClientInterpreter:
                 self.epoch = message.epoch
             case m.TileNames():
                 self._space(message.space).names.add_page(message)
+                self._rename(message.space)
             case m.Counters():
                 self.counters = message.counts
             case m.State():

@@ -41,6 +41,7 @@ __all__ = [
     "Message",
     "Missed",
     "NameSuccessor",
+    "NewNames",
     "Pause",
     "Ping",
     "Playback",
@@ -92,6 +93,7 @@ class FrameType(IntEnum):
     STREAM_DELTA = 0x22
     SUMMARY = 0x23
     SPACE_INFO = 0x24
+    NEW_NAMES = 0x25
     EVENT = 0x2F
     COUNTERS = 0x30
     STATE = 0x31
@@ -455,6 +457,17 @@ class TileNames:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class NewNames:
+    """Part of an event: the names of tiles that are new with it, from `first` on; for small spaces named by strings."""
+
+    space: int
+    sequence: int
+    time_nanos: int
+    first: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SetFilters:
     """Controller: replace these event filters."""
 
@@ -550,6 +563,7 @@ Message = (
     | StreamDelta
     | Summary
     | SpaceInfo
+    | NewNames
     | Event
     | Counters
     | State

@@ -59,7 +59,8 @@ class TileNameTable:
         self._by_key = None
         self._count = tiles.count
         self._base, self._tile_bytes = tiles.base, tiles.tile_bytes
-        self._texts.clear()  # fetched again when asked for: pages are of a snapshot
+        if self._texts:
+            self._texts = _moved(self._texts, tiles)
         if self._naming is not Naming.EXTENTS or tiles.bases is None or tiles.sizes is None:
             return
         new = remap.is_new()
@@ -70,12 +71,14 @@ class TileNameTable:
 
     def add_page(self, page: TileNames) -> None:
         """Take a page of texts."""
+        self.add(page.first, page.names)
+
+    def add(self, first: int, names: tuple[str, ...]) -> None:
+        """Take the texts of the tiles from `first` on."""
         if self._naming is Naming.STRINGS:
-            if len(self._texts) + len(page.names) > _MOST_TEXTS:
+            if len(self._texts) + len(names) > _MOST_TEXTS:
                 self._texts.clear()
-            self._texts.update(
-                {page.first + i: name for i, name in enumerate(page.names) if page.first + i < self._count}
-            )
+            self._texts.update({first + i: name for i, name in enumerate(names) if first + i < self._count})
 
     def goes_on_from(self, before: TileNameTable) -> bool:
         """Whether these are the tiles of another table, and all that it says of them is still true."""
@@ -127,6 +130,10 @@ class TileNameTable:
         """The texts that are here, by tile; they change with the table."""
         return MappingProxyType(self._texts)
 
+    def all_texts(self, most: int) -> tuple[str, ...]:
+        """The texts of all tiles, at most so many; of a tile whose text is not here its number."""
+        return tuple(self._texts.get(tile, str(tile)) for tile in range(min(self._count, most)))
+
     def key(self, tile: int) -> int:
         """Stable key of a tile."""
         extent = self.extent(tile)
@@ -165,3 +172,15 @@ class TileNameTable:
             if rest:
                 return None
         return tile if 0 <= tile < self._count else None
+
+
+def _moved(texts: dict[int, str], tiles: Tiles) -> dict[int, str]:
+    """The texts of the tiles that stay, by their new numbers: a tile that is renamed does not stay (SPEC.md section 5.2)."""
+    moved: dict[int, str] = {}
+    runs = zip(tiles.old_starts.tolist(), tiles.new_starts.tolist(), tiles.lengths.tolist(), strict=True)
+    for old, new, length in runs:
+        if length < len(texts):
+            moved.update({new + i: texts[old + i] for i in range(length) if old + i in texts})
+        else:
+            moved.update({new + tile - old: text for tile, text in texts.items() if old <= tile < old + length})
+    return moved

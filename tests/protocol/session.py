@@ -304,7 +304,7 @@ def assert_equal(client: ClientInterpreter, truth: Truth) -> None:
             state = found.stream(stream_id)
             assert read_stream(state) == stream.tiles, (space_id, stream_id)
             assert state.values.dtype == np.dtype("<" + stream.dtype)
-            assert state.summary == stream.summary
+            assert state.told == stream.summary
             if stream.stamp is not None:
                 assert stream.stamp == Stamp(
                     sequence=state.sequence,

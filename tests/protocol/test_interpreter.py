@@ -270,7 +270,7 @@ def test_odd_messages_for_a_space_that_is_there_are_followed_or_blamed(data: st.
     """The same, with the place made to fit, so that more than the place is judged."""
     client = started(key([1, 2, 3]), limits=Limits(values_bytes=1 << 20))
     kinds = [m.FrameType.TILES, m.FrameType.STREAM_KEY, m.FrameType.STREAM_DELTA, m.FrameType.SUMMARY,
-             m.FrameType.TILE_NAMES, m.FrameType.SPACE_INFO]  # fmt: skip
+             m.FrameType.TILE_NAMES, m.FrameType.SPACE_INFO, m.FrameType.NEW_NAMES]  # fmt: skip
     for _ in range(data.draw(st.integers(1, 6))):
         kind = data.draw(st.sampled_from(kinds))
         place: dict[str, Any] = {"space": 1}

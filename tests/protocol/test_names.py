@@ -37,7 +37,7 @@ def test_uniform_tiles_without_a_size_are_named_by_their_number() -> None:
     assert table.extent(2) is None
 
 
-def test_texts_come_a_page_at_a_time_and_are_asked_for_again_after_a_resize() -> None:
+def test_texts_come_a_page_at_a_time_and_stay_with_the_tiles_that_stay() -> None:
     table = TileNameTable(Naming.STRINGS)
     table.resize(tiles_of(1, Naming.STRINGS, [None] * 4))
     assert table.missing(1)
@@ -47,8 +47,10 @@ def test_texts_come_a_page_at_a_time_and_are_asked_for_again_after_a_resize() ->
     assert [table.missing(i) for i in range(4)] == [True, False, False, True]
     table.add_page(page(3, "three", "four is not there"))
     assert (table.name(3), table.key(3), table.index_of(3), table.index_of(4)) == ("three", 3, 3, None)
-    table.resize(tiles_of(1, Naming.STRINGS, [0, 1, 2]))
-    assert table.missing(1)
+    table.resize(tiles_of(1, Naming.STRINGS, [0, 2, None, 1]))
+    assert [table.missing(i) for i in range(4)] == [True, False, True, False]
+    assert (table.name(1), table.name(3)) == ("two", "one")
+    assert table.all_texts(3) == ("0", "two", "2")
 
 
 def test_texts_held_are_bounded_by_what_the_window_needs() -> None:

@@ -102,7 +102,7 @@ def encoded(messages: Sequence[Message]) -> bytes:
             continue
         if held:
             held.append(encode(message))
-        elif isinstance(message, (m.Tiles, m.StreamKey, m.StreamDelta, m.Summary, m.SpaceInfo)):
+        elif isinstance(message, (m.Tiles, m.StreamKey, m.StreamDelta, m.Summary, m.SpaceInfo, m.NewNames)):
             held = [encode(message)]
         else:
             out += encode(message).data
@@ -347,6 +347,11 @@ def _schema_messages() -> Iterator[tuple[str, str, Message]]:
         "space_info",
         "Text about a space.",
         m.SpaceInfo(space=1, sequence=3, time_nanos=4, text="37 % used ☂"),
+    )
+    yield (
+        "new_names",
+        "Two tiles that are new with the event, from tile 258 on.",
+        m.NewNames(space=7, sequence=3, time_nanos=4, first=258, names=("collections.OrderedDict", "")),
     )
 
 

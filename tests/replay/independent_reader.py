@@ -157,7 +157,7 @@ class Reader:
                 self.spaces[frame.space] = Space(told, streams | {0xFFFF: Stream("u1", *_nothing("<u1"))})
             case 0x11:
                 del self.spaces[frame.space]
-            case 0x13:
+            case 0x13 | 0x25:
                 texts = dict(enumerate(frame.map["names"], frame.map["first"]))
                 self.names.setdefault(frame.space, {}).update(texts)
             case 0x12 | 0x31 | 0x32 | 0x34:
@@ -167,7 +167,7 @@ class Reader:
                 self.said[0x30] = list(struct.unpack_from(f"<{count}Q", frame.payload, 4))
             case 0x20:
                 self.spaces[frame.space].resize(frame.payload)
-                self.names.pop(frame.space, None)
+                self.names[frame.space] = _stayed(self.names.get(frame.space, {}), frame.payload)
             case 0x21 | 0x22:
                 _values(self.spaces[frame.space].streams[frame.stream], frame)
             case 0x23:
@@ -244,6 +244,13 @@ def _values(stream: Stream, frame: Frame) -> None:
         assert count == len(stream.values)
         stream.values[where], stream.known[where] = values, known
     stream.sequence, stream.occurrence = frame.sequence, occurrence
+
+
+def _stayed(names: dict[int, str], tiles: bytes) -> dict[int, str]:
+    """SPEC.md 5.2: the texts of the tiles that stay."""
+    (r,) = struct.unpack_from("<I", tiles, 4)
+    runs = list(zip(*(struct.unpack_from(f"<{r}I", tiles, 32 + 4 * r * k) for k in range(3)), strict=True))
+    return {new + i - old: text for i, text in names.items() for old, new, n in runs if old <= i < old + n}
 
 
 def _event(frame: Frame) -> dict[str, Any]:

@@ -114,7 +114,7 @@ class Recorder:
     def _follow_tap(self, message: Message) -> None:
         """Let the tap go on while nothing is recorded."""
         assert self._tap is not None
-        if not isinstance(message, (m.Tiles, m.StreamKey, m.StreamDelta, m.Summary, m.SpaceInfo)):
+        if not isinstance(message, (m.Tiles, m.StreamKey, m.StreamDelta, m.Summary, m.SpaceInfo, m.NewNames)):
             self._tap.take(message)
 
     def run(self, steps: int, *, late: bool = False) -> Seen:

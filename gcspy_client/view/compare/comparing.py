@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gcspy_protocol.interpreter import ClientInterpreter, SpaceState
+from gcspy_protocol.named import same_meaning
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QFileDialog
 
@@ -61,7 +62,7 @@ class Moment:
         if then is None or then.space.name != space.space.name:
             return f"There was no space {space.space.name!r} at A: press A at an event at which there is."
         stream = source.schema.id
-        if stream >= 0 and (stream not in then.streams or then.streams[stream].schema != source.schema):
+        if stream >= 0 and (stream not in then.streams or not same_meaning(then.streams[stream].schema, source.schema)):
             return f"There was no stream {source.schema.name!r} at A, or it meant something else."
         return then, copy(source)
 

@@ -7,12 +7,14 @@ disagree with the picture it explains.
 from __future__ import annotations
 
 from gcspy_protocol.model import PaintStyle, Presentation, Stream
+from gcspy_protocol.named import NamedStream
 from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from gcspy_client.model.bivariate import STEPS, bivariate
 from gcspy_client.model.bivariate import legend as square
+from gcspy_client.model.codes import names_by_code
 from gcspy_client.model.palette import HIGH, LEVELS, LOW, OVERFLOW, UNKNOWN, UNUSED, ZERO, Palette, Theme
 from gcspy_client.model.raster import atlas
 from gcspy_client.model.tile_source import StreamSource, TileSource
@@ -230,7 +232,9 @@ class Legend(QWidget):
     @staticmethod
     def _entries(stream: Stream, unused_text: str) -> list[tuple[int, str]]:
         entries: list[tuple[int, str]] = []
-        if stream.presentation is Presentation.ENUM:
+        if isinstance(stream, NamedStream):
+            entries += names_by_code(stream)
+        elif stream.presentation is Presentation.ENUM:
             names = stream.enum_names
             zero = stream.zero if stream.paint_style is PaintStyle.ZERO else None
             entries += [

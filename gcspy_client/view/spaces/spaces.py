@@ -98,12 +98,16 @@ class Spaces(QScrollArea):
         """Add panels of new spaces and remove those of removed ones; show the state that is shown now."""
         spaces = self._session.interpreter.spaces
         before = tuple(self.panels)
+        used = False
         for space_id in before:
             # An id may come back for another space, after a player has sought across its removal.
             if space_id not in spaces or spaces[space_id].space != self.panels[space_id].canvas.picture.space.space:
                 self._remove(space_id)
             elif spaces[space_id] is not self.panels[space_id].canvas.picture.space:
                 self._use(space_id)
+                used = True
+        if used:
+            self._follow_names()
         for space_id in spaces:
             source = self._session.chosen_source(space_id)
             if space_id not in self.panels and source is not None:
@@ -116,11 +120,20 @@ class Spaces(QScrollArea):
         """Take an event into every picture."""
         for panel in self.panels.values():
             panel.follow(change)
+        self._follow_names()
         for space in change.resized:
             if space in self.panels:
                 self.select(space)
         if change.resized and self._sizes() != self._arranged_for:
             self.arrange()
+
+    def _follow_names(self) -> None:
+        """Paint anew what is painted by names that are others now, or that other names have become frequent among."""
+        for space_id, panel in self.panels.items():
+            before = panel.canvas.picture.source.schema
+            source = None if before.names_from is None else self._session.chosen_source(space_id)
+            if source is not None and source.schema is not before and source.schema.id == before.id and source.schema != before:
+                panel.show_source(source)
 
     def mark_active(self) -> None:
         """Mark the panel of the active space, and all while they show the past."""

@@ -175,6 +175,9 @@ class _Binder:
             Presentation.PERCENT_VAR,
         ):
             raise self._fail(f"stream {stream.name!r} is no percentage: its summary has no total", node.at)
+        if stream.names_from is not None:
+            what = f"the values of stream {stream.name!r} are numbers of names, and have no summary: count tiles, as in"
+            raise self._fail(f'{what} count("{stream.name}" == 2)', node.at)
         if (len(node.arguments) == 2) != (stream.presentation is Presentation.ENUM):
             names = (
                 f"one of its names: {_listed(stream.enum_names)}"

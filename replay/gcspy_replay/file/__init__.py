@@ -16,7 +16,14 @@ from __future__ import annotations
 from gcspy_replay.file.cursor import Cursor, Step
 from gcspy_replay.file.cut import cut
 from gcspy_replay.file.integrity import Finding, Loss, Report, Saved, repair, verify
-from gcspy_replay.file.keyframe import encode_keyframe, name_pages, schema_messages, tiles_of
+from gcspy_replay.file.keyframe import (
+    encode_keyframe,
+    name_pages,
+    names_in_event,
+    new_names,
+    schema_messages,
+    tiles_of,
+)
 from gcspy_replay.file.layout import FORMAT_VERSION, PartFacts
 from gcspy_replay.file.packed import PACKED_SUFFIX, open_source, pack, unpack
 from gcspy_replay.file.reader import EVENTS, Recording, compensated_nanos, sources_of
@@ -72,6 +79,8 @@ __all__ = [
     "encode_keyframe",
     "encode_sidecar",
     "name_pages",
+    "names_in_event",
+    "new_names",
     "open_source",
     "pack",
     "put_sidecar",

@@ -23,7 +23,7 @@ from gcspy_protocol.messages import Message
 from gcspy_protocol.model import CONTROL_STREAM, Naming
 from gcspy_protocol.values import Stamp, pack_key
 
-__all__ = ["encode_keyframe", "keyframe_frames", "name_pages", "schema_messages", "tiles_of"]
+__all__ = ["encode_keyframe", "keyframe_frames", "name_pages", "names_in_event", "new_names", "schema_messages", "tiles_of"]
 
 _NO_RUNS = np.empty(0, dtype="<u4")
 
@@ -75,24 +75,53 @@ def tiles_of(state: SpaceState) -> m.Tiles:
     )
 
 
-def name_pages(session: ClientInterpreter, *, page: int = CLIENT_LIMITS.names_page) -> Iterator[m.TileNames]:
-    """The texts of tiles that were fetched, as pages."""
+def names_in_event(state: SpaceState) -> bool:
+    """Whether a keyframe has the names of a space, because it is small enough; those of others follow as pages."""
+    return state.space.naming is Naming.STRINGS and state.count <= CLIENT_LIMITS.names_page
+
+
+def new_names(state: SpaceState, event: m.Event | None) -> Iterator[m.NewNames]:
+    """The texts that are here of a space whose names are part of events."""
+    if names_in_event(state):
+        sequence, time_nanos = (event.sequence, event.time_nanos) if event else (0, 0)
+        for first, names in _runs(state, CLIENT_LIMITS.names_page):
+            yield m.NewNames(
+                space=state.space.id, sequence=sequence, time_nanos=time_nanos, first=first, names=names
+            )
+
+
+def name_pages(
+    session: ClientInterpreter, *, page: int = CLIENT_LIMITS.names_page, large_only: bool = False
+) -> Iterator[m.TileNames]:
+    """The texts of tiles that are here, as pages.
+
+    Args:
+        session: Where.
+        page: Most texts of a page.
+        large_only: Leave out the spaces whose names a keyframe has.
+    """
     sequence = session.last_event.sequence if session.last_event else 0
     for space_id, state in session.spaces.items():
-        if state.space.naming is not Naming.STRINGS:
+        if state.space.naming is not Naming.STRINGS or (large_only and names_in_event(state)):
             continue
-        texts = state.names.texts()
-        run: list[str] = []
-        start = 0
-        for tile in sorted(texts):
-            if run and (tile != start + len(run) or len(run) == page):
-                yield m.TileNames(space=space_id, sequence=sequence, first=start, names=tuple(run))
-                run = []
-            if not run:
-                start = tile
-            run.append(texts[tile])
-        if run:
-            yield m.TileNames(space=space_id, sequence=sequence, first=start, names=tuple(run))
+        for first, names in _runs(state, page):
+            yield m.TileNames(space=space_id, sequence=sequence, first=first, names=names)
+
+
+def _runs(state: SpaceState, page: int) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The texts of a space: the first tile of each unbroken run of them, and its texts."""
+    texts = state.names.texts()
+    run: list[str] = []
+    start = 0
+    for tile in sorted(texts):
+        if run and (tile != start + len(run) or len(run) == page):
+            yield start, tuple(run)
+            run = []
+        if not run:
+            start = tile
+        run.append(texts[tile])
+    if run:
+        yield start, tuple(run)
 
 
 def _key(space: int, stream: int, state: StreamState) -> Frame:
@@ -109,13 +138,14 @@ def keyframe_frames(session: ClientInterpreter) -> list[Frame]:
     stamp = (event.sequence, event.time_nanos) if event else (0, 0)
     for space_id, state in session.spaces.items():
         frames.append(encode(tiles_of(state)))
+        frames += map(encode, new_names(state, event))
         if state.control.sequence:
             frames.append(_key(space_id, CONTROL_STREAM, state.control))
         for stream_id, stream in state.streams.items():
             if stream.sequence:
                 frames.append(_key(space_id, stream_id, stream))
-            if stream.summary is not None:
-                frames.append(encode(stream.summary))
+            if stream.told is not None:
+                frames.append(encode(stream.told))
         if state.info:
             info = m.SpaceInfo(space=space_id, sequence=stamp[0], time_nanos=stamp[1], text=state.info)
             frames.append(encode(info))

@@ -46,7 +46,7 @@ from gcspy_replay.file.tap import WireTap
 
 __all__ = ["ChunkRule", "RecordingWriter"]
 
-_OF_EVENTS = (m.Tiles, m.StreamKey, m.StreamDelta, m.Summary, m.SpaceInfo)
+_OF_EVENTS = (m.Tiles, m.StreamKey, m.StreamDelta, m.Summary, m.SpaceInfo, m.NewNames)
 
 _NOTICES = (
     m.SpaceDefined,
@@ -266,7 +266,7 @@ class RecordingWriter:
         self._chunk, self._pending = self._begin(number, continues=False)
         self._chunk.key_bytes = len(keyframe)
         self._take(number, keyframe, delta=False)
-        pages = b"".join(encode(page).data for page in name_pages(self._session))
+        pages = b"".join(encode(page).data for page in name_pages(self._session, large_only=True))
         if pages:
             self._notices.append(pages)
 
@@ -432,7 +432,7 @@ class RecordingWriter:
             after = encode_keyframe(self._session, cached=True)
             key_bytes = len(after)
             crcs = _event_crc(after)
-            pages = _frames_of(name_pages(self._session))
+            pages = _frames_of(name_pages(self._session, large_only=True))
             if pages:
                 seal = pack_seal(pages)
                 after += pages + seal

@@ -28,7 +28,7 @@ from gcspy_protocol.model import CONTROL_STREAM, Space
 from gcspy_protocol.values import Stamp, key_is_cheaper, pack_delta, pack_key
 from numpy.typing import NDArray
 
-from gcspy_replay.file import name_pages, tiles_of
+from gcspy_replay.file import name_pages, names_in_event, new_names, tiles_of
 from gcspy_replay.playback.playback import Had, Move
 
 __all__ = ["Part", "Passage", "Sender", "Wanted", "keyframe_of"]
@@ -176,7 +176,7 @@ def _is_same(move: Move, number: int, space: Space) -> bool:
         old is not None
         and state.space == space
         and not any(
-            (a.sequence and not b.sequence) or (a.summary is not None and b.summary is None)
+            (a.sequence and not b.sequence) or (a.told is not None and b.told is None)
             for a, b in zip(_streams(old), _streams(state), strict=True)
         )
     )
@@ -228,6 +228,7 @@ class _Telling:
         if whole:
             self.resized.add(number)
             yield Part(number, None, encode(tiles_of(state)))
+            yield from (Part(number, None, encode(names)) for names in new_names(state, self.move.event))
         for stream_id, stream in _by_id(state):
             before = None if old is None else old.stream(stream_id)
             yield from self._stream(number, stream_id, stream, before, whole=whole)
@@ -261,9 +262,9 @@ class _Telling:
             yield Part(space, tag, frame)
         summary: Summary | None = None
         if tag is not None:
-            summary = had.summaries[space, stream_id] if before is None else before.summary
-        if stream.summary is not None and stream.summary != summary:
-            yield Part(space, tag, encode(stream.summary))
+            summary = had.summaries[space, stream_id] if before is None else before.told
+        if stream.told is not None and stream.told != summary:
+            yield Part(space, tag, encode(stream.told))
 
     def _is_resized(self, space: int) -> bool:
         return any(space in step.change.resized for step in self.move.steps)
@@ -282,6 +283,9 @@ class _Telling:
         """The texts of tiles that viewers have not got."""
         had, session = self.move.had, self.move.session
         for page in name_pages(session):
+            in_event = names_in_event(session.spaces[page.space])
+            if in_event and (had is None or page.space not in self.kept or page.space in self.resized):
+                continue  # they came with its tiles
             if had is None or page.space not in self.kept or page.space in self.resized:
                 yield page
             elif had.session is not None:
@@ -337,12 +341,13 @@ def _places(before: StreamState, now: StreamState) -> NDArray[np.int64]:
 def _whole(state: SpaceState, event: Event) -> Iterator[Part]:
     number = state.space.id
     yield Part(number, None, encode(tiles_of(state)))
+    yield from (Part(number, None, encode(names)) for names in new_names(state, event))
     for stream_id, stream in _by_id(state):
         tag = None if stream_id == CONTROL_STREAM else stream_id
         if stream.sequence:
             yield Part(number, tag, pack_key(number, stream_id, _stamp(stream), stream.values, stream.known))
-        if stream.summary is not None:
-            yield Part(number, tag, encode(stream.summary))
+        if stream.told is not None:
+            yield Part(number, tag, encode(stream.told))
     yield _info(state, event)  # also an empty one: who missed events may have another
 
 
@@ -364,7 +369,7 @@ def keyframe_of(session: ClientInterpreter, number: int) -> Passage:
     repeated = replace(event, epoch=session.epoch, keyframe=True, cached=True)
     parts = tuple(part for state in session.spaces.values() for part in _whole(state, event))
     before = encode(m.Counters(counts=session.counters)).data
-    after = _position(number) + b"".join(encode(page).data for page in name_pages(session))
+    after = _position(number) + b"".join(encode(page).data for page in name_pages(session, large_only=True))
     return Passage(number, repeated, b"", before, parts, None, after, *_schema_of(session))
 
 
@@ -385,5 +390,5 @@ def _parts_of(data: bytes) -> Iterable[Part]:
     """The frames of an event but for EVENT."""
     for header, frame in _cut(data):
         if header.type != FrameType.EVENT:
-            of_space = header.type in (FrameType.TILES, FrameType.SPACE_INFO) or header.stream == CONTROL_STREAM
+            of_space = header.type in (FrameType.TILES, FrameType.SPACE_INFO, FrameType.NEW_NAMES) or header.stream == CONTROL_STREAM
             yield Part(header.space, None if of_space else header.stream, Frame(frame, zlib.crc32(frame), header.space, header.stream))

@@ -622,7 +622,7 @@ class Playback:
         for space_id, state in session.spaces.items():
             for stream_id, stream in state.streams.items():
                 sequences[space_id, stream_id] = stream.sequence
-                summaries[space_id, stream_id] = stream.summary
+                summaries[space_id, stream_id] = stream.told
             sequences[space_id, CONTROL_STREAM] = state.control.sequence
         infos = {space_id: state.info for space_id, state in session.spaces.items()}
         return Had(None, sequences, summaries, infos, session.counters)

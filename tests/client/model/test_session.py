@@ -147,7 +147,7 @@ def test_in_whatever_order_events_are_seen_the_history_is_the_same(order: list[i
     seen: list[int] = []
     for number in order:
         stream.sequence = number
-        stream.summary = m.Summary(space=1, stream=2, sequence=number, time_nanos=number, values=(number,), covered=1)
+        stream.told = m.Summary(space=1, stream=2, sequence=number, time_nanos=number, values=(number,), covered=1)
         history.follow(interpreter, m.Event(sequence=number, time_nanos=number, event=0, occurrence=number, epoch=1))
         seen = sorted({*seen, number})
         if len(seen) > capacity:

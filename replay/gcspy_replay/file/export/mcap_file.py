@@ -13,7 +13,8 @@ from typing import Any
 
 from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.interpreter import ClientInterpreter
-from gcspy_protocol.messages import Event
+from gcspy_protocol.messages import Event, Summary
+from gcspy_protocol.named import NamedStream
 from mcap.writer import CompressionType, Writer
 
 from gcspy_replay.file.cursor import Step
@@ -35,6 +36,14 @@ _EVENT = {
     },
 }
 _TILES = {"type": "object", "properties": {"values": {"type": "array", "items": {"type": ["integer", "null"]}}}}
+
+_BY_NAME = {
+    "type": "object",
+    "properties": {
+        "tiles": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "covered": {"type": "integer"},
+    },
+}
 
 
 class _Topics:
@@ -108,12 +117,24 @@ def _say_streams(topics: _Topics, step: Step, session: ClientInterpreter, wanted
                 continue
             topic = f"/{state.space.name}/{schema.name}"
             if summary is not None and summary.covered and summary.sequence == event.sequence:
-                names = [name or "value" for name in part_names(schema)]
-                properties = {name: {"type": "integer"} for name in [*names, "covered"]}
-                message = {**dict(zip(names, summary.values, strict=False)), "covered": summary.covered}
-                topics.say(f"{topic}/summary", {"type": "object", "properties": properties}, event, message)
+                if isinstance(schema, NamedStream):
+                    topics.say(f"{topic}/summary", _BY_NAME, event, _by_name(schema, summary))
+                else:
+                    names = [name or "value" for name in part_names(schema)]
+                    properties = {name: {"type": "integer"} for name in [*names, "covered"]}
+                    message = {**dict(zip(names, summary.values, strict=False)), "covered": summary.covered}
+                    topics.say(f"{topic}/summary", {"type": "object", "properties": properties}, event, message)
             if wanted.tiles and stream.is_fresh(event):
                 values: list[int | None] = stream.values.tolist()
                 if stream.known is not None:
                     values = [v if known else None for v, known in zip(values, stream.known.tolist(), strict=True)]
                 topics.say(f"{topic}/tiles", _TILES, event, {"values": values})
+
+
+def _by_name(schema: NamedStream, summary: Summary) -> dict[str, Any]:
+    """The tiles of each name that there is; names grow, so they are no properties of a schema."""
+    tiles: dict[str, int] = {}
+    for name, count in zip(schema.enum_names, summary.values, strict=True):
+        if count:
+            tiles[name] = tiles.get(name, 0) + count
+    return {"tiles": tiles, "covered": summary.covered}

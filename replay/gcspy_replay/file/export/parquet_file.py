@@ -28,7 +28,7 @@ Table = pa.Table
 
 _GROUP_ROWS = 1 << 17
 
-_TEXTS = {"event", "cause", "space", "stream", "part"}
+_TEXTS = {"event", "cause", "space", "stream", "part", "name"}
 _UNSIGNED = {"number", "occurrence", "sequence", "time_nanos", "gather_nanos", "held_nanos", "tile", "address", "covered"}
 
 

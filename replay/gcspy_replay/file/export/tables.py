@@ -28,8 +28,8 @@ SUMMARY_COLUMNS = (
 )
 """`part` says which number of the summary it is: nothing, `sum` and `total`, or a name of an enum."""
 
-TILE_COLUMNS = ("number", "event", "occurrence", "time_nanos", "wall_nanos", "space", "stream", "tile", "address", "value")
-"""`address` and `value` are empty where a tile has none, or it is unknown."""
+TILE_COLUMNS = ("number", "event", "occurrence", "time_nanos", "wall_nanos", "space", "stream", "tile", "address", "value", "name")
+"""`address` and `value` are empty where a tile has none, or it is unknown; `name` is that of the value, where values have names."""
 
 Progress = Callable[[int, int], None]
 
@@ -169,7 +169,19 @@ def _some_tiles(
     arrays["address"] = np.zeros(count, dtype=np.uint64) if addresses is None else addresses[some]
     arrays["value"] = values
     unknown = None if stream.known is None else ~stream.known[some]
+    arrays["name"] = _names(stream.schema, values, unknown)
     return Batch(arrays, unknown, addresses is not None)
+
+
+def _names(schema: Stream, values: NDArray[Any], unknown: NDArray[np.bool_] | None) -> list[str]:
+    """What the values are called; empty where they have no names, or are unknown."""
+    names = schema.enum_names
+    if schema.presentation is not Presentation.ENUM:
+        return [""] * len(values)
+    found = [names[value] if 0 <= value < len(names) else "" for value in values.tolist()]
+    for place in () if unknown is None else np.flatnonzero(unknown).tolist():
+        found[place] = ""
+    return found
 
 
 def _addresses(names: TileNameTable, count: int) -> NDArray[np.uint64] | None:

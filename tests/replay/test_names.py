@@ -1,0 +1,142 @@
+"""Numbers of names: names grow with a session, and are those of then wherever one goes in its recording."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gcspy_protocol.errors import ExpressionError
+from gcspy_protocol.expression import bind, parse
+from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.model import Stream
+from gcspy_protocol.named import MOST_FREQUENT, NamedStream, steady, tally
+from gcspy_replay.file import FileStore, Recording, RecordingWriter
+from gcspy_replay.file.export.csv_file import write as write_csv
+from gcspy_replay.file.export.tables import Wanted
+
+from gcspy.link import connect
+from gcspy.text import event_as_dict, event_as_lines
+from gcspy_server.api import Control, PaintStyle, Server, StringNames, UniformNames
+
+KINDS = ["(none)", "dict", "list", "tuple", "Leak", "set"]
+EVENTS = 4
+TILES = 40
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[str, ...]]]:
+    """A session in which a kind comes at each event, and what a client was shown of it live; it asked for no name."""
+    path = tmp_path_factory.mktemp("names") / "names.gcspy"
+    server = Server("names", events=("Tick",))
+    kinds = server.add_space("Kinds", names=StringNames(KINDS[:2]), tile_title="Kind ")
+    heap = server.add_space("Heap", names=UniformNames(0x1000, 16, TILES))
+    top = heap.add_stream(
+        "Top kind", dtype="u2", maximum=65535, paint_style=PaintStyle.ZERO, names_from=kinds.id
+    )
+    live: list[tuple[str, ...]] = []
+    with server.serve(f"unix:{path.parent}/s") as listening, connect(listening.addresses[0], client="test") as link:
+        session = ClientInterpreter()
+        writer = RecordingWriter(FileStore(path), session)
+        assert server.wait_for_client(30)
+        for event in range(EVENTS):
+            request = server.should_transmit(0)
+            assert request is not None
+            kinds.resize(StringNames(KINDS[: 3 + event]))
+            heap.reset()
+            top.data[:] = np.arange(TILES) % (3 + event)
+            top.data[7] = 999
+            top.set_unknown([8])
+            heap.control[9] = Control.UNUSED
+            server.finish(0)
+            while len(live) == event:
+                message = link.receive(30)
+                assert message is not None
+                change = session.apply(message)
+                writer.add(message)
+                if change is not None:
+                    live.append(told(session))
+        writer.close()
+    return path, live
+
+
+def told(session: ClientInterpreter) -> tuple[str, ...]:
+    """What a client says of the stream: each name with its tiles."""
+    assert session.last_event is not None
+    heap = next(space for space in session.spaces.values() if space.space.name == "Heap")
+    (stream,) = heap.streams.values()
+    assert isinstance(stream.schema, NamedStream)
+    summary = stream.summary
+    assert summary is not None
+    pairs = zip(stream.schema.enum_names, summary.values, strict=True)
+    return tuple(f"{name} {count}" for name, count in pairs)
+
+
+def test_names_come_with_the_event_that_brings_them_and_tiles_are_counted_by_name(
+    recorded: tuple[Path, list[tuple[str, ...]]],
+) -> None:
+    _, live = recorded
+    assert [len(one) for one in live] == [3, 4, 5, 6]
+    # 40 tiles less one with a number that no name has, one unknown and one unused.
+    values = [i % 6 for i in range(TILES) if i not in (7, 8, 9)]
+    assert live[-1] == tuple(f"{name} {values.count(i)}" for i, name in enumerate(KINDS))
+
+
+def test_wherever_one_goes_in_the_recording_names_and_counts_are_those_of_then(
+    recorded: tuple[Path, list[tuple[str, ...]]],
+) -> None:
+    path, live = recorded
+    with Recording.open(path) as recording:
+        assert [told(session) for _, session in recording.steps()] == live
+        for number in (3, 1, 4, 2):
+            assert told(recording.seek(number)) == live[number - 1]
+
+
+def test_text_and_tables_tell_names_and_no_sum_of_them(
+    recorded: tuple[Path, list[tuple[str, ...]]], tmp_path: Path
+) -> None:
+    path, live = recorded
+    with Recording.open(path) as recording:
+        session = recording.seek(EVENTS)
+        assert session.last_event is not None
+        (stream,) = event_as_dict(session, session.last_event)["spaces"][1]["streams"]
+        counts = dict(zip(stream["summary_names"], stream["summary"], strict=True))
+        assert {f"{name} {count}" for name, count in counts.items()} == set(live[-1])
+        assert stream["summary"] == sorted(stream["summary"], reverse=True)
+        assert stream["unit"] == "names"
+        heap = next(line for line in event_as_lines(session, session.last_event) if "Heap" in line)
+        assert "Top kind: 7 × (none) / 6 × tuple" in heap
+        table = tmp_path / "tiles.csv"
+        write_csv(recording, table, Wanted(first=EVENTS, last=EVENTS, space="Heap", tiles=True))
+        rows = list(csv.DictReader(table.open(encoding="utf-8")))
+        assert [rows[i]["name"] for i in (4, 5, 7, 8)] == ["Leak", "set", "", ""]
+
+
+def test_places_are_kept_until_another_name_has_far_more_tiles() -> None:
+    schema = Stream(id=1, name="Top", dtype="u2", maximum=65535, paint_style=PaintStyle.ZERO, names_from=1)
+    counts = np.zeros(40, dtype=np.int64)
+    counts[:14] = 10
+    first = steady((), counts, schema)
+    assert first == tuple(range(1, MOST_FREQUENT + 1)), "the zero value has a look of its own"
+    counts[30] = 20
+    assert steady(first, counts, schema) == first
+    counts[30] = 21
+    changed = steady(first, counts, schema)
+    assert set(changed) - set(first) == {30}
+    assert [a for a, b in zip(changed, first, strict=True) if a != b] == [30]
+
+
+def test_only_tiles_in_use_with_a_known_name_are_counted() -> None:
+    values = np.array([0, 1, 1, 2, -1, 5], dtype=np.int64)
+    known = np.array([True, True, False, True, True, True])
+    control = np.array([1, 1, 1, 4, 1, 1], dtype=np.uint8)
+    assert tally(values, known, control, 3).tolist() == [1, 1, 0]
+
+
+def test_a_condition_cannot_ask_for_the_sum_of_names(recorded: tuple[Path, list[tuple[str, ...]]]) -> None:
+    path, _ = recorded
+    with Recording.open(path) as recording:
+        spaces = [state.space for state in recording.seek(1).spaces.values()]
+    with pytest.raises(ExpressionError, match="count tiles"):
+        bind(parse('summary("Top kind") > 2'), spaces, None)
