@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gcspy_protocol.details import Answer, AnswerState, ColumnKind, DetailColumn, DetailTable, Query
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import Control, EventKind, Mode, PaintStyle, PauseActsOn, Presentation
 from gcspy_protocol.settings import Setting, SettingKind
@@ -24,13 +25,19 @@ from gcspy_server.interpreter.wants import GatherRequest
 from gcspy_server.names import ExtentNames, StringNames, TileNames, UniformNames
 from gcspy_server.server import Listening, Server
 from gcspy_server.session.options import SessionOptions
-from gcspy_server.spaces import ServerSpace, ServerStream
+from gcspy_server.spaces import DetailFunction, ServerSpace, ServerStream
 
 __all__ = [
     "ENTRY_POINT_GROUP",
     "LEVEL",
+    "Answer",
+    "AnswerState",
     "AttachOptions",
+    "ColumnKind",
     "Control",
+    "DetailColumn",
+    "DetailFunction",
+    "DetailTable",
     "Driver",
     "Event",
     "EventKind",
@@ -42,6 +49,7 @@ __all__ = [
     "PaintStyle",
     "PauseActsOn",
     "Presentation",
+    "Query",
     "Recognition",
     "Server",
     "ServerDescription",

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
 
+from gcspy_protocol.details import Answer, Query
 from gcspy_protocol.errors import LocalProtocolError
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Event
@@ -123,6 +124,7 @@ class Server:
         main: bool = False,
         row_width: int | None = None,
         description: str = "",
+        details: tuple[str, ...] = (),
     ) -> ServerSpace:
         """Add a space; clients learn of it with the next event.
 
@@ -135,6 +137,7 @@ class Server:
             main: Whether the client should make it the active space at first.
             row_width: Tiles in a row for a 2-D space.
             description: One sentence.
+            details: What can be asked of a tile, and of the whole space: see `ServerSpace.answer_with`.
 
         Raises:
             LocalProtocolError: There are too many spaces.
@@ -149,6 +152,7 @@ class Server:
             main=main,
             row_width=row_width,
             description=description,
+            details=details,
         )
         space = ServerSpace(schema, names)
         self._core.add_space(space)
@@ -290,6 +294,10 @@ class Server:
         spaces, for tests and benchmarks of drivers.
         """
         self._core.add_observer(observer)
+
+    def ask(self, query: Query) -> Answer:
+        """Answer a question as a client's is answered: about the latest event at which the space was gathered. In any thread."""
+        return self._core.details.answer(query)
 
     def let_go_when(self, why: Callable[[], str]) -> None:
         """Hold the target no more once this gives a reason: it is asked every half second of a delay or pause."""

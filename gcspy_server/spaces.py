@@ -8,10 +8,12 @@ that it is stale. An accumulating stream is always up to date. Knows arrays and 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
+from gcspy_protocol.details import DetailTable
 from gcspy_protocol.errors import LocalProtocolError
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.model import Control, PaintStyle, Presentation, Space, Stream
@@ -20,7 +22,11 @@ from numpy.typing import ArrayLike, NDArray
 from gcspy_server import binning
 from gcspy_server.names import TileNames, runs_between
 
-__all__ = ["ServerSpace", "ServerStream", "StreamOptions"]
+__all__ = ["DetailFunction", "ServerSpace", "ServerStream", "StreamOptions"]
+
+
+DetailFunction = Callable[[int | None, int], DetailTable | None]
+"""Answers what is in a tile, or in the whole space (None), with so many rows; None: it is not known."""
 
 
 class StreamOptions(TypedDict, total=False):
@@ -146,6 +152,8 @@ class ServerSpace:
         self._control: NDArray[np.uint8] = np.full(names.count, Control.USED, dtype=np.uint8)
         self._control_touched = True
         self._published = False
+        self._details: dict[str, DetailFunction] = {}
+        self._details_touched = False
 
     @property
     def schema(self) -> Space:
@@ -186,6 +194,7 @@ class ServerSpace:
     def _begin_event(self) -> None:
         """What is touched from now on is gathered for the coming event."""
         self._control_touched = False
+        self._details_touched = False
         for stream in self._streams:
             stream._touched = False
             stream._summary = None
@@ -240,6 +249,28 @@ class ServerSpace:
         for stream in streams or self._streams:
             stream._reset()
         self.control.fill(Control.USED)
+
+    def answer_with(self, kind: str, function: DetailFunction | None) -> None:
+        """Say how questions about the coming event are answered, until the next time.
+
+        Args:
+            kind: One of those that the space was added with.
+            function: Takes a tile number, or None for the whole space, and how many rows are wanted, and returns a table, or None
+                where nothing is known of it. It is called in another thread, so what it works with must not change any more; and it
+                must be quick: a table is made of what was gathered, nothing is read. None: nothing is known now.
+
+        Raises:
+            LocalProtocolError: The space was not added with this kind.
+        """
+        if kind not in self._schema.details:
+            raise LocalProtocolError(
+                f"space {self.name!r}: it answers nothing of the kind {kind!r}; name it in `details` when the space is added"
+            )
+        if function is None:
+            self._details.pop(kind, None)
+        else:
+            self._details[kind] = function
+        self._details_touched = True
 
     def resize(self, names: TileNames) -> None:
         """Give the space other tiles; those with the same stable key keep what they have.

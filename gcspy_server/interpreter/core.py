@@ -26,6 +26,7 @@ from gcspy_protocol.trigger_set import TriggerSet, pause_reason
 from gcspy_protocol.triggers import Trigger, TriggerAction
 from gcspy_protocol.values import Stamp
 
+from gcspy_server.interpreter.detail_tables import DetailTables
 from gcspy_server.interpreter.flow import Flow
 from gcspy_server.interpreter.outbox import Outbox
 from gcspy_server.interpreter.room import Room
@@ -149,6 +150,7 @@ class Core:
         triggers: Set by the session, looked at here.
         settings: Set by the session, taken by the driver.
         spending: What gathering takes of the target's time, and the budget for it.
+        details: What questions about the latest event are answered with.
     """
 
     def __init__(
@@ -179,6 +181,7 @@ class Core:
             processors=processors,
             thread_nanos=time.thread_time_ns,
         )
+        self.details = DetailTables()
         self._kinds = tuple(kinds)
         self._time_nanos = time_nanos
         self._encoding = threading.Lock()
@@ -231,6 +234,7 @@ class Core:
         added = [space for number, space in self._spaces.items() if number not in self._senders]
         for number in removed:
             del self._senders[number]
+            self.details.forget(number)
         for space in added:
             space._published = True
             self._senders[space.id] = SpaceSender(space)
@@ -406,6 +410,8 @@ class Core:
         for number, sender in self._senders.items():
             frames, resized = sender.encode(request, stamp)
             parts += frames
+            if sender.space._details_touched:
+                self.details.keep(sender.space, self._sequence)
             if resized:
                 names[number] = sender.space.names
         held, self._held_nanos = self._held_nanos, 0

@@ -33,6 +33,8 @@ def obey(session: Session, client: Client, message: Message) -> Error | None:
             return _subscribe(session, client, message)
         case m.TileNamesRequest():
             return _tile_names(session, client, message)
+        case m.Query():
+            session.questions.ask(client, message)
         case m.Lossless():
             return session.lossless.ask(client, message.deadline_millis)
         case m.TakeControl():

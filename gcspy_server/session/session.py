@@ -28,6 +28,7 @@ from gcspy_server.session.admission import refusal_of
 from gcspy_server.session.client import Behind, Client, log
 from gcspy_server.session.lossless import LosslessClients
 from gcspy_server.session.options import SessionOptions
+from gcspy_server.session.questions import Questions
 from gcspy_server.session.queue import Entry
 from gcspy_server.session.roles import Roles
 from gcspy_server.session.transport import Transport
@@ -65,6 +66,7 @@ class Session:
         names: Tile names by space, as of the latest snapshot, with its number.
         schema: The spaces, as every client was told.
         lossless: Whom the driver's thread waits for.
+        questions: What clients asked.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class Session:
             lambda: self.roles.controller,
             silence_secs=options.silence_secs,
         )
+        self.questions = Questions(core.details.answer, self._clients.keys)
         self._introduction = introduction
         self._token = token
         self._id = secrets.token_hex(8)
@@ -110,6 +113,7 @@ class Session:
                 self._nursery = nursery
                 nursery.start_soon(self._pulse_loop)
                 nursery.start_soon(self._keyframe_loop)
+                nursery.start_soon(self.questions.run)
                 task_status.started()
                 while True:
                     await self._wakeup.wait()

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gcspy_protocol import messages as m
+from gcspy_protocol.detail_frames import pack_details, read_details
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
 from gcspy_protocol.fields import Fields, pack_map
 from gcspy_protocol.frame import Frame, Header, pack_frame
@@ -108,7 +109,9 @@ def _encode(message: Message) -> Frame:
             return pack_frame(FrameType.TILE_NAMES_REQUEST, payload, space=message.space)
         case m.Playback() | m.Position() | m.Timeline() | m.SetPlayback() | m.Seek() | m.Follow():
             return pack_playback(message)
-        case m.Trigger() | m.Triggers() | m.Fired() | m.Settings() | m.SetSetting() | m.Budget():
+        case (
+            m.Trigger() | m.Triggers() | m.Fired() | m.Settings() | m.SetSetting() | m.Budget() | m.Query() | m.Answer()
+        ):
             return _chosen(message)
         case m.Event() | m.Unknown():
             raise LocalProtocolError(f"{type(message).__name__} has no frame of its own: use encode_event")
@@ -117,7 +120,11 @@ def _encode(message: Message) -> Frame:
             return pack_frame(frame_type, pack_map(fields) if fields else b"")
 
 
-def _chosen(message: m.Trigger | m.Triggers | m.Fired | m.Settings | m.SetSetting | m.Budget) -> Frame:
+def _chosen(
+    message: m.Trigger | m.Triggers | m.Fired | m.Settings | m.SetSetting | m.Budget | m.Query | m.Answer,
+) -> Frame:
+    if isinstance(message, m.Query | m.Answer):
+        return pack_details(message)
     if isinstance(message, m.Trigger | m.Triggers | m.Fired):
         return pack_trigger(message)
     return pack_settings(message)
@@ -581,4 +588,6 @@ _DECODERS: dict[int, Decoder] = {
     FrameType.SETTINGS: read_settings,
     FrameType.SET_SETTING: read_settings,
     FrameType.BUDGET: read_settings,
+    FrameType.QUERY: read_details,
+    FrameType.ANSWER: read_details,
 }

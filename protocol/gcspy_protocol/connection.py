@@ -64,6 +64,7 @@ _FROM_SERVER = _BOTH | {
     FrameType.FIRED,
     FrameType.BUDGET,
     FrameType.SETTINGS,
+    FrameType.ANSWER,
 }
 
 _FROM_CLIENT = _BOTH | {
@@ -82,6 +83,7 @@ _FROM_CLIENT = _BOTH | {
     FrameType.LOSSLESS,
     FrameType.TRIGGER,
     FrameType.SET_SETTING,
+    FrameType.QUERY,
 }
 
 

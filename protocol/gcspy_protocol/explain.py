@@ -214,10 +214,10 @@ class Explainer:
             case m.Timeline():
                 again = ", anew" if message.fresh else ""
                 return f"{len(message.rows)} events from number {message.first} on{again}"
-            case m.Trigger() | m.Triggers() | m.Fired():
-                return _about_triggers(message)
-            case m.Settings() | m.Budget():
-                return _about_settings(message)
+            case m.Trigger() | m.Triggers() | m.Fired() | m.Settings() | m.Budget():
+                return _about_chosen(message)
+            case m.Query() | m.Answer():
+                return f"{self._space(message.space)}: {_about_details(message)}"
             case m.Unknown():
                 return "of a later version: skipped"
             case _:
@@ -294,6 +294,12 @@ def _rest(message: Message, without: Sequence[str]) -> str:
     return ", ".join(f"{name} {_short(value)}" for name, value in shown)
 
 
+def _about_chosen(message: m.Trigger | m.Triggers | m.Fired | m.Settings | m.Budget) -> str:
+    if isinstance(message, m.Settings | m.Budget):
+        return _about_settings(message)
+    return _about_triggers(message)
+
+
 def _about_settings(message: m.Settings | m.Budget) -> str:
     if isinstance(message, m.Budget):
         return _about_budget(message)
@@ -310,6 +316,14 @@ def _about_budget(budget: m.Budget) -> str:
     if budget.reason:
         parts.append(_text(budget.reason))
     return ", ".join(parts)
+
+
+def _about_details(message: m.Query | m.Answer) -> str:
+    if isinstance(message, m.Query):
+        return _rest(message, ("space",))
+    table = f", {len(message.table.rows)} rows" if message.table.columns else ""
+    of = f" of #{message.sequence}" if message.sequence else ""
+    return f"number {message.number}, {message.state.value}{of}{table}"
 
 
 def _about_triggers(message: m.Trigger | m.Triggers | m.Fired) -> str:

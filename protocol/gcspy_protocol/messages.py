@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcspy_protocol.budget import Budget
+from gcspy_protocol.details import Answer, Query
 from gcspy_protocol.model import ControlState, EventFilter, EventKind, Mode, Naming, PauseActsOn, Space
 from gcspy_protocol.playback import Follow, Playback, Position, Seek, SetPlayback, Timeline
 from gcspy_protocol.settings import SetSetting, Settings
 from gcspy_protocol.triggers import Fired, Trigger, Triggers
 
 __all__ = [
+    "Answer",
     "Budget",
     "Client",
     "Clients",
@@ -47,6 +49,7 @@ __all__ = [
     "Playback",
     "Pong",
     "Position",
+    "Query",
     "Resume",
     "Seek",
     "SetFilters",
@@ -120,6 +123,8 @@ class FrameType(IntEnum):
     FOLLOW = 0x4B
     SETTINGS = 0x50
     SET_SETTING = 0x51
+    QUERY = 0x52
+    ANSWER = 0x53
     TRIGGER = 0x55
     LOSSLESS = 0x56
 
@@ -593,5 +598,7 @@ Message = (
     | Settings
     | SetSetting
     | Budget
+    | Query
+    | Answer
     | Unknown
 )

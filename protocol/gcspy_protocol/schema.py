@@ -14,6 +14,8 @@ __all__ = ["MAX_ENUM_NAMES", "pack_space", "read_space"]
 MAX_ENUM_NAMES = 4096
 """Most names of an ENUM stream, and so most numbers of a summary."""
 
+_MOST_DETAILS = 64
+
 _I64 = (1 << 63) - 1
 _U64 = (1 << 64) - 1
 
@@ -30,6 +32,7 @@ def pack_space(space: Space) -> dict[str, Any]:
         "row": space.row_width,
         "about": space.description,
         "streams": [_pack_stream(stream) for stream in space.streams],
+        **({"details": list(space.details)} if space.details else {}),
     }
 
 
@@ -82,6 +85,7 @@ def read_space(space_id: int, fields: Fields, limits: Limits) -> Space:
         main=fields.flag("main", False),
         row_width=fields.optional_integer("row", 1, limits.tiles),
         description=fields.text("about", ""),
+        details=fields.texts("details", _MOST_DETAILS),
         streams=streams,
     )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from gcspy_protocol import messages as m
+from gcspy_protocol.details import MOST_ROWS, AnswerState, ColumnKind, DetailColumn, DetailTable
 from gcspy_protocol.expression import Operand
 from gcspy_protocol.messages import FrameType, Message
 from gcspy_protocol.model import (
@@ -97,6 +98,7 @@ def spaces(draw: DrawFn, space_id: int | None = None) -> Space:
         main=draw(st.booleans()),
         row_width=draw(st.none() | st.integers(1, 1 << 20)),
         description=draw(TEXT),
+        details=tuple(draw(st.lists(TEXT, max_size=2))),
         streams=tuple(draw(streams(i, ids)) for i in ids),
     )
 
@@ -282,6 +284,22 @@ _STATUSES: SearchStrategy[TriggerStatus] = st.builds(
     why=TEXT,
 )
 
+@st.composite
+def tables(draw: DrawFn) -> DetailTable:
+    """A table of detail with at least one column."""
+    column = st.builds(DetailColumn, name=TEXT, kind=st.sampled_from(ColumnKind), about=TEXT)
+    columns = draw(st.lists(column, min_size=1, max_size=4))
+    number = st.integers(-(1 << 63), (1 << 64) - 1)
+    row = st.tuples(*(st.none() | (TEXT if one.kind is ColumnKind.TEXT else number) for one in columns))
+    return DetailTable(
+        columns=tuple(columns),
+        rows=tuple(draw(st.lists(row, max_size=4))),
+        rest=draw(I63),
+        rest_cells=draw(st.just(()) | row),
+        note=draw(TEXT),
+    )
+
+
 BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
     FrameType.HELLO: st.builds(
         m.Hello,
@@ -404,6 +422,23 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
         pauses=st.booleans(),
         operands=_OPERANDS,
     ),
+    FrameType.QUERY: st.builds(
+        m.Query,
+        number=st.integers(0, (1 << 32) - 1),
+        space=U16,
+        kind=TEXT,
+        key=st.none() | U64,
+        most=st.integers(1, MOST_ROWS),
+    ),
+    FrameType.ANSWER: st.builds(
+        m.Answer,
+        number=st.integers(0, (1 << 32) - 1),
+        space=U16,
+        sequence=U64,
+        state=st.sampled_from(AnswerState),
+        reason=TEXT,
+        table=st.just(DetailTable()) | tables(),
+    ),
     FrameType.SETTINGS: st.builds(m.Settings, settings=st.lists(_SETTINGS, max_size=3).map(tuple)),
     FrameType.BUDGET: st.builds(
         m.Budget,
@@ -425,8 +460,11 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
 }
 """A strategy for each type of frame; a test says that none is missing."""
 
+_LATE_ANSWERS = (FrameType.SETTINGS, FrameType.ANSWER)
+"""What a server sends whose number is above those of commands."""
+
 COMMANDS: SearchStrategy[Message] = st.one_of(
-    *[BY_TYPE[t] for t in FrameType if t >= FrameType.SET_FILTERS and t is not FrameType.SETTINGS],
+    *[BY_TYPE[t] for t in FrameType if t >= FrameType.SET_FILTERS and t not in _LATE_ANSWERS],
     BY_TYPE[FrameType.PING]
 )
 """What a client may send at any time."""

@@ -355,7 +355,7 @@ def test_the_highest_version_that_both_speak_is_used(theirs: tuple[int, int], ve
     assert connection.their_versions == theirs
 
 
-FROM_CLIENT = {t for t in FrameType if t >= FrameType.SET_FILTERS} - {FrameType.SETTINGS}
+FROM_CLIENT = {t for t in FrameType if t >= FrameType.SET_FILTERS} - {FrameType.SETTINGS, FrameType.ANSWER}
 FROM_BOTH = {FrameType.ERROR, FrameType.GOODBYE, FrameType.PING, FrameType.PONG}
 GREETINGS = {FrameType.HELLO, FrameType.WELCOME}
 FROM_SERVER = set(FrameType) - FROM_CLIENT - FROM_BOTH - GREETINGS

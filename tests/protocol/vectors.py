@@ -22,6 +22,7 @@ import numpy as np
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import decode, encode, encode_event
 from gcspy_protocol.connection import preamble
+from gcspy_protocol.details import AnswerState, ColumnKind, DetailColumn, DetailTable
 from gcspy_protocol.expression import Operand
 from gcspy_protocol.frame import HEADER, Frame, Header, inflate, pack_frame
 from gcspy_protocol.limits import Limits
@@ -130,7 +131,7 @@ def to_json(value: Any) -> Any:
     return value
 
 
-_LATER = {"names_from", "stopped_nanos", "waited_nanos"}
+_LATER = {"names_from", "stopped_nanos", "waited_nanos", "details"}
 """Fields that came after the first vectors were written: those have no word of them, and mean the default."""
 
 
@@ -548,6 +549,30 @@ def _setting_messages() -> Iterator[tuple[str, str, Message]]:
     yield "set_setting-negative", "A value below zero.", m.SetSetting(id=4_000_000_000, value=-5)
 
 
+def _detail_messages() -> Iterator[tuple[str, str, Message]]:
+    table = DetailTable(
+        columns=(
+            DetailColumn(name="Type", kind=ColumnKind.TEXT),
+            DetailColumn(name="Objects", about="How many there are"),
+            DetailColumn(name="Bytes", kind=ColumnKind.BYTES),
+        ),
+        rows=(("dict", 12, 768), ("naïve.Thing", 1, None)),
+        rest=41,
+        rest_cells=(None, 500, (1 << 64) - 1),
+        note="3 pools are unknown",
+    )
+    yield "query", "The types of the tile with key 2^63, ten of them.", m.Query(number=7, space=3, kind="types", key=1 << 63, most=10)
+    yield "query-space", "The types of a whole space.", m.Query(number=0, space=3, kind="types")
+    yield "answer", "A table of two rows, 41 left out.", m.Answer(number=7, space=3, sequence=9, state=AnswerState.ANSWERED, table=table)
+    yield (
+        "answer-gone",
+        "The tile is gone.",
+        m.Answer(number=7, space=3, sequence=9, state=AnswerState.GONE, reason="there is no such tile any more"),
+    )
+    told = Space(id=3, name="Objects", naming=Naming.EXTENTS, details=("types",))
+    yield "space_defined-details", "A space that can be asked for types.", m.SpaceDefined(space=told)
+
+
 def _event_messages() -> Iterator[tuple[str, str, list[Message]]]:
     event: dict[str, Any] = {
         "sequence": 0x0102030405060708,
@@ -593,7 +618,7 @@ def _event_messages() -> Iterator[tuple[str, str, list[Message]]]:
 
 def cases() -> Iterator[Vector]:
     """Every vector there should be."""
-    for source in (_stream_messages, _tile_messages, _schema_messages, _session_messages, _playback_messages, _trigger_messages, _setting_messages):
+    for source in (_stream_messages, _tile_messages, _schema_messages, _session_messages, _playback_messages, _trigger_messages, _setting_messages, _detail_messages):
         for name, means, message in source():
             frame = encode(message).data
             yield _vector(name, means, frame, exact=not frame[5])

@@ -15,6 +15,7 @@ from gcspy_drivers.cpython.pools import PoolState, capacities
 from gcspy_drivers.cpython.target import HeapObjects, ObjectReading
 from gcspy_drivers.cpython.tiling import Tiling, choose_group, tile_pools
 from gcspy_drivers.cpython.type_space import TypeSpace
+from gcspy_drivers.cpython.type_tables import TYPES, TypeTables
 from gcspy_server.api import Control, ExtentNames, PaintStyle, Presentation, Server, ServerStream, StringNames
 
 __all__ = ["LIST_NAMES", "ObjectSpace", "TrackedSpace", "top_types"]
@@ -51,6 +52,7 @@ class ObjectSpace:
             tile_title="Pool ",
             unused_text="not carved into pools yet",
             description="The Python objects in pymalloc's pools; blocks that are none hold what an object keeps: items, keys, text",
+            details=(TYPES,),
         )
         most = int(capacities(geometry)[0]) * self._most
         self.objects = self._stream("Objects", 0, most, "Python objects in the tile")
@@ -93,8 +95,12 @@ class ObjectSpace:
             description=description,
         )
 
-    def fill(self, found: HeapObjects, whole: ObjectReading) -> None:
-        """Give the space what was found; the types' numbers are those that `TypeSpace` has by now."""
+    def fill(self, found: HeapObjects, whole: ObjectReading) -> TypeTables:
+        """Give the space what was found; the types' numbers are those that `TypeSpace` has by now.
+
+        Returns:
+            What its tiles are made of, by type.
+        """
         reading, objects = found.heap.reading, found.objects
         tiling = self._cut(found)
         pools = reading.pools
@@ -105,6 +111,8 @@ class ObjectSpace:
         self.untracked.data[:] = tiling.sums(objects.trackable - objects.tracked)
         self.others.data[:] = tiling.sums(objects.blocks - objects.objects)
         tile_of_pool = tiling.tile_of_pools()
+        tables = TypeTables.of(found, whole, tile_of_pool)
+        self.space.answer_with(TYPES, tables.table)
         torn = self._fill_generation(found, whole, tile_of_pool)
         self.top_type.data[:] = top_types(objects, tile_of_pool, len(tiling), self._types)
         if unknown.any():
@@ -123,6 +131,7 @@ class ObjectSpace:
             self.space.info += f"; {int(np.count_nonzero(~objects.known))} pools are unknown"
         if torn:
             self.space.info += f"; the generation of {torn} objects is unknown"
+        return tables
 
     def _cut(self, found: HeapObjects) -> Tiling:
         reading, before = found.heap.reading, self._tiling

@@ -91,11 +91,14 @@ class ObjectView:
             raise AssertionError("open comes before fill")
         found = self._target.objects(heaps, interpreters, code=machine_code.compiled())
         self._types.fill(found)
+        tables = []
         for one in found.heaps:
             space = self._heaps.get(one.heap.owner)
             if space is not None:
-                space.fill(one, found)
+                tables.append(space.fill(one, found))
                 self._arenas[one.heap.owner].fill(one)
+        everything = tuple(tables) if len(tables) == len(found.heaps) else ()
+        self._types.answer_with(everything)
         for ident, tracked in self._tracked.items():
             tracked.fill(found, ident)
 

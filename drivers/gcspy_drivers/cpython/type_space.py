@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.cpython.target import ObjectReading
-from gcspy_server.api import PaintStyle, Presentation, Server, StringNames
+from gcspy_drivers.cpython.type_tables import TYPES, TypeTables, whole_table
+from gcspy_server.api import DetailTable, PaintStyle, Presentation, Server, StringNames
 
 __all__ = ["NO_OBJECT", "OTHER_TYPES", "TypeSpace"]
 
@@ -43,6 +44,7 @@ class TypeSpace:
             driver="cpython",
             tile_title="Type ",
             description="Objects in pymalloc's pools by type; what is larger than 512 bytes is not among them",
+            details=(TYPES,),
         )
         for order, (name, suffix, description) in enumerate(
             (
@@ -94,6 +96,14 @@ class TypeSpace:
         self.space.info = f"{int(np.count_nonzero(counts[:kinds]))} types have objects"
         if unknown:
             self.space.info += f"; {unknown} pools are unknown and not counted"
+
+    def answer_with(self, parts: tuple[TypeTables, ...]) -> None:
+        """Answer what the whole process is made of, of what its heaps are; none: that is not known."""
+
+        def table(tile: int | None, most: int) -> DetailTable | None:
+            return whole_table(parts, most) if tile is None else None
+
+        self.space.answer_with(TYPES, table if parts else None)
 
     def _give_tiles(self, size: I64, names: list[str]) -> None:
         before = len(self._tile)

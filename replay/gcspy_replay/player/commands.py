@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gcspy_protocol import messages as m
+from gcspy_protocol.details import AnswerState
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Error, ErrorCode, Message
 from gcspy_protocol.model import Naming
@@ -39,6 +40,13 @@ def obey(player: Player, screening: Screening, client: Client, message: Message)
             player.move(client, partial(_follow, player, client, message.client))
         case m.TakeControl():
             player.move(client, partial(_follow, player, client, None))
+        case m.Query():
+            reason = "a recording has what was gathered for everybody, and no answers to questions"
+            client.send(
+                m.Answer(
+                    number=message.number, space=message.space, sequence=0, state=AnswerState.NOT_RECORDED, reason=reason
+                )
+            )
         case m.Lossless():
             screening.wait_for(client, message.deadline_millis / 1000)
         case m.SetSetting():

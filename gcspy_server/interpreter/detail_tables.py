@@ -1,0 +1,103 @@
+"""What questions about tiles and spaces are answered with: of each space the latest that its driver gave (SPEC.md section 8.10).
+
+The driver's thread keeps, between the arrays being filled and the event being handed over; any other thread answers. What is
+kept is never changed, so answering takes no lock while it works, and delays neither driver nor session. Knows functions and
+tile names; does not know what any table is about.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+from gcspy_protocol.details import Answer, AnswerState, DetailTable, Query
+
+from gcspy_server import binning
+from gcspy_server.names import StringNames, TileNames
+from gcspy_server.spaces import DetailFunction, ServerSpace
+
+__all__ = ["DetailTables"]
+
+log = logging.getLogger("gcspy.server")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kept:
+    """What one space answers with.
+
+    Attributes:
+        sequence: Of the snapshot that it is of.
+        kinds: All that the space can be asked.
+        names: Its tiles then.
+        functions: By kind; one that is missing: nothing is known.
+    """
+
+    sequence: int
+    kinds: tuple[str, ...]
+    names: TileNames
+    functions: dict[str, DetailFunction]
+
+
+class DetailTables:
+    """The latest answers of all spaces. May be used from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._spaces: dict[int, _Kept] = {}
+
+    def keep(self, space: ServerSpace, sequence: int) -> None:
+        """Keep what a space answers with from now on; in the driver's thread."""
+        kept = _Kept(sequence, space.schema.details, space.names, dict(space._details))
+        with self._lock:
+            self._spaces[space.id] = kept
+
+    def forget(self, space: int) -> None:
+        """Forget a space that was removed."""
+        with self._lock:
+            self._spaces.pop(space, None)
+
+    def answer(self, query: Query) -> Answer:
+        """Answer a question; never raises, and reads nothing of the target."""
+        with self._lock:
+            kept = self._spaces.get(query.space)
+        if kept is None:
+            return _without(query, 0, AnswerState.UNKNOWN, "nothing was gathered that could be told: see the levels of the driver")
+        if query.kind not in kept.kinds:
+            told = ", ".join(kept.kinds) or "nothing"
+            reason = f"this space does not tell {query.kind[:100]!r}; it tells {told}"
+            return _without(query, kept.sequence, AnswerState.REFUSED, reason)
+        tile = None if query.key is None else _tile(kept.names, query.key)
+        if tile == -1:
+            return _without(query, kept.sequence, AnswerState.GONE, "there is no such tile any more")
+        function = kept.functions.get(query.kind)
+        table: DetailTable | None = None
+        if function is not None:
+            try:
+                table = function(tile, query.most)
+            except Exception:  # a driver's fault is no reason to end anybody's session
+                log.exception("space %d: the driver failed to tell %r", query.space, query.kind)
+        if table is None:
+            return _without(query, kept.sequence, AnswerState.UNKNOWN, "it was not gathered, or could not be read")
+        return Answer(
+            number=query.number,
+            space=query.space,
+            sequence=kept.sequence,
+            state=AnswerState.ANSWERED,
+            table=table,
+        )
+
+
+def _without(query: Query, sequence: int, state: AnswerState, reason: str) -> Answer:
+    return Answer(number=query.number, space=query.space, sequence=sequence, state=state, reason=reason)
+
+
+def _tile(names: TileNames, key: int) -> int:
+    """The tile with a stable key; -1 where there is none."""
+    if isinstance(names, StringNames):
+        return key if key < names.count else -1
+    tile = int(binning.tiles_of(names, np.array([key], dtype=np.uint64))[0])
+    # An address in the middle of a tile is no key.
+    before = int(binning.tiles_of(names, np.array([key - 1], dtype=np.uint64))[0]) if key and tile >= 0 else -1
+    return -1 if tile >= 0 and before == tile else tile

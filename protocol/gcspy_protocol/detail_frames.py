@@ -1,0 +1,125 @@
+"""The frames of questions for detail and their answers (SPEC.md section 8.10).
+
+Knows their bytes; does not know who may send them, or when.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gcspy_protocol.details import (
+    MOST_COLUMNS,
+    MOST_ROWS,
+    Answer,
+    AnswerState,
+    Cell,
+    ColumnKind,
+    DetailColumn,
+    DetailTable,
+    Query,
+)
+from gcspy_protocol.errors import RemoteProtocolError
+from gcspy_protocol.fields import Fields, pack_map
+from gcspy_protocol.frame import Frame, Header, pack_frame
+from gcspy_protocol.limits import Limits
+from gcspy_protocol.messages import FrameType
+
+__all__ = ["pack_details", "read_details"]
+
+_I64 = (1 << 63) - 1
+_U64 = (1 << 64) - 1
+_U32 = (1 << 32) - 1
+
+
+def pack_details(message: Query | Answer) -> Frame:
+    """The frame of a message.
+
+    Raises:
+        LocalProtocolError: A number does not fit its field.
+    """
+    match message:
+        case Query():
+            fields: dict[str, Any] = {
+                "number": message.number,
+                "kind": message.kind,
+                "key": message.key,
+                "most": message.most,
+            }
+            return pack_frame(FrameType.QUERY, pack_map(fields), space=message.space)
+        case Answer():
+            fields = {"number": message.number, "state": message.state.value, "reason": message.reason}
+            if message.table.columns:
+                fields |= _table(message.table)
+            return pack_frame(
+                FrameType.ANSWER, pack_map(fields), space=message.space, sequence=message.sequence
+            )
+
+
+def _table(table: DetailTable) -> dict[str, Any]:
+    return {
+        "columns": [{"name": one.name, "kind": one.kind.value, "about": one.about} for one in table.columns],
+        "rows": [list(row) for row in table.rows],
+        "rest": table.rest,
+        "rest_cells": list(table.rest_cells),
+        "note": table.note,
+    }
+
+
+def read_details(header: Header, payload: bytes, limits: Limits) -> Query | Answer:
+    """The message of a frame of one of these types, after decompression.
+
+    Raises:
+        RemoteProtocolError: The payload is not what its type promises.
+    """
+    kind = FrameType(header.type)
+    what = kind.name.lower()
+    if len(payload) > limits.map_bytes:
+        raise RemoteProtocolError(f"{what}: a map of {len(payload)} bytes, over the limit of {limits.map_bytes}")
+    fields = Fields.unpack(payload or pack_map({}), what, text_chars=limits.text_chars)
+    number = fields.integer("number", 0, _U32)
+    if kind is FrameType.QUERY:
+        return Query(
+            number=number,
+            space=header.space,
+            kind=fields.text("kind"),
+            key=fields.optional_integer("key", 0, _U64),
+            most=fields.integer("most", 1, MOST_ROWS, 100),
+        )
+    return Answer(
+        number=number,
+        space=header.space,
+        sequence=header.sequence,
+        state=fields.choice("state", AnswerState),
+        reason=fields.text("reason", ""),
+        table=_read_table(fields, what, limits.text_chars),
+    )
+
+
+def _read_table(fields: Fields, what: str, text_chars: int) -> DetailTable:
+    columns = tuple(
+        DetailColumn(
+            name=one.text("name"), kind=one.choice("kind", ColumnKind), about=one.text("about", "")
+        )
+        for one in fields.maps("columns", MOST_COLUMNS)
+    )
+    rest = fields.items("rest_cells", MOST_COLUMNS)
+    return DetailTable(
+        columns=columns,
+        rows=tuple(_cells(row, columns, what, text_chars) for row in fields.items("rows", MOST_ROWS)),
+        rest=fields.integer("rest", 0, _I64, 0),
+        rest_cells=_cells(rest, columns, what, text_chars) if rest else (),
+        note=fields.text("note", ""),
+    )
+
+
+def _cells(row: object, columns: tuple[DetailColumn, ...], what: str, text_chars: int) -> tuple[Cell, ...]:
+    """One row: as many cells as columns, each unknown or of the column's kind."""
+    if not isinstance(row, list) or len(row) != len(columns):
+        raise RemoteProtocolError(f"{what}: a row that has not one cell for each of {len(columns)} columns")
+    for cell, column in zip(row, columns, strict=True):
+        wanted = str if column.kind is ColumnKind.TEXT else int
+        if cell is None:
+            continue
+        if not isinstance(cell, wanted) or isinstance(cell, bool) or (isinstance(cell, str) and len(cell) > text_chars):
+            raise RemoteProtocolError(f"{what}: a cell of column {column.name!r} that is no {column.kind.value}")
+    return tuple(row)
