@@ -27,6 +27,7 @@ _COMMANDS = (
     "run",
     "view",
     "tail",
+    "types",
     "record",
     "replay",
     "screenshot",
@@ -93,6 +94,7 @@ def gcspy(context: click.Context) -> int | None:
     gcspy attach PID        watch it in a window
     gcspy run SCRIPT        start a program and watch it, with exact events
     gcspy tail PID          watch it as text
+    gcspy types PID         of which types its objects are
     gcspy record PID -o F   keep what there is to see in a file
     gcspy replay F          play such a file in the same window
     """

@@ -1,4 +1,4 @@
-"""What questions about tiles and spaces are answered with: of each space the latest that its driver gave (SPEC.md section 8.10).
+"""What questions about tiles and spaces are answered with: of each space the latest that its driver gave (SPEC.md section 8.11).
 
 The driver's thread keeps, between the arrays being filled and the event being handed over; any other thread answers. What is
 kept is never changed, so answering takes no lock while it works, and delays neither driver nor session. Knows functions and

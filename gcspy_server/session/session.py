@@ -82,11 +82,11 @@ class Session:
             lambda: self.roles.controller,
             silence_secs=options.silence_secs,
         )
-        self.questions = Questions(core.details.answer, self._clients.keys)
         self._introduction = introduction
         self._token = token
         self._id = secrets.token_hex(8)
         self._clients: dict[int, Client] = {}
+        self.questions = Questions(core.details.answer, self._clients.keys)
         self._next_number = 1
         self._wakeup = trio.Event()
         self._keyframe_wanted = trio.Event()

@@ -1,4 +1,4 @@
-"""The frames of questions for detail and their answers (SPEC.md section 8.10).
+"""The frames of questions for detail and their answers (SPEC.md section 8.11).
 
 Knows their bytes; does not know who may send them, or when.
 """

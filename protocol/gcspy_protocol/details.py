@@ -1,4 +1,4 @@
-"""Detail on demand: what is in a tile, or in a whole space, as a small table (SPEC.md section 8.10).
+"""Detail on demand: what is in a tile, or in a whole space, as a small table (SPEC.md section 8.11).
 
 Knows questions and tables; does not know who answers, or how.
 """

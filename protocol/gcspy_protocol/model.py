@@ -217,7 +217,7 @@ class Space:
         main: Whether the client should make it the active space at first.
         row_width: Tiles in a row for a 2-D space, else None.
         description: One sentence.
-        details: What can be asked of a tile and of the whole space (SPEC.md section 8.10): ``types``.
+        details: What can be asked of a tile and of the whole space (SPEC.md section 8.11): ``types``.
         streams: Its streams.
     """
 

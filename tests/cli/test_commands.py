@@ -60,6 +60,21 @@ def test_tail_prints_text_for_people(busy_target: BusyTarget, gcspy: Run) -> Non
     assert len(spaces) == 5
 
 
+def test_types_looks_once_and_tells_of_which_types_the_objects_are(busy_target: BusyTarget, gcspy: Run) -> None:
+    done = gcspy("types", str(busy_target.pid), "--json", "--top", "5")
+    assert done.returncode == ExitCode.OK, done.stderr
+    found = json.loads(done.stdout)
+    sizes = [row["bytes"] for row in found["rows"]]
+    assert len(sizes) == 5
+    assert sizes == sorted(sizes, reverse=True)
+    assert all(row["objects"] > 0 for row in found["rows"])
+    assert found["rest"]["rows"] > 0
+    text = gcspy("types", str(busy_target.pid), "--top", "3").stdout.splitlines()
+    assert text[1].split()[:3] == ["Type", "Objects", "Bytes"]
+    assert len(text) == 6
+    assert Path(f"/proc/{busy_target.pid}").is_dir()
+
+
 def test_ctrl_c_ends_tail_and_leaves_the_target_running(
     busy_target: BusyTarget, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -109,7 +109,7 @@ def test_text_and_tables_tell_names_and_no_sum_of_them(
         assert "Top kind: 7 × (none) / 6 × tuple" in heap
         table = tmp_path / "tiles.csv"
         write_csv(recording, table, Wanted(first=EVENTS, last=EVENTS, space="Heap", tiles=True))
-        rows = list(csv.DictReader(table.open(encoding="utf-8")))
+        rows = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
         assert [rows[i]["name"] for i in (4, 5, 7, 8)] == ["Leak", "set", "", ""]
 
 

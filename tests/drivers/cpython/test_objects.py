@@ -11,7 +11,7 @@ from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.target import ObjectReading, Target
 from gcspy_drivers.cpython.type_space import NO_OBJECT
 
-from gcspy_server.api import LEVEL, AttachOptions, Server, ServerSpace, StringNames
+from gcspy_server.api import LEVEL, AttachOptions, ExtentNames, Query, Server, ServerSpace, StringNames
 from tests.drivers.conftest import Start
 from tests.drivers.targets import StillTarget
 
@@ -168,6 +168,25 @@ def test_streams_say_what_was_found(python: str, start: Start, watched: list[Wat
     top, objects = one.column("Objects", "Top type"), one.column("Objects", "Objects")
     assert all((kind == 0) == (count == 0) for kind, count in zip(top, objects, strict=True))
     assert "Node" in {names.names[kind] for kind in top}
+    told = one.server.ask(Query(number=1, space=one.space("Types").id, kind="types", most=1024)).table
+    by_name: Counter[str] = Counter()
+    for row in told.rows:
+        assert isinstance(row[1], int)
+        by_name[str(row[0])] += row[1]
+    assert (by_name["Slot"], by_name["(no object)"], told.rest) == (5_000, counts[NO_OBJECT], 0)
+    assert sum(by_name.values()) == sum(counts)
+    space = one.space("Objects")
+    names_of = space.names
+    assert isinstance(names_of, ExtentNames)
+    tile = int(np.argmax(objects))
+    table = one.server.ask(Query(number=2, space=space.id, kind="types", key=int(names_of.bases[tile]))).table
+    types = [row for row in table.rows if row[0] != "(no object)"]  # several can have one name
+    others = [row[1] for row in table.rows if row[0] == "(no object)"]
+    assert others == [count for count in one.column("Objects", "Other blocks")[tile : tile + 1] if count]
+    whole = np.array([row[1:] for row in types], dtype=np.int64).sum(axis=0)
+    assert whole[0] == objects[tile]
+    assert whole[2] == one.column("Objects", "Tracked")[tile] == whole[3:].sum()
+    assert types[0][0] == names.names[top[tile]]
     generation = one.column("Objects", "Generation")
     assert set(generation) <= {0, 1, 2, 3, 4}
     assert 3 in generation

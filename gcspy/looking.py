@@ -1,0 +1,124 @@
+"""Looking once into a process: one gathering, one question, and away again.
+
+Knows drivers and questions; does not know what is asked.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import click
+from gcspy_protocol.details import AnswerState, Cell, ColumnKind, DetailTable, Query
+from gcspy_protocol.errors import TargetError, Unsupported
+from gcspy_protocol.messages import Event
+
+from gcspy.target import attach
+from gcspy_server.api import AttachOptions, Server, ServerSpace
+
+__all__ = ["Looked", "look_once", "print_as_json", "print_as_text"]
+
+_OBJECTS = 3
+_MOST_LOOKS = 3
+"""So often a look is repeated that found too much in motion."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was found.
+
+    Attributes:
+        pid: In which process.
+        name: What it is.
+        space: Name of the space that was asked.
+        gather_nanos: What the look took.
+        table: The answer.
+    """
+
+    pid: int
+    name: str
+    space: str
+    gather_nanos: int
+    table: DetailTable
+
+
+def look_once(pid: int, kind: str, *, most: int) -> Looked:
+    """Attach to a process, gather once, ask what all of it is made of, and let go.
+
+    Args:
+        pid: The process.
+        kind: Of the question.
+        most: Rows.
+
+    Raises:
+        TargetError: It cannot be attached to, or it cannot be told.
+    """
+    driver = attach(pid, AttachOptions(level=_OBJECTS))
+    try:
+        described = driver.describe()
+        server = described.server()
+        events: list[Event] = []
+        server.add_observer(events.append)
+        driver.open(server)
+        for _ in range(_MOST_LOOKS):
+            driver.tick()
+            space = _whole_space(server, kind)
+            if space is None or not events:
+                continue
+            answer = server.ask(Query(number=1, space=space.id, kind=kind, most=most))
+            if answer.state is AnswerState.ANSWERED:
+                return Looked(pid, described.name, space.name, events[-1].gather_nanos, answer.table)
+    finally:
+        driver.close()
+    if space is None:
+        raise Unsupported(
+            f"{described.name}: its driver does not tell {kind}", found="none", known="CPython with pymalloc in use"
+        )
+    raise TargetError(f"{described.name}: {answer.reason}; try again")
+
+
+def _whole_space(server: Server, kind: str) -> ServerSpace | None:
+    """The first space that tells it: a driver adds the one of the whole process before those of its parts."""
+    return next((space for space in server.spaces if kind in space.schema.details), None)
+
+
+def print_as_json(found: Looked) -> None:
+    """One JSON object; unknown is null."""
+    table = found.table
+    names = [column.name.lower() for column in table.columns]
+    data = {
+        "pid": found.pid,
+        "process": found.name,
+        "gather_nanos": found.gather_nanos,
+        "rows": [dict(zip(names, row, strict=True)) for row in table.rows],
+        "rest": {"rows": table.rest, **dict(zip(names[1:], table.rest_cells[1:], strict=False))},
+        "note": table.note,
+    }
+    click.echo(json.dumps(data, indent=2))
+
+
+def print_as_text(found: Looked) -> None:
+    """A table for people."""
+    table = found.table
+    click.echo(f"{found.name}, looked into for {found.gather_nanos / 1e6:.0f} ms")
+    head = [column.name for column in table.columns]
+    rows = [list(map(_words, row)) for row in table.rows]
+    if table.rest:
+        rows.append([f"({table.rest:,} others)", *map(_words, table.rest_cells[1:])])
+    widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
+    for row in [head, *rows]:
+        cells = [
+            text.ljust(width) if column.kind is ColumnKind.TEXT else text.rjust(width)
+            for text, width, column in zip(row, widths, table.columns, strict=True)
+        ]
+        click.echo("  ".join(cells).rstrip())
+    if table.note:
+        click.echo(table.note)
+
+
+def _words(cell: Cell) -> str:
+    if cell is None:
+        return "unknown"
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    return "".join(c if c.isprintable() else "?" for c in cell)
