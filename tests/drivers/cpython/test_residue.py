@@ -1,0 +1,112 @@
+"""Attached to and let go of again and again, a busy server misses no request and keeps nothing of it, by any way in."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+from gcspy_drivers.cpython.cooperative import GC_END, CooperativeDriver
+from gcspy_drivers.cpython.driver import CPythonDriver
+
+from gcspy_server.api import AttachOptions, Event
+from tests.drivers.cpython.answering import SERVER, Client, residue, running
+from tests.drivers.targets import find_python
+
+_MORE_RSS_KIB = 1024
+"""What a server's memory may differ by; a page for each time would be nearly as much after 200."""
+
+
+def _asked_meanwhile(client: Client, work: Callable[[], None]) -> float:
+    """Do something in another thread, while the server is asked; return the longest that an answer took, in seconds."""
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001  # shown by the test, in its own thread
+            failed.append(error)
+
+    longest = 0.0
+    working = threading.Thread(target=run)
+    working.start()
+    while working.is_alive():
+        before = time.monotonic()
+        client.ask()
+        longest = max(longest, time.monotonic() - before)
+    working.join()
+    if failed:
+        raise failed[0]
+    return longest
+
+
+def _attach_and_detach(process: subprocess.Popen[str], way: str) -> None:
+    events: list[Event] = []
+    driver = CPythonDriver.attach(process.pid, AttachOptions(inject=way))
+    assert isinstance(driver, CooperativeDriver) == bool(way), driver
+    try:
+        server = driver.describe().server()
+        server.add_observer(events.append)
+        driver.open(server)
+        while not any(event.event == GC_END for event in events) and (way or len(events) < 3):
+            if isinstance(driver, CooperativeDriver):
+                driver.wait(1.0)
+            else:
+                driver.tick()
+    finally:
+        driver.close()
+
+
+def again_and_again(python: str, way: str, times: int) -> str:
+    """Attach and detach so often; return what was measured, for a human."""
+    with running(python, SERVER) as process:
+        client = Client(process)
+        for _ in range(2):  # the module of the stub, and what it imports, stay
+            _asked_meanwhile(client, lambda: _attach_and_detach(process, way))
+            client.ask("how")
+        before, asked, began = residue(process, client), client.asked, time.monotonic()
+        longest = 0.0
+        for _ in range(times):
+            longest = max(longest, _asked_meanwhile(client, lambda: _attach_and_detach(process, way)))
+            client.ask("how")
+        took = time.monotonic() - began
+        after = residue(process, client)
+        more = after.rss_kib - before.rss_kib
+        assert dataclasses.replace(after, objects=0, rss_kib=0) == dataclasses.replace(before, objects=0, rss_kib=0)
+        assert after.own_callbacks
+        assert after.files == 0
+        assert after.objects <= before.objects + 20, f"{after.objects - before.objects} more objects after {times} times"
+        assert more <= _MORE_RSS_KIB, f"{more} KiB more after {times} times"
+        answers = client.asked - asked
+        client.close()
+    return (
+        f"{way or 'passive'}: attached {times} times, {took / times * 1000:.0f} ms each; {answers} requests, none missed, the longest "
+        f"{longest * 1000:.0f} ms; {more:+d} KiB, {after.objects - before.objects:+d} objects"
+    )
+
+
+def _python_for(way: str, version: str) -> str:
+    found = find_python(version)
+    if found is None:
+        pytest.skip(f"no Python {version} on PATH or in ~/.pyenv/versions: {way or 'passive'} is not tested on it")
+    if way == "gdb" and shutil.which("gdb") is None:
+        pytest.skip("there is no gdb here: bringing a stub in is not tested")
+    return found
+
+
+WAYS = [("", "3.11"), ("", "3.15"), ("gdb", "3.11"), ("gdb", "3.13"), ("remote-exec", "3.14"), ("remote-exec", "3.15")]
+
+
+@pytest.mark.parametrize(("way", "version"), [("", "3.13"), *WAYS[2:]])
+def test_attaching_and_detaching_leaves_nothing_and_misses_no_request(way: str, version: str) -> None:
+    again_and_again(_python_for(way, version), way, 2)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("way", "version"), WAYS)
+def test_two_hundred_times_too(way: str, version: str) -> None:
+    print(again_and_again(_python_for(way, version), way, 200))
