@@ -15,6 +15,7 @@ import time
 
 from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.objects import machine_code
+from gcspy_drivers.cpython.objects.copying import HeapCopy
 from gcspy_drivers.cpython.objects.scan import ObjectScanner
 from gcspy_drivers.cpython.target import Target
 
@@ -61,10 +62,10 @@ def steps_of(pid: int) -> dict[str, float]:
         heaps = target.heaps(interpreters)
         headers = time.perf_counter()
         types = target._type_table()
-        scanner = ObjectScanner(target._memory, types, target._layout.objects, target.geometry, code)
+        scanner = ObjectScanner(types, target._layout.objects, target.geometry, code)
         types.begin()
         for heap in heaps:
-            scanner.scan(heap.reading)
+            scanner.scan(HeapCopy(target._memory, heap.reading, target.geometry))
         scanned = time.perf_counter()
         target.objects(heaps, interpreters, code=code)
         return {
@@ -85,7 +86,7 @@ def main() -> None:
         for still in (True, False):
             state = "still" if still else "at work"
             os.kill(target.pid, signal.SIGSTOP if still else signal.SIGCONT)
-            for level, loops in ((1, True), (2, True), (3, True), (3, False)):
+            for level, loops in ((1, True), (2, True), (3, True), (3, False), (4, True), (4, False)):
                 compiled_loops(loops)
                 times, info = events_of(target.pid, level, options.events if loops else 1)
                 median = statistics.median(times)

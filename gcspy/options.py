@@ -81,7 +81,7 @@ def sampling_options(function: F) -> F:
         default=2,
         show_default=True,
         metavar="N",
-        help="How much is read at each event: 1 what takes constant time, 2 small structures, 3 objects; the nearest that the driver has.",
+        help="How much is read at each event: 1 what takes constant time, 2 small structures, 3 objects, 4 references; the nearest that the driver has.",
     )
     budget = click.option(
         "--budget",

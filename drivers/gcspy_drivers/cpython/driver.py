@@ -45,12 +45,14 @@ __all__ = ["CLOCK", "COLLECTIONS", "CPythonDriver"]
 
 POOLS: Final = 2
 OBJECTS: Final = 3
-"""Levels: 1 reads the collectors' states only, 2 pool headers and the memory map too, 3 looks for objects in all pools."""
+REFERENCES: Final = 4
+"""Levels: 1 reads the collectors' states only, 2 pool headers and the memory map too, 3 looks for objects in all pools, 4 for references in them."""
 
 _LEVELS: Final = (
     "1: the collector's counters",
     "2: pool headers and the memory map",
     "3: objects in all pools",
+    "4: references in them",
 )
 
 CLOCK: Final = 0
@@ -270,7 +272,9 @@ class CPythonDriver:
             heaps = target.heaps(self._interpreters)
             self._fill_heaps(heaps, request)
         if objects:
-            self._objects.fill(heaps, self._interpreters)
+            # Who sees none of its spaces does not pay for references.
+            wanted = any(request.wants(space) for space in self._objects.reference_spaces)
+            self._objects.fill(heaps, self._interpreters, references=wanted and level >= REFERENCES)
             self._counted = True
         now = time.monotonic_ns()
         if memory is not None and request.wants(memory.space) and now >= self._map_due_nanos:
@@ -371,7 +375,12 @@ class CPythonDriver:
         """Notice between events that another level was chosen: spaces of objects are there once they were wanted."""
         self._level = server.take_setting(LEVEL)
         if self._level >= OBJECTS:
-            self._objects.open(server, self._target.owners(self._interpreters), self._interpreters)
+            self._objects.open(
+                server,
+                self._target.owners(self._interpreters),
+                self._interpreters,
+                references=self._level >= REFERENCES,
+            )
 
     def _has_pymalloc(self) -> bool:
         return bool(self._target.owners(self._target.interpreters() or ()))

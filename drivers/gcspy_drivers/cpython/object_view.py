@@ -1,4 +1,4 @@
-"""The spaces of level 3 together: objects by address, by type, and by generation. Added when that level is first wanted.
+"""The spaces of levels 3 and 4 together: objects by address, by type, and by generation, and references. Added when the level is first wanted.
 
 Knows spaces and a target that can be looked into; knows neither events nor who asks.
 """
@@ -12,6 +12,7 @@ from gcspy_drivers.cpython.interpreters import Interpreter
 from gcspy_drivers.cpython.keeper_space import KeeperSpace
 from gcspy_drivers.cpython.object_space import ObjectSpace, TrackedSpace
 from gcspy_drivers.cpython.objects import machine_code
+from gcspy_drivers.cpython.reference_space import ReferenceSpace
 from gcspy_drivers.cpython.target import Heap, Target
 from gcspy_drivers.cpython.type_space import TypeSpace
 from gcspy_server.api import Server, ServerSpace
@@ -35,6 +36,7 @@ class ObjectView:
         self._types: TypeSpace | None = None
         self._heaps: dict[int, ObjectSpace] = {}
         self._tracked: dict[int, TrackedSpace] = {}
+        self._references: dict[int, ReferenceSpace] = {}
         self._arenas: dict[int, KeeperSpace] = {}
 
     @property
@@ -46,15 +48,29 @@ class ObjectView:
             *(one.space for one in self._heaps.values()),
             *(one.space for one in self._arenas.values()),
             *(one.space for one in self._tracked.values()),
+            *(one.space for one in self._references.values()),
         ]
 
-    def open(self, server: Server, owners: tuple[int, ...], interpreters: tuple[Interpreter, ...]) -> None:
+    @property
+    def reference_spaces(self) -> list[ServerSpace]:
+        """Those of references that there are."""
+        return [one.space for one in self._references.values()]
+
+    def open(
+        self,
+        server: Server,
+        owners: tuple[int, ...],
+        interpreters: tuple[Interpreter, ...],
+        *,
+        references: bool = False,
+    ) -> None:
         """Add what is missing and remove what is gone, between events.
 
         Args:
             server: Where the spaces are.
             owners: Ids of the interpreters that have a pymalloc of their own; none: there is nothing to look into.
             interpreters: Those that have a collector.
+            references: Whether there is to be a space of references.
         """
         if not owners:
             return
@@ -70,6 +86,10 @@ class ObjectView:
                 self._arenas[ident] = KeeperSpace(
                     server, title_of("Objects in arenas", ident), self._target.geometry, self._types
                 )
+            if references and ident not in self._references and ident in self._heaps:
+                self._references[ident] = ReferenceSpace(
+                    server, title_of("References", ident), self._target.geometry, tiles=self._tiles
+                )
         present = [interpreter.ident for interpreter in interpreters]
         for ident in present:
             if ident not in self._tracked and len(self._tracked) < _MOST_SHOWN:
@@ -77,11 +97,24 @@ class ObjectView:
         for gone in [ident for ident in self._heaps if ident not in owners]:
             server.remove_space(self._heaps.pop(gone).space)
             server.remove_space(self._arenas.pop(gone).space)
+            if gone in self._references:
+                server.remove_space(self._references.pop(gone).space)
         for gone in [ident for ident in self._tracked if ident not in present]:
             server.remove_space(self._tracked.pop(gone).space)
 
-    def fill(self, heaps: tuple[Heap, ...], interpreters: tuple[Interpreter, ...]) -> None:
+    def fill(
+        self,
+        heaps: tuple[Heap, ...],
+        interpreters: tuple[Interpreter, ...],
+        *,
+        references: bool = False,
+    ) -> None:
         """Look into the pools and give the spaces what is there.
+
+        Args:
+            heaps: As they were read, just before.
+            interpreters: Those that have a collector.
+            references: Whether to look for references too.
 
         Raises:
             TargetGone: The target has ended.
@@ -89,7 +122,7 @@ class ObjectView:
         """
         if self._types is None:
             raise AssertionError("open comes before fill")
-        found = self._target.objects(heaps, interpreters, code=machine_code.compiled())
+        found = self._target.objects(heaps, interpreters, code=machine_code.compiled(), references=references)
         self._types.fill(found)
         tables = []
         for one in found.heaps:
@@ -97,6 +130,9 @@ class ObjectView:
             if space is not None:
                 tables.append(space.fill(one, found))
                 self._arenas[one.heap.owner].fill(one)
+            counts = self._references.get(one.heap.owner)
+            if counts is not None and found.references is not None:
+                counts.fill(one, found.references)
         everything = tuple(tables) if len(tables) == len(found.heaps) else ()
         self._types.answer_with(everything)
         for ident, tracked in self._tracked.items():

@@ -21,8 +21,10 @@ from gcspy_drivers.cpython.layouts import Layout, PoolGeometry, debug_offsets, k
 from gcspy_drivers.cpython.layouts.debug_offsets import DebuggerSupport
 from gcspy_drivers.cpython.locate import Locator
 from gcspy_drivers.cpython.memory_map import MemoryMap, MemoryMapper
+from gcspy_drivers.cpython.objects.copying import HeapCopy
 from gcspy_drivers.cpython.objects.lists import ListReader, Lists
 from gcspy_drivers.cpython.objects.machine_code import Kernels
+from gcspy_drivers.cpython.objects.references import BlockMap, find_references
 from gcspy_drivers.cpython.objects.scan import Nodes, Objects, ObjectScanner
 from gcspy_drivers.cpython.objects.types import TypeTable
 from gcspy_drivers.cpython.obmalloc import Arenas, HeapReading, ObmallocPlace, PoolReader
@@ -103,6 +105,7 @@ class ObjectReading:
         nodes_by_pool: (pools of all heaps, LISTS + 1) tracked objects by generation, the last column those whose list is not known.
         nodes_by_list: (lists + 1, 3) tracked objects, bytes of their blocks, and those outside of pools; the last row is for those whose
             list is not known.
+        references: (pools of all heaps, 5) what there is of each of `references.FOUND`; None when they were not looked for.
     """
 
     heaps: tuple[HeapObjects, ...]
@@ -111,6 +114,7 @@ class ObjectReading:
     types: TypeTable
     nodes_by_pool: npt.NDArray[np.int32]
     nodes_by_list: npt.NDArray[np.int64]
+    references: npt.NDArray[np.int64] | None = None
 
 
 @dataclass
@@ -320,7 +324,12 @@ class Target:
         return [reader.read_arenas() for _, reader in self._readers(interpreters)]
 
     def objects(
-        self, heaps: tuple[Heap, ...], interpreters: tuple[Interpreter, ...], *, code: Kernels | None = None
+        self,
+        heaps: tuple[Heap, ...],
+        interpreters: tuple[Interpreter, ...],
+        *,
+        code: Kernels | None = None,
+        references: bool = False,
     ) -> ObjectReading:
         """Look into the pools of some heaps: which objects they hold, and on which of the collector's lists these are.
 
@@ -328,6 +337,7 @@ class Target:
             heaps: As `heaps` read them, just before.
             interpreters: As `interpreters` listed them.
             code: Compiled loops, to use instead of numpy.
+            references: Whether to look for references too.
 
         Raises:
             TargetGone: The target has ended.
@@ -335,13 +345,21 @@ class Target:
             TargetError: Its image does not tell where ``type`` is.
         """
         types = self._type_table()
-        scanner = ObjectScanner(self._memory, types, self._layout.objects, self.geometry, code)
+        scanner = ObjectScanner(types, self._layout.objects, self.geometry, code)
+        blocks = BlockMap.of([heap.reading for heap in heaps], self.geometry) if references else None
         types.begin()
         found: list[HeapObjects] = []
+        copies: list[tuple[HeapCopy, int]] = []
         before = 0
         for heap in heaps:
-            found.append(HeapObjects(heap, scanner.scan(heap.reading), before))
-            before += len(heap.reading.pools)
+            copy, after = (
+                HeapCopy(self._memory, heap.reading, self.geometry),
+                before + len(heap.reading.pools),
+            )
+            objects = scanner.scan(copy) if blocks is None else scanner.scan(copy, blocks.entry[before:after])
+            found.append(HeapObjects(heap, objects, before))
+            copies.append((copy, before))
+            before = after
         ends: dict[int, int] = {}
         owners = []
         for number, interpreter in enumerate(interpreters[:_MOST_LISTED]):
@@ -355,7 +373,13 @@ class Target:
         by_pool, by_list = _NO_NODES
         if lists is not None:
             by_pool, by_list = lists.sums(pools=before, lists=LISTS * len(owners), each=LISTS)
-        return ObjectReading(tuple(found), lists, tuple(owners), types, by_pool, by_list)
+        counted = None
+        if blocks is not None:
+            if lists is not None:
+                inside = lists.inside
+                blocks.give_lists(inside.address, lists.of_node[: len(inside)], LISTS, code)
+            counted = find_references(blocks, copies, code)
+        return ObjectReading(tuple(found), lists, tuple(owners), types, by_pool, by_list, counted)
 
     def _type_table(self) -> TypeTable:
         if self._types is None:

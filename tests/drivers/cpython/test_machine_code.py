@@ -69,7 +69,7 @@ def assert_lists_same(one: Lists | None, other: Lists | None, pools: int) -> Non
 
 def read(target: Target, code: Kernels | None) -> ObjectReading:
     interpreters = target.interpreters() or ()
-    return target.objects(target.heaps(interpreters), interpreters, code=code)
+    return target.objects(target.heaps(interpreters), interpreters, code=code, references=True)
 
 
 def assert_readings_same(one: ObjectReading, other: ObjectReading) -> None:
@@ -78,6 +78,9 @@ def assert_readings_same(one: ObjectReading, other: ObjectReading) -> None:
         assert_objects_same(mine.objects, theirs.objects)
         pools += len(mine.heap.reading.pools)
     assert_lists_same(one.lists, other.lists, pools)
+    assert one.references is not None
+    assert other.references is not None
+    assert np.array_equal(one.references, other.references)
 
 
 @pytest.mark.parametrize("setting", ["", "debug"])

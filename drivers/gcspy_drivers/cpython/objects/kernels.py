@@ -19,6 +19,8 @@ __all__ = [
     "RECENT",
     "WORDS_PER_PAGE",
     "count_nodes",
+    "count_references",
+    "enter_kept",
     "index_nodes",
     "look_into",
     "rows_of",
@@ -71,6 +73,7 @@ def look_into(
     head_bytes: U16,
     candidates: I64,
     fill: I64,
+    blocks: I8,
 ) -> int:
     """Look into copied pools: which blocks are in use, and which objects are in them.
 
@@ -102,6 +105,7 @@ def look_into(
         head_bytes: (room,) filled: bytes of its block.
         candidates: (room,) filled: words that may be types and are not known.
         fill: (3,) how many entries, nodes and candidates there are; goes on from what it is.
+        blocks: (pools of the reading, cells) filled: see `references.BlockMap`; without rows: not wanted.
 
     Returns:
         The first pool that was not looked into, as the room might not do for it; n when all were.
@@ -118,8 +122,7 @@ def look_into(
     three = np.int64(~3)
     for row in range(begin, len(address)):
         size = np.int64((max(size_class[row], 0) + 1) * unit)
-        blocks = carved[row]
-        used = blocks - free[row]
+        used = carved[row] - free[row]
         # All that one pool can need, so that nothing has to be taken back.
         if (
             fill[0] + used > len(entries)
@@ -132,12 +135,12 @@ def look_into(
         if not valid[row]:
             continue
         good[row] = True
-        in_use[:blocks] = True
+        in_use[: carved[row]] = True
         at = words[row, 1]
         for step in range(free[row]):
             place = at - address[row] - header
             block = place // size
-            if place < 0 or block * size != place or block >= blocks or not in_use[block]:
+            if place < 0 or block * size != place or block >= carved[row] or not in_use[block]:
                 good[row] = False
                 break
             in_use[block] = False
@@ -146,10 +149,10 @@ def look_into(
                 good[row] = False
         if not good[row] or size_class[row] < 0 or used == 0:
             continue
-        room = size - (32 if shift else 0)
+        room = size - (24 if shift else 0)
         reach = min(8, size >> 3)
         first_entry = fill[0]
-        for block in range(blocks):
+        for block in range(carved[row]):
             if not in_use[block]:
                 continue
             base = (block * size + header) >> 3
@@ -186,13 +189,19 @@ def look_into(
                 fill[0] += 1
             tally[kind + 1] += 1
             sums[row, 3] += 1
+            if len(blocks):
+                blocks[pool_rows[row], base >> 1] = 1
             if kind < 0:
                 continue
             sums[row, 0] += 1
             if type_forms[kind, 2] == 0:
+                if len(blocks):
+                    blocks[pool_rows[row], base >> 1] = 2 + 16 * (at_word >> 1)
                 continue
             sums[row, 1] += 1
             following = words[row, base + at_word - 2] & three
+            if len(blocks):
+                blocks[pool_rows[row], base >> 1] = (3 if following == 0 else 8) + 16 * (at_word >> 1)
             if following == 0:
                 continue
             sums[row, 2] += 1
@@ -413,3 +422,149 @@ def count_nodes(of_node: I8, pool: I32, block_bytes: U16, each: int, by_pool: I3
             by_list[at, 2] += 1
         else:
             by_pool[pool[row], which % each if which >= 0 else each] += 1
+
+
+def _block_at(
+    at: int, entry: I8, address: I64, size: I64, lowest: int, row: I32, header: int
+) -> tuple[int, int]:
+    """Return the flat number of the entry of the block that an address is in, and the bytes from its beginning; -1: there is none."""
+    cells = entry.shape[1]
+    number = at // (16 * cells) - lowest
+    if number < 0 or number >= len(row):
+        return -1, 0
+    pool = row[number] - 1
+    if pool < 0 or size[pool] == 0:
+        return -1, 0
+    place = at - address[pool] - header
+    if place < 0:
+        return -1, 0
+    begin = place // size[pool] * size[pool]
+    if header + begin + size[pool] > 16 * cells:
+        return -1, 0
+    return pool * cells + ((header + begin) >> 4), place - begin
+
+
+def _generation_of(kind: int) -> int:
+    """Return the generation that a label of `references.Label` tells; -1: none."""
+    if kind >= 4 and kind < 8:
+        return kind - 4
+    return kind - 10 if kind > 9 else -1
+
+
+def give_lists(
+    entry: I8,
+    address: I64,
+    size: I64,
+    lowest: int,
+    row: I32,
+    header: int,
+    nodes: I64,
+    of_node: I8,
+    each: int,
+) -> None:
+    """Say of tracked objects which list they are on; see `references`.
+
+    Args:
+        entry, address, size, lowest, row, header: A `references.BlockMap`.
+        nodes: (n,) addresses of their heads.
+        of_node: (n,) number of the list; -1: not known.
+        each: Lists an interpreter has.
+    """
+    flat = entry.reshape(-1)
+    for number in range(len(nodes)):
+        which = of_node[number]
+        if which < 0:
+            continue
+        where, _ = _block_at(nodes[number], entry, address, size, lowest, row, header)
+        if where >= 0 and flat[where] & 15 == 8:
+            flat[where] = (flat[where] & ~15) + 4 + which % each
+
+
+def enter_kept(
+    entry: I8, address: I64, size: I64, lowest: int, row: I32, header: int, words: I64, rows: I64
+) -> None:
+    """Enter the blocks that objects lead to and that are no objects; see `references`.
+
+    Args:
+        entry, address, size, lowest, row, header: A `references.BlockMap`.
+        words: (n, words) copies of pools.
+        rows: (n,) their rows in the map.
+    """
+    cells = entry.shape[1]
+    flat = entry.reshape(-1)
+    for local in range(len(rows)):
+        pool = rows[local]
+        block_bytes = size[pool]
+        if block_bytes == 0:
+            continue
+        for block in range((cells * 16 - header) // block_bytes):
+            begin = header + block * block_bytes
+            label = int(entry[pool, begin >> 4])
+            kind = label & 15
+            if kind < 3 or kind > 8:
+                continue
+            generation = _generation_of(kind)
+            kept = 9 if generation < 0 else 10 + generation
+            head = (label >> 4) * 2
+            for word in range(block_bytes >> 3):
+                if word >= head - 2 and word < head + 2:
+                    continue
+                where, _ = _block_at(
+                    words[local, (begin >> 3) + word], entry, address, size, lowest, row, header
+                )
+                if where < 0:
+                    continue
+                target = flat[where] & 15
+                if (target == 1 or target >= 9) and target < kept:
+                    flat[where] = kept
+
+
+def count_references(
+    entry: I8, address: I64, size: I64, lowest: int, row: I32, header: int, words: I64, rows: I64, found: I64
+) -> None:
+    """Count the references in some pools; see `references`.
+
+    Args:
+        entry, address, size, lowest, row, header: A `references.BlockMap`, with the blocks that objects keep.
+        words: (n, words) copies of pools.
+        rows: (n,) their rows in the map.
+        found: (pools, 5) what is added to, of `references.FOUND`.
+    """
+    cells = entry.shape[1]
+    flat = entry.reshape(-1)
+    for local in range(len(rows)):
+        pool = rows[local]
+        block_bytes = size[pool]
+        if block_bytes == 0:
+            continue
+        for block in range((cells * 16 - header) // block_bytes):
+            begin = header + block * block_bytes
+            label = int(entry[pool, begin >> 4])
+            kind = label & 15
+            if kind < 3:
+                continue
+            mine = _generation_of(kind)
+            head = (label >> 4) * 2
+            for word in range(block_bytes >> 3):
+                if kind < 9 and word >= head - 2 and word < head + 2:
+                    continue
+                where, place = _block_at(
+                    words[local, (begin >> 3) + word], entry, address, size, lowest, row, header
+                )
+                if where < 0:
+                    continue
+                target = int(flat[where])
+                if target & 15 < 2 or target & 15 > 8 or place != (target >> 4) * 16:
+                    continue
+                other = where // cells
+                if other == pool:
+                    found[pool, 0] += 1
+                else:
+                    found[pool, 1] += 1
+                    found[other, 2] += 1
+                theirs = _generation_of(target & 15)
+                if mine >= 0 and theirs >= 0:
+                    if mine > theirs:
+                        found[pool, 3] += 1
+                    elif mine < theirs:
+                        found[pool, 4] += 1

@@ -30,6 +30,8 @@ VARIABLE: Final = "GCSPY_MACHINE_CODE"
 
 _I64, _I32, _U16, _I8, _FLAGS = "int64[::1]", "int32[::1]", "uint16[::1]", "int8[::1]", "boolean[::1]"
 _I64_2, _I32_2 = "int64[:,::1]", "int32[:,::1]"
+_I8_2 = "int8[:,::1]"
+_MAP = f"{_I8_2}, {_I64}, {_I64}, int64, {_I32}, int64"
 _INDEX = f"int64, {_I32}, {_I64_2}, {_I32_2}"
 
 _HELPERS: Final = {
@@ -37,17 +39,22 @@ _HELPERS: Final = {
     "_in_order": f"void({_I32_2}, int64, int64)",
     "_row_of": f"int64(int64, {_INDEX})",
     "_place_of": f"int64(int64, {_I64})",
+    "_block_at": f"UniTuple(int64, 2)(int64, {_MAP})",
+    "_generation_of": "int64(int64)",
 }
 _KERNELS: Final = {
     "look_into": (
         f"int64({_I64_2}, {_I64}, {_I64}, {_I64}, {_I64}, {_FLAGS}, {_I64}, int64, {_I64}, {_I64}, {_I64}, {_I32}, {_I64}, {_I64_2}, "
-        f"{_I64}, {_I64}, {_FLAGS}, {_I64_2}, {_FLAGS}, {_I64}, {_I32_2}, {_I64_2}, {_I32_2}, {_U16}, {_I64}, {_I64})"
+        f"{_I64}, {_I64}, {_FLAGS}, {_I64_2}, {_FLAGS}, {_I64}, {_I32_2}, {_I64_2}, {_I32_2}, {_U16}, {_I64}, {_I64}, {_I8_2})"
     ),
     "index_nodes": f"int64({_I64}, {_INDEX})",
     "strangers": f"int64({_I64}, {_INDEX}, {_I64}, {_I64})",
     "rows_of": f"void({_I64}, int64, {_INDEX}, {_I64}, {_I64}, {_I32})",
     "walk": f"void({_I32}, {_I8}, {_I32}, {_I8}, {_I8})",
     "count_nodes": f"void({_I8}, {_I32}, {_U16}, int64, {_I32_2}, {_I64_2})",
+    "give_lists": f"void({_MAP}, {_I64}, {_I8}, int64)",
+    "enter_kept": f"void({_MAP}, {_I64_2}, {_I64})",
+    "count_references": f"void({_MAP}, {_I64_2}, {_I64}, {_I64_2})",
 }
 
 
@@ -60,6 +67,9 @@ class Kernels(NamedTuple):
     rows_of: Callable[..., None]
     walk: Callable[..., None]
     count_nodes: Callable[..., None]
+    give_lists: Callable[..., None]
+    enter_kept: Callable[..., None]
+    count_references: Callable[..., None]
 
 
 _state = SimpleNamespace(lock=threading.Lock(), thread=None, kernels=None)

@@ -40,14 +40,23 @@ class PoolLoop:
         layout: What its objects look like.
         geometry: Sizes that its pymalloc was built with.
         blocks: About how many blocks are in use in all; more are no trouble.
+        entries: Where to say of each block what it is; see `references.BlockMap`. Without rows: nowhere.
 
     Attributes:
         entries: Parts of (entries, 4): pool, type, count and bytes of a block.
     """
 
     def __init__(
-        self, code: Kernels, types: TypeTable, layout: ObjectLayout, geometry: PoolGeometry, *, blocks: int
+        self,
+        code: Kernels,
+        types: TypeTable,
+        layout: ObjectLayout,
+        geometry: PoolGeometry,
+        *,
+        blocks: int,
+        entries: npt.NDArray[np.int8],
     ) -> None:
+        self._block_entries = entries
         self._code = code
         self._types = types
         self._layout = layout
@@ -114,6 +123,7 @@ class PoolLoop:
                 self._head_bytes,
                 self._candidates,
                 self._fill,
+                self._block_entries,
             )
             if self._fill[2] and self._types.learn(self._candidates[: self._fill[2]].astype(np.uint64)):
                 columns = self._types.columns()

@@ -20,21 +20,18 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.cpython.layouts import ObjectLayout, PoolGeometry
-from gcspy_drivers.cpython.objects.blocks import PoolCopies, blocks_in_use, judge_copies
+from gcspy_drivers.cpython.objects.blocks import PoolCopies, blocks_in_use
+from gcspy_drivers.cpython.objects.copying import HeapCopy
 from gcspy_drivers.cpython.objects.machine_code import Kernels
 from gcspy_drivers.cpython.objects.pool_loop import PoolLoop
 from gcspy_drivers.cpython.objects.types import TypeTable
-from gcspy_drivers.cpython.obmalloc import HeapReading
 from gcspy_drivers.cpython.pools import PoolState, capacities
-from gcspy_drivers.remote.memory import Gather, Memory
 
 __all__ = ["Nodes", "ObjectScanner", "Objects"]
 
-_COPY_BYTES: Final = 32 << 20
-"""How much is copied and looked at in one go: what is looked at several times stays in the cache, and memory is bounded."""
-
 _HEAD_WORDS = 8  # of a block: enough for prefix, collector's head, reference count and type, behind padding
 _PADDING_WORDS = 2  # of the debug hooks, before what was asked for
+_PADDING_BYTES = 24  # of the debug hooks in all
 _PADDING_POOLS = 64  # that are looked at to see whether there is padding
 _PADDED = 0xFDFDFDFDFDFDFD00
 _LOWEST_ADDRESS = np.uint64(0x400000)  # where such a program begins
@@ -43,7 +40,9 @@ _MOST_CELLS = 1 << 22  # of a table pool by type
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
+I8 = npt.NDArray[np.int8]
 Mask = npt.NDArray[np.bool_]
+_NO_ENTRIES: Final[I8] = np.zeros((0, 0), dtype=np.int8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +177,6 @@ class ObjectScanner:
     """Looks into the pools of one process, again and again.
 
     Args:
-        memory: Its memory.
         types: Its types.
         layout: What its objects look like.
         geometry: Sizes that its pymalloc was built with.
@@ -187,32 +185,30 @@ class ObjectScanner:
 
     def __init__(
         self,
-        memory: Memory,
         types: TypeTable,
         layout: ObjectLayout,
         geometry: PoolGeometry,
         kernels: Kernels | None = None,
     ) -> None:
-        self._memory = memory
         self._types = types
         self._layout = layout
         self._geometry = geometry
-        self._pools = max(1, _COPY_BYTES // geometry.pool_bytes)
-        self._room = np.zeros((0, geometry.pool_bytes), dtype=np.uint8)
+        self._entries = _NO_ENTRIES
         self._shift = 0
         self._kernels = kernels
 
-    def scan(self, reading: HeapReading) -> Objects:
-        """Copy the pools in use and look into them.
+    def scan(self, copy: HeapCopy, entries: I8 = _NO_ENTRIES) -> Objects:
+        """Look into the pools in use.
 
         Args:
-            reading: Which pools there are. `TypeTable.begin` was called for this gathering.
+            copy: Where to get them. `TypeTable.begin` was called for this gathering.
+            entries: (pools, cells) filled: what each block is, see `references.BlockMap`; without rows: not wanted.
 
         Raises:
             TargetGone: The target has ended.
             NotPermitted: The system does not let us read it.
         """
-        pools = reading.pools
+        pools = copy.reading.pools
         count = len(pools)
         known = (pools.state == PoolState.FREE) | (pools.state == PoolState.UNCARVED)
         sums = _Sums(
@@ -224,13 +220,13 @@ class ObjectScanner:
             entries=[],
             nodes=[],
         )
-        rows = np.flatnonzero(pools.state == PoolState.USED)
-        loop = self._loop(int(pools.blocks_used[rows].sum()))
-        for begin in range(0, len(rows), self._pools):
-            part = rows[begin : begin + self._pools]
-            copies = self._copy(reading, part)
-            if not begin:
+        loop = self._loop(int(pools.blocks_used[copy.rows].sum()), entries)
+        self._entries = entries
+        first = True
+        for part, copies in copy.parts():
+            if first:
                 self._shift = self._padding(copies)
+                first = False
             if loop is None or not self._look_with(loop, copies, part, sums):
                 self._look_into(copies, part, sums)
         if loop is not None:
@@ -247,13 +243,15 @@ class ObjectScanner:
             count=number,
             block_bytes=size,
             nodes=Nodes.together(sums.nodes),
-            pools_copied=len(rows),
+            pools_copied=len(copy.rows),
         )
 
-    def _loop(self, blocks: int) -> PoolLoop | None:
+    def _loop(self, blocks: int, entries: I8) -> PoolLoop | None:
         if self._kernels is None:
             return None
-        return PoolLoop(self._kernels, self._types, self._layout, self._geometry, blocks=blocks)
+        return PoolLoop(
+            self._kernels, self._types, self._layout, self._geometry, blocks=blocks, entries=entries
+        )
 
     def _look_with(self, loop: PoolLoop, copies: PoolCopies, rows: npt.NDArray[np.intp], sums: _Sums) -> bool:
         found = loop.look(copies, rows, self._shift)
@@ -265,15 +263,6 @@ class ObjectScanner:
         ):
             sum_of[rows] = column
         return True
-
-    def _copy(self, reading: HeapReading, rows: npt.NDArray[np.intp]) -> PoolCopies:
-        if len(self._room) < len(rows):
-            self._room = np.zeros((len(rows), self._geometry.pool_bytes), dtype=np.uint8)
-        address = reading.pools.address[rows]
-        slot = reading.arenas.slot[reading.pools.arena[rows]]
-        gather = Gather(self._memory.process, address, self._geometry.pool_bytes, out=self._room[: len(rows)])
-        gather.read()
-        return judge_copies(gather.data, address, slot, gather.ok, self._geometry)
 
     def _look_into(self, copies: PoolCopies, rows: npt.NDArray[np.intp], sums: _Sums) -> None:
         in_use, good = blocks_in_use(copies, self._geometry)
@@ -327,6 +316,12 @@ class ObjectScanner:
         at = (prefix[trackable] >> 3) - 2 + self._shift
         following = heads[trackable, at] & ~np.uint64(3)
         tracked = following != 0
+        if len(self._entries):
+            label = np.where(is_object, 2, 1)
+            label[trackable] = np.where(tracked, 8, 3)
+            label[is_object] += 16 * ((prefix[is_object] >> 4) + (self._shift >> 1))
+            cell = (self._geometry.header_bytes + block * block_bytes) >> 4
+            self._entries[pool[local], cell] = label
         trackable, at = trackable[tracked], at[tracked]
         sums.tracked[pool] += np.bincount(local[trackable], minlength=size)
         address = copies.address[of_class[local[trackable]]] + (
@@ -348,7 +343,7 @@ class ObjectScanner:
         types = self._types
         kind = np.full(len(heads), -1, dtype=np.int32)
         prefixes = np.zeros(len(heads), dtype=np.int64)
-        room = block_bytes - (32 if self._shift else 0)
+        room = block_bytes - (_PADDING_BYTES if self._shift else 0)
         left = np.arange(len(heads))
         for prefix in range(0, 48, 16):
             at = (prefix >> 3) + self._shift

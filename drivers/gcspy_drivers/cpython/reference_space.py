@@ -1,0 +1,111 @@
+"""The space "References", of level 4: pools by address, with the references that were found in them.
+
+Maps what `objects.references` counted to streams; which tile a pool belongs to is as in "pymalloc arenas". Knows no memory.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gcspy_drivers.cpython.layouts import PoolGeometry
+from gcspy_drivers.cpython.pools import PoolState
+from gcspy_drivers.cpython.target import HeapObjects
+from gcspy_drivers.cpython.tiling import Tiling, choose_group, tile_pools
+from gcspy_server.api import Control, ExtentNames, PaintStyle, Presentation, Server
+
+__all__ = ["ReferenceSpace"]
+
+_U4_MAX: Final = (1 << 32) - 1
+
+# In the order of `objects.references.FOUND`.
+_STREAMS: Final = (
+    (
+        "Within",
+        "References found in a pool's objects, and in the items and tables they keep, to objects of the same pool",
+    ),
+    ("Out", "The same, to objects in other pools"),
+    ("Into", "References found in other pools to objects of this one"),
+    (
+        "Old to young",
+        "Those in the tile from an object of an older generation to one of a younger: what a young collection has to be told of",
+    ),
+    ("Young to old", "Those in the tile from an object of a younger generation to one of an older"),
+)
+
+
+class ReferenceSpace:
+    """The references in one pymalloc as a space.
+
+    Args:
+        server: Where the space is added.
+        title: Name of the space.
+        geometry: Sizes that this pymalloc was built with.
+        tiles: About how many tiles it may have.
+    """
+
+    def __init__(self, server: Server, title: str, geometry: PoolGeometry, *, tiles: int) -> None:
+        self._tiles = tiles
+        self._most = geometry.arena_bytes // geometry.pool_bytes
+        self._tiling: Tiling | None = None
+        self.space = server.add_space(
+            title,
+            names=ExtentNames([], []),
+            driver="cpython",
+            tile_title="Pool ",
+            unused_text="not carved into pools yet",
+            description="References found in pools: words of objects, and of what they keep there, that are the address of an object in a "
+            "pool. Tables and items of more than 512 bytes are not in pools, and not looked at",
+        )
+        for order, (name, description) in enumerate(_STREAMS):
+            self.space.add_stream(
+                name,
+                dtype="u4",
+                maximum=_U4_MAX,
+                presentation=Presentation.MAX_VAR,
+                paint_style=PaintStyle.ZERO,
+                order=order,
+                description=description,
+            )
+
+    def fill(self, found: HeapObjects, counted: npt.NDArray[np.int64]) -> None:
+        """Give the space what was found.
+
+        Args:
+            found: The heap.
+            counted: (pools of all heaps, 5) as in `ObjectReading.references`.
+        """
+        reading, objects = found.heap.reading, found.objects
+        mine = counted[found.pools_before : found.pools_before + len(reading.pools)]
+        tiling = self._cut(found)
+        self.space.reset()
+        for stream, column in zip(self.space.streams, mine.T, strict=True):
+            stream.data[:] = np.minimum(tiling.sums(column), _U4_MAX)
+        unknown = tiling.sums(~objects.known) != 0
+        if unknown.any():
+            for stream in self.space.streams:
+                stream.data[unknown] = stream.schema.default
+                stream.set_unknown(unknown)
+        control = self.space.control
+        carved = tiling.sums(reading.pools.state != PoolState.UNCARVED)
+        control[:] = np.where(carved != 0, Control.USED, Control.UNUSED)
+        control[tiling.begins_arena] |= np.uint8(Control.SEPARATOR)
+        within, out, _, down, up = mine.sum(axis=0).tolist()
+        self.space.info = f"{within + out} references were found, {out} of them between pools; {down} from an older generation to a younger, {up} the other way"
+        if unknown.any():
+            self.space.info += f"; {int(np.count_nonzero(~objects.known))} pools are unknown"
+
+    def _cut(self, found: HeapObjects) -> Tiling:
+        reading, before = found.heap.reading, self._tiling
+        group = choose_group(
+            len(reading.pools), self._tiles, before=1 if before is None else before.group, most=self._most
+        )
+        tiling = tile_pools(reading, group)
+        if before is None or not (
+            np.array_equal(before.base, tiling.base) and np.array_equal(before.size_bytes, tiling.size_bytes)
+        ):
+            self.space.resize(ExtentNames(tiling.base, tiling.size_bytes))
+        self._tiling = tiling
+        return tiling
