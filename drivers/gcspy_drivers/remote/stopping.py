@@ -1,0 +1,219 @@
+"""Holding all threads of another process still for a moment, so that what is read is of one moment.
+
+Each thread is attached to as a debugger does it (PTRACE_SEIZE) and interrupted; when all stand still and no new one has come meanwhile,
+the body of the ``with`` runs; then each is let go. Nothing stays in the target: no signal is sent (never SIGSTOP, which would outlive us),
+no option is set that would end the target with us, and the kernel lets every thread go that is attached to when the thread of
+ours that attached ends, however it ends. What held is bounded twice: by how long threads may take to stand still, and by
+how long they are kept; when the latter is over they go on, and the hold says so.
+
+A thread of ours for each hold, since only the thread that attached may let go, and its end is what the kernel watches.
+
+A process can have one such visitor: where a debugger is attached we are refused. If the target is our own child, nobody else in this process
+may wait for it during a hold.
+
+Knows threads; nothing of what is read meanwhile. Source: ptrace(2), "Attaching and detaching", "Group-stop"; wait(2), __WALL.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
+
+from gcspy_drivers.remote.process import Process, permission_remedy
+
+__all__ = ["Hold", "held"]
+
+STOP_SECS: Final = 0.5
+"""How long threads may take to stand still: one that is in the kernel, uninterruptible, does not."""
+
+_SEIZE, _INTERRUPT, _DETACH = 0x4206, 0x4207, 17
+_EVENT_STOP = 128
+_WALL, _NOT_OTHERS = 0x40000000, 0x20000000
+_POLL_SECS = 0.0002
+_ROUNDS = 100  # of looking for threads that came while the others were stopped
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_PTRACE = _LIBC.ptrace
+_PTRACE.restype = ctypes.c_long
+_PTRACE.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+
+
+class Hold:
+    """A hold, while it lasts and afterwards.
+
+    Attributes:
+        threads: How many threads were held.
+        nanos: How long the target stood still, from the first thread's stop to when the last was let go; 0 while it does.
+        expired: Whether the threads were let go before the reader was ready.
+    """
+
+    def __init__(self, process: Process, longest_secs: float) -> None:
+        self.threads = 0
+        self.nanos = 0
+        self.expired = False
+        self._process = process
+        self._longest_secs = longest_secs
+        self._ready = threading.Event()
+        self._release = threading.Event()
+        self._error: TargetError | None = None
+        # Thread, and the signal that was about to be delivered to it: delivered when it is let go.
+        self._stopped: dict[int, int] = {}
+        self._began_nanos = 0
+        self._thread = threading.Thread(target=self._run, name="gcspy hold", daemon=True)
+
+    def _start(self) -> None:
+        self._thread.start()
+        self._ready.wait()
+        if self._error is not None:
+            self._thread.join()
+            raise self._error
+
+    def _end(self) -> None:
+        self._release.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._stop_all()
+            self.threads = len(self._stopped)
+            self._ready.set()
+            self.expired = not self._release.wait(self._longest_secs)
+        except TargetError as error:
+            self._error = error
+        finally:
+            self._let_go()
+            # A thread that was attached to and never stood still is let go by the end of this one.
+            if self._began_nanos:
+                self.nanos = time.monotonic_ns() - self._began_nanos
+            self._ready.set()
+
+    def _stop_all(self) -> None:
+        """Stop threads until there is none that runs: only one that runs can start another."""
+        give_up = time.monotonic() + STOP_SECS
+        known: set[int] = set()
+        for _ in range(_ROUNDS):
+            new = [tid for tid in self._process.thread_ids() if tid not in known]
+            if not new:
+                if not self._stopped:
+                    raise TargetGone(f"process {self._process.pid} has ended")
+                return
+            for tid in new:
+                known.add(tid)
+                self._seize(tid)
+            waiting = set(new)
+            while waiting:
+                waiting = {tid for tid in waiting if not self._is_still(tid)}
+                if waiting and time.monotonic() > give_up:
+                    raise TargetError(
+                        f"process {self._process.pid} could not be held: {len(waiting)} of its {len(known)} threads "
+                        f"(thread {min(waiting)}) did not stand still within {STOP_SECS} s"
+                    )
+                if waiting:
+                    time.sleep(_POLL_SECS)
+        raise TargetError(
+            f"process {self._process.pid} could not be held: it starts threads faster than they can be stopped"
+        )
+
+    def _seize(self, tid: int) -> None:
+        for request in (_SEIZE, _INTERRUPT):
+            ctypes.set_errno(0)
+            if _PTRACE(request, tid, None, None) == 0:
+                continue
+            number = ctypes.get_errno()
+            if number == errno.ESRCH or self._has_ended(tid):
+                return
+            self._refuse(number)
+
+    def _refuse(self, number: int) -> None:
+        process = self._process
+        process.check()
+        tracer = _field(process, f"task/{process.pid}/status", "TracerPid")
+        if tracer not in ("", "0"):
+            raise NotPermitted(
+                f"process {process.pid} cannot be held: {_owner_of(tracer)} is attached to it as a debugger",
+                remedy="end the debugger, or watch without holding: --rung passive",
+            )
+        if number in (errno.EPERM, errno.EACCES):
+            raise NotPermitted(
+                f"not permitted to hold process {process.pid}", remedy=permission_remedy(process.pid)
+            )
+        raise TargetError(
+            f"process {process.pid} could not be held: {os.strerror(number)} (errno {number}); watch without holding: --rung passive"
+        )
+
+    def _has_ended(self, tid: int) -> bool:
+        """Whether a thread is gone, or only waits for others: the first one of a process can end before them."""
+        return _field(self._process, f"task/{tid}/status", "State")[:1] in ("", "Z", "X")
+
+    def _is_still(self, tid: int) -> bool:
+        """Whether a thread stands still, or has ended."""
+        try:
+            found, status = os.waitpid(tid, os.WNOHANG | _WALL | _NOT_OTHERS)
+        except ChildProcessError:
+            return True
+        if not found:
+            # One that ended before it was attached to is never told of.
+            return self._has_ended(tid)
+        if os.WIFSTOPPED(status):
+            about_to_deliver = status >> 16 != _EVENT_STOP
+            self._stopped[tid] = os.WSTOPSIG(status) if about_to_deliver else 0
+            self._began_nanos = self._began_nanos or time.monotonic_ns()
+            if self._stopped[tid] == signal.SIGTRAP:
+                self._stopped[tid] = 0
+        return True
+
+    def _let_go(self) -> None:
+        for tid, number in self._stopped.items():
+            _PTRACE(_DETACH, tid, None, ctypes.c_void_p(number))
+
+
+def _field(process: Process, file: str, name: str) -> str:
+    """Return a field of a status file; empty when it is not there."""
+    try:
+        text = process.read_file(file).decode("ascii", "replace")
+    except TargetError:
+        return ""
+    for line in text.splitlines():
+        if line.startswith(name + ":"):
+            return line.partition(":")[2].strip()
+    return ""
+
+
+def _owner_of(thread: str) -> str:
+    """Name the process of a thread."""
+    try:
+        with open(f"/proc/{thread}/status", encoding="ascii", errors="replace") as file:
+            found = [line.split()[1] for line in file if line.startswith("Tgid:")]
+    except OSError:
+        found = []
+    return f"process {found[0]}" if found else f"thread {thread}"
+
+
+@contextmanager
+def held(process: Process, *, longest_secs: float) -> Iterator[Hold]:
+    """Hold all threads of a process for the body of the ``with``.
+
+    Args:
+        process: Which.
+        longest_secs: They go on after so long, whether the body is ready or not; `Hold.expired` tells.
+
+    Raises:
+        NotPermitted: The system does not let us, or a debugger is attached already.
+        TargetGone: The process has ended.
+        TargetError: Not all threads stood still in time; they were let go.
+    """
+    hold = Hold(process, longest_secs)
+    hold._start()
+    try:
+        yield hold
+    finally:
+        hold._end()

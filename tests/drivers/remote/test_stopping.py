@@ -1,0 +1,202 @@
+"""All threads of a target stand still during a hold and go on after it, whatever becomes of us."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from gcspy_drivers.remote import stopping
+from gcspy_drivers.remote.process import Process
+from gcspy_drivers.remote.stopping import held
+from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
+
+# Eight threads that count, in a file that we map too, and a ninth that starts and ends short ones all the time.
+COUNTING = """
+import mmap, struct, sys, threading, time
+with open(sys.argv[1], "r+b") as file:
+    room = mmap.mmap(file.fileno(), 4096)
+def count(number):
+    value = 0
+    while True:
+        value += 1
+        struct.pack_into("<q", room, 8 * number, value)
+def short():
+    value = 0
+    while True:
+        thread = threading.Thread(target=lambda: None); thread.start(); thread.join()
+        value += 1
+        struct.pack_into("<q", room, 64, value)
+sys.setswitchinterval(0.0005)
+for number in range(8):
+    threading.Thread(target=count, args=(number,), daemon=True).start()
+threading.Thread(target=short, daemon=True).start()
+sys.stdin.read()
+"""
+
+Counters = npt.NDArray[np.int64]
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    give_up = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < give_up, f"{what} did not happen within 30 s"
+        time.sleep(0.002)
+
+
+def advances(counters: Counters) -> None:
+    before = counters.copy()
+    until(lambda: bool((counters > before).all()), "that each thread goes on")
+
+
+@pytest.fixture(scope="module")
+def counting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Counters]]:
+    """Return the process id of a program with nine threads that count, and their counters."""
+    path = Path(tmp_path_factory.mktemp("counting") / "counters")
+    path.write_bytes(bytes(4096))
+    counters: Counters = np.memmap(path, dtype=np.int64, mode="r+")[:9]
+    with subprocess.Popen([sys.executable, "-c", COUNTING, str(path)], stdin=subprocess.PIPE) as process:
+        try:
+            advances(counters)
+            yield process.pid, counters
+        finally:
+            process.kill()
+
+
+def test_no_thread_advances_during_a_hold_and_all_do_after_it(counting: tuple[int, Counters]) -> None:
+    pid, counters = counting
+    with Process(pid) as process:
+        for _ in range(20):
+            with held(process, longest_secs=60) as hold:
+                assert hold.threads >= 10
+                before = counters.copy()
+                # As long as several turns of the target's threads.
+                time.sleep(0.01)
+                assert np.array_equal(before, counters)
+            assert not hold.expired
+            assert hold.nanos >= 10_000_000
+        advances(counters)
+
+
+def test_a_hold_that_takes_too_long_is_over_and_says_so(counting: tuple[int, Counters]) -> None:
+    pid, counters = counting
+    with Process(pid) as process, held(process, longest_secs=0.02) as hold:
+        advances(counters)
+    assert hold.expired
+
+
+def test_an_error_in_the_body_lets_go(counting: tuple[int, Counters]) -> None:
+    pid, counters = counting
+    with Process(pid) as process, pytest.raises(ZeroDivisionError), held(process, longest_secs=60):
+        _ = 1 // 0
+    advances(counters)
+
+
+def test_killed_while_it_holds_it_leaves_the_target_running(counting: tuple[int, Counters]) -> None:
+    pid, counters = counting
+    program = (
+        "import sys, time\n"
+        "from gcspy_drivers.remote.process import Process\n"
+        "from gcspy_drivers.remote.stopping import held\n"
+        f"with held(Process({pid}), longest_secs=600):\n"
+        "    print('held', flush=True); time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "held\n"
+            before = counters.copy()
+            # Another one is told who holds it.
+            with (
+                Process(pid) as process,
+                pytest.raises(NotPermitted, match=f"process {holder.pid} is attached"),
+                held(process, longest_secs=60),
+            ):
+                pass
+            assert np.array_equal(before, counters)
+        finally:
+            holder.kill()
+    advances(counters)
+
+
+def test_a_stopped_target_is_held_and_stays_stopped(counting: tuple[int, Counters]) -> None:
+    pid, counters = counting
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with Process(pid) as process:
+            until(lambda: process.stat().state == "T", "that the target stops")
+            for _ in range(3):
+                with held(process, longest_secs=60) as hold:
+                    assert hold.threads >= 10
+                until(lambda: process.stat().state == "T", "that the target is stopped again")
+            before = counters.copy()
+            time.sleep(0.01)
+            assert np.array_equal(before, counters)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    advances(counters)
+
+
+def test_signals_that_come_during_a_hold_are_delivered_after_it(tmp_path: Path) -> None:
+    program = (
+        "import signal, sys\n"
+        "seen = []\n"
+        "signal.signal(signal.SIGUSR1, lambda *_: (seen.append(1), print(len(seen), flush=True)))\n"
+        "print('ready', flush=True)\n"
+        "while True: signal.pause()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+            with Process(child.pid) as process:
+                for number in range(1, 21):
+                    if number % 2:
+                        with held(process, longest_secs=60):
+                            os.kill(child.pid, signal.SIGUSR1)
+                    else:
+                        # About to be delivered when it is attached to.
+                        os.kill(child.pid, signal.SIGUSR1)
+                        with held(process, longest_secs=60):
+                            pass
+                    assert child.stdout.readline() == f"{number}\n"
+        finally:
+            child.kill()
+
+
+def test_a_target_that_has_ended_is_gone_and_one_that_ends_meanwhile_is_no_trouble() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    process = Process(child.pid)
+    try:
+        with held(process, longest_secs=60):
+            child.kill()
+        child.wait()
+        with pytest.raises(TargetGone), held(process, longest_secs=60):
+            pass
+    finally:
+        process.close()
+        child.communicate()
+
+
+def test_threads_that_do_not_stand_still_are_let_go(
+    counting: tuple[int, Counters], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid, counters = counting
+    monkeypatch.setattr(stopping, "STOP_SECS", 0.0)
+    monkeypatch.setattr(stopping.Hold, "_is_still", lambda *_: False)
+    with (
+        Process(pid) as process,
+        pytest.raises(TargetError, match="did not stand still"),
+        held(process, longest_secs=60),
+    ):
+        pass
+    advances(counters)
+    assert not [thread for thread in threading.enumerate() if thread.name == "gcspy hold"]
