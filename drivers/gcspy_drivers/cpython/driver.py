@@ -26,6 +26,7 @@ from gcspy_drivers.cpython.memory_map import MemoryMap
 from gcspy_drivers.cpython.memory_space import MemorySpace
 from gcspy_drivers.cpython.object_view import ObjectView, title_of
 from gcspy_drivers.cpython.return_space import ReturnSpace
+from gcspy_drivers.cpython.rings import ToldTime, times_text
 from gcspy_drivers.cpython.size_class_space import SizeClassSpace
 from gcspy_drivers.cpython.survivors import Survivors
 from gcspy_drivers.cpython.target import Heap, InterpreterReading, Target
@@ -241,8 +242,12 @@ class CPythonDriver:
     def _collections_since(self, readings: tuple[InterpreterReading, ...]) -> str:
         """Say which collections happened since the last tick; empty when none did."""
         counts = {}
+        said = []
         now = dict(self._before)
         for reading in readings:
+            before = self._before.get(reading.ident)
+            if before is not None and reading.generations is not None:
+                said.append(times_text(reading.generations.times, before.collections))
             counts[reading.ident] = collections_between(self._before.get(reading.ident), reading.generations)
             self._survivors_of(reading.ident).look(reading.generations)
             self._looks.setdefault(reading.ident, CollectorLooks()).look(reading.generations)
@@ -252,7 +257,7 @@ class CPythonDriver:
         self._before = {ident: found for ident, found in now.items() if ident in present}
         self._survivors = {ident: found for ident, found in self._survivors.items() if ident in present}
         self._looks = {ident: found for ident, found in self._looks.items() if ident in present}
-        return cause_text(counts)
+        return "; ".join(part for part in (cause_text(counts), *said) if part)
 
     def _gather(self, request: GatherRequest) -> None:
         self._gather_heaps(request)
@@ -289,7 +294,9 @@ class CPythonDriver:
                 survivors = self._survivors_of(reading.ident)
                 survivors.look(reading.generations)
                 self._compare_lists(reading.ident, survivors)
-                spent = self._spent(reading.ident)
+                spent: CollectorTime | ToldTime | None = self._spent(reading.ident)
+                if spent is None and reading.generations is not None and reading.generations.times is not None:
+                    spent = ToldTime(reading.generations.times)
                 looks = self._looks.get(reading.ident)
                 note = "" if looks is None else looks.note()
                 if spent is not None and reading.generations is not None:

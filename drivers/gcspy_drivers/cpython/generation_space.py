@@ -9,6 +9,7 @@ import numpy as np
 
 from gcspy_drivers.cpython.collector_time import CollectorTime
 from gcspy_drivers.cpython.generations import GENERATIONS, Generations
+from gcspy_drivers.cpython.rings import ToldTime
 from gcspy_drivers.cpython.survivors import Survivors, full_collection_waits_for
 from gcspy_server.api import PaintStyle, Presentation, Server, ServerStream, StringNames
 
@@ -89,12 +90,13 @@ class GenerationSpace:
         self.time = self._stream(
             "Collecting",
             10,
-            "Processor time of its collections, as far as their start and end were told; unknown without exact events",
+            "Processor time of its collections, as far as their start and end were told; without exact events how long they took, which "
+            "Python 3.15 writes down itself; else unknown",
             dtype="i8",
             suffix=" µs",
         )
         self.last_time = self._stream(
-            "Last collection", 11, "Processor time of its last collection that was told", dtype="i8", suffix=" µs"
+            "Last collection", 11, "Time of its last collection that was told, as for Collecting", dtype="i8", suffix=" µs"
         )
 
     def _stream(
@@ -124,7 +126,7 @@ class GenerationSpace:
         found: Generations | None,
         survivors: Survivors,
         *,
-        spent: CollectorTime | None = None,
+        spent: CollectorTime | ToldTime | None = None,
         note: str = "",
     ) -> None:
         """Give the space what was read.

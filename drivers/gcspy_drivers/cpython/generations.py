@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.cpython.layouts import GcLayout
+from gcspy_drivers.cpython.rings import CollectionTimes, Rings, read_rings
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.memory import Memory
 
@@ -27,9 +28,6 @@ LISTS: Final = 4
 
 _GENERATION = np.dtype([("next", "<u8"), ("prev", "<u8"), ("threshold", "<i4"), ("count", "<i4")])
 _STATS = np.dtype([("collections", "<i8"), ("collected", "<i8"), ("uncollectable", "<i8")])
-_ENTRY = np.dtype([("start", "<i8"), ("stop", "<i8"), ("stats", _STATS), ("_more", "V24")])
-_RINGS = ((0, 11), (712, 3), (912, 3))  # of 3.15: where each generation's begins, and how many entries it has
-_RINGS_BYTES = 1120
 _TRIES = 2
 _LIST_LENGTH = 16  # of a list object: its ob_size
 _MOST_GARBAGE = 1 << 40
@@ -54,6 +52,7 @@ class Generations:
         pending: Objects that collections of the middle generation moved to the oldest since then
             (``long_lived_pending``). A full collection waits until they are a quarter of the others.
         garbage: ``len(gc.garbage)``; None when it could not be read.
+        times: When the latest collections were; None in versions that do not write it down (before 3.15).
     """
 
     enabled: bool
@@ -66,6 +65,7 @@ class Generations:
     long_lived: int
     pending: int
     garbage: int | None
+    times: CollectionTimes | None = None
 
 
 def read_generations(memory: Memory, gc: Addr, layout: GcLayout) -> Generations | None:
@@ -85,11 +85,11 @@ def read_generations(memory: Memory, gc: Addr, layout: GcLayout) -> Generations 
     """
     for _ in range(_TRIES):
         found = memory.try_read(gc, layout.size_bytes)
-        stats = None if found is None else _stats(memory, found, layout)
-        if found is not None and stats is not None:
-            generations = _parse(found, stats, gc, layout)
+        rings = None if found is None else _stats(memory, found, layout)
+        if found is not None and rings is not None:
+            generations = _parse(found, rings.stats, gc, layout)
             if generations is not None:
-                return replace(generations, garbage=_garbage(memory, found, layout))
+                return replace(generations, garbage=_garbage(memory, found, layout), times=rings.times)
     return None
 
 
@@ -126,20 +126,11 @@ def _begin(found: bytes, gc: Addr, layout: GcLayout) -> int | None:
     return begin if possible else None
 
 
-def _stats(memory: Memory, found: bytes, layout: GcLayout) -> Records | None:
-    """Return what each generation's collections did in all, (3,) records of ``_STATS``; None when it cannot be read."""
+def _stats(memory: Memory, found: bytes, layout: GcLayout) -> Rings | None:
+    """Return what each generation's collections did in all, and when; None when it cannot be read."""
     if not layout.stats_rings:
-        return np.frombuffer(found, dtype=_STATS, count=GENERATIONS, offset=layout.stats)
-    where = int.from_bytes(found[layout.stats : layout.stats + 8], "little")
-    rings = memory.try_read(where, _RINGS_BYTES)
-    if rings is None:
-        return None
-    stats = np.zeros(GENERATIONS, dtype=_STATS)
-    for generation, (begin, entries) in enumerate(_RINGS):
-        ring = np.frombuffer(rings, dtype=_ENTRY, count=entries, offset=begin)
-        # Each entry has the totals until then, so the latest one has most collections.
-        stats[generation] = ring["stats"][int(ring["stats"]["collections"].argmax())]
-    return stats
+        return Rings(np.frombuffer(found, dtype=_STATS, count=GENERATIONS, offset=layout.stats), None)
+    return read_rings(memory, int.from_bytes(found[layout.stats : layout.stats + 8], "little"))
 
 
 def _parse(found: bytes, stats: Records, gc: Addr, layout: GcLayout) -> Generations | None:
