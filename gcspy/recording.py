@@ -26,7 +26,7 @@ from gcspy_protocol.errors import (
     RemoteProtocolError,
 )
 from gcspy_protocol.interpreter import ClientInterpreter
-from gcspy_protocol.messages import Event, Fired, Message, Missed, State, Welcome
+from gcspy_protocol.messages import Budget, Event, Fired, Message, Missed, State, Welcome
 from gcspy_protocol.model import ControlState
 from gcspy_protocol.triggers import TriggerAction
 from gcspy_replay.file import Bookmark, PartFacts, RecordingWriter, Sidecar, Store, WireTap
@@ -108,6 +108,7 @@ class Progress:
         secs: Since the recorder began.
         cost: What it cost whoever is watched that no event was to be dropped; None: that was not asked for.
         reconnected: How often the connection was lost, and made or tried again.
+        budget: What the server's cost budget did; None: it has none.
     """
 
     events: int
@@ -116,6 +117,7 @@ class Progress:
     secs: float
     cost: Cost | None = None
     reconnected: int = 0
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +197,7 @@ class Recorder:
             secs=time.monotonic() - self._began,
             cost=self._lossless.cost if self._lossless else None,
             reconnected=self._link.lost,
+            budget=self._session.budget,
         )
 
     def run(

@@ -39,6 +39,7 @@ def report_facts(report: Report, files: list[Path]) -> dict[str, Any]:
         "stopped": report.stopped.name.lower(),
         "reason": report.reason,
         "reconnected": report.progress.reconnected,
+        "budget": None if report.progress.budget is None else report.progress.budget.as_dict(),
         "lossless": None if cost is None else _cost_facts(cost),
     }
 
@@ -59,6 +60,9 @@ def report_line(report: Report, facts: dict[str, Any]) -> str:
     where = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
     why = report.reason if report.error is None and report.reason else report.stopped.value
     cost = "" if report.progress.cost is None else f", {report.progress.cost}"
+    budget = report.progress.budget
+    if budget is not None and any(budget.left_out):
+        cost += f", budget: {', '.join(budget.parts)}"
     return (
         f"{where}: {facts['events']:,} events over {facts['seconds']:,.1f} s, {facts['bytes']:,} bytes, "
         f"{facts['missed']:,} missed{cost}; {why}"

@@ -41,6 +41,8 @@ def event_as_dict(session: ClientInterpreter, event: Event, *, values: bool = Fa
         "cause": event.cause,
         "clock": None if event.program_clock is None else list(event.program_clock),
         "cached": event.cached,
+        "stopped_nanos": event.stopped_nanos,
+        "budget": None if session.budget is None else session.budget.as_dict(),
         "missed_total": session.missed_total,
         "state": session.state.value,
         "acts_on": session.pause_acts_on.value,
@@ -94,6 +96,10 @@ def event_as_lines(session: ClientInterpreter, event: Event) -> list[str]:
         notes.append(f"held {event.held_nanos / 1e6:.0f} ms")
     if session.missed_total:
         notes.append(f"{session.missed_total} events missed so far")
+    if event.stopped_nanos:
+        notes.append(f"the target stood still for {event.stopped_nanos / 1e6:.1f} ms")
+    if session.budget is not None and any(session.budget.left_out):
+        notes.append(f"budget: {', '.join(session.budget.parts)}")
     if event.cached:
         notes.append("as of before we joined")
     lines = [f"{name} #{event.occurrence}  ({', '.join(notes)})"]

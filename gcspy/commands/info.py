@@ -74,6 +74,7 @@ def facts_of(recording: Recording) -> dict[str, Any]:
         "program_nanos": int(compensated_nanos(events)[-1]) if len(times) else 0,
         "spaces": [_space(state) for state in session.spaces.values()] if session else [],
         "triggers_fired": session.triggers.fired if session else None,
+        "budget": session.budget.as_dict() if session and session.budget else None,
         "missed": int(events["missed"].sum()),
         "not_recorded": _not_recorded(events, names),
         "lost": [[int(events["number"][i]) + 1, int(events["number"][i + 1]) - 1] for i in gaps],
@@ -186,6 +187,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         f"spaces    {len(facts['spaces'])}, {tiles:,} tiles at the last event",
         *(f"  {s['tiles']:>9,}  {s['name']}: {', '.join(s['streams'])}" for s in facts["spaces"]),
         *([f"triggers  fired {facts['triggers_fired']:,} times"] if facts["triggers_fired"] else []),
+        *([f"budget    {facts['budget']['words']}"] if facts["budget"] else []),
         f"size      {facts['bytes']:,} bytes in {facts['chunks']:,} chunks" + _parts(facts) + _density(facts),
         *(f"{'          ' if i else 'gaps      '}{gap}" for i, gap in enumerate(_gaps(facts))),
         f"integrity {_integrity(facts)}",
@@ -245,7 +247,7 @@ def _gaps(facts: dict[str, Any]) -> list[str]:
     filtered = sum(absent.values()) - facts["missed"] - lost
     if filtered > 0:
         which = ", ".join(f"{count:,} {name}" for name, count in absent.items())
-        told.append(f"{filtered:,} were not sent: filters, or nobody wanted them (not in the file: {which})")
+        told.append(f"{filtered:,} were not sent: filters, the budget, or nobody wanted them (not in the file: {which})")
     if facts["lost"]:
         told.append("lost since: " + ", ".join(f"{first} to {last}" for first, last in facts["lost"]))
     return told or ["none"]

@@ -17,6 +17,7 @@ from gcspy_client.view.actions import Action, Gesture
 from gcspy_client.view.compare.comparing import actions_of_comparing
 from gcspy_client.view.history.menus import HISTORY_GESTURES, actions_of_history
 from gcspy_client.view.panels.copying import actions_of_copying
+from gcspy_client.view.panels.cost import actions_of_cost
 from gcspy_client.view.shell.command_palette import Entry
 from gcspy_client.view.shell.preferences import actions_of_preferences
 from gcspy_client.view.shell.starting import actions_of_starting
@@ -57,6 +58,7 @@ def actions_of(window: MainWindow) -> tuple[Action, ...]:
     return (
         *_session_actions(window),
         *actions_of_triggers(window),
+        *actions_of_cost(window),
         *actions_of_comparing(window),
         *_time_actions(window),
         *_view_actions(window),

@@ -39,6 +39,7 @@ from gcspy_client.view.history.menus import HistoryMenus
 from gcspy_client.view.history.panel import HistoryPanel
 from gcspy_client.view.history.undo import HistoryUndo
 from gcspy_client.view.panels.copying import Copying
+from gcspy_client.view.panels.cost import CostPart
 from gcspy_client.view.panels.details import Details
 from gcspy_client.view.panels.facts import FactPanels
 from gcspy_client.view.shell.command_palette import CommandPalette
@@ -131,6 +132,7 @@ class MainWindow(QMainWindow):
         self._add_docks()
         self.looking = Looking(self)
         self.facts = FactPanels(self)
+        self.cost = CostPart(self)
         self.preferences = Preferences(self, scaled)
         self.copying = Copying(self)
         self.starting = Starting(self, front)
@@ -277,6 +279,7 @@ class MainWindow(QMainWindow):
         self.bookmarks.refresh()
         self.event_bar.refresh(self.timing.past_words())
         self.footer.refresh(status)
+        self.cost.refresh()
         self.history.refresh()
         self.triggers.refresh()
         self.comparing.refresh()
@@ -518,6 +521,7 @@ class MainWindow(QMainWindow):
         self.looking.set_theme(theme)
         self.starting.page.set_theme(theme)
         self.triggers.set_theme(theme)
+        self.cost.set_theme(theme)
         self.comparing.set_theme(theme)
         self.palette_sheet.set_colours(tokens(theme))
         self.following.refresh()

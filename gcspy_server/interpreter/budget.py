@@ -26,6 +26,9 @@ _SLOW_NANOS = _NANOS // 2
 _QUICK_NANOS = _NANOS * 3 // 10
 """When gatherings at the level asked come further apart than the first, lighter ones come between, until they come closer than the second."""
 
+_LIGHT_SLOW_NANOS = _NANOS
+"""A lighter level that could not be gathered once in so long gives way to one that is lighter still."""
+
 _FULL_PART, _LIGHT_PART = 0.5, 0.4
 
 _HELPS = 0.5
@@ -283,7 +286,7 @@ class BudgetKeeper:
             if found is None or at - found.at > _FORGOTTEN_NANOS:
                 return level
             helps = found.nanos <= _HELPS * full.nanos
-            if helps and (level == 1 or found.nanos / (_LIGHT_PART * self._share) <= _SLOW_NANOS):
+            if helps and (level == 1 or found.nanos / (_LIGHT_PART * self._share) <= _LIGHT_SLOW_NANOS):
                 return level
         return None
 

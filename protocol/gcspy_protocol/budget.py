@@ -5,7 +5,8 @@ Knows what the numbers mean; does not know how a server keeps a budget.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 __all__ = ["WHOLE_BUDGET", "Budget"]
 
@@ -49,3 +50,26 @@ class Budget:
     def limits(self) -> bool:
         """Whether there is a limit at all."""
         return self.allowed < WHOLE_BUDGET
+
+    @property
+    def events(self) -> tuple[int, int]:
+        """How many events were gathered, and of how many that somebody wanted."""
+        gathered = sum(self.gathered)
+        return gathered, gathered + sum(self.left_out)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What there is to say, a phrase each: ``level 2 of 3``, ``4.8 % of 5 %``, ``210 of 1,204 events gathered``."""
+        found = []
+        if self.asked:
+            found.append(f"level {self.asked}" if self.given in (0, self.asked) else f"level {self.given} of {self.asked}")
+        spent = f"{self.spent / 10_000:.1f} %"
+        found.append(f"{spent} of {self.allowed / 10_000:g} %" if self.limits else f"{spent}, no limit")
+        gathered, wanted = self.events
+        found.append(f"{gathered:,} of {wanted:,} events gathered")
+        return tuple(found)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain JSON values, and in words."""
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return plain | {"words": ", ".join(self.parts) + (f"; {self.reason}" if self.reason else "")}

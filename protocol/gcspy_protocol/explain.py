@@ -307,12 +307,7 @@ def _about_settings(message: m.Settings | m.Budget) -> str:
 
 
 def _about_budget(budget: m.Budget) -> str:
-    allowed = f"{budget.allowed / 10_000:g} %" if budget.limits else "anything"
-    parts = [f"spent {budget.spent / 10_000:.2f} % of {allowed}, as of #{budget.sequence}"]
-    if budget.asked:
-        parts.append(f"level {budget.given} of {budget.asked}")
-    gathered, left_out = sum(budget.gathered), sum(budget.left_out)
-    parts.append(f"{gathered} of {gathered + left_out} events gathered")
+    parts = [f"as of #{budget.sequence}", *budget.parts]
     if budget.reason:
         parts.append(_text(budget.reason))
     return ", ".join(parts)

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from gcspy_client.model.cost import age_nanos
 from gcspy_client.model.difference_source import DifferenceSource
 from gcspy_client.model.history import Series
 from gcspy_client.model.palette import Theme
@@ -27,6 +28,7 @@ from gcspy_client.model.session import Session, ordered_streams, tile_title, top
 from gcspy_client.model.text import (
     UNKNOWN_TEXT,
     control_words,
+    duration,
     long_value,
     short_value,
     summary_short,
@@ -77,6 +79,8 @@ class Details(QObject):
         font = self._name.font()
         font.setBold(True)
         self._name.setFont(font)
+        self._age = QLabel()
+        self._age.setProperty("tone", "warning")
         self._info = ElidedLabel()  # one line, so that the panel is as high for every space; the rest is its tip
         self._info.setProperty("dim", "true")
         self._chooser = Chooser()
@@ -104,7 +108,10 @@ class Details(QObject):
         caption.setProperty("dim", "true")
         view.addWidget(caption)
         view.addWidget(self._chooser, 1)
-        self.view = _card(self._name, self._info, view, self._legend, self._difference_legend)
+        name = QHBoxLayout()
+        name.addWidget(self._name, 1)
+        name.addWidget(self._age)
+        self.view = _card(name, self._info, view, self._legend, self._difference_legend)
         names = QVBoxLayout()
         names.setSpacing(2)
         for text, label in (("Mouse", self._mouse_name), ("Selected", self._selected_name)):
@@ -165,6 +172,8 @@ class Details(QObject):
         self._info.setVisible(bool(info))
         self._list_streams(space, picture.stream_id)
         self._explain(picture, view)
+        age = age_nanos(space, picture.stream_id, self._session.interpreter.last_event)
+        self._age.setText(f"as of {duration(age)} before" if age else "")
         selected = self._session.selected(space.space.id)
         self._mouse_name.setText("–" if under_mouse is None else tile_title(space, under_mouse))
         if self._session.selection_gone(space.space.id):

@@ -47,7 +47,7 @@ class Footer(QWidget):
         self._link.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.leave = QPushButton("Disconnect")
         self.other = QPushButton("Connect…")
-        row = QHBoxLayout(self)
+        self._row = row = QHBoxLayout(self)
         row.setContentsMargins(2, 0, 2, 0)
         row.setSpacing(9)
         for widget in (self.pause, self.step, self.state):
@@ -63,6 +63,10 @@ class Footer(QWidget):
         self.other.clicked.connect(self.connect_asked)
         self.leave.clicked.connect(self._leave_or_return)
         self._connected = False
+
+    def add_words(self, words: QWidget) -> None:
+        """Have something said between the state and the connection."""
+        self._row.insertWidget(self._row.indexOf(self._link), words)
 
     def refresh(self, status: LinkStatus) -> None:
         """Say everything anew, and enable what can be done now."""

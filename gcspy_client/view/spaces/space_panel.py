@@ -9,16 +9,20 @@ from __future__ import annotations
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_protocol.messages import Event
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollBar, QSizePolicy, QVBoxLayout, QWidget
 
+from gcspy_client.model.cost import age_nanos, looks_old
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels import wanted_height
 from gcspy_client.model.picture import LABEL_HEIGHT, LABEL_WIDTH, Picture
-from gcspy_client.model.text import summary_heading
+from gcspy_client.model.text import duration, summary_heading
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.spaces.canvas import TileCanvas
 from gcspy_client.view.spaces.space_toolbar import SpaceToolbar
 from gcspy_client.view.spaces.space_view import SpaceView
+from gcspy_client.view.spaces.veil import Veil
+from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.elided import ElidedLabel
 
 __all__ = ["SpacePanel"]
@@ -44,6 +48,7 @@ class SpacePanel(QFrame):
         canvas: Its tiles; hidden while another view is shown.
         view: What is shown in place of the tiles; None: nothing.
         toolbar: Chooses the view.
+        veil: Lies over what is shown, while that is old.
     """
 
     activated = Signal(int)
@@ -89,7 +94,9 @@ class SpacePanel(QFrame):
         header.addWidget(self._view, 1)
         header.addWidget(self._stale)
         header.addWidget(self.toolbar)
-        self._body = body = QHBoxLayout()
+        room = QWidget()
+        self._body = body = QHBoxLayout(room)
+        body.setContentsMargins(0, 0, 0, 0)
         body.setSpacing(2)
         body.addWidget(self.canvas, 1)
         body.addWidget(self._bar)
@@ -98,7 +105,9 @@ class SpacePanel(QFrame):
         column.setSpacing(4)
         column.addLayout(header)
         column.addWidget(self._note)
-        column.addLayout(body, 1)
+        column.addWidget(room, 1)
+        self.veil = Veil(room)
+        self.veil.use_ground(QColor(tokens(picture.theme).canvas))
         self._connect(self.canvas)
         self.setToolTip(picture.space.space.description)
 
@@ -145,6 +154,7 @@ class SpacePanel(QFrame):
         if view is not None:
             self._connect(view)
             self._body.insertWidget(0, view, 1)
+            self.veil.raise_()
             view.select(selected)
             view.mark_tiles(self.canvas.marks)
             view.show()
@@ -191,6 +201,7 @@ class SpacePanel(QFrame):
         self.canvas.picture.set_theme(theme)
         self.canvas.update()
         self.toolbar.set_theme(theme)
+        self.veil.use_ground(QColor(tokens(theme).canvas))
         if self.view is not None:
             self.view.set_theme(theme)
 
@@ -254,9 +265,12 @@ class SpacePanel(QFrame):
         self._view.setText(f"{schema.name}  {summary}".rstrip())
         fresh = event is None or picture.source.is_fresh(space, event)
         self._stale.setVisible(not fresh and (stream is None or stream.sequence > 0))
+        age = age_nanos(space, schema.id, event)
+        self._stale.setText(f"stale · {duration(age)}" if age else "stale")
+        self.veil.setVisible(looks_old(age))
         if stream is not None and stream.sequence:
             self._stale.setToolTip(
-                f"gathered at occurrence {stream.occurrence:,} of an earlier event, not at the latest"
+                f"Gathered at occurrence {stream.occurrence:,} of an earlier event, {duration(age)} before this one"
             )
         if self.view is None:
             self._sync_bar()

@@ -1,0 +1,399 @@
+"""What watching costs, and what is done about it: the panel with levels and budget, the words in the footer, the actions.
+
+Knows which settings there are and who may set them; does not know how a server keeps a budget.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gcspy_protocol.budget import Budget
+from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.settings import SetSetting, Setting
+from PySide6.QtCore import QObject, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QRadioButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gcspy_client.model import cost
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.text import duration
+from gcspy_client.view.actions import Action
+from gcspy_client.view.theme import Tokens, tokens
+from gcspy_client.view.widgets.chooser import Chooser
+from gcspy_client.view.widgets.elided import ElidedLabel
+
+if TYPE_CHECKING:
+    from gcspy_client.view.window import MainWindow
+
+__all__ = ["CostPanel", "CostPart", "actions_of_cost"]
+
+_LEVEL_MENU, _BUDGET_MENU = "&Session/&Level", "&Session/&Budget"
+_MOST_LEVELS = 4
+_OF_NOBODY = "Only the client in control may do that: Session ▸ Take control."
+_NONE = "This session has no levels and no budget: its driver gathers what it gathers."
+
+
+class _Meter(QWidget):
+    """What was spent beside what may be: a bar with a mark."""
+
+    def __init__(self, colours: Tokens) -> None:
+        super().__init__()
+        self._colours = colours
+        self._spent = self._allowed = 0.0
+        self.setFixedHeight(12)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def set_colours(self, colours: Tokens) -> None:
+        self._colours = colours
+        self.update()
+
+    def show_budget(self, budget: Budget | None) -> None:
+        """Show what was spent; the whole width is twice what may be, or all there is."""
+        self.setVisible(budget is not None)
+        if budget is None:
+            return
+        whole = min(1.0, 2 * budget.allowed / 1e6)
+        spent, allowed = budget.spent / 1e6 / whole, budget.allowed / 1e6 / whole
+        if (spent, allowed) != (self._spent, self._allowed):
+            self._spent, self._allowed = spent, allowed
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(120, 12)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours = self._colours
+        within = self._spent <= 1.15 * self._allowed
+        with QPainter(self) as painter:
+            painter.fillRect(0, 3, self.width(), 6, QColor(colours.raised))
+            painter.fillRect(0, 3, round(min(1.0, self._spent) * self.width()), 6, QColor(colours.good if within else colours.warning))
+            mark = min(self.width() - 2, round(self._allowed * self.width()))
+            painter.fillRect(mark, 0, 2, 12, QColor(colours.text))
+
+
+def _caption(text: str) -> QLabel:
+    label = QLabel(text)
+    label.setProperty("dim", "true")
+    return label
+
+
+class CostPanel(QFrame):
+    """Levels, budget, and what that did.
+
+    Signals:
+        wished: Id of a setting, and the value that it shall have.
+    """
+
+    wished = Signal(int, int)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("card", "true")
+        self._level_id = self._budget_id = 0
+        self.nothing = QLabel(_NONE)
+        self.nothing.setWordWrap(True)
+        self.nothing.setProperty("dim", "true")
+        self._group = QButtonGroup(self)
+        self._group.idClicked.connect(lambda value: self.wished.emit(self._level_id, value))
+        self.levels: list[tuple[QRadioButton, QLabel]] = []
+        self._level_grid = QGridLayout()
+        self._level_grid.setHorizontalSpacing(9)
+        self._level_grid.setVerticalSpacing(3)
+        self._level_grid.setColumnStretch(0, 1)
+        self._level_caption = _caption("Level: what is gathered, and what the latest event took")
+        self.budget = Chooser()
+        self.budget.setToolTip("What watching may take of the program's time")
+        self.budget.activated.connect(self._budget_chosen)
+        self._budget_caption = _caption("Budget")
+        self.meter = _Meter(tokens(theme))
+        self.spent, self.did, self.why, self.old = QLabel(), QLabel(), QLabel(), QLabel()
+        for label in (self.spent, self.did, self.why, self.old):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        self.why.setProperty("tone", "warning")
+        self.old.setProperty("tone", "warning")
+        self.kinds = QGridLayout()
+        self.kinds.setHorizontalSpacing(12)
+        self.kinds.setVerticalSpacing(2)
+        self.kinds.setColumnStretch(0, 1)
+        self._kind_rows: list[tuple[QLabel, QLabel, QLabel]] = []
+        row = QHBoxLayout()
+        row.addWidget(self._budget_caption)
+        row.addWidget(self.budget, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(10, 7, 10, 9)
+        column.setSpacing(6)
+        column.addWidget(self.nothing)
+        column.addWidget(self._level_caption)
+        column.addLayout(self._level_grid)
+        column.addLayout(row)
+        column.addWidget(self.meter)
+        column.addWidget(self.spent)
+        column.addWidget(self.did)
+        column.addWidget(self.why)
+        column.addLayout(self.kinds)
+        column.addWidget(self.old)
+        column.addStretch(1)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw for another ground."""
+        self.meter.set_colours(tokens(theme))
+
+    def show_session(self, session: ClientInterpreter, why_not: str) -> None:
+        """Say everything anew.
+
+        Args:
+            session: What the server said.
+            why_not: Why nothing can be set now; empty: it can.
+        """
+        level, budget = cost.level_setting(session), cost.budget_setting(session)
+        self.nothing.setVisible(level is None and session.budget is None)
+        self._show_levels(session, level, why_not)
+        self._show_budget(session, budget, why_not)
+        for label, text in (
+            (self.spent, cost.budget_words(session)),
+            (self.did, cost.did_text(session)),
+            (self.why, "" if session.budget is None else _sentence(session.budget.reason)),
+            (self.old, _old_words(session)),
+        ):
+            label.setText(text)
+            label.setVisible(bool(text))
+        self._show_kinds(session)
+
+    def _show_levels(self, session: ClientInterpreter, level: Setting | None, why_not: str) -> None:
+        rows = cost.level_rows(session)
+        self._level_id = 0 if level is None else level.id
+        self._level_caption.setVisible(bool(rows))
+        while len(self.levels) < len(rows):
+            button, label = QRadioButton(), QLabel()
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            label.setProperty("dim", "true")
+            place = len(self.levels)
+            self._level_grid.addWidget(button, place, 0)
+            self._level_grid.addWidget(label, place, 1)
+            self._group.addButton(button, rows[place].value)
+            self.levels.append((button, label))
+        for place, (button, label) in enumerate(self.levels):
+            button.setVisible(place < len(rows))
+            label.setVisible(place < len(rows))
+            if place < len(rows):
+                one = rows[place]
+                self._group.setId(button, one.value)
+                button.setText(one.name)
+                button.setChecked(one.chosen)
+                button.setEnabled(not why_not)
+                between = one.given and not one.chosen
+                button.setToolTip(why_not or ("Most events are gathered at this level now, for the budget" if between else ""))
+                label.setText(("now  " if between else "") + one.cost)
+
+    def _show_budget(self, session: ClientInterpreter, setting: Setting | None, why_not: str) -> None:
+        there = setting is not None
+        self._budget_id = 0 if setting is None else setting.id
+        for widget in (self._budget_caption, self.budget):
+            widget.setVisible(there)
+        self.meter.show_budget(session.budget if there else None)
+        if setting is None:
+            return
+        values = sorted({*cost.BUDGETS, setting.value})
+        if [self.budget.itemData(place) for place in range(self.budget.count())] != values:
+            self.budget.clear()
+            for value in values:
+                self.budget.addItem(cost.budget_text(value) + (" of the program's time" if value < 1000 else ""), value)
+        if not self.budget.view().isVisible():
+            self.budget.setCurrentIndex(values.index(setting.value))
+        self.budget.setEnabled(not why_not)
+        self.budget.setToolTip(why_not or "What watching may take of the program's time")
+
+    def _show_kinds(self, session: ClientInterpreter) -> None:
+        kinds = cost.kinds_of_event(session)
+        texts = [("Events", "gathered", "left out"), *((n, f"{g:,}", f"{o:,}") for n, g, o in kinds)] if kinds else []
+        while len(self._kind_rows) < len(texts):
+            cells = QLabel(), QLabel(), QLabel()
+            for column, cell in enumerate(cells):
+                cell.setTextFormat(Qt.TextFormat.PlainText)
+                if column:
+                    cell.setAlignment(Qt.AlignmentFlag.AlignRight)
+                if not self._kind_rows:
+                    cell.setProperty("dim", "true")
+                self.kinds.addWidget(cell, len(self._kind_rows), column)
+            self._kind_rows.append(cells)
+        for place, cells in enumerate(self._kind_rows):
+            for column, cell in enumerate(cells):
+                cell.setVisible(place < len(texts))
+                if place < len(texts):
+                    cell.setText(texts[place][column])
+
+    def _budget_chosen(self, place: int) -> None:
+        self.wished.emit(self._budget_id, self.budget.itemData(place))
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:] + "." if words else ""
+
+
+def _old_words(session: ClientInterpreter) -> str:
+    old = [f"{name}: {duration(age)} before" for name, age in cost.old_spaces(session)]
+    return "Not gathered at the latest event\n" + "\n".join(f"  {one}" for one in old) if old else ""
+
+
+class CostPart(QObject):
+    """Levels and budget in a window.
+
+    Attributes:
+        panel: The panel.
+        words: The words in the footer; a click opens the panel.
+    """
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self.panel = CostPanel(window.theme)
+        self.panel.wished.connect(self.set)
+        self.words = _FooterWords()
+        self.words.clicked.connect(partial(window.docks.show, "cost"))
+        about = "what watching costs: level, budget, and what was left out"
+        self._dock = window.docks.add("cost", "Cost and budget", self.panel, Qt.DockWidgetArea.RightDockWidgetArea, about=about)
+        self._dock.seen.connect(lambda _seen: self.refresh())
+        window.footer.add_words(self.words)
+
+    @property
+    def why_not(self) -> str:
+        """Why nothing can be set now; empty: it can."""
+        if not self._window.link.status.phase.connected:
+            return "Not connected."
+        return "" if self._window.session.live.is_controller() else _OF_NOBODY
+
+    def set(self, setting: int, value: int) -> None:
+        """Ask the server to give a setting a value."""
+        if not self.why_not:
+            self._window.link.send(SetSetting(id=setting, value=value))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Say everything anew, where it can be seen."""
+        live = self._window.session.live
+        self.words.setText(cost.footer_text(live))
+        self.words.setVisible(live.budget is not None)
+        reason = "" if live.budget is None else live.budget.reason
+        self.words.say_why(reason)
+        if self._dock.in_sight:
+            self.panel.show_session(live, self.why_not)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw for another ground."""
+        self.panel.set_theme(theme)
+
+    def level(self) -> Setting | None:
+        """The setting that says how much is gathered."""
+        return cost.level_setting(self._window.session.live)
+
+    def budget(self) -> Setting | None:
+        """The setting that the budget is set with."""
+        return cost.budget_setting(self._window.session.live)
+
+
+class _FooterWords(ElidedLabel):
+    """The budget in one line."""
+
+    clicked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("dim", "true")
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.hide()
+        self._why = ""
+
+    def say_why(self, why: str) -> None:
+        """Paint it as a warning, with a reason; empty: as usual."""
+        if why == self._why:
+            return
+        self._why = why
+        self.setProperty("dim", "false" if why else "true")
+        self.setProperty("tone", "warning" if why else "")
+        self.style().unpolish(self)
+        self.style().polish(self)
+        self.setToolTip(_sentence(why))
+
+    def mousePressEvent(self, event: object) -> None:
+        """Open the panel."""
+        self.clicked.emit()
+
+
+def actions_of_cost(window: MainWindow) -> tuple[Action, ...]:
+    """What can be done about cost."""
+    part = window.cost
+    levels = [
+        Action(
+            name=f"level.{value}",
+            menu=_LEVEL_MENU,
+            text=f"Level &{value}",
+            about=f"gather at level {value}",
+            run=partial(_set_level, part, value),
+            checked=partial(_is_level, part, value),
+            words_now=partial(_level_words, part, value),
+            enabled=partial(_may_level, part, value),
+            why_not="the driver has no such level, or another client is in control",
+        )
+        for value in range(1, _MOST_LEVELS + 1)
+    ]
+    budgets = [
+        Action(
+            name="budget.none" if value >= 1000 else f"budget.{value / 10:g}",
+            menu=_BUDGET_MENU,
+            text=f"Budget: {cost.budget_text(value)}",
+            about=f"let watching take {'any share' if value >= 1000 else cost.budget_text(value)} of the program's time",
+            run=partial(_set_budget, part, value),
+            checked=partial(_is_budget, part, value),
+            enabled=lambda: part.budget() is not None and not part.why_not,
+            why_not="this session has no budget, or another client is in control",
+        )
+        for value in cost.BUDGETS
+    ]
+    return (*levels, *budgets)
+
+
+def _set_level(part: CostPart, value: int) -> None:
+    setting = part.level()
+    if setting is not None:
+        part.set(setting.id, value)
+
+
+def _is_level(part: CostPart, value: int) -> bool:
+    setting = part.level()
+    return setting is not None and setting.value == value
+
+
+def _may_level(part: CostPart, value: int) -> bool:
+    setting = part.level()
+    return setting is not None and setting.allows(value) and not part.why_not
+
+
+def _level_words(part: CostPart, value: int) -> str:
+    setting = part.level()
+    return f"Level &{value}" if setting is None or not setting.allows(value) else f"Level {setting.name_of(value)}"
+
+
+def _set_budget(part: CostPart, value: int) -> None:
+    setting = part.budget()
+    if setting is not None:
+        part.set(setting.id, value)
+
+
+def _is_budget(part: CostPart, value: int) -> bool:
+    setting = part.budget()
+    return setting is not None and setting.value == value

@@ -1,0 +1,54 @@
+"""A veil over what is old: tiles that were not gathered for a while are seen, and seen not to be of now.
+
+Knows how to look; does not know what is old.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QWidget
+
+__all__ = ["Veil"]
+
+_ALPHA = 150
+_LINE_ALPHA = 46
+
+
+class Veil(QWidget):
+    """Dims what it lies over, which goes on getting mouse and keys.
+
+    Args:
+        over: What it lies over, whatever size that takes.
+    """
+
+    def __init__(self, over: QWidget) -> None:
+        super().__init__(over)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._ground = QColor(0, 0, 0)
+        over.installEventFilter(self)
+        self.setGeometry(over.rect())
+        self.hide()
+
+    def use_ground(self, ground: QColor) -> None:
+        """Dim towards a colour."""
+        self._ground = ground
+        self.update()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the size of what is dimmed."""
+        if event.type() is QEvent.Type.Resize and isinstance(watched, QWidget):
+            self.setGeometry(watched.rect())
+        return False
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Dim all of it, and draw level lines, which nothing else has: unknown tiles are hatched aslant."""
+        ground = QColor(self._ground)
+        ground.setAlpha(_ALPHA)
+        line = self.palette().color(self.foregroundRole())
+        line.setAlpha(_LINE_ALPHA)
+        with QPainter(self) as painter:
+            painter.fillRect(event.rect(), ground)
+            painter.setPen(line)
+            for y in range(4, self.height(), 9):
+                painter.drawLine(0, y, self.width(), y)
