@@ -179,7 +179,7 @@ class Core:
             thousandths=budget,
             holds=holds,
             processors=processors,
-            thread_nanos=time.thread_time_ns,
+            processor_nanos=time.process_time_ns,
         )
         self.details = DetailTables()
         self._kinds = tuple(kinds)

@@ -1,9 +1,9 @@
 """What each gathering takes of the target's time, and what follows from it: the budget's place in the interpreter.
 
 While what a pause acts on stands still for a gathering, what it takes is that time. Beside a target that goes on it is the
-processor time of the thread that reads, divided by the processors that the target may use: if all of them are busy that is
-the share that the target loses, and if some are idle it loses less. Where a driver says that it held the target besides,
-that counts whole.
+processor time of the process that reads, encodes and sends, divided by the processors that the target may use: if all of them
+are busy that is the share that the target loses, and if some are idle it loses less. Where a driver says that it held the target
+besides, that counts whole.
 
 Used by the driver's thread, but for `message`. Knows settings and clocks; knows no spaces and no clients.
 """
@@ -45,7 +45,7 @@ class Spending:
         thousandths: The budget to begin with; None: there is none, and none can be set.
         holds: Whether what a pause acts on stands still at events, if not said otherwise.
         processors: How many the target may use.
-        thread_nanos: Processor time of the driver's thread.
+        processor_nanos: Processor time of this process.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class Spending:
         thousandths: int | None,
         holds: bool,
         processors: int,
-        thread_nanos: Callable[[], int],
+        processor_nanos: Callable[[], int],
     ) -> None:
         self._settings = settings
         self._keeper = BudgetKeeper(kinds, ALL if thousandths is None else thousandths, free_nanos=_FREE_NANOS)
         self._exists = thousandths is not None
         self._holds = holds
         self._processors = max(1, processors)
-        self._thread_nanos = thread_nanos
+        self._processor_nanos = processor_nanos
         self._said = 0
         self._marked = 0
         self._begun: int | None = None
@@ -127,7 +127,7 @@ class Spending:
 
     def begin(self) -> None:
         """A gathering begins."""
-        self._begun = self._thread_nanos()
+        self._begun = self._processor_nanos()
         self._said = 0
 
     def say_held(self, nanos: int, now: int) -> None:
@@ -152,18 +152,18 @@ class Spending:
             holds: Whether it stood still until then.
             explicit: Why it was gathered whatever it cost; empty: the budget let it through.
         """
-        thread = self._thread_nanos()
+        used = self._processor_nanos()
         cost = float(self._said)
         if holds and self._holds:
             cost += now - begun
         elif self._begun is not None:
-            cost += max(0, thread - self._begun - self._said) / self._processors
+            cost += max(0, used - self._begun - self._said) / self._processors
             if not self._holds and self._marked:
-                # What the thread did between events, such as looking whether there was one.
+                # What was done between events, such as looking whether there was one, and sending.
                 self._keeper.spend_beside((self._begun - self._marked) / self._processors, begun)
         self._ask()
         self._keeper.spend(event, min(level, self._asked), cost, begun, explicit=bool(explicit))
-        self._marked, self._begun, self._said = thread, None, 0
+        self._marked, self._begun, self._said = used, None, 0
         self._reason = explicit
 
     # ---------------------------------------------------------------------- telling

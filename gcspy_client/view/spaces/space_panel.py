@@ -94,9 +94,7 @@ class SpacePanel(QFrame):
         header.addWidget(self._view, 1)
         header.addWidget(self._stale)
         header.addWidget(self.toolbar)
-        room = QWidget()
-        self._body = body = QHBoxLayout(room)
-        body.setContentsMargins(0, 0, 0, 0)
+        self._body = body = QHBoxLayout()
         body.setSpacing(2)
         body.addWidget(self.canvas, 1)
         body.addWidget(self._bar)
@@ -105,8 +103,9 @@ class SpacePanel(QFrame):
         column.setSpacing(4)
         column.addLayout(header)
         column.addWidget(self._note)
-        column.addWidget(room, 1)
-        self.veil = Veil(room)
+        column.addLayout(body, 1)
+        self.veil = Veil(self)
+        self.veil.lie_over(self.canvas)
         self.veil.use_ground(QColor(tokens(picture.theme).canvas))
         self._connect(self.canvas)
         self.setToolTip(picture.space.space.description)
@@ -154,7 +153,7 @@ class SpacePanel(QFrame):
         if view is not None:
             self._connect(view)
             self._body.insertWidget(0, view, 1)
-            self.veil.raise_()
+            self.veil.lie_over(view)
             view.select(selected)
             view.mark_tiles(self.canvas.marks)
             view.show()
@@ -163,6 +162,7 @@ class SpacePanel(QFrame):
             self.canvas.picture.show(self.source)  # events went by it
         self.canvas.setVisible(view is None)
         if view is None:
+            self.veil.lie_over(self.canvas)
             self.canvas.refit()
             self._sync_bar()
         if had_focus:

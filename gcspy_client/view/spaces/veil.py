@@ -19,16 +19,23 @@ class Veil(QWidget):
     """Dims what it lies over, which goes on getting mouse and keys.
 
     Args:
-        over: What it lies over, whatever size that takes.
+        parent: In which both stand.
     """
 
-    def __init__(self, over: QWidget) -> None:
-        super().__init__(over)
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._over: QWidget | None = None
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._ground = QColor(0, 0, 0)
-        over.installEventFilter(self)
-        self.setGeometry(over.rect())
         self.hide()
+
+    def lie_over(self, over: QWidget) -> None:
+        """Lie over a widget, wherever that stands, and no other."""
+        if self._over is not over:
+            self._over = over
+            over.installEventFilter(self)
+        self.setGeometry(over.geometry())
+        self.raise_()
 
     def use_ground(self, ground: QColor) -> None:
         """Dim towards a colour."""
@@ -36,9 +43,9 @@ class Veil(QWidget):
         self.update()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the size of what is dimmed."""
-        if event.type() is QEvent.Type.Resize and isinstance(watched, QWidget):
-            self.setGeometry(watched.rect())
+        """Follow the place of what is dimmed."""
+        if watched is self._over and event.type() in (QEvent.Type.Resize, QEvent.Type.Move) and isinstance(watched, QWidget):
+            self.setGeometry(watched.geometry())
         return False
 
     def paintEvent(self, event: QPaintEvent) -> None:
