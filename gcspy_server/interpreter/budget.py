@@ -7,6 +7,8 @@ Where the level that was asked for costs so much that it could be gathered less 
 goes to gatherings at that level, two fifths to lighter ones between them (a tenth is kept back), each with a debt of its own; then
 no more is spent than the share and one gathering of either sort.
 
+Where levels do not help, or there are none, the spaces themselves take turns: a gathering of *part* of them stands below the lightest level.
+
 Deterministic: all times and costs are arguments. Knows kinds of event and levels as numbers; knows no clock, no clients and no spaces.
 """
 
@@ -15,10 +17,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["ALL", "BudgetKeeper", "Pace"]
+__all__ = ["ALL", "PART", "BudgetKeeper", "Pace"]
 
 ALL = 1000
 """All of the target's time, in thousandths: no limit."""
+
+PART = -1
+"""The level below all others: some of the spaces at the lightest level."""
 
 _NANOS = 1_000_000_000
 
@@ -98,6 +103,7 @@ class BudgetKeeper:
         self._kinds = [_Kind() for _ in range(kinds)]
         self._costs: dict[int, _Cost] = {}
         self._asked = 0
+        self._parts = False
         self._mixes = False
         self._full_owed = self._light_owed = 0.0
         self._as_of: float | None = None
@@ -137,8 +143,9 @@ class BudgetKeeper:
 
     # -------------------------------------------------------------------- deciding
 
-    def ask(self, asked: int) -> None:
-        """Say which level is wanted; 0: there are no levels."""
+    def ask(self, asked: int, *, parts: bool = False) -> None:
+        """Say which level is wanted; 0: there are no levels. And whether part of the spaces can be gathered."""
+        self._parts = parts
         if asked != self._asked:
             self._asked = asked
             self._mixes = False
@@ -275,18 +282,21 @@ class BudgetKeeper:
     def _lighter(self, at: float) -> int | None:
         """The level of gatherings between those at the level asked; None: there are none between."""
         full = self._costs.get(self._asked)
-        if full is None or self._asked <= 1:
+        if full is None or (self._asked <= 1 and not self._parts):
             return None
         apart = full.nanos / self._share
         self._mixes = apart > (_QUICK_NANOS if self._mixes else _SLOW_NANOS)
         if not self._mixes:
             return None
-        for level in range(self._asked - 1, 0, -1):
+        levels = list(range(self._asked - 1, 0, -1))
+        if self._parts:
+            levels.append(PART)
+        for level in levels:
             found = self._costs.get(level)
             if found is None or at - found.at > _FORGOTTEN_NANOS:
                 return level
             helps = found.nanos <= _HELPS * full.nanos
-            if helps and (level == 1 or found.nanos / (_LIGHT_PART * self._share) <= _LIGHT_SLOW_NANOS):
+            if helps and (level == levels[-1] or found.nanos / (_LIGHT_PART * self._share) <= _LIGHT_SLOW_NANOS):
                 return level
         return None
 

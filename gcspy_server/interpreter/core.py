@@ -31,7 +31,7 @@ from gcspy_server.interpreter.flow import Flow
 from gcspy_server.interpreter.outbox import Outbox
 from gcspy_server.interpreter.room import Room
 from gcspy_server.interpreter.setting_table import SettingTable
-from gcspy_server.interpreter.spending import ANY_LEVEL, LEVEL, Spending
+from gcspy_server.interpreter.spending import ANY_LEVEL, LEVEL, PART, Spending
 from gcspy_server.interpreter.transmission import (
     KeyframeSource,
     Part,
@@ -198,6 +198,8 @@ class Core:
         self._request: GatherRequest | None = None
         self._held_nanos = 0
         self._waited_nanos = 0
+        self._turn = 0
+        self._given = ANY_LEVEL
 
     # ------------------------------------------------------------------- schema
 
@@ -275,20 +277,27 @@ class Core:
         wants, level = EVERYTHING if self._observers else audience.wants, ANY_LEVEL
         explicit = self._asked_for(event_filter)
         if self.spending.limits and not explicit:
-            found = self.spending.level_for(event, now)
+            wanted = [number for number in self._spaces if wants.has(number)]
+            found = self.spending.level_for(event, now, len(wanted))
             if found is None and not looks:
                 self._tell_budget(now)
                 return None
             if found is None:
                 # Filled in for triggers only: clients see that everything else is of an earlier event.
                 wants, explicit = NOTHING, "triggers look at every event"
+            elif found == PART:
+                # Spaces take turns; of the others clients see that they are of an earlier event.
+                self._turn += 1
+                wants, level = wants.only(wanted[self._turn % len(wanted)]), PART
             else:
                 level = found
         for space in self._spaces.values():
             space._begin_event()
         needed = self.triggers.needs() if looks else frozenset()
         self.spending.begin()
-        self._request = GatherRequest(event, occurrence, now, event_filter, wants, needed, level, explicit)
+        self._given = level
+        most = max(1, level)  # a part of the spaces is one at the lightest level
+        self._request = GatherRequest(event, occurrence, now, event_filter, wants, needed, most, explicit)
         return self._request
 
     def _asked_for(self, event_filter: EventFilter) -> str:
@@ -366,12 +375,12 @@ class Core:
             if changed:
                 self.outbox.post(TriggersChanged())
             if self.settings.gathered(
-                snapshot.event.sequence, snapshot.event.gather_nanos, {LEVEL: request.level}
+                snapshot.event.sequence, snapshot.event.gather_nanos, None if self._given == PART else {LEVEL: request.level}
             ):
                 self.outbox.post(SettingsChanged())
         now = self._time_nanos()
         self.spending.finish(
-            event, request.level, request.time_nanos, now, holds=holds, explicit=request.explicit
+            event, self._given, request.time_nanos, now, holds=holds, explicit=request.explicit
         )
         self._tell_budget(now)
         self.room.posted(snapshot.event.sequence, sum(len(part.frame.data) for part in snapshot.parts))

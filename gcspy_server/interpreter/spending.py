@@ -15,10 +15,10 @@ from collections.abc import Callable
 from gcspy_protocol.messages import Budget
 from gcspy_protocol.settings import Setting, SettingKind
 
-from gcspy_server.interpreter.budget import ALL, BudgetKeeper
+from gcspy_server.interpreter.budget import ALL, PART, BudgetKeeper
 from gcspy_server.interpreter.setting_table import SettingTable
 
-__all__ = ["ANY_LEVEL", "BUDGET", "LEVEL", "Spending"]
+__all__ = ["ANY_LEVEL", "BUDGET", "LEVEL", "PART", "Spending"]
 
 LEVEL = 1
 """Number of the setting "Level" of a driver that has levels."""
@@ -70,6 +70,7 @@ class Spending:
         self._asked = 0
         self._sequence = 0
         self._reason = ""
+        self._spaces = 0
         self._message: Budget | None = None
         self._told_nanos: int | None = None
         if thousandths is not None:
@@ -100,8 +101,15 @@ class Spending:
 
     # -------------------------------------------------------------------- deciding
 
-    def level_for(self, event: int, now: int) -> int | None:
-        """The greatest level that an event may be gathered at now; None: not at all."""
+    def level_for(self, event: int, now: int, spaces: int = 1) -> int | None:
+        """The greatest level that an event may be gathered at now; `PART`: one space at the lightest; None: not at all.
+
+        Args:
+            event: Its kind.
+            now: The time.
+            spaces: How many are wanted.
+        """
+        self._spaces = spaces
         self._ask()
         level = self._keeper.level_for(event, now)
         return ANY_LEVEL if level == 0 else level
@@ -121,7 +129,7 @@ class Spending:
 
     def _ask(self) -> None:
         self._asked = self._settings.value(LEVEL) or 0
-        self._keeper.ask(self._asked)
+        self._keeper.ask(self._asked, parts=self._spaces > 1)
 
     # --------------------------------------------------------------------- counting
 
@@ -194,7 +202,7 @@ class Spending:
         pace = keeper.pace(now) if now else None
         reason = self._reason if keeper.limits else ""
         if pace is not None and pace.starves and not reason:
-            level = f"level {pace.level} alone" if self._asked else "one event"
+            level = "one space alone" if pace.level == PART else f"level {pace.level} alone" if self._asked else "one event"
             reason = f"{level} takes so much of the target's time that there is one in {pace.every_nanos / 1e9:.1f} s"
         self._message = Budget(
             setting=BUDGET,
@@ -203,7 +211,9 @@ class Spending:
             sequence=self._sequence,
             level_setting=LEVEL if self._asked else 0,
             asked=self._asked,
-            given=0 if pace is None else pace.level,
+            given=0 if pace is None else max(pace.level, min(1, self._asked)),
+            spaces=self._spaces,
+            covered=1 if pace is not None and pace.level == PART else self._spaces,
             every_nanos=0 if pace is None else pace.every_nanos,
             full_nanos=0 if pace is None else pace.full_nanos,
             gathered=keeper.gathered,

@@ -47,6 +47,13 @@ class Wants:
         return False
 
 
+    def only(self, space: int) -> Wants:
+        """What is wanted of one space."""
+        if self.spaces is None:
+            return Wants(((space, None),))
+        return Wants(tuple(one for one in self.spaces if one[0] == space))
+
+
 EVERYTHING = Wants(None)
 NOTHING = Wants(())
 

@@ -26,6 +26,8 @@ class Budget:
         level_setting: Id of the setting that says how much is gathered; 0: there are no levels.
         asked: The level that was chosen; 0: there are no levels.
         given: The level of most gatherings as costs are now; 0: there are no levels.
+        spaces: How many spaces are wanted by anybody; 0: not known yet.
+        covered: How many of them most gatherings cover as costs are now; they take turns.
         every_nanos: Time between two gatherings, as costs are now; 0: as often as events come.
         full_nanos: Time between two at the level that was chosen; 0: as often as any.
         gathered: How many events were gathered, by kind, since the server began.
@@ -40,6 +42,8 @@ class Budget:
     level_setting: int = 0
     asked: int = 0
     given: int = 0
+    spaces: int = 0
+    covered: int = 0
     every_nanos: int = 0
     full_nanos: int = 0
     gathered: tuple[int, ...] = ()
@@ -63,6 +67,8 @@ class Budget:
         found = []
         if self.asked:
             found.append(f"level {self.asked}" if self.given in (0, self.asked) else f"level {self.given} of {self.asked}")
+        if self.covered < self.spaces:
+            found.append(f"{self.covered} of {self.spaces} spaces in turn")
         spent = f"{self.spent / 10_000:.1f} %"
         found.append(f"{spent} of {self.allowed / 10_000:g} %" if self.limits else f"{spent}, no limit")
         gathered, wanted = self.events

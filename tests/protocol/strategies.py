@@ -449,6 +449,8 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
         level_setting=U32,
         asked=st.integers(-(1 << 63) + 1, (1 << 63) - 1),
         given=st.integers(-(1 << 63) + 1, (1 << 63) - 1),
+        spaces=U32,
+        covered=U32,
         every_nanos=I63,
         full_nanos=I63,
         gathered=st.lists(I63, max_size=3).map(tuple),

@@ -533,6 +533,8 @@ def _setting_messages() -> Iterator[tuple[str, str, Message]]:
             level_setting=1,
             asked=3,
             given=2,
+            spaces=7,
+            covered=7,
             every_nanos=20_000_000,
             full_nanos=2_000_000_000,
             gathered=(10, 100, 100),

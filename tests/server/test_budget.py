@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcspy_server.interpreter.budget import ALL, BudgetKeeper
+from gcspy_server.interpreter.budget import ALL, PART, BudgetKeeper
 
 MS = 1_000_000
 SEC = 1_000_000_000
@@ -217,3 +217,18 @@ def test_the_beginning_is_free_once() -> None:
     assert len(run.go(50 * MS, MS, {0: 10 * MS})) == 0
     run.now += 60 * SEC
     assert len(run.go(50 * MS, MS, {0: 10 * MS})) == 1
+
+
+def test_where_levels_do_not_help_spaces_take_turns() -> None:
+    run = Run(50)
+    run.keeper.ask(0, parts=True)
+    gathered = run.go(60 * SEC, 10 * MS, {0: 400 * MS, PART: 4 * MS})
+    assert 3 <= [one.level for one in gathered].count(0) <= 5
+    assert [one.level for one in gathered].count(PART) > 200
+    # and where they do not help either, or a lighter level does, they are left alone
+    run = Run(50)
+    run.keeper.ask(0, parts=True)
+    assert [one.level for one in run.go(60 * SEC, 10 * MS, {0: 400 * MS, PART: 390 * MS})].count(PART) <= 2
+    run = Run(50, asked=2)
+    run.keeper.ask(2, parts=True)
+    assert PART not in {one.level for one in run.go(60 * SEC, 10 * MS, {2: 400 * MS, 1: MS, PART: MS})}
