@@ -26,22 +26,25 @@ from gcspy_server.api import LEVEL, AttachOptions, Event
 __all__ = ["main"]
 
 
-def events_of(pid: int, level: int, events: int) -> tuple[list[float], str]:
-    """Gathering times in ms of some events with everything wanted, and what the space of objects says of the last one."""
+def events_of(pid: int, level: int, events: int) -> tuple[list[float], float, str]:
+    """Gathering times in ms of some events with everything wanted, our processor's ms for each, and what the spaces of objects say."""
     found: list[Event] = []
+    used = []
     driver = CPythonDriver.attach(pid, AttachOptions(level=level))
     try:
-        server = driver.describe().server()
+        server = driver.describe().server(budget=1000)
         driver.open(server)
         server.add_observer(found.append)
         for _ in range(events + 1):  # the first one makes buffers and learns types
+            begin = time.process_time()
             driver.tick()
+            used.append((time.process_time() - begin) * 1e3)
         if server.take_setting(LEVEL) != level:
             raise RuntimeError(f"there is no level {level}")
-        info = [space.info for space in server.spaces if space.name == "Objects"]
+        info = [space.info for space in server.spaces if space.name in ("Objects", "References")]
     finally:
         driver.close()
-    return [event.gather_nanos / 1e6 for event in found[1:]], "".join(info)
+    return [event.gather_nanos / 1e6 for event in found[1:]], statistics.median(used[1:]), "; ".join(info)
 
 
 def compiled_loops(wanted: bool) -> None:
@@ -88,11 +91,12 @@ def main() -> None:
             os.kill(target.pid, signal.SIGSTOP if still else signal.SIGCONT)
             for level, loops in ((1, True), (2, True), (3, True), (3, False), (4, True), (4, False)):
                 compiled_loops(loops)
-                times, info = events_of(target.pid, level, options.events if loops else 1)
+                times, used, info = events_of(target.pid, level, options.events if loops else 1)
                 median = statistics.median(times)
                 name = f"level {level}" if level < 3 else f"level {level} ({'compiled' if loops else 'numpy alone'})"
                 print(
-                    f"{name}, {state}: {median:,.2f} ms an event ({min(times):,.2f} to {max(times):,.2f}) {info}",
+                    f"{name}, {state}: {median:,.2f} ms an event ({min(times):,.2f} to {max(times):,.2f}), "
+                    f"{used:,.2f} ms of the processor; {info}",
                     flush=True,
                 )
                 tell(f"{name}, {options.megabytes} MB, {state}", median, "ms")

@@ -22,6 +22,7 @@ __all__ = [
     "new_file_option",
     "read_token",
     "reconnect_option",
+    "rung_option",
     "sampling_options",
     "theme_option",
     "token_option",
@@ -93,6 +94,14 @@ def sampling_options(function: F) -> F:
     )
     return clock(tiles(level(budget(function))))
 
+
+rung_option = click.option(
+    "--rung",
+    type=click.Choice(["passive", "stopped"]),
+    default="passive",
+    show_default=True,
+    help="passive: read the program while it runs, and show what changed meanwhile as unknown; stopped: hold all of its threads while pools are copied.",
+)
 
 theme_option = click.option(
     "--theme", type=click.Choice(["dark", "light"]), default=None, help="Colours; by default the system's."

@@ -41,6 +41,7 @@ class ServingOptions:
         triggers: Conditions at which it pauses; they are looked at while clients are there.
         stub_fd: A socket whose other end a stub in the target has; taken over. None: there is none.
         inject: How a stub is brought into the target: ``auto``, ``remote-exec``, ``gdb``; empty: not at all.
+        rung: ``stopped``: hold the target while it is read; ``passive``: never.
         wait: Begin with the first client.
         longest_hold_secs: The target is held no longer in one go; None: as long as a client likes.
     """
@@ -56,6 +57,7 @@ class ServingOptions:
     triggers: tuple[str, ...] = ()
     stub_fd: int | None = None
     inject: str = ""
+    rung: str = "passive"
     wait: bool = False
     longest_hold_secs: float | None = None
 
@@ -90,6 +92,7 @@ def serve_target(
             level=options.level,
             stub_fd=options.stub_fd,
             inject=options.inject,
+            rung=options.rung,
         ),
     )
     try:

@@ -43,7 +43,9 @@ class Place:
 
 
 @contextmanager
-def joinable(source: str, *, clock_hz: float, tiles: int, level: int = 2, budget: int = BUDGET) -> Iterator[Place]:
+def joinable(
+    source: str, *, clock_hz: float, tiles: int, level: int = 2, budget: int = BUDGET, rung: str = "passive"
+) -> Iterator[Place]:
     """A place to join for the body of the `with`.
 
     A PID that somebody watches already is joined there; otherwise a sidecar watches it for
@@ -56,6 +58,7 @@ def joinable(source: str, *, clock_hz: float, tiles: int, level: int = 2, budget
         tiles: About how many tiles a space should have at most, for a sidecar.
         level: How much is gathered at each event, for a sidecar.
         budget: What watching may take of the target's time, in thousandths, for a sidecar.
+        rung: Whether the target is held while it is read, for a sidecar.
     """
     if names_recording(source):
         with start_sidecar(PlayingOptions(files=(source,), paused=True, event=LAST)) as player:
@@ -69,7 +72,9 @@ def joinable(source: str, *, clock_hz: float, tiles: int, level: int = 2, budget
     if somebody_listens(address):
         yield Place(lambda: str(address))
         return
-    options = ServingOptions(pid=pid, clock_hz=clock_hz, tiles=tiles, level=level, budget=budget, linger=True)
+    options = ServingOptions(
+        pid=pid, clock_hz=clock_hz, tiles=tiles, level=level, budget=budget, rung=rung, linger=True
+    )
     with start_sidecar(options) as sidecar:
         yield Place(lambda: sidecar.addresses[0])
 

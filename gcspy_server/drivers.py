@@ -71,6 +71,7 @@ class AttachOptions:
     level: int = 2
     stub_fd: int | None = None
     inject: str = ""
+    rung: str = "passive"
 
     @property
     def cooperates(self) -> bool:

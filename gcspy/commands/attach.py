@@ -12,7 +12,7 @@ import click
 from gcspy_protocol.address import TcpAddress, parse_address
 
 from gcspy.gui import require_window
-from gcspy.options import CONDITION, read_token, sampling_options, theme_option, token_option
+from gcspy.options import CONDITION, read_token, rung_option, sampling_options, theme_option, token_option
 from gcspy.serving import LONGEST_HOLD_SECS, ServingOptions, serve_target
 from gcspy.sharing import say_addresses
 from gcspy.sidecar import start_sidecar
@@ -51,6 +51,7 @@ __all__ = ["command"]
     "where it cannot be; gdb: stops it for a moment and has it run the file.",
 )
 @sampling_options
+@rung_option
 @token_option
 @theme_option
 def command(
@@ -63,14 +64,17 @@ def command(
     tiles: int,
     level: int,
     budget: int,
+    rung: str,
     token_file: Path | None,
     theme: str | None,
 ) -> int:
     """Watch the running process PID, unprepared, from outside.
 
-    Unless --inject is given, nothing is loaded into it and nothing stops it; it needs the rights of a debugger. Closing the
+    Unless --inject is given, nothing is loaded into it, and unless --rung stopped is, nothing stops it; it needs the rights of a debugger. Closing the
     window, Ctrl-C, or killing gcspy leaves the process running.
     """
+    if inject and rung != "passive":
+        raise click.UsageError("--rung stopped is for a program without a stub: leave out --inject")
     if not no_window:
         require_window()
     addresses = tuple(parse_address(address) for address in listen)
@@ -89,6 +93,7 @@ def command(
             linger=not no_window,
             triggers=triggers,
             inject=inject or "",
+            rung=rung,
             longest_hold_secs=LONGEST_HOLD_SECS if no_window and inject else None,  # sampling may be held as long as one likes
         )
         if no_window:

@@ -14,6 +14,7 @@ from gcspy.options import (
     needs_token,
     read_token,
     reconnect_option,
+    rung_option,
     sampling_options,
     token_option,
     until_option,
@@ -70,6 +71,7 @@ __all__ = ["command"]
 @click.option("--json", "as_json", is_flag=True, help="Report as one JSON object at the end.")
 @reconnect_option
 @sampling_options
+@rung_option
 @token_option
 def command(
     source: str,
@@ -88,6 +90,7 @@ def command(
     tiles: int,
     level: int,
     budget: int,
+    rung: str,
     token_file: Path | None,
 ) -> None:
     """Record a session or a process to a file, until Ctrl-C, SIGTERM or the target's end.
@@ -102,7 +105,7 @@ def command(
     if names_recording(source):
         raise CommandError(f"{source} is a recording already: copy it, or use gcspy cut")
     token = read_token(token_file, ask=needs_token(source))
-    with joinable(source, clock_hz=clock_hz, tiles=tiles, level=level, budget=budget) as place:
+    with joinable(source, clock_hz=clock_hz, tiles=tiles, level=level, budget=budget, rung=rung) as place:
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
         from gcspy_replay.file import WireTap
 

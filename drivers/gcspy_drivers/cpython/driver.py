@@ -29,7 +29,7 @@ from gcspy_drivers.cpython.return_space import ReturnSpace
 from gcspy_drivers.cpython.rings import ToldTime, times_text
 from gcspy_drivers.cpython.size_class_space import SizeClassSpace
 from gcspy_drivers.cpython.survivors import Survivors
-from gcspy_drivers.cpython.target import Heap, InterpreterReading, Target
+from gcspy_drivers.cpython.target import Heap, InterpreterReading, ObjectCopies, Target
 from gcspy_server.api import (
     LEVEL,
     AttachOptions,
@@ -134,6 +134,10 @@ class CPythonDriver:
             TargetError: It is, and is not as its version should be.
         """
         if not options.cooperates:
+            if options.rung == "stopped":
+                from gcspy_drivers.cpython.stopped import StoppedDriver
+
+                return StoppedDriver.attach(pid, options)
             return cls(Target(pid), options)
         from gcspy_drivers.cpython.cooperative import CooperativeDriver
 
@@ -265,27 +269,35 @@ class CPythonDriver:
             self._fill_generations(request)
 
     def _gather_heaps(self, request: GatherRequest) -> None:
-        target, memory = self._target, self._memory_space
+        memory = self._memory_space
         level = min(self._level, request.level)
         self._counted = False
         of_heaps = [space for spaces in self._heap_spaces.values() for space in spaces.all]
         heaps: tuple[Heap, ...] = ()
+        copies: ObjectCopies | None = None
         objects = level >= OBJECTS and any(request.wants(space) for space in self._objects.spaces)
         if level < POOLS:
             return
         if objects or any(request.wants(space) for space in of_heaps):
-            heaps = target.heaps(self._interpreters)
+            heaps, copies = self._read_heaps(objects=objects)
             self._fill_heaps(heaps, request)
         if objects:
             # Who sees none of its spaces does not pay for references.
             wanted = any(request.wants(space) for space in self._objects.reference_spaces)
-            self._objects.fill(heaps, self._interpreters, references=wanted and level >= REFERENCES)
+            self._objects.fill(
+                heaps, self._interpreters, references=wanted and level >= REFERENCES, copies=copies
+            )
             self._counted = True
         now = time.monotonic_ns()
         if memory is not None and request.wants(memory.space) and now >= self._map_due_nanos:
             memory.fill(self._read_map(heaps))
             after = time.monotonic_ns()
             self._map_due_nanos = after + _MAP_REST * (after - now)
+
+    def _read_heaps(self, *, objects: bool) -> tuple[tuple[Heap, ...], ObjectCopies | None]:
+        """Read the heaps, and what `ObjectView.fill` is to look into if it is not to read that itself."""
+        del objects
+        return self._target.heaps(self._interpreters), None
 
     def _fill_generations(self, request: GatherRequest) -> None:
         for reading in self._target.generations(self._interpreters):

@@ -13,7 +13,7 @@ from gcspy_drivers.cpython.keeper_space import KeeperSpace
 from gcspy_drivers.cpython.object_space import ObjectSpace, TrackedSpace
 from gcspy_drivers.cpython.objects import machine_code
 from gcspy_drivers.cpython.reference_space import ReferenceSpace
-from gcspy_drivers.cpython.target import Heap, Target
+from gcspy_drivers.cpython.target import Heap, ObjectCopies, Target
 from gcspy_drivers.cpython.type_space import TypeSpace
 from gcspy_server.api import Server, ServerSpace
 
@@ -108,6 +108,7 @@ class ObjectView:
         interpreters: tuple[Interpreter, ...],
         *,
         references: bool = False,
+        copies: ObjectCopies | None = None,
     ) -> None:
         """Look into the pools and give the spaces what is there.
 
@@ -115,6 +116,7 @@ class ObjectView:
             heaps: As they were read, just before.
             interpreters: Those that have a collector.
             references: Whether to look for references too.
+            copies: What was copied of them; without it they are copied now.
 
         Raises:
             TargetGone: The target has ended.
@@ -122,7 +124,9 @@ class ObjectView:
         """
         if self._types is None:
             raise AssertionError("open comes before fill")
-        found = self._target.objects(heaps, interpreters, code=machine_code.compiled(), references=references)
+        found = self._target.objects(
+            heaps, interpreters, code=machine_code.compiled(), references=references, copies=copies
+        )
         self._types.fill(found)
         tables = []
         for one in found.heaps:

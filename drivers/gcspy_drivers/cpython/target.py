@@ -21,23 +21,27 @@ from gcspy_drivers.cpython.layouts import Layout, PoolGeometry, debug_offsets, k
 from gcspy_drivers.cpython.layouts.debug_offsets import DebuggerSupport
 from gcspy_drivers.cpython.locate import Locator
 from gcspy_drivers.cpython.memory_map import MemoryMap, MemoryMapper
-from gcspy_drivers.cpython.objects.copying import HeapCopy
-from gcspy_drivers.cpython.objects.lists import ListReader, Lists
+from gcspy_drivers.cpython.objects.copying import CopyRoom, HeapCopy
+from gcspy_drivers.cpython.objects.lists import Heads, ListReader, Lists
 from gcspy_drivers.cpython.objects.machine_code import Kernels
 from gcspy_drivers.cpython.objects.references import BlockMap, find_references
 from gcspy_drivers.cpython.objects.scan import Nodes, Objects, ObjectScanner
 from gcspy_drivers.cpython.objects.types import TypeTable
 from gcspy_drivers.cpython.obmalloc import Arenas, HeapReading, ObmallocPlace, PoolReader
+from gcspy_drivers.cpython.pools import PoolState
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.maps import LiveMaps, read_maps
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 
-__all__ = ["Heap", "HeapObjects", "InterpreterReading", "ObjectReading", "Target"]
+__all__ = ["Heap", "HeapObjects", "InterpreterReading", "ObjectCopies", "ObjectReading", "Target"]
 
 _SEARCH_AGAIN_AFTER: Final = 50
 """Readings after which an interpreter without pymalloc is looked at again: it may only have started when we attached."""
 
+
+_MOST_OF_FREE_MEMORY: Final = 0.5
+"""Of the memory that is free, what copies of a whole heap may take."""
 
 _MOST_LISTED: Final = 31
 """Interpreters whose lists of objects are told apart."""
@@ -115,6 +119,23 @@ class ObjectReading:
     nodes_by_pool: npt.NDArray[np.int32]
     nodes_by_list: npt.NDArray[np.int64]
     references: npt.NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectCopies:
+    """What `Target.objects` looks at, of one moment.
+
+    Attributes:
+        heaps: The pools of each heap.
+        heads: Heads of lists, and of objects outside of pools that are known.
+        ends: Number of each list by the address of its own head.
+        owners: Ids of the interpreters that have the lists.
+    """
+
+    heaps: tuple[HeapCopy, ...]
+    heads: Heads
+    ends: dict[int, int]
+    owners: tuple[int, ...]
 
 
 @dataclass
@@ -208,6 +229,8 @@ class Target:
         self._known: dict[Interpreter, _Known] = {}
         self._places: dict[ObmallocPlace, PoolReader] = {}
         self._types: TypeTable | None = None
+        self._room = CopyRoom(layout.geometry.pool_bytes)
+        self._outside: npt.NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
         self.malloc_setting = pymalloc_setting(process)
         interpreters = read_interpreters(self._memory, layout, runtime)
         if not interpreters:
@@ -330,6 +353,7 @@ class Target:
         *,
         code: Kernels | None = None,
         references: bool = False,
+        copies: ObjectCopies | None = None,
     ) -> ObjectReading:
         """Look into the pools of some heaps: which objects they hold, and on which of the collector's lists these are.
 
@@ -338,6 +362,7 @@ class Target:
             interpreters: As `interpreters` listed them.
             code: Compiled loops, to use instead of numpy.
             references: Whether to look for references too.
+            copies: What was copied of them; without it they are copied now, a part at a time.
 
         Raises:
             TargetGone: The target has ended.
@@ -347,29 +372,27 @@ class Target:
         types = self._type_table()
         scanner = ObjectScanner(types, self._layout.objects, self.geometry, code)
         blocks = BlockMap.of([heap.reading for heap in heaps], self.geometry) if references else None
-        types.begin()
+        if copies is None:
+            types.begin()
         found: list[HeapObjects] = []
-        copies: list[tuple[HeapCopy, int]] = []
+        parts: list[tuple[HeapCopy, int]] = []
         before = 0
-        for heap in heaps:
-            copy, after = (
-                HeapCopy(self._memory, heap.reading, self.geometry),
-                before + len(heap.reading.pools),
+        for number, heap in enumerate(heaps):
+            copy = (
+                HeapCopy(self._memory, heap.reading, self.geometry)
+                if copies is None
+                else copies.heaps[number]
             )
+            after = before + len(heap.reading.pools)
             objects = scanner.scan(copy) if blocks is None else scanner.scan(copy, blocks.entry[before:after])
             found.append(HeapObjects(heap, objects, before))
-            copies.append((copy, before))
+            parts.append((copy, before))
             before = after
-        ends: dict[int, int] = {}
-        owners = []
-        for number, interpreter in enumerate(interpreters[:_MOST_LISTED]):
-            address = Addr(interpreter.address + self._layout.interpreter_gc)
-            heads = list_heads(self._memory, address, self._layout.gc)
-            owners.append(interpreter.ident)
-            if heads is not None:
-                ends.update({head: number * LISTS + which for which, head in enumerate(heads)})
+        ends, owners = self._list_ends(interpreters) if copies is None else (copies.ends, copies.owners)
         nodes = Nodes.together([one.objects.nodes.moved(one.pools_before) for one in found])
-        lists = ListReader(self._memory, self._maps, types, code).read(nodes, ends) if ends else None
+        heads = None if copies is None else copies.heads
+        lists = ListReader(self._memory, self._maps, types, code, heads).read(nodes, ends) if ends else None
+        self._outside = np.zeros(0, dtype=np.uint64) if lists is None else lists.outside.address
         by_pool, by_list = _NO_NODES
         if lists is not None:
             by_pool, by_list = lists.sums(pools=before, lists=LISTS * len(owners), each=LISTS)
@@ -378,8 +401,54 @@ class Target:
             if lists is not None:
                 inside = lists.inside
                 blocks.give_lists(inside.address, lists.of_node[: len(inside)], LISTS, code)
-            counted = find_references(blocks, copies, code)
-        return ObjectReading(tuple(found), lists, tuple(owners), types, by_pool, by_list, counted)
+            counted = find_references(blocks, parts, code)
+        return ObjectReading(tuple(found), lists, owners, types, by_pool, by_list, counted)
+
+    def warm(self, heaps: tuple[Heap, ...]) -> bool:
+        """Have room for copies of some heaps, so that `copy_objects` needs no memory of the system; False when there is too little."""
+        pools = sum(int(np.count_nonzero(heap.reading.pools.state == PoolState.USED)) for heap in heaps)
+        if pools * self.geometry.pool_bytes > _MOST_OF_FREE_MEMORY * _free_bytes():
+            return False
+        self._room.begin(pools)
+        self._type_table()
+        return True
+
+    def copy_objects(self, heaps: tuple[Heap, ...], interpreters: tuple[Interpreter, ...]) -> ObjectCopies:
+        """Copy all that `objects` looks at, as fast as it goes.
+
+        That is pools, types, the lists' heads, and the heads of objects outside of pools that were on a list the last time.
+
+        Args:
+            heaps: As `heaps` read them, just before.
+            interpreters: As `interpreters` listed them.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it any more.
+            TargetError: Its image does not tell where ``type`` is.
+        """
+        copies = []
+        for heap in heaps:
+            copy = HeapCopy(self._memory, heap.reading, self.geometry)
+            copy.keep(self._room)
+            copies.append(copy)
+        ends, owners = self._list_ends(interpreters)
+        early = np.concatenate((np.array(list(ends), dtype=np.uint64), self._outside))
+        heads = Heads(self._memory, early)
+        self._type_table().begin()
+        return ObjectCopies(tuple(copies), heads, ends, owners)
+
+    def _list_ends(self, interpreters: tuple[Interpreter, ...]) -> tuple[dict[int, int], tuple[int, ...]]:
+        """Return the number of each list by the address of its own head, and the interpreters that have them."""
+        ends: dict[int, int] = {}
+        owners = []
+        for number, interpreter in enumerate(interpreters[:_MOST_LISTED]):
+            address = Addr(interpreter.address + self._layout.interpreter_gc)
+            heads = list_heads(self._memory, address, self._layout.gc)
+            owners.append(interpreter.ident)
+            if heads is not None:
+                ends.update({head: number * LISTS + which for which, head in enumerate(heads)})
+        return ends, tuple(owners)
 
     def _type_table(self) -> TypeTable:
         if self._types is None:
@@ -453,6 +522,13 @@ class Target:
             }
             kept = {id(known.reader) for known in self._known.values()}
             self._places = {place: reader for place, reader in self._places.items() if id(reader) in kept}
+
+
+def _free_bytes() -> int:
+    """Return how much memory the system can give without giving up anything."""
+    with open("/proc/meminfo", encoding="ascii") as file:
+        found = [int(line.split()[1]) << 10 for line in file if line.startswith("MemAvailable:")]
+    return found[0] if found else 0
 
 
 def _may_pass(error: TargetError, process: Process) -> bool:

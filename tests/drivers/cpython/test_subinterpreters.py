@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.target import Target
 
@@ -126,3 +127,55 @@ def test_spaces_come_and_go_with_interpreters(python: str, start: Start) -> None
         assert [space.name for space in server.spaces] == before
     finally:
         driver.close()
+
+
+def test_objects_and_references_of_an_isolated_interpreter_are_in_its_own_pools(start: Start) -> None:
+    python = find_python("3.13") or find_python("3.12")
+    if python is None:
+        pytest.skip("no Python 3.12 or 3.13 on PATH or in ~/.pyenv/versions: isolated interpreters are not tested here")
+    child = start(
+        python,
+        MAKE
+        + """
+one = make(True)
+run(one, '''
+class Mine:
+    __slots__ = ("before",)
+last = None
+keep = []
+for number in range(5_000):
+    mine = Mine(); mine.before = last; last = mine
+    keep.append(mine)
+mine = last = None
+''')
+class Main:
+    __slots__ = ()
+keep = [Main() for _ in range(3_000)]
+tell()
+""",
+    )
+    child.wait_still()
+    with Target(child.pid) as target:
+        interpreters = target.interpreters() or ()
+        heaps = target.heaps(interpreters)
+        assert target.warm(heaps)
+        copies = target.copy_objects(heaps, interpreters)
+        found = target.objects(heaps, interpreters, references=True, copies=copies)
+    assert found.lists is not None
+    assert found.lists.complete
+    assert found.owners == (0, 1)
+    assert found.references is not None
+    counts = []
+    for one in found.heaps:
+        named = {found.types.names[kind]: kind for kind in set(one.objects.type.tolist()) if kind >= 0}
+        counts.append(
+            [
+                int(one.objects.count[one.objects.type == named.get(name, -2)].sum())
+                for name in ("Main", "Mine")
+            ]
+        )
+        references = found.references[one.pools_before :][: len(one.heap.reading.pools)].sum(axis=0)
+        assert references[1] == references[2], "nothing leads from one interpreter's pools to another's"
+        if named.get("Mine"):
+            assert references[:2].sum() >= 4_999
+    assert counts == [[3_000, 0], [0, 5_000]]

@@ -20,10 +20,44 @@ from gcspy_drivers.cpython.obmalloc import HeapReading
 from gcspy_drivers.cpython.pools import PoolState
 from gcspy_drivers.remote.memory import Gather, Memory
 
-__all__ = ["HeapCopy"]
+__all__ = ["CopyRoom", "HeapCopy"]
 
 _COPY_BYTES: Final = 32 << 20
 """How much is copied and looked at in one go: what is looked at several times stays in the cache, and memory is bounded."""
+
+
+class CopyRoom:
+    """Memory for copies that are kept, used again and again: what has been written once needs nothing of the kernel.
+
+    Args:
+        pool_bytes: Bytes of a pool.
+    """
+
+    def __init__(self, pool_bytes: int) -> None:
+        self._pool_bytes = pool_bytes
+        self._each = max(1, _COPY_BYTES // pool_bytes)
+        self._rooms: list[npt.NDArray[np.uint8]] = []
+        self._used = 0
+
+    def begin(self, pools: int) -> None:
+        """Take back all that was taken, and have room for so many pools at once, written to; what is much too large is given back."""
+        self._used = 0
+        wanted = -(-pools // self._each)
+        del self._rooms[2 * wanted + 1 :]
+        while len(self._rooms) < wanted:
+            self._add()
+
+    def take(self, pools: int) -> npt.NDArray[np.uint8]:
+        """Return room for so many pools, (pools, pool bytes), at most for what is copied in one go."""
+        if self._used == len(self._rooms):
+            self._add()
+        self._used += 1
+        return self._rooms[self._used - 1][:pools]
+
+    def _add(self) -> None:
+        room = np.empty((self._each, self._pool_bytes), dtype=np.uint8)
+        room.fill(0)
+        self._rooms.append(room)
 
 
 class HeapCopy:
@@ -47,8 +81,11 @@ class HeapCopy:
         self.reading = reading
         self.rows = np.flatnonzero(reading.pools.state == PoolState.USED)
 
-    def keep(self) -> None:
+    def keep(self, room: CopyRoom) -> None:
         """Copy everything now, and keep it.
+
+        Args:
+            room: Where to; the copies are good until it is used again.
 
         Raises:
             TargetGone: The target has ended.
@@ -57,8 +94,7 @@ class HeapCopy:
         kept = []
         for begin in range(0, len(self.rows), self._pools):
             part = self.rows[begin : begin + self._pools]
-            room = np.empty((len(part), self._geometry.pool_bytes), dtype=np.uint8)
-            kept.append((part, self._copy(part, room)))
+            kept.append((part, self._copy(part, room.take(len(part)))))
         self._kept = kept
 
     def parts(self) -> Iterator[tuple[npt.NDArray[np.intp], PoolCopies]]:

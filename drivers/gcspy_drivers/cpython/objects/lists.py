@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +25,11 @@ from gcspy_drivers.cpython.objects.ways import UNKNOWN, LoopWays, NumpyWays, amo
 from gcspy_drivers.remote.maps import LiveMaps
 from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["UNKNOWN", "Lists", "ListReader"]
+__all__ = ["UNKNOWN", "Heads", "ListReader", "Lists"]
 
-_HEAD_BYTES = 32  # a head, and of the object its reference count and type
+HEAD_BYTES: Final = 32
+"""A head, and of the object its reference count and type."""
+
 _MOST_ROUNDS = 20_000  # a chain of so many nodes outside of the pools, each known only from the one before
 _MOST_OUTSIDE = 4_000_000
 _FLAGS = np.uint64(3)
@@ -90,6 +93,40 @@ class Lists:
         return by_pool, by_list
 
 
+class Heads:
+    """Heads of nodes, read when they are asked for or at an earlier moment.
+
+    Args:
+        memory: The target's memory.
+        early: (n,) addresses to read now, as they will be asked for.
+
+    Raises:
+        TargetGone: The target has ended.
+    """
+
+    def __init__(self, memory: Memory, early: U64) -> None:
+        self._memory = memory
+        self._address = distinct(early)
+        self._data, self._ok = memory.read_many(self._address, HEAD_BYTES)
+
+    def read(self, where: U64) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
+        """Return (n, `HEAD_BYTES`) what is at some addresses, and (n,) whether it could be read. Both new."""
+        early = np.flatnonzero(
+            among(where, self._address) if len(self._address) else np.zeros(len(where), np.bool_)
+        )
+        if not len(early):
+            return self._memory.read_many(where, HEAD_BYTES)
+        data = np.zeros((len(where), HEAD_BYTES), dtype=np.uint8)
+        ok = np.zeros(len(where), dtype=np.bool_)
+        row = np.searchsorted(self._address, where[early])
+        data[early], ok[early] = self._data[row], self._ok[row]
+        late = np.ones(len(where), dtype=np.bool_)
+        late[early] = False
+        if late.any():
+            data[late], ok[late] = self._memory.read_many(where[late], HEAD_BYTES)
+        return data, ok
+
+
 class ListReader:
     """Puts the collector's lists of one process together.
 
@@ -98,13 +135,22 @@ class ListReader:
         maps: Its maps.
         types: Its types.
         code: Loops to use instead of numpy, where they are there.
+        heads: Heads that were read at the moment of the nodes; without it all are read now.
     """
 
-    def __init__(self, memory: Memory, maps: LiveMaps, types: TypeTable, code: Kernels | None = None) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        maps: LiveMaps,
+        types: TypeTable,
+        code: Kernels | None = None,
+        heads: Heads | None = None,
+    ) -> None:
         self._memory = memory
         self._maps = maps
         self._types = types
         self._code = code
+        self._heads = Heads(memory, np.zeros(0, dtype=np.uint64)) if heads is None else heads
 
     def read(self, nodes: Nodes, ends: Mapping[int, int]) -> Lists:
         """Find the list of each node.
@@ -134,15 +180,15 @@ class ListReader:
     def _outside(self, nodes: Nodes, ends: Mapping[int, int], ways: NumpyWays) -> tuple[Nodes, bool]:
         """Read the nodes that lists lead to and that are in no pool; and whether the ways to them came to an end."""
         heads = np.array(sorted(ends), dtype=np.uint64)
-        data, ok = self._memory.read_many(heads, 16)
-        own = data.view("<u8")[ok] & ~_FLAGS
+        data, ok = self._heads.read(heads)
+        own = data.view("<u8")[ok, :2] & ~_FLAGS
         frontier = ways.strangers((nodes.following, nodes.before, own.reshape(-1)), heads)
         parts: list[Nodes] = []
         seen: U64 = np.zeros(0, dtype=np.uint64)
         maps = self._maps.maps
         for _ in range(_MOST_ROUNDS):
             frontier = frontier[
-                (frontier % np.uint64(8) == 0) & maps.covers(frontier, _HEAD_BYTES) & ~among(frontier, seen)
+                (frontier % np.uint64(8) == 0) & maps.covers(frontier, HEAD_BYTES) & ~among(frontier, seen)
             ]
             if not len(frontier):
                 return Nodes.together(parts), True
@@ -157,7 +203,7 @@ class ListReader:
         return Nodes.together(parts), False
 
     def _read_nodes(self, where: U64) -> Nodes:
-        data, ok = self._memory.read_many(where, _HEAD_BYTES)
+        data, ok = self._heads.read(where)
         words: U64 = data.view("<u8")[ok]
         self._types.learn(words[:, 3].copy())
         kind = self._types.find(words[:, 3])

@@ -1,0 +1,145 @@
+"""The stopped rung: what is read of a program that never rests is of one moment, and how long it was held is told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from gcspy_drivers.cpython.driver import CPythonDriver
+from gcspy_drivers.cpython.pools import PoolState
+from gcspy_drivers.cpython.stopped import StoppedDriver
+from gcspy_drivers.cpython.target import Target
+from gcspy_drivers.remote.stopping import held
+from gcspy_protocol.errors import NotPermitted
+
+from gcspy_server.api import AttachOptions, Event, Mode
+from tests.drivers.conftest import Start
+
+# Four threads that make and drop objects of all sizes, large ones among them, as fast as they can.
+CHURN = """
+import sys, threading
+sys.setswitchinterval(0.0002)
+class Node: pass
+def churn(seed):
+    keep = [None] * 3000
+    number = seed
+    while True:
+        number = (number * 1103515245 + 12345) % (1 << 31)
+        node = Node(); node.items = [number, (node, {number: node})] * (1 + number % 40); node.text = "x" * (number % 300)
+        keep[number % 3000] = node
+for seed in range(4):
+    threading.Thread(target=churn, args=(seed,), daemon=True).start()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def churning() -> Iterator[int]:
+    with subprocess.Popen(
+        [sys.executable, "-c", CHURN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            yield process.pid
+        finally:
+            process.kill()
+
+
+def test_headers_and_objects_of_a_busy_program_are_of_one_moment(churning: int) -> None:
+    with Target(churning) as target:
+        for _ in range(5):
+            interpreters = target.interpreters() or ()
+            assert target.warm(target.heaps(interpreters))
+            with held(target.process, longest_secs=60) as hold:
+                heaps = target.heaps(interpreters)
+                copies = target.copy_objects(heaps, interpreters)
+            assert not hold.expired
+            (heap,) = heaps
+            assert (heap.reading.pools.state != PoolState.UNKNOWN).sum() >= 0.99 * len(heap.reading.pools)
+            found = target.objects(heaps, interpreters, copies=copies, references=True)
+            objects = found.heaps[0].objects
+            known = objects.known
+            # One thread may have been stopped inside of malloc or free: its pool is in between.
+            assert np.count_nonzero(~known) <= 2
+            assert np.array_equal(objects.blocks[known], heap.reading.pools.blocks_used[known])
+            assert found.lists is not None
+            assert int(objects.objects.sum()) > 10_000
+
+
+def test_a_session_says_that_it_holds_and_for_how_long(churning: int) -> None:
+    events: list[Event] = []
+    driver = CPythonDriver.attach(churning, AttachOptions(level=3, rung="stopped"))
+    try:
+        assert isinstance(driver, StoppedDriver)
+        described = driver.describe()
+        assert described.mode is Mode.STOPPED
+        server = described.server(budget=1000)
+        driver.open(server)
+        server.add_observer(events.append)
+        for _ in range(3):
+            driver.tick()
+        (space,) = [space for space in server.spaces if space.name == "Holds"]
+        streams = {stream.schema.name: stream for stream in space.streams}
+        assert streams["Held"].known is not None
+        assert streams["Held"].known.tolist() == [False, True]
+        took = int(streams["Held"].data[1])
+        assert 0 < took <= int(streams["Longest"].data[1]) < 30_000_000
+        assert int(streams["Holds"].data[1]) == 3
+        assert int(streams["Threads"].data[1]) >= 5
+        assert "threads were held for" in space.info
+        assert all(event.stopped_nanos > 0 for event in events)
+    finally:
+        driver.close()
+
+
+def test_a_program_that_a_debugger_has_is_refused(churning: int) -> None:
+    with (
+        Target(churning) as target,
+        held(target.process, longest_secs=60),
+        pytest.raises(NotPermitted, match="attached to it as a debugger"),
+    ):
+        CPythonDriver.attach(churning, AttachOptions(rung="stopped"))
+
+
+def test_a_hold_that_is_refused_later_leaves_an_event_that_was_read_while_it_ran(churning: int) -> None:
+    driver = CPythonDriver.attach(churning, AttachOptions(level=2, rung="stopped"))
+    try:
+        server = driver.describe().server(budget=1000)
+        driver.open(server)
+        server.add_observer(lambda _: None)
+        with Target(churning) as target, held(target.process, longest_secs=60):
+            driver.tick()
+        (space,) = [space for space in server.spaces if space.name == "Holds"]
+        assert space.info.startswith("read while it went on: ")
+        driver.tick()
+        assert "threads were held for" in space.info
+    finally:
+        driver.close()
+
+
+def test_what_is_read_of_a_still_program_is_the_same_on_both_rungs(own_python: str, start: Start) -> None:
+    from tests.drivers.cpython.test_machine_code import assert_same
+    from tests.drivers.cpython.test_objects import ZOO, by_type
+
+    child = start(own_python, ZOO)
+    child.wait_objects()
+    with Target(child.pid) as target:
+        interpreters = target.interpreters() or ()
+        heaps = target.heaps(interpreters)
+        passive = target.objects(heaps, interpreters, references=True)
+        assert target.warm(heaps)
+        copies = target.copy_objects(heaps, interpreters)
+        kept = target.objects(heaps, interpreters, copies=copies, references=True)
+    assert by_type(passive) == by_type(kept)
+    assert passive.lists is not None
+    assert kept.lists is not None
+    assert kept.lists.complete
+    assert_same(passive.lists, kept.lists, ("of_node",))
+    assert passive.references is not None
+    assert kept.references is not None
+    assert np.array_equal(passive.references, kept.references)
