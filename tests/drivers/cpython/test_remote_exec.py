@@ -104,6 +104,42 @@ def test_a_busy_program_takes_the_stub_in_and_gives_it_back(asked_python: str) -
         assert process.stderr.read() == ""
 
 
+EIGHT_THREADS = """
+import sys, threading, time
+def work():
+    kept = []
+    while True:
+        kept.append({})
+        if len(kept) > 5000: kept = []
+sys.setswitchinterval(1e-6)
+print(1, flush=True)
+for _ in range(8): threading.Thread(target=work, daemon=True).start()
+while True: time.sleep(0.01)
+"""
+
+
+def test_eight_threads_change_nothing_while_it_is_held(asked_python: str) -> None:
+    read: list[list[list[int]]] = []
+    with running(asked_python, EIGHT_THREADS) as process:
+        driver = CPythonDriver.attach(process.pid, AttachOptions(inject="remote-exec"))
+        assert isinstance(driver, CooperativeDriver)
+        server = driver.describe().server()
+
+        def look(_event: Event) -> None:
+            found = driver._target.interpreters()
+            assert found is not None
+            looks = [driver._target.heaps(found) for _ in range(2)]
+            read.append([[part for heap in one for part in heap.reading.pools.blocks_used.tolist()] for one in looks])
+
+        server.add_observer(look)
+        driver.open(server)
+        while len(read) < 12:
+            driver.wait(1.0)
+        driver.close()
+    assert sum(first != again for first, again in read) == 0
+    assert len({tuple(first) for first, _ in read}) > 1, "between the holds it runs"
+
+
 def test_one_that_is_blocked_is_left_as_it_was(asked_python: str) -> None:
     with running(asked_python, READING) as process, Target(process.pid) as target:
         with pytest.raises(TargetError, match="blocked somewhere"):
