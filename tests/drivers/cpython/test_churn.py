@@ -89,7 +89,8 @@ def watch(pid: int, snapshots: int) -> tuple[int, int]:
             assert_possible(server, driver._target.geometry.pool_bytes)
             known = server.spaces[0].streams[0].known
             unknown += 0 if known is None else int(np.count_nonzero(~known))
-            now = {stream.name: stream for stream in server.spaces[2].streams}["Collections"]
+            generations = next(space for space in server.spaces if space.name == "GC generations")
+            now = {stream.name: stream for stream in generations.streams}["Collections"]
             if now.known is None:
                 assert (now.data >= collections).all(), "collections are only ever counted up"
                 collections = now.data.copy()
