@@ -34,6 +34,7 @@ _COMMANDS = (
     "demo",
     "info",
     "compare",
+    "growth",
     "verify",
     "repair",
     "cut",

@@ -18,6 +18,7 @@ from gcspy_client.view.compare.comparing import actions_of_comparing
 from gcspy_client.view.history.menus import HISTORY_GESTURES, actions_of_history
 from gcspy_client.view.panels.copying import actions_of_copying
 from gcspy_client.view.panels.cost import actions_of_cost
+from gcspy_client.view.panels.telling import actions_of_telling
 from gcspy_client.view.shell.command_palette import Entry
 from gcspy_client.view.shell.preferences import actions_of_preferences
 from gcspy_client.view.shell.starting import actions_of_starting
@@ -63,6 +64,7 @@ def actions_of(window: MainWindow) -> tuple[Action, ...]:
         *_time_actions(window),
         *_view_actions(window),
         *actions_of_looking(window),
+        *actions_of_telling(window),
         *window.docks.actions(),
         *actions_of_history(window),
         *_help_actions(window),

@@ -42,6 +42,7 @@ from gcspy_client.view.panels.copying import Copying
 from gcspy_client.view.panels.cost import CostPart
 from gcspy_client.view.panels.details import Details
 from gcspy_client.view.panels.facts import FactPanels
+from gcspy_client.view.panels.telling import Telling
 from gcspy_client.view.shell.command_palette import CommandPalette
 from gcspy_client.view.shell.connect_dialog import ConnectDialog
 from gcspy_client.view.shell.docks import Docks
@@ -143,6 +144,7 @@ class MainWindow(QMainWindow):
         self._refusal_timer = self._single_timer(self._forget_refusal)
         self.triggers = TriggerPart(self)
         self.comparing = ComparePart(self)
+        self.telling = Telling(self)
         self._build()
         self._wire()
         self._keys: KeySheet | None = None
@@ -523,6 +525,7 @@ class MainWindow(QMainWindow):
         self.triggers.set_theme(theme)
         self.cost.set_theme(theme)
         self.comparing.set_theme(theme)
+        self.telling.set_theme(theme)
         self.palette_sheet.set_colours(tokens(theme))
         self.following.refresh()
 

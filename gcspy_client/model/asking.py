@@ -1,0 +1,112 @@
+"""What is asked about the contents of a tile, and what was told: one question under way at a time, of what is wished meanwhile the latest.
+
+Answers are kept for a while, by the event that they are of: so an event that is gone back to has what was told of it then.
+
+Knows questions and answers; does not know sockets or widgets.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gcspy_protocol.details import Answer, AnswerState, Query
+
+__all__ = ["MOST_ROWS_ASKED", "Asking", "Subject"]
+
+MOST_ROWS_ASKED = 200
+_MOST_KEPT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is asked about.
+
+    Attributes:
+        session: Identity of the session.
+        space: Id of the space.
+        kind: What is asked for.
+        key: Stable key of the tile; None: the whole space.
+    """
+
+    session: str
+    space: int
+    kind: str
+    key: int | None
+
+
+class Asking:
+    """Asks about one subject at a time.
+
+    Args:
+        send: Sends a question.
+
+    Attributes:
+        subject: What is wished to be known; None: nothing.
+    """
+
+    def __init__(self, send: Callable[[Query], None]) -> None:
+        self._send = send
+        self.subject: Subject | None = None
+        self._under_way: tuple[int, Subject] | None = None
+        self._number = 0
+        self._latest: Answer | None = None
+        self._latest_of: Subject | None = None
+        self._kept: OrderedDict[tuple[Subject, int], Answer] = OrderedDict()
+
+    @property
+    def waits(self) -> bool:
+        """Whether a question about the subject is under way, and nothing was told of it yet."""
+        return self._under_way is not None and self._latest_of != self.subject
+
+    def wish(self, subject: Subject | None, newest: int) -> None:
+        """Say what is wished to be known.
+
+        Args:
+            subject: The latest wish; None: nothing.
+            newest: Sequence of the latest event: what was told of an earlier one is asked again.
+        """
+        self.subject = subject
+        if subject is None or self._under_way is not None:
+            return
+        told = self._latest if self._latest_of == subject else None
+        if told is not None and (told.sequence >= newest or told.state is AnswerState.NOT_RECORDED):
+            return
+        self._number += 1
+        self._under_way = self._number, subject
+        self._send(
+            Query(
+                number=self._number, space=subject.space, kind=subject.kind, key=subject.key, most=MOST_ROWS_ASKED
+            )
+        )
+
+    def take(self, answer: Answer) -> None:
+        """Take what was told."""
+        if self._under_way is None or answer.number != self._under_way[0]:
+            return
+        _, subject = self._under_way
+        self._under_way = None
+        if answer.sequence:
+            self._kept[subject, answer.sequence] = answer
+            while len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+        self._latest, self._latest_of = answer, subject
+
+    def forget(self) -> None:
+        """Another connection: nothing is under way there."""
+        self._under_way = self._latest = self._latest_of = None
+
+    def answer(self, sequence: int, *, live: bool) -> Answer | None:
+        """What was told of the subject.
+
+        Args:
+            sequence: Of the event that is shown.
+            live: Whether the latest will do, where nothing was told of this very event.
+        """
+        if self.subject is None:
+            return None
+        exact = self._kept.get((self.subject, sequence))
+        if exact is not None or not live:
+            return exact
+        return self._latest if self._latest_of == self.subject else None

@@ -1,0 +1,187 @@
+"""What grew: of a space that has a name for each tile, such as types, how much more each has now than at an earlier event.
+
+A tile that was not there earlier is new, and all that it has now is growth; a value that was not known is unknown and no growth.
+
+Knows sessions and arrays; does not know files or widgets.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from gcspy_protocol.interpreter import ClientInterpreter, SpaceState
+from gcspy_protocol.model import Naming, Presentation, Stream
+from numpy.typing import NDArray
+
+__all__ = ["Change", "GrowthLog", "GrowthRow", "Sample", "growing_space", "growth", "measures_of", "sample_of"]
+
+_MOST_SAMPLES = 256
+_MOST_MEASURES = 2
+
+I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """What each tile had at one event.
+
+    Attributes:
+        sequence: Of the event.
+        time_nanos: When it was.
+        space: Id of the space.
+        values: Shape (measures, tiles).
+        known: The same shape: whether the value is known.
+    """
+
+    sequence: int
+    time_nanos: int
+    space: int
+    values: I64
+    known: NDArray[np.bool_]
+
+    @property
+    def tiles(self) -> int:
+        """How many tiles there were."""
+        return int(self.values.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One number of a tile, then and now; None: unknown. A tile that was not there then had nothing."""
+
+    before: int | None
+    now: int | None
+
+    @property
+    def grew(self) -> int | None:
+        """How much more it is now; None where either is unknown."""
+        return None if self.before is None or self.now is None else self.now - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthRow:
+    """How one tile changed.
+
+    Attributes:
+        tile: Its number, which is its key.
+        name: What it is called.
+        new: It was not there at the earlier event.
+        changes: For each measure.
+        line: The first measure at each sample, oldest first; None where it was unknown or not there.
+    """
+
+    tile: int
+    name: str
+    new: bool
+    changes: tuple[Change, ...]
+    line: tuple[int | None, ...]
+
+
+def growing_space(session: ClientInterpreter) -> SpaceState | None:
+    """The space whose tiles are what grows: one that names the values of others, else any with names and numbers."""
+    named = {stream.defined.names_from for space in session.spaces.values() for stream in space.streams.values()}
+    spaces = [space for space in session.spaces.values() if space.space.naming is Naming.STRINGS and measures_of(space)]
+    return next((space for space in spaces if space.space.id in named), None)
+
+
+def measures_of(space: SpaceState) -> list[Stream]:
+    """The numbers that are looked at: the most important ones."""
+    streams = sorted((state.defined for state in space.streams.values()), key=lambda one: (one.order, one.id))
+    return [one for one in streams if one.presentation is not Presentation.ENUM and one.names_from is None][:_MOST_MEASURES]
+
+
+def sample_of(session: ClientInterpreter, space: SpaceState) -> Sample | None:
+    """What each tile has now; None where that is not of the latest event, or nothing is known."""
+    event, measures = session.last_event, measures_of(space)
+    if event is None or not measures or not space.count:
+        return None
+    states = [space.streams[one.id] for one in measures]
+    if not all(state.is_fresh(event) for state in states):
+        return None
+    known = [np.ones(space.count, dtype=np.bool_) if one.known is None else one.known for one in states]
+    return Sample(
+        sequence=event.sequence,
+        time_nanos=event.time_nanos,
+        space=space.space.id,
+        values=np.stack([one.values.astype(np.int64) for one in states]),
+        known=np.stack(known),
+    )
+
+
+class GrowthLog:
+    """Samples of a session, as many as a small line needs."""
+
+    def __init__(self) -> None:
+        self._samples: list[Sample] = []
+
+    @property
+    def samples(self) -> Sequence[Sample]:
+        """Those that there are, in order of their events."""
+        return self._samples
+
+    def clear(self) -> None:
+        """Forget all: it is another session, or another space."""
+        self._samples.clear()
+
+    def add(self, sample: Sample) -> None:
+        """Keep a sample, once; of too many every second goes, but for the first and the latest."""
+        if self._samples and self._samples[0].space != sample.space:
+            self.clear()
+        if any(one.sequence == sample.sequence for one in self._samples):
+            return
+        insort(self._samples, sample, key=lambda one: one.sequence)
+        if len(self._samples) > _MOST_SAMPLES:
+            self._samples = [*self._samples[:-1:2], self._samples[-1]]
+
+
+def growth(
+    before: Sample, now: Sample, space: SpaceState, samples: Sequence[Sample] = (), *, most: int = 200, measure: int = 0
+) -> list[GrowthRow]:
+    """The tiles that changed most, those that grew first.
+
+    Args:
+        before: The earlier event.
+        now: The later one.
+        space: For the names.
+        samples: For the lines; those between the two are taken.
+        most: Rows.
+        measure: Which of the numbers decides.
+    """
+    tiles = max(before.tiles, now.tiles)
+    (was, was_known), (has, has_known) = _widened(before, tiles), _widened(now, tiles)
+    grew = np.where(was_known[measure] & has_known[measure], has[measure] - was[measure], 0)
+    changed = np.flatnonzero(((has != was) | (has_known != was_known)).any(axis=0))
+    order = changed[np.argsort(-grew[changed], kind="stable")]
+    if len(order) > most:
+        # What shrank most belongs to the answer, too: it is at the end.
+        shrank = min(most // 4, int(np.count_nonzero(grew[order] < 0)))
+        order = np.concatenate((order[: most - shrank], order[len(order) - shrank :]))
+    between = [one for one in samples if before.sequence <= one.sequence <= now.sequence and one.space == now.space]
+    if not between or between[-1].sequence != now.sequence:
+        between = [*between, now]
+    if between[0].sequence != before.sequence:
+        between = [before, *between]
+    rows = []
+    for tile in order.tolist():
+        changes = tuple(
+            Change(
+                int(was[one, tile]) if was_known[one, tile] else None,
+                int(has[one, tile]) if has_known[one, tile] else None,
+            )
+            for one in range(len(was))
+        )
+        line = tuple(
+            int(one.values[measure, tile]) if tile < one.tiles and one.known[measure, tile] else None for one in between
+        )
+        rows.append(GrowthRow(tile, space.names.name(tile), tile >= before.tiles, changes, line))
+    return rows
+
+
+def _widened(sample: Sample, tiles: int) -> tuple[I64, NDArray[np.bool_]]:
+    """Values and whether they are known, of so many tiles: one that was not there had nothing."""
+    missing = tiles - sample.tiles
+    values = np.pad(sample.values, ((0, 0), (0, missing)))
+    return values, np.pad(sample.known, ((0, 0), (0, missing)), constant_values=True)

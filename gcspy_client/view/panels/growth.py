@@ -1,0 +1,131 @@
+"""The panel that tells what grew: types by their growth since an earlier event, each with a small line of how.
+
+Knows rows; does not know where they come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gcspy_protocol.model import Stream
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+
+from gcspy_client.model.growth import Change, GrowthRow
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.text import short_amount
+from gcspy_client.view.theme import tokens
+from gcspy_client.view.widgets.bar_table import BarCell, BarColumn, BarTable
+from gcspy_client.view.widgets.elided import ElidedLabel
+
+__all__ = ["GrowthPanel"]
+
+_POINTS = 48
+
+
+class GrowthPanel(QWidget):
+    """What grew.
+
+    Args:
+        theme: For which ground.
+
+    Attributes:
+        table: The types.
+    """
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.title, self.when = ElidedLabel("What grew"), QLabel()
+        font = self.title.font()
+        font.setBold(True)
+        self.title.setFont(font)
+        self.when.setProperty("dim", "true")
+        self.copy = QPushButton("Copy")
+        self.copy.setToolTip("Copy the rows as text; the right mouse button has CSV")
+        self.copy.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.table = BarTable([BarColumn("Type", right=False)], tokens(theme), column=1)
+        self.copy.clicked.connect(self.table.copy_text)
+        self.empty = QLabel()
+        self.empty.setProperty("dim", "true")
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty.setWordWrap(True)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(self.empty)
+        self._pages.addWidget(self.table)
+        self._pages.setMinimumHeight(5 * self.table.verticalHeader().defaultSectionSize())
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addWidget(self.title, 1)
+        head.addWidget(self.when)
+        head.addWidget(self.copy)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 12, 8)
+        column.setSpacing(6)
+        column.addLayout(head)
+        column.addWidget(self._pages, 1)
+        self.say("Nothing is known yet.")
+
+    def set_theme(self, theme: Theme) -> None:
+        """Use another theme."""
+        self.table.set_colours(tokens(theme))
+
+    @property
+    def said(self) -> str:
+        """Why there is no table; empty where there is one."""
+        return self.empty.text() if self._pages.currentIndex() == 0 else ""
+
+    def say(self, why: str) -> None:
+        """Say why there is no table."""
+        self.when.setText("")
+        self.empty.setText(why)
+        self._pages.setCurrentIndex(0)
+        self.copy.setEnabled(False)
+
+    def tell(self, rows: Sequence[GrowthRow], measures: Sequence[Stream], title: str, when: str) -> None:
+        """Show what grew.
+
+        Args:
+            rows: The types.
+            measures: What is counted of them.
+            title: Of which space, since when.
+            when: How long that is.
+        """
+        self.title.setText(title)
+        self.when.setText(when)
+        columns = [BarColumn("Type", right=False)]
+        for one in measures:
+            columns.append(BarColumn(f"{one.name} grew", f"{one.description}: how many more than then"))
+            columns.append(BarColumn(f"{one.name} now", one.description))
+        columns.append(BarColumn("Over time", f"{measures[0].name} from then to now", spark=True))
+        tops = [max((abs(row.changes[i].grew or 0) for row in rows), default=0) for i in range(len(measures))]
+        self.table.show_rows(columns, [_row(row, measures, tops) for row in rows])
+        self._pages.setCurrentIndex(1)
+        self.copy.setEnabled(True)
+
+
+def _row(row: GrowthRow, measures: Sequence[Stream], tops: Sequence[int]) -> tuple[BarCell, ...]:
+    cells = [BarCell(f"{row.name}  (new)" if row.new else row.name, row.name)]
+    for change, measure, top in zip(row.changes, measures, tops, strict=True):
+        cells.append(_grew(change, measure, top))
+        now = change.now
+        cells.append(
+            BarCell("unknown", None, tone="dim") if now is None else BarCell(short_amount(measure, now).strip(), float(now))
+        )
+    return (*cells, BarCell("", None, line=_line(row.line)))
+
+
+def _grew(change: Change, measure: Stream, top: int) -> BarCell:
+    grew = change.grew
+    if grew is None:
+        return BarCell("unknown", None, tone="dim")
+    sign, tone = ("+", "warning") if grew > 0 else ("−", "accent") if grew < 0 else ("", "dim")
+    share = grew / top if top > 0 and grew > 0 else None
+    return BarCell(f"{sign}{short_amount(measure, abs(grew)).strip()}", float(grew), share, tone)
+
+
+def _line(values: Sequence[int | None]) -> tuple[float | None, ...]:
+    """A line from 0 to 1, of a few points."""
+    last = len(values) - 1
+    picked = [values[round(place * last / (_POINTS - 1))] for place in range(_POINTS)] if last >= _POINTS else values
+    top = max((value for value in picked if value is not None), default=0)
+    return tuple(None if value is None else value / top if top > 0 else 0.0 for value in picked)

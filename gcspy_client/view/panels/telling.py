@@ -1,0 +1,221 @@
+"""What tells of types in a window: the panels "What is in this tile" and "What grew", joined to the rest of it.
+
+Knows which part of the window does what; what is asked and what grew is the model's.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from gcspy_protocol.details import Answer, AnswerState
+from gcspy_protocol.interpreter import EventChange, SpaceState
+from gcspy_protocol.messages import Message
+from PySide6.QtCore import QObject, Qt
+
+from gcspy_client.model.asking import Asking, Subject
+from gcspy_client.model.growth import GrowthLog, Sample, growing_space, growth, measures_of, sample_of
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.session import tile_title
+from gcspy_client.model.text import duration
+from gcspy_client.view.actions import Action
+from gcspy_client.view.panels.contents import ContentsPanel
+from gcspy_client.view.panels.growth import GrowthPanel
+
+if TYPE_CHECKING:
+    from gcspy_client.view.window import MainWindow
+
+__all__ = ["Telling", "actions_of_telling"]
+
+_AGAIN_SECS = 0.5
+"""Between two questions about the same tile, as events come; another tile is asked about at once."""
+
+_LEVEL = "Of CPython the types of objects are known at level 3 (--level 3)."
+
+
+class Telling(QObject):
+    """The two panels of a window.
+
+    Attributes:
+        asking: What is asked and was told.
+        log: What each type had at events that came.
+        contents: What is in a tile.
+        growth: What grew.
+    """
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self.asking = Asking(window.link.send)
+        self.log = GrowthLog()
+        self.contents = ContentsPanel(window.theme)
+        self.growth = GrowthPanel(window.theme)
+        self.whole = False
+        self._asked_at = 0.0
+        self._asked: tuple[Subject | None, int] = (None, 0)
+        self._identity = ""
+        bottom = Qt.DockWidgetArea.BottomDockWidgetArea
+        about = "what is in this tile: types, objects and bytes"
+        window.docks.add("contents", "What is in this tile", self.contents, bottom, keys=("Shift+C",), about=about)
+        about = "what grew: types by their growth since an earlier event"
+        window.docks.add("growth", "What grew", self.growth, bottom, keys=("Shift+G",), about=about)
+        self.contents.whole_asked.connect(self._show_whole)
+        window.link.welcomed.connect(self.asking.forget)
+        window.link.received.connect(self._take)
+        window.following.applied.connect(self._sample)
+        window.following.spoken.connect(self.refresh)
+
+    def _show_whole(self, whole: bool) -> None:
+        self.whole = whole
+        self.refresh()
+
+    def ask_whole(self) -> None:
+        """Open the panel and tell of the whole space."""
+        self._window.docks.show("contents")
+        self.contents.which.setCurrentIndex(1)
+        self.refresh()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw for another ground."""
+        self.contents.set_theme(theme)
+        self.growth.set_theme(theme)
+
+    def refresh(self) -> None:
+        """Say everything anew, as far as it is seen."""
+        if self.contents.isVisible():
+            self._tell_contents()
+        if self.growth.isVisible():
+            self._tell_growth()
+
+    # -------------------------------------------------------------------------- contents
+
+    def _take(self, messages: list[Message]) -> None:
+        answers = [message for message in messages if isinstance(message, Answer)]
+        for answer in answers:
+            self.asking.take(answer)
+        if answers:
+            self.refresh()
+
+    def _tell_contents(self) -> None:
+        session = self._window.session
+        space, event = session.active_space(), session.interpreter.last_event
+        if space is None or event is None:
+            self.contents.say("Nothing is shown yet.")
+            return
+        if not space.space.details:
+            self.contents.say(self._none_here(space), space.space.name)
+            return
+        tile = None if self.whole else session.selected(space.space.id)
+        if tile is None and not self.whole:
+            gone = session.selection_gone(space.space.id)
+            why = "The selected tile is gone." if gone else "Select a tile: what is in it is told here."
+            self.contents.say(f"{why}\nOr choose the whole space.", space.space.name)
+            return
+        title = f"{space.space.name}, whole" if tile is None else tile_title(space, tile)
+        subject = Subject(
+            "" if session.live.welcome is None else session.live.welcome.session,
+            space.space.id,
+            space.space.details[0],
+            None if tile is None else space.names.key(tile),
+        )
+        self._wish(subject)
+        answer = self.asking.answer(event.sequence, live=session.is_live)
+        if answer is None:
+            self.contents.say(self._why_nothing(), title)
+        elif answer.state is AnswerState.ANSWERED:
+            behind = event.sequence - answer.sequence
+            when = "of this event" if not behind else f"of {behind:,} {'event' if behind == 1 else 'events'} ago"
+            self.contents.tell(answer.table, title, when)
+        else:
+            self.contents.say(_WHY[answer.state].format(reason=answer.reason), title)
+
+    def _wish(self, subject: Subject) -> None:
+        """Ask, unless the past is shown: the server tells of now."""
+        session, live = self._window.session, self._window.session.live.last_event
+        if not session.is_live or live is None:
+            self.asking.subject = subject
+            return
+        now = monotonic()
+        if subject == self._asked[0] and now - self._asked_at < _AGAIN_SECS:
+            self.asking.wish(subject, self._asked[1])
+            return
+        self._asked, self._asked_at = (subject, live.sequence), now
+        self.asking.wish(subject, live.sequence)
+
+    def _why_nothing(self) -> str:
+        if not self._window.link.status.phase.connected:
+            return "Nobody can be asked: there is no connection."
+        if not self._window.session.is_live:
+            return "Not recorded: nobody asked this at that event.\nEnd goes back to now; what grew (Shift+G) is known of each event."
+        return "Asking…"
+
+    def _none_here(self, space: SpaceState) -> str:
+        others = [one.space.name for one in self._window.session.interpreter.spaces.values() if one.space.details]
+        where = f"Spaces that do: {', '.join(others)}." if others else _LEVEL
+        return f"The space {space.space.name} does not tell what is in its tiles.\n{where}"
+
+    # ---------------------------------------------------------------------------- growth
+
+    def _sample(self, _change: EventChange) -> None:
+        live = self._window.session.live
+        identity = "" if live.welcome is None else live.welcome.session
+        if identity != self._identity:
+            self._identity = identity
+            self.log.clear()
+        space = growing_space(live)
+        sample = None if space is None else sample_of(live, space)
+        if sample is not None:
+            self.log.add(sample)
+
+    def _then(self, space: int) -> tuple[Sample | None, str]:
+        """The earlier event, and what it is called: A, where one is set, else the first that this window saw."""
+        moment = self._window.comparing.moment
+        if moment is not None:
+            state = moment.state.spaces.get(space)
+            return (None if state is None else sample_of(moment.state, state)), "since A"
+        samples = self.log.samples
+        return (samples[0] if samples else None), "since the first event that this window saw"
+
+    def _tell_growth(self) -> None:
+        shown = self._window.session.interpreter
+        space = growing_space(shown)
+        if space is None:
+            self.growth.say(f"Nothing here has types.\n{_LEVEL}")
+            return
+        now = sample_of(shown, space)
+        then, called = self._then(space.space.id)
+        if now is None or then is None:
+            self.growth.say("Types were not gathered at this event." if now is None else "Types were not gathered at A: set another event as A.")
+            return
+        if then.sequence >= now.sequence:
+            self.growth.say("This is the earlier event itself, or one before it.\nGo on to a later event, or set an earlier one as A (key A).")
+            return
+        rows = growth(then, now, space, self.log.samples)
+        if not rows:
+            self.growth.say(f"No type changed {called}.")
+            return
+        took = duration(now.time_nanos - then.time_nanos)
+        self.growth.tell(rows, measures_of(space), f"{space.space.name}: what grew {called}", took)
+
+
+_WHY = {
+    AnswerState.UNKNOWN: "Unknown: {reason}.",
+    AnswerState.GONE: "Gone: {reason}.",
+    AnswerState.REFUSED: "Not told: {reason}.",
+    AnswerState.NOT_RECORDED: "Not recorded: {reason}.\nWhat grew (Shift+G) is known of each event.",
+}
+
+
+def actions_of_telling(window: MainWindow) -> tuple[Action, ...]:
+    """What can be done with what is told of types."""
+    part = window.telling
+    return (
+        Action(
+            name="contents.whole",
+            menu="&View",
+            text="What is in this space",
+            about="what the whole active space is made of, by type",
+            run=part.ask_whole,
+            enabled=lambda: bool((space := window.session.active_space()) is not None and space.space.details),
+        ),
+    )

@@ -1,0 +1,301 @@
+"""A table that is sorted by any column, with bars behind its amounts and small lines of how they went; copied as text or CSV.
+
+Rows are replaced often; order, selection and place stay. Knows cells; does not know what they mean.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QPoint, QPointF, QRect, Qt
+from PySide6.QtGui import QBrush, QColor, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPen, QPolygonF
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QHeaderView,
+    QMenu,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
+
+from gcspy_client.view.theme import Tokens
+
+__all__ = ["BarCell", "BarColumn", "BarTable"]
+
+_Index = QModelIndex | QPersistentModelIndex
+_LEAST_NAME = 120
+_SPARK = 90
+
+
+@dataclass(frozen=True, slots=True)
+class BarColumn:
+    """One column.
+
+    Attributes:
+        name: Its heading.
+        about: What the heading's tip says.
+        right: Whether it is aligned to the right: a number.
+        spark: Whether its cells are small lines.
+    """
+
+    name: str
+    about: str = ""
+    right: bool = True
+    spark: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BarCell:
+    """One cell.
+
+    Attributes:
+        text: What it says, and what is copied.
+        key: What it is sorted by; None: unknown, which is always last.
+        share: How much of the cell its bar fills, from 0 to 1; None: it has none.
+        tone: Of its text: ``text``, ``dim``, ``accent``, ``warning``.
+        line: Points of a small line, from 0 to 1; None is a gap.
+    """
+
+    text: str
+    key: float | str | None = None
+    share: float | None = None
+    tone: str = "text"
+    line: tuple[float | None, ...] = ()
+
+
+class _Rows(QAbstractTableModel):
+    """Rows in the order of a column."""
+
+    def __init__(self, columns: Sequence[BarColumn], colours: Tokens, column: int) -> None:
+        super().__init__()
+        self.columns = tuple(columns)
+        self.colours = colours
+        self.rows: list[tuple[BarCell, ...]] = []
+        self._column, self._order = column, Qt.SortOrder.DescendingOrder
+
+    def set_columns(self, columns: Sequence[BarColumn]) -> None:
+        if tuple(columns) != self.columns:
+            self.beginResetModel()
+            self.columns, self.rows = tuple(columns), []
+            self.endResetModel()
+
+    def set_rows(self, rows: Sequence[tuple[BarCell, ...]]) -> None:
+        ordered = self._sorted(list(rows))
+        if ordered == self.rows:
+            return
+        if len(ordered) != len(self.rows):
+            self.beginResetModel()
+            self.rows = ordered
+            self.endResetModel()
+        else:
+            self.rows = ordered
+            self._touch()
+
+    def _touch(self) -> None:
+        if self.rows:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self.rows) - 1, len(self.columns) - 1))
+
+    def _sorted(self, rows: list[tuple[BarCell, ...]]) -> list[tuple[BarCell, ...]]:
+        column = self._column
+        if not 0 <= column < len(self.columns):
+            return rows
+        known = [row for row in rows if row[column].key is not None]
+        down = self._order is Qt.SortOrder.DescendingOrder
+        texts = [row for row in known if isinstance(row[column].key, str)]
+        numbers = [row for row in known if not isinstance(row[column].key, str)]
+        texts.sort(key=lambda row: str(row[column].key).casefold(), reverse=down)
+        numbers.sort(key=lambda row: float(row[column].key or 0.0), reverse=down)
+        return numbers + texts + [row for row in rows if row[column].key is None]
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Put the rows into another order."""
+        self._column, self._order = column, order
+        self.rows = self._sorted(self.rows)
+        self._touch()
+
+    def rowCount(self, parent: _Index | None = None) -> int:
+        """Rows."""
+        return len(self.rows)
+
+    def columnCount(self, parent: _Index | None = None) -> int:
+        """Columns."""
+        return len(self.columns)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> object:
+        """Titles."""
+        if orientation is not Qt.Orientation.Horizontal or section >= len(self.columns):
+            return None
+        column = self.columns[section]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return column.name
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return column.about or None
+        return _alignment(column) if role == Qt.ItemDataRole.TextAlignmentRole else None
+
+    def data(self, index: _Index, role: int = 0) -> object:
+        """What a cell says."""
+        cell, column = self.rows[index.row()][index.column()], self.columns[index.column()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return "" if column.spark else cell.text
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return cell.text
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(column)
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return QBrush(QColor(getattr(self.colours, cell.tone)))
+        return None
+
+
+def _alignment(column: BarColumn) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignRight if column.right else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignVCenter
+
+
+class _Bars(QStyledItemDelegate):
+    """Draws bars behind amounts, and small lines."""
+
+    def __init__(self, rows: _Rows, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._rows = rows
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        """Draw a cell."""
+        cell = self._rows.rows[index.row()][index.column()]
+        rect: QRect = option.rect
+        accent = QColor(self._rows.colours.accent)
+        if cell.share is not None and cell.share > 0:
+            bar = QColor(accent)
+            bar.setAlpha(64)
+            width = max(2, round((rect.width() - 4) * min(1.0, cell.share)))
+            painter.fillRect(rect.right() - 1 - width, rect.top() + 2, width, rect.height() - 4, bar)
+        super().paint(painter, option, index)
+        if len(cell.line) > 1:
+            _draw_line(painter, rect.adjusted(6, 4, -6, -4), cell.line, accent)
+
+
+def _draw_line(painter: QPainter, rect: QRect, line: tuple[float | None, ...], colour: QColor) -> None:
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(colour, 1.4))
+    step = rect.width() / (len(line) - 1)
+    points: list[QPointF] = []
+    for place, value in enumerate((*line, None)):
+        if value is not None:
+            points.append(QPointF(rect.left() + place * step, rect.bottom() - value * rect.height()))
+            continue
+        if len(points) > 1:
+            painter.drawPolyline(QPolygonF(points))
+        elif points:
+            painter.drawPoint(points[0])
+        points = []
+    painter.restore()
+
+
+class BarTable(QTableView):
+    """The table.
+
+    Args:
+        columns: What it has.
+        colours: Of the theme.
+        column: What it is sorted by at first, the greatest first.
+    """
+
+    def __init__(
+        self, columns: Sequence[BarColumn], colours: Tokens, *, column: int = 0, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._rows = _Rows(columns, colours, column)
+        self._bars = _Bars(self._rows, self)
+        self.setModel(self._rows)
+        self.setItemDelegate(self._bars)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setProperty("dense", "true")
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setTabKeyNavigation(False)
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 7)
+        header = self.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setStretchLastSection(False)
+        header.setResizeContentsPrecision(40)
+        header.setSortIndicator(column, Qt.SortOrder.DescendingOrder)
+        self.setSortingEnabled(True)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._open_menu)
+
+    @property
+    def rows(self) -> list[tuple[BarCell, ...]]:
+        """What is shown, in its order."""
+        return self._rows.rows
+
+    def set_colours(self, colours: Tokens) -> None:
+        """Use the colours of another theme."""
+        self._rows.colours = colours
+        self.viewport().update()
+
+    def show_rows(self, columns: Sequence[BarColumn], rows: Sequence[tuple[BarCell, ...]]) -> None:
+        """Show these rows, in the order that the user chose."""
+        fresh = tuple(columns) != self._rows.columns
+        self._rows.set_columns(columns)
+        grown = len(rows) != len(self._rows.rows)
+        self._rows.set_rows(rows)
+        if fresh or grown:
+            self._fit()
+
+    def _fit(self) -> None:
+        header = self.horizontalHeader()
+        for place, column in enumerate(self._rows.columns):
+            if place == 0:
+                header.setSectionResizeMode(place, QHeaderView.ResizeMode.Stretch)
+            elif column.spark:
+                header.setSectionResizeMode(place, QHeaderView.ResizeMode.Fixed)
+                header.resizeSection(place, _SPARK)
+            else:
+                header.setSectionResizeMode(place, QHeaderView.ResizeMode.ResizeToContents)
+        header.setMinimumSectionSize(40)
+
+    def text(self, *, comma: bool = False) -> str:
+        """The selected rows, or all: a line each, with tabs, or as CSV."""
+        chosen = sorted({index.row() for index in self.selectionModel().selectedRows()})
+        rows = [self._rows.rows[row] for row in chosen] if chosen else self._rows.rows
+        kept = [place for place, column in enumerate(self._rows.columns) if not column.spark]
+        lines = [[self._rows.columns[place].name for place in kept]]
+        lines += [[row[place].text for place in kept] for row in rows]
+        if not comma:
+            return "\n".join("\t".join(line) for line in lines)
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\n").writerows(lines)
+        return out.getvalue()
+
+    def copy(self, *, comma: bool = False) -> None:
+        """Copy the selected rows, or all."""
+        QGuiApplication.clipboard().setText(self.text(comma=comma))
+
+    def copy_text(self) -> None:
+        """Copy the selected rows, or all, as text."""
+        self.copy()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Copy with the keys for it; the others move, as in any table."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+        else:
+            super().keyPressEvent(event)
+
+    def _open_menu(self, place: QPoint) -> None:
+        menu = QMenu(self)
+        menu.addAction("Copy as text", self.copy)
+        menu.addAction("Copy as CSV", lambda: self.copy(comma=True))
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(self.viewport().mapToGlobal(place))
