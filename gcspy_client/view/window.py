@@ -579,6 +579,7 @@ class MainWindow(QMainWindow):
         self.history.stop()
         self.triggers.stop()
         self.comparing.stop()
+        self.telling.stop()
         self.spaces.stop()
         self.starting.stop()
         self.facts.stop()

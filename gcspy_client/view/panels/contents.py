@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from gcspy_protocol.details import Cell, ColumnKind, DetailTable
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from gcspy_client.model.palette import Theme
@@ -61,6 +62,7 @@ class ContentsPanel(QWidget):
 
     Signals:
         whole_asked: Tell of the whole space (True), or of the selected tile.
+        opened: It is seen now.
 
     Args:
         theme: For which ground.
@@ -70,6 +72,7 @@ class ContentsPanel(QWidget):
     """
 
     whole_asked = Signal(bool)
+    opened = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -110,6 +113,11 @@ class ContentsPanel(QWidget):
         column.addWidget(self.note)
         column.addWidget(self._pages, 1)
         self.say("Nothing is known yet.")
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Nobody has said anything to it while it was closed."""
+        super().showEvent(event)
+        self.opened.emit()
 
     def set_theme(self, theme: Theme) -> None:
         """Use another theme."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gcspy_protocol.model import Stream
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from gcspy_client.model.growth import Change, GrowthRow
@@ -26,12 +27,17 @@ _POINTS = 48
 class GrowthPanel(QWidget):
     """What grew.
 
+    Signals:
+        opened: It is seen now.
+
     Args:
         theme: For which ground.
 
     Attributes:
         table: The types.
     """
+
+    opened = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -64,6 +70,11 @@ class GrowthPanel(QWidget):
         column.addLayout(head)
         column.addWidget(self._pages, 1)
         self.say("Nothing is known yet.")
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Nobody has said anything to it while it was closed."""
+        super().showEvent(event)
+        self.opened.emit()
 
     def set_theme(self, theme: Theme) -> None:
         """Use another theme."""
@@ -124,8 +135,9 @@ def _grew(change: Change, measure: Stream, top: int) -> BarCell:
 
 
 def _line(values: Sequence[int | None]) -> tuple[float | None, ...]:
-    """A line from 0 to 1, of a few points."""
+    """A line of a few points, from the least at 0 to the greatest at 1: how it went, where the column beside tells how much."""
     last = len(values) - 1
     picked = [values[round(place * last / (_POINTS - 1))] for place in range(_POINTS)] if last >= _POINTS else values
-    top = max((value for value in picked if value is not None), default=0)
-    return tuple(None if value is None else value / top if top > 0 else 0.0 for value in picked)
+    there = [value for value in picked if value is not None]
+    low, high = min(there, default=0), max(there, default=0)
+    return tuple(None if value is None else (value - low) / (high - low) if high > low else 0.5 for value in picked)

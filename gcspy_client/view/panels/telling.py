@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gcspy_protocol.details import Answer, AnswerState
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_protocol.messages import Message
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject, Qt, QTimer
 
 from gcspy_client.model.asking import Asking, Subject
 from gcspy_client.model.growth import GrowthLog, Sample, growing_space, growth, measures_of, sample_of
@@ -50,16 +50,21 @@ class Telling(QObject):
         self.log = GrowthLog()
         self.contents = ContentsPanel(window.theme)
         self.growth = GrowthPanel(window.theme)
-        self.whole = False
+        self.whole = self._stopped = False
         self._asked_at = 0.0
         self._asked: tuple[Subject | None, int] = (None, 0)
         self._identity = ""
+        self._again = QTimer(self)
+        self._again.setSingleShot(True)
+        self._again.timeout.connect(self.refresh)
         bottom = Qt.DockWidgetArea.BottomDockWidgetArea
         about = "what is in this tile: types, objects and bytes"
         window.docks.add("contents", "What is in this tile", self.contents, bottom, keys=("Shift+C",), about=about)
         about = "what grew: types by their growth since an earlier event"
         window.docks.add("growth", "What grew", self.growth, bottom, keys=("Shift+G",), about=about)
         self.contents.whole_asked.connect(self._show_whole)
+        self.contents.opened.connect(self.refresh)
+        self.growth.opened.connect(self.refresh)
         window.link.welcomed.connect(self.asking.forget)
         window.link.received.connect(self._take)
         window.following.applied.connect(self._sample)
@@ -75,6 +80,11 @@ class Telling(QObject):
         self.contents.which.setCurrentIndex(1)
         self.refresh()
 
+    def stop(self) -> None:
+        """Ask nothing any more; no timer is left."""
+        self._stopped = True
+        self._again.stop()
+
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""
         self.contents.set_theme(theme)
@@ -82,6 +92,8 @@ class Telling(QObject):
 
     def refresh(self) -> None:
         """Say everything anew, as far as it is seen."""
+        if self._stopped:
+            return
         if self.contents.isVisible():
             self._tell_contents()
         if self.growth.isVisible():
@@ -138,6 +150,8 @@ class Telling(QObject):
         now = monotonic()
         if subject == self._asked[0] and now - self._asked_at < _AGAIN_SECS:
             self.asking.wish(subject, self._asked[1])
+            if live.sequence > self._asked[1] and not self._again.isActive():
+                self._again.start(round(1000 * (_AGAIN_SECS - (now - self._asked_at))) + 1)
             return
         self._asked, self._asked_at = (subject, live.sequence), now
         self.asking.wish(subject, live.sequence)

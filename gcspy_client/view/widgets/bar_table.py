@@ -10,7 +10,16 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QPoint, QPointF, QRect, Qt
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QEvent,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPoint,
+    QPointF,
+    QRect,
+    Qt,
+)
 from PySide6.QtGui import QBrush, QColor, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPen, QPolygonF
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -28,8 +37,9 @@ from gcspy_client.view.theme import Tokens
 __all__ = ["BarCell", "BarColumn", "BarTable"]
 
 _Index = QModelIndex | QPersistentModelIndex
-_LEAST_NAME = 120
 _SPARK = 90
+_ARROW = 16
+"""What shows the order stands beside the heading, not on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +272,9 @@ class BarTable(QTableView):
                 header.setSectionResizeMode(place, QHeaderView.ResizeMode.Fixed)
                 header.resizeSection(place, _SPARK)
             else:
-                header.setSectionResizeMode(place, QHeaderView.ResizeMode.ResizeToContents)
+                header.setSectionResizeMode(place, QHeaderView.ResizeMode.Fixed)
+                wanted = max(self.sizeHintForColumn(place) + 8, header.sectionSizeHint(place) + _ARROW)
+                header.resizeSection(place, wanted)
         header.setMinimumSectionSize(40)
 
     def text(self, *, comma: bool = False) -> str:
@@ -285,6 +297,13 @@ class BarTable(QTableView):
     def copy_text(self) -> None:
         """Copy the selected rows, or all, as text."""
         self.copy()
+
+    def event(self, event: QEvent) -> bool:
+        """With the keyboard here, the keys for copying are this table's, and not the window's."""
+        if isinstance(event, QKeyEvent) and event.type() is QEvent.Type.ShortcutOverride and event.matches(QKeySequence.StandardKey.Copy):
+            event.accept()
+            return True
+        return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Copy with the keys for it; the others move, as in any table."""

@@ -1,0 +1,182 @@
+"""What is in a tile and what grew, in the window: a real server that tells of types by name, and a real window that asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gcspy_protocol.details import Answer, AnswerState, ColumnKind, DetailColumn, DetailTable
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+
+from gcspy_client.model.asking import Asking, Subject
+from gcspy_client.model.palette import CATEGORIES, LOW, UNKNOWN
+from gcspy_client.view.window import MainWindow
+from gcspy_server.api import PaintStyle, Query, Server, StringNames, UniformNames
+from tests.client.conftest import MakeWindow
+from tests.client.watching import Wait
+
+COLUMNS = (
+    DetailColumn(name="Type", kind=ColumnKind.TEXT),
+    DetailColumn(name="Objects"),
+    DetailColumn(name="Bytes", kind=ColumnKind.BYTES),
+)
+KINDS = ["(none)", *(f"type {number}" for number in range(1, 30))]
+
+
+class Typed:
+    """A program whose tiles have types, and which tells them."""
+
+    def __init__(self) -> None:
+        self.server = Server("typed", events=("Tick",))
+        self.kinds = self.server.add_space("Types", names=StringNames(KINDS[:20]), tile_title="Type ")
+        self.sizes = self.kinds.add_stream("Bytes", dtype="i8", maximum=1 << 40, suffix=" bytes")
+        self.heap = self.server.add_space(
+            "Heap", names=UniformNames(0x1000, 0x10, 64), tile_title="Pool ", main=True, details=("types",)
+        )
+        self.top = self.heap.add_stream(
+            "Top type", dtype="u2", maximum=65535, paint_style=PaintStyle.ZERO, names_from=self.kinds.id
+        )
+        self.events = 0
+
+    def happen(self, *, kinds: int = 20) -> None:
+        """Let an event happen."""
+        self.events += 1
+        event = self.events
+        request = self.server.should_transmit(0)
+        assert request is not None
+        self.kinds.resize(StringNames(KINDS[:kinds]))
+        self.kinds.reset()
+        self.sizes.data[:] = 1000
+        self.sizes.data[3] = 1000 + 500 * event
+        self.sizes.data[4] = 5000 - 100 * event
+        self.heap.reset()
+        self.top.data[:] = np.minimum(np.arange(64) // 3, 19)
+        self.top.data[63] = 999
+
+        def table(tile: int | None, most: int) -> DetailTable:
+            what = "whole" if tile is None else f"of tile {tile}"
+            rows = ((what, event, 64), ("small, \"b\"", 300 + event, 32), ("odd", 1, None))
+            return DetailTable(columns=COLUMNS, rows=rows[:most], rest=2, rest_cells=(None, 7, 70), note="1 pool is unknown")
+
+        self.heap.answer_with("types", table)
+        self.server.finish(0)
+
+
+@pytest.fixture
+def typed(socket_directory: Path) -> Iterator[Typed]:
+    made = Typed()
+    made.server.serve(f"unix:{socket_directory}/typed.sock")
+    yield made
+    made.server.close()
+
+
+@pytest.fixture
+def window(typed: Typed, socket_directory: Path, make_window: MakeWindow, wait: Wait) -> MainWindow:
+    made = make_window(f"unix:{socket_directory}/typed.sock")
+    wait(lambda: made.link.status.phase.connected)
+    typed.happen()
+    wait(lambda: made.session.events_seen == 1)
+    return made
+
+
+def seen(window: MainWindow, events: int) -> bool:
+    return window.session.events_seen == events
+
+
+def texts(window: MainWindow) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in window.telling.contents.table.rows]
+
+
+def test_the_panel_tells_of_the_selected_tile_of_the_whole_space_and_is_copied(
+    typed: Typed, window: MainWindow, wait: Wait
+) -> None:
+    panel = window.telling.contents
+    window.docks.show("contents")
+    wait(lambda: "Select a tile" in panel.said)
+    heap = typed.heap.id
+    window.select(heap, 5)
+    wait(lambda: not panel.said)
+    assert panel.title.text() == "Pool [0x1050, 0x1060)"
+    assert panel.when.text() == "of this event"
+    assert texts(window) == [
+        ["of tile 5", "1", "64 B"],
+        ["small, \"b\"", "301", "32 B"],
+        ["odd", "1", "unknown"],
+        ["(2 others)", "7", "70 B"],
+    ]
+    panel.table.sortByColumn(1, Qt.SortOrder.DescendingOrder)
+    assert [row[0] for row in texts(window)] == ["small, \"b\"", "of tile 5", "odd", "(2 others)"]
+    panel.table.setFocus()
+    QTest.keyClick(panel.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text().splitlines()[1] == 'small, "b"\t301\t32 B'
+    assert panel.table.text(comma=True).splitlines()[1] == '"small, ""b""",301,32 B'
+    window.telling.ask_whole()
+    wait(lambda: bool(texts(window)) and ["whole", "1", "64 B"] in texts(window))
+    assert panel.note.text() == "1 pool is unknown"
+    typed.happen()
+    wait(lambda: ["whole", "2", "64 B"] in texts(window))
+    window.activate(typed.kinds.id)
+    wait(lambda: "Spaces that do: Heap" in panel.said)
+
+
+def test_what_grew_is_told_since_the_first_event_and_since_a(typed: Typed, window: MainWindow, wait: Wait) -> None:
+    panel = window.telling.growth
+    window.docks.show("growth")
+    wait(lambda: "earlier event itself" in panel.said)
+    for event in range(2, 5):
+        typed.happen()
+        wait(partial(seen, window, event))
+    wait(lambda: not panel.said and "+1.5 KiB" in panel.table.rows[0][1].text)
+    told = [[cell.text for cell in row[:3]] for row in panel.table.rows]
+    assert told == [["type 3", "+1.5 KiB", "2.9 KiB"], ["type 4", "−300 B", "4.5 KiB"]]
+    assert [round(3 * (value or 0.0)) for value in panel.table.rows[0][3].line] == [0, 1, 2, 3]
+    window.comparing.set_a()
+    typed.happen(kinds=21)
+    wait(lambda: "since A" in panel.title.text())
+    wait(lambda: [row[0].text for row in panel.table.rows] == ["type 20  (new)", "type 3", "type 4"])
+
+
+def test_tiles_are_painted_by_name_and_the_legend_tells_the_frequent_ones(
+    typed: Typed, window: MainWindow, wait: Wait
+) -> None:
+    picture = window.spaces.panels[typed.heap.id].canvas.picture
+    codes = picture.codes
+    assert codes[62] == LOW, "type 19: the most frequent"
+    assert codes[3] == LOW + 1, "type 1: as frequent as the others, and the first of them"
+    assert codes[54] == LOW + CATEGORIES, "type 18: not among the frequent ones"
+    assert codes[63] == UNKNOWN, "a number that no name has"
+    window.activate(typed.heap.id)
+    window.following.refresh()
+    assert window.spaces.panels[typed.heap.id].canvas.picture.source.text(picture.space, 3) == "type 1"
+    before = picture.source.schema
+    typed.happen(kinds=25)
+    wait(lambda: window.session.events_seen == 2)
+    now = window.spaces.panels[typed.heap.id].canvas.picture.source.schema
+    assert (len(before.enum_names), len(now.enum_names)) == (20, 25)
+
+
+def test_one_question_is_under_way_and_the_latest_wish_follows() -> None:
+    sent: list[Query] = []
+    asking = Asking(sent.append)
+    one, two, three = (Subject("s", 1, "types", key) for key in (1, 2, 3))
+    asking.wish(one, 5)
+    asking.wish(two, 5)
+    asking.wish(three, 5)
+    assert [query.key for query in sent] == [1]
+    asking.take(Answer(number=99, space=1, sequence=5, state=AnswerState.ANSWERED))
+    assert asking.waits
+    asking.take(Answer(number=1, space=1, sequence=5, state=AnswerState.ANSWERED))
+    assert asking.answer(5, live=True) is None, "it was about another tile"
+    asking.wish(three, 5)
+    assert [query.key for query in sent] == [1, 3]
+    asking.take(Answer(number=2, space=1, sequence=4, state=AnswerState.ANSWERED))
+    found = asking.answer(5, live=True)
+    assert found is not None
+    assert found.sequence == 4
+    assert asking.answer(5, live=False) is None, "of the past only what was told of that very event"
+    assert asking.answer(4, live=False) is found
