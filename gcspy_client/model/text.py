@@ -17,6 +17,7 @@ from gcspy_protocol.named import NamedStream
 __all__ = [
     "UNKNOWN_TEXT",
     "control_words",
+    "counted_names",
     "duration",
     "is_bytes",
     "long_value",
@@ -30,6 +31,8 @@ __all__ = [
 ]
 
 UNKNOWN_TEXT = "unknown"
+
+_NAMES_IN_TEXT = 5
 
 _BYTE_SUFFIXES = frozenset({"b", "byte", "bytes"})
 
@@ -131,11 +134,27 @@ def summary_text(stream: Stream, summary: Summary | None) -> str:
         return UNKNOWN_TEXT
     values = summary.values
     if stream.presentation is Presentation.ENUM:
-        named = [f"{name} {count:,}" for name, count in zip(stream.enum_names, values, strict=True) if count]
+        named = [f"{name} {count:,}" for name, count in counted_names(stream, summary, _NAMES_IN_TEXT)]
         return ", ".join(named) or "none"
     if len(values) == 2:
         return f"{_percent(values[0], values[1])}  ({short_amount(stream, values[0])} of {short_amount(stream, values[1])})"
     return _united(stream, values[0])
+
+
+def counted_names(stream: Stream, summary: Summary, most: int) -> list[tuple[str, int]]:
+    """The names that there are, with their tiles: of an enum in its order; of names that grow the most frequent first, and the others together.
+
+    Args:
+        stream: An enum, with names that grow or not.
+        summary: Of the stream.
+        most: So many names that grow are told one by one.
+    """
+    found = [(name, count) for name, count in zip(stream.enum_names, summary.values, strict=True) if count]
+    if not isinstance(stream, NamedStream):
+        return found
+    found.sort(key=lambda one: -one[1])
+    rest = found[most:]
+    return [*found[:most], *([(f"{len(rest):,} others", sum(count for _, count in rest))] if rest else [])]
 
 
 def summary_heading(stream: Stream, summary: Summary | None) -> str:

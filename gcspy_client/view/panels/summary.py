@@ -8,11 +8,12 @@ from __future__ import annotations
 from gcspy_protocol.interpreter import SpaceState, StreamState
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import Presentation
+from gcspy_protocol.named import NamedStream
 from PySide6.QtWidgets import QFrame, QHeaderView, QVBoxLayout, QWidget
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import ordered_streams
-from gcspy_client.model.text import summary_text
+from gcspy_client.model.text import counted_names, summary_text
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.elided import ElidedLabel
 from gcspy_client.view.widgets.tables import Cell, RowsModel, RowTable
@@ -88,7 +89,9 @@ def _rows_of(state: StreamState, count: int, event: Event | None) -> list[tuple[
     if schema.presentation is not Presentation.ENUM or not summary.covered:
         return [(name, Cell(f"{whole} (stale)" if old else whole, tip, tone=tone), tiles)]
     lines: list[tuple[Cell, ...]] = [(name, Cell("stale" if old else "", tip, tone=tone), tiles)]
-    for one, amount in zip(schema.enum_names, summary.values, strict=False):
+    grows = isinstance(schema, NamedStream)
+    named = counted_names(schema, summary, _MOST_ROWS) if grows else list(zip(schema.enum_names, summary.values, strict=False))
+    for one, amount in named:
         share = f"{amount:,}  ({100 * amount / summary.covered:.1f} %)"
         lines.append((Cell(f"    {one}", tone="dim"), Cell(share, share, tone=tone), Cell("")))
     return lines

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from gcspy_protocol.messages import Summary
 from gcspy_protocol.model import Control, Presentation, Stream
+from gcspy_protocol.named import named
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -107,3 +108,12 @@ def test_a_summary_without_numbers_is_a_dash() -> None:
         summary_text(CARDS, Summary(space=1, stream=0, sequence=1, time_nanos=0, values=(3, 0), covered=3))
         == "clean 3"
     )
+
+
+def test_names_that_grow_are_told_by_frequency_and_the_rest_together() -> None:
+    stream = named(Stream(id=1, name="Top type", names_from=2), tuple(f"type {i}" for i in range(9)), (7,))
+    summary = Summary(space=1, stream=1, sequence=1, time_nanos=0, values=(1, 2, 0, 3, 4, 5, 6, 70, 0), covered=91)
+    assert summary_text(stream, summary) == "type 7 70, type 6 6, type 5 5, type 4 4, type 3 3, 2 others 3"
+    assert summary_short(stream, summary) == "type 7: 70"
+    assert long_value(stream, 7) == "type 7"
+    assert long_value(stream, 9) == "unknown"
