@@ -56,25 +56,25 @@ def compiled_loops(wanted: bool) -> None:
 
 
 def steps_of(pid: int) -> dict[str, float]:
-    """Seconds that the steps of level 3 take once everything is known: headers, copy and scan, lists."""
+    """Seconds of the processor that the steps of level 3 take once everything is known: headers, copy and scan, lists."""
     with Target(pid) as target:
         interpreters = target.interpreters() or ()
         code = machine_code.compiled()
         target.objects(target.heaps(interpreters), interpreters, code=code)
-        begin = time.perf_counter()
+        begin = time.process_time()
         heaps = target.heaps(interpreters)
-        headers = time.perf_counter()
+        headers = time.process_time()
         types = target._type_table()
         scanner = ObjectScanner(types, target._layout.objects, target.geometry, code)
         types.begin()
         for heap in heaps:
             scanner.scan(HeapCopy(target._memory, heap.reading, target.geometry))
-        scanned = time.perf_counter()
+        scanned = time.process_time()
         target.objects(heaps, interpreters, code=code)
         return {
             "pool headers": headers - begin,
             "copy and scan": scanned - headers,
-            "lists": time.perf_counter() - scanned - (scanned - headers),
+            "lists": time.process_time() - scanned - (scanned - headers),
         }
 
 

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from gcspy_drivers.remote.process import Process
+from gcspy_drivers.remote.stopping import held
 
 from benchmarks.busy_target import BusyTarget
 from gcspy.exit_codes import ExitCode
@@ -47,6 +49,19 @@ def test_no_such_process(gcspy: Run, command: list[str]) -> None:
 
 def test_a_process_that_is_no_python(gcspy: Run, sleeper: int) -> None:
     _one_line(gcspy("tail", str(sleeper)), ExitCode.UNSUPPORTED, str(sleeper), "sleep", "cpython")
+
+
+def test_a_program_that_a_debugger_has_is_not_held(gcspy: Run) -> None:
+    with subprocess.Popen([sys.executable, "-c", "print(flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        with Process(child.pid) as process, held(process, longest_secs=60):
+            refused = gcspy("attach", "--no-window", "--rung", "stopped", str(child.pid))
+        child.kill()
+    _one_line(refused, ExitCode.NOT_PERMITTED, f"process {os.getpid()} is attached to it as a debugger", "--rung passive")
+    both = gcspy("attach", "--rung", "stopped", "--inject", "gdb", "1")
+    assert both.returncode == ExitCode.USAGE
+    assert "leave out --inject" in both.stderr
 
 
 def test_an_unsupported_version(gcspy: Run) -> None:
