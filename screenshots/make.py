@@ -41,6 +41,9 @@ SCENES = (
     ("replay", "replay-3840x2160.png", "3840x2160", "light"),
 )
 
+INVESTIGATIONS = ("linter", "workbook", "graph")
+"""Recordings in docs/investigations, each a scene of that name."""
+
 PICTURES = (
     # file, size, theme
     ("cpython-live-dark.png", "1600x1000", "dark"),
@@ -73,6 +76,14 @@ def take_scenes(pid: int, folder: Path) -> None:
         subprocess.run([*script, scene, source, str(HERE / name), size, theme], check=True)
 
 
+def take_investigations() -> None:
+    """Take the pictures of `docs/investigations.md`, in the recordings beside it."""
+    for name in INVESTIGATIONS:
+        source = HERE.parent / "docs" / "investigations" / f"{name}.gcspy.zst"
+        picture = HERE / f"investigation-{name}.png"
+        subprocess.run([sys.executable, str(HERE / "scenes.py"), name, str(source), str(picture), "1600x1000", "dark"], check=True)
+
+
 def main() -> int:
     """Run the demonstration's workload and take its pictures."""
     # Relative: the start page shows the command line, and should not tell of the folders of whoever takes the picture.
@@ -90,6 +101,7 @@ def main() -> int:
         finally:
             workload.terminate()
             workload.communicate()
+    take_investigations()
     return 0
 
 

@@ -6,6 +6,7 @@ A process of its own for each picture, as Qt reads the scale of the screen once;
     scenes.py start - PICTURE SIZE THEME       the start page
     scenes.py save PID FILE                    save a session from the window that watches it
     scenes.py replay FILE PICTURE SIZE THEME   that file, played
+    scenes.py workbook|linter|graph FILE PICTURE SIZE THEME   a recording of docs/investigations, at its last event
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from gcspy_protocol.model import ControlState, EventFilter
 from gcspy_protocol.triggers import Trigger
 from gcspy_replay.file import Recording
 from gcspy_replay.player import Beginning, serve_recording
-from PySide6.QtCore import QEventLoop, QTimer
+from PySide6.QtCore import QEventLoop, Qt, QTimer
+from PySide6.QtWidgets import QSplitter, QTableView
 
 from gcspy.serving import ServingOptions
 from gcspy.sidecar import start_sidecar
@@ -150,6 +152,53 @@ def fire_trigger(window: MainWindow) -> None:
     wait_until(lambda: window.session.live.state is ControlState.PAUSED and window.triggers.has_fired)
 
 
+def choose(window: MainWindow, space: str, stream: str) -> int:
+    """Look at a space by one of its streams; returns the number of the space."""
+    for number, state in window.session.interpreter.spaces.items():
+        if state.space.name == space:
+            (found,) = [one.id for one in state.space.streams if one.name == stream]
+            window.choose_stream(number, found)
+            window.activate(number)
+            return number
+    raise RuntimeError(f"the recording has no space {space!r}")
+
+
+def give_room(window: MainWindow, number: int) -> None:
+    """Draw the lines between spaces until this one has most of the height, and scroll to it."""
+    panel = window.spaces.panels[number]
+    splitter = panel.parentWidget()
+    assert isinstance(splitter, QSplitter)
+    splitter.setSizes([500 if splitter.widget(place) is panel else 60 for place in range(splitter.count())])
+    application().processEvents()
+    window.spaces.ensureWidgetVisible(panel, 0, 0)
+
+
+def see_holes(window: MainWindow) -> None:
+    """What a workbook leaves behind: pools, and the arenas that they keep."""
+    choose(window, "Size classes", "Lost")
+    choose(window, "Whole arenas", "Used")
+
+
+def see_leak(window: MainWindow) -> None:
+    """What a linter keeps: its types, the largest first."""
+    number = choose(window, "Types", "Objects")
+    window.looking.choose_view("table", number)
+    give_room(window, number)
+    for table in window.spaces.panels[number].findChildren(QTableView):
+        table.sortByColumn(2, Qt.SortOrder.DescendingOrder)
+
+
+def see_survivors(window: MainWindow) -> None:
+    """What collections of a growing graph are worth: they look at everything, and all of it stays."""
+    number = choose(window, "GC generations", "Survivors")
+    window.looking.choose_view("table", number)
+    give_room(window, number)
+
+
+SEEN: dict[str, _Arrange] = {"workbook": see_holes, "linter": see_leak, "graph": see_survivors}
+"""What is arranged in a window that plays a recording of `docs/investigations.md`, at its last event."""
+
+
 def save(window: MainWindow, path: Path) -> None:
     """Save what was kept."""
     window.shift.save(path, replace=True)
@@ -193,6 +242,17 @@ def replay(file: Path, picture: Path, size: tuple[int, int], theme: str) -> None
             take_screenshot(address, picture, size=size, theme=theme, settle_secs=0.5, arrange=arrange)
 
 
+def investigate(file: Path, picture: Path, size: tuple[int, int], theme: str, arrange: _Arrange) -> None:
+    """Play a recording to its last event that the clock made, arrange the window, take the picture."""
+    with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
+        address = f"unix:{folder}/player.sock"
+        recording = Recording.open(file)
+        rows = recording.events
+        last = int(rows["number"][rows["event"] == 0][-1])
+        with serve_recording(recording, address, beginning=Beginning(running=False)):
+            take_screenshot(address, picture, size=size, theme=theme, settle_secs=1.5, event=last, arrange=arrange)
+
+
 def start(picture: Path, size: tuple[int, int], theme: str) -> None:
     """The start page, with the processes that run here."""
     app = application()
@@ -216,6 +276,8 @@ def main(arguments: list[str]) -> int:
         size, theme = (int(width), int(height)), look[1]
     if scene in LIVE:
         watch(int(source), Path(file), size, theme, LIVE[scene])
+    elif scene in SEEN:
+        investigate(Path(source), Path(file), size, theme, SEEN[scene])
     elif scene == "start":
         start(Path(file), size, theme)
     elif scene == "save":
