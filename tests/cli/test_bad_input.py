@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from gcspy_drivers.remote import stopping
 from gcspy_drivers.remote.process import Process
 from gcspy_drivers.remote.stopping import held
 
@@ -51,7 +52,8 @@ def test_a_process_that_is_no_python(gcspy: Run, sleeper: int) -> None:
     _one_line(gcspy("tail", str(sleeper)), ExitCode.UNSUPPORTED, str(sleeper), "sleep", "cpython")
 
 
-def test_a_program_that_a_debugger_has_is_not_held(gcspy: Run) -> None:
+def test_a_program_that_a_debugger_has_is_not_held(gcspy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopping, "STOP_SECS", 30.0)
     with subprocess.Popen([sys.executable, "-c", "print(flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()

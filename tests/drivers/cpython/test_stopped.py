@@ -12,6 +12,7 @@ from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.pools import PoolState
 from gcspy_drivers.cpython.stopped import StoppedDriver
 from gcspy_drivers.cpython.target import Target
+from gcspy_drivers.remote import stopping
 from gcspy_drivers.remote.stopping import held
 from gcspy_protocol.errors import NotPermitted
 
@@ -35,6 +36,12 @@ for seed in range(4):
 print("ready", flush=True)
 sys.stdin.read()
 """
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give threads long to stand still: the machine that runs this may be busy."""
+    monkeypatch.setattr(stopping, "STOP_SECS", 30.0)
 
 
 @pytest.fixture(scope="module")

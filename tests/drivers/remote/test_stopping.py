@@ -57,6 +57,12 @@ def advances(counters: Counters) -> None:
     until(lambda: bool((counters > before).all()), "that each thread goes on")
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give threads long to stand still: the machine that runs this may be busy."""
+    monkeypatch.setattr(stopping, "STOP_SECS", 30.0)
+
+
 @pytest.fixture(scope="module")
 def counting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Counters]]:
     """Return the process id of a program with nine threads that count, and their counters."""
