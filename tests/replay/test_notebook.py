@@ -185,3 +185,13 @@ def test_every_block_of_the_page_runs(
             assert main(arguments) == 0, f"{line}: {capsys.readouterr().err}"
     written = {path.name for path in tmp_path.iterdir()}
     assert {"part.gcspy", "summaries.csv", "tiles.parquet", "session.mcap", "pictures", "session.gif"} <= written
+
+
+def test_a_space_of_then_says_what_the_driver_said_of_it_and_what_its_tiles_are_called() -> None:
+    """In the recording of `docs/investigations.md`, whose page quotes these words."""
+    with gcspy.open(str(Path(__file__).parents[2] / "docs/investigations/workbook.gcspy.zst")) as saved:
+        arenas = saved[-1]["Whole arenas"]
+        assert arenas.info.startswith("44 arenas, 0 without a block in use; 36 are less than a quarter in use")
+        assert arenas.tile_name(0).startswith("[0x")
+        types = saved[-1]["Types"]
+        assert "float" in {types.tile_name(tile) for tile in range(types.tiles)}
