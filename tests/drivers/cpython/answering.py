@@ -85,7 +85,7 @@ class Residue:
         modules: What it has imported.
         objects: What its collector tracks.
         rss_kib: Resident memory, KiB.
-        files: What lies in its /tmp under our name.
+        files: What lies in its /tmp under our name, ours or left by others.
     """
 
     fds: int
@@ -95,7 +95,7 @@ class Residue:
     modules: tuple[str, ...]
     objects: int
     rss_kib: int
-    files: int
+    files: frozenset[str]
 
 
 def residue(process: subprocess.Popen[str], client: Client) -> Residue:
@@ -113,5 +113,11 @@ def residue(process: subprocess.Popen[str], client: Client) -> Residue:
         modules=tuple(modules),
         objects=objects,
         rss_kib=int(status["VmRSS"].split()[0]),
-        files=len(list((folder / "root" / "tmp").glob("gcspy-" + "[0-9a-f]" * 16))),
+        files=files_of(process),
     )
+
+
+def files_of(process: subprocess.Popen[str]) -> frozenset[str]:
+    """What lies in its /tmp under our name."""
+    folder = Path(f"/proc/{process.pid}/root/tmp")
+    return frozenset(path.name for path in folder.glob("gcspy-" + "[0-9a-f]" * 16))
