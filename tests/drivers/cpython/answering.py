@@ -119,5 +119,5 @@ def residue(process: subprocess.Popen[str], client: Client) -> Residue:
 
 def files_of(process: subprocess.Popen[str]) -> frozenset[str]:
     """What lies in its /tmp under our name."""
-    folder = Path(f"/proc/{process.pid}/root/tmp")
+    folder = Path(f"/proc/{process.pid}", "root", "tmp")
     return frozenset(path.name for path in folder.glob("gcspy-" + "[0-9a-f]" * 16))
