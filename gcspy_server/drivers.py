@@ -93,6 +93,7 @@ class ServerDescription:
         levels: What is gathered at each level that the driver has, from level 1 on; none: it knows of no levels.
         level: The one to begin with; the nearest that it has is taken.
         processors: How many processors the target may use; 0: as many as we.
+        waited_nanos: As of `Server`.
     """
 
     name: str
@@ -104,6 +105,7 @@ class ServerDescription:
     levels: tuple[str, ...] = ()
     level: int = 2
     processors: int = 0
+    waited_nanos: Callable[[], int | None] | None = None
 
     def server(
         self,
@@ -130,6 +132,7 @@ class ServerDescription:
             longest_hold_secs=longest_hold_secs,
             budget=budget,
             processors=self.processors or None,
+            waited_nanos=self.waited_nanos,
         )
         if self.levels:
             server.add_setting(self._level_setting())

@@ -69,6 +69,8 @@ class Server:
         budget: What watching may take of the target's time, in thousandths of it, until the controller chooses
             otherwise; 1000: all of it. None: there is no budget, and every event that is wanted is gathered.
         processors: How many processors the target may use; those of this process, if not said.
+        waited_nanos: How long the target's threads have waited for a processor so far, all together; None when it cannot be
+            said. The target can have lost no more than that to whoever reads it while it runs.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class Server:
         longest_hold_secs: float | None = None,
         budget: int | None = None,
         processors: int | None = None,
+        waited_nanos: Callable[[], int | None] | None = None,
     ) -> None:
         if not 0 < len(events) <= CLIENT_LIMITS.events:
             raise LocalProtocolError(
@@ -107,6 +110,7 @@ class Server:
             budget=budget,
             holds=pause_acts_on is PauseActsOn.PROGRAM,
             processors=processors or len(os.sched_getaffinity(0)),
+            waited_nanos=waited_nanos,
         )
         self._next_space = 1
         self._listening: Listening | None = None

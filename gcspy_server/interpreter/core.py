@@ -26,6 +26,7 @@ from gcspy_protocol.trigger_set import TriggerSet, pause_reason
 from gcspy_protocol.triggers import Trigger, TriggerAction
 from gcspy_protocol.values import Stamp
 
+from gcspy_server.interpreter.contention import Contention
 from gcspy_server.interpreter.detail_tables import DetailTables
 from gcspy_server.interpreter.flow import Flow
 from gcspy_server.interpreter.outbox import Outbox
@@ -139,6 +140,7 @@ class Core:
         budget: What may be spent of the target's time, in thousandths; None: there is no budget.
         holds: Whether what a pause acts on stands still during an event.
         processors: How many the target may use.
+        waited_nanos: How long the target's threads have waited for a processor so far; None: that cannot be said.
 
     Attributes:
         live: Whether anybody is there: the one thing that is read when nobody is.
@@ -162,6 +164,7 @@ class Core:
         budget: int | None = None,
         holds: bool = True,
         processors: int = 1,
+        waited_nanos: Callable[[], int | None] | None = None,
     ) -> None:
         self.live = False
         self.counts = [0] * len(kinds)
@@ -179,7 +182,9 @@ class Core:
             thousandths=budget,
             holds=holds,
             processors=processors,
-            processor_nanos=time.process_time_ns,
+            processor_nanos=(
+                time.process_time_ns if waited_nanos is None else Contention(time.process_time_ns, waited_nanos)
+            ),
         )
         self.details = DetailTables()
         self._kinds = tuple(kinds)

@@ -1,8 +1,8 @@
 """What each gathering takes of the target's time, and what follows from it: the budget's place in the interpreter.
 
 While what a pause acts on stands still for a gathering, what it takes is that time. Beside a target that goes on it is the
-processor time of the process that reads, encodes and sends, divided by the processors that the target may use: if all of them
-are busy that is the share that the target loses, and if some are idle it loses less. Where a driver says that it held the target
+processor time of the process that reads, encodes and sends, as far as the target
+waited for a processor meanwhile (`contention`), divided by the processors that it may use. Where a driver says that it held the target
 besides, that counts whole.
 
 Used by the driver's thread, but for `message`. Knows settings and clocks; knows no spaces and no clients.

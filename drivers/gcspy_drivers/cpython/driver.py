@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Final
 
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
@@ -30,6 +31,7 @@ from gcspy_drivers.cpython.rings import ToldTime, times_text
 from gcspy_drivers.cpython.size_class_space import SizeClassSpace
 from gcspy_drivers.cpython.survivors import Survivors
 from gcspy_drivers.cpython.target import Heap, InterpreterReading, ObjectCopies, Target
+from gcspy_drivers.remote.waiting import waited_nanos
 from gcspy_server.api import (
     LEVEL,
     AttachOptions,
@@ -169,6 +171,7 @@ class CPythonDriver:
             levels=_LEVELS,
             level=self._level,
             processors=_processors(target.process.pid),
+            waited_nanos=partial(waited_nanos, target.process.pid),
             mode=Mode.PASSIVE,
             pause_acts_on=PauseActsOn.SAMPLING,
             general_info=info,

@@ -96,9 +96,10 @@ def test_the_panel_tells_of_the_selected_tile_of_the_whole_space_and_is_copied(
     typed: Typed, window: MainWindow, wait: Wait
 ) -> None:
     panel = window.telling.contents
+    heap = typed.heap.id
+    window.activate(heap)
     window.docks.show("contents")
     wait(lambda: "Select a tile" in panel.said)
-    heap = typed.heap.id
     window.select(heap, 5)
     wait(lambda: not panel.said)
     assert panel.title.text() == "Pool [0x1050, 0x1060)"
