@@ -77,7 +77,8 @@ def test_the_base_install_has_no_qt() -> None:
 @pytest.mark.parametrize("module", modules())
 def test_a_room_imports_only_what_is_declared(module: str) -> None:
     extras = (EXTRAS["gui"] if needs_qt(module) else []) + (EXTRAS["export"] if exports(module) else [])
-    extras += EXTRAS["fast"] if module == "gcspy_drivers.cpython.objects.machine_code" else []
+    compiling = {"gcspy_drivers.cpython.objects.machine_code", "gcspy_drivers.simulator.loops"}
+    extras += EXTRAS["fast"] if module in compiling else []
     declared = requirements(PROJECT["dependencies"] + extras)
     names = {canonicalize_name(requirement.name) for requirement in declared}
     brought_by = packages_distributions()

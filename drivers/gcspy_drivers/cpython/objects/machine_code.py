@@ -4,9 +4,7 @@ numba is a large library and compiling takes seconds, so nothing of it is loaded
 the code is there, and where there is no numba, numpy does the same work. The first reading of a session may therefore take longer than the
 later ones.
 
-What was compiled is kept in ``$XDG_CACHE_HOME/gcspy/numba`` (``~/.cache`` without it). numba believes what it finds there, so it is kept only
-in a directory that belongs to us and that nobody else may write; otherwise it is compiled anew for each session. ``GCSPY_MACHINE_CODE=no`` does
-without.
+Where what was compiled is kept, and when it is not: `gcspy_drivers.machine_code`.
 
 Knows names and types of the kernels, and nothing of what they are for.
 """
@@ -14,19 +12,15 @@ Knows names and types of the kernels, and nothing of what they are for.
 from __future__ import annotations
 
 import os
-import stat
 import threading
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 from gcspy_drivers.cpython.objects import kernels
+from gcspy_drivers.machine_code import VARIABLE, cache_folder
 
 __all__ = ["VARIABLE", "Kernels", "build", "cache_folder", "compiled", "load", "want"]
-
-VARIABLE: Final = "GCSPY_MACHINE_CODE"
-"""Says ``no`` where machine code is not wanted."""
 
 _I64, _I32, _U16, _I8, _FLAGS = "int64[::1]", "int32[::1]", "uint16[::1]", "int8[::1]", "boolean[::1]"
 _I64_2, _I32_2 = "int64[:,::1]", "int32[:,::1]"
@@ -97,23 +91,6 @@ def compiled(*, wait_secs: float = 0.0) -> Kernels | None:
         thread.join(wait_secs)
     found: Kernels | None = _state.kernels
     return found
-
-
-def cache_folder() -> Path | None:
-    """Return the folder for what was compiled, made if need be; None where it would not be safe."""
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    base = Path(given) if given.startswith("/") else Path("~/.cache").expanduser()
-    folder = base / "gcspy" / "numba"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Who may write one of the folders on the way may put another one in its place.
-        for each in (folder, folder.parent):
-            found = each.lstat()
-            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
-                return None
-        return folder if os.access(folder, os.W_OK | os.X_OK) else None
-    except (OSError, RuntimeError):  # no home, or one that cannot be written
-        return None
 
 
 def load() -> Kernels | None:

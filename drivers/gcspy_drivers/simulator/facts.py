@@ -1,0 +1,94 @@
+"""What a collector can tell of itself besides objects: free lists, cards, remembered sets, regions; for drivers and for `verify`.
+
+Copies, as of the moment when they were asked for. Addresses are numbers of words. Knows no plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gcspy_drivers.simulator.loops import Bytes, Words
+
+__all__ = ["CLEAN", "DIRTY", "Cards", "FreeLists", "Regions", "RememberedSet"]
+
+CLEAN, DIRTY = 0, 1
+
+
+@dataclass(frozen=True, eq=False)
+class FreeLists:
+    """Free lists.
+
+    Attributes:
+        names: Of each list: which sizes it has, such as ``24 bytes`` or ``512 bytes and more``.
+        smallest: Words of the smallest cell that belongs into each list.
+        cells: Addresses of the cells of all lists, one list behind the other, each in its own order.
+        starts: Where in `cells` each list starts, and behind the last one its end: one more than there are lists.
+        sizes: Words of each of `cells`, as their status says.
+    """
+
+    names: tuple[str, ...]
+    smallest: Words
+    cells: Words
+    starts: Words
+    sizes: Words
+
+    @property
+    def lengths(self) -> Words:
+        """Cells in each list."""
+        return self.starts[1:] - self.starts[:-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Cards:
+    """A card table.
+
+    Attributes:
+        start: First word that it covers.
+        card_words: Words a card.
+        table: CLEAN or DIRTY a card; a plan with more states numbers them from 2 and names them.
+        states: Their names.
+    """
+
+    start: int
+    card_words: int
+    table: Bytes
+    states: tuple[str, ...] = ("clean", "dirty")
+
+
+@dataclass(frozen=True, eq=False)
+class RememberedSet:
+    """References into a part of the heap from elsewhere.
+
+    Attributes:
+        name: Whose it is: ``Nursery``, ``Car 3.1``.
+        start: First word of the part; `end`: behind its last; both 0 where it is not one range.
+        holders: Words that hold references, or objects that have such words: as the plan keeps them.
+    """
+
+    name: str
+    start: int
+    end: int
+    holders: Words
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """Parts of equal or unequal size that spaces are made of: blocks, regions, cars.
+
+    Attributes:
+        what: What one is called: ``block``, ``region``, ``car``.
+        starts: First word each; `ends`: behind the last; `tops`: up to where it is in use.
+        kinds: What each is now: index of `kind_names`.
+        kind_names: Such as ``free``, ``eden``, ``survivor``, ``old``, ``large``.
+        groups: Which larger thing each belongs to (the number of its train), or -1.
+        numbers: Its number in that, or -1.
+    """
+
+    what: str
+    starts: Words
+    ends: Words
+    tops: Words
+    kinds: Words
+    kind_names: tuple[str, ...]
+    groups: Words
+    numbers: Words

@@ -1,0 +1,180 @@
+"""`loop`: functions over arrays that run as they are written, and as machine code once that is there.
+
+Collectors are loops over words, and are read more often than they are run: so they are written as plain loops in plain functions. Run as
+they are, they manage some hundred thousand objects a second; compiled by numba, where it is installed, a hundred times as many. Both do
+exactly the same, so it never matters when one takes the other's place.
+
+What a loop may take: arrays of whole numbers (`Words`, `Bytes`) and `int`; what it may use: arithmetic, indexing, ``if``, ``while``, ``for`` over
+``range``, names of whole numbers in its module, and other loops. Its signature is read off its annotations. What it changes that is no
+array's element it returns, or keeps in an array of one element.
+
+Run as written, each array is handed over as a memoryview: indexing one gives Python's own int, in half the time that numpy needs for one of its.
+
+Compiling takes seconds, so it is done in a thread (`want`), and nobody waits. Where what was compiled is kept: `gcspy_drivers.machine_code`.
+Knows nothing of heaps.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType, FunctionType, SimpleNamespace
+from typing import Any, Final, Generic, ParamSpec, TypeAlias, TypeVar
+
+import numpy as np
+from gcspy_protocol.errors import LocalProtocolError
+from numpy.typing import NDArray
+
+from gcspy_drivers.machine_code import VARIABLE, cache_folder
+
+__all__ = ["Bytes", "Loop", "Words", "as_machine_code", "as_written", "available", "compile_all", "loop", "want"]
+
+Words: TypeAlias = NDArray[np.int64]
+Bytes: TypeAlias = NDArray[np.uint8]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_TYPES: Final = {"Words": "int64[::1]", "Bytes": "uint8[::1]", "int": "int64", "bool": "boolean", "None": "void", "tuple[int, int]": "UniTuple(int64, 2)"}
+_state = SimpleNamespace(machine=True, thread=None, lock=threading.Lock())
+_loops: list[Loop[Any, Any]] = []
+
+
+class Loop(Generic[P, R]):
+    """A function that is called like the one that was written, and is the compiled one once there is one.
+
+    Attributes:
+        written: The function as it was written.
+    """
+
+    def __init__(self, written: Callable[P, R]) -> None:
+        functools.update_wrapper(self, written)
+        self.written = written
+        self._plain: Callable[..., R] | None = None
+        self._machine: Callable[..., R] | None = None
+        _loops.append(self)
+
+    def __call__(self, *arguments: P.args, **_: P.kwargs) -> R:
+        """Run the compiled function if there is one and it is wanted, otherwise the one that was written."""
+        if self._machine is not None and _state.machine:
+            return self._machine(*arguments)
+        plain = self._plain or self._as_written()
+        return plain(*[one.data if type(one) is np.ndarray else one for one in arguments])
+
+    @property
+    def signature(self) -> str:
+        """What numba is told, such as ``int64(int64[::1], int64)``."""
+        notes = dict(self.written.__annotations__)
+        try:
+            result = _TYPES[notes.pop("return")]
+            return f"{result}({', '.join(_TYPES[one] for one in notes.values())})"
+        except KeyError as error:
+            name = self.written.__qualname__
+            raise LocalProtocolError(f"loop {name}: {error} is no type of {', '.join(_TYPES)}: a loop takes these only") from None
+
+    @property
+    def used(self) -> dict[str, Loop[Any, Any]]:
+        """The loops that it calls, by the name by which it does."""
+        code, space = self._parts()
+        return {name: space[name] for name in code.co_names if isinstance(space.get(name), Loop)}
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of what it and the loops and numbers that it uses are: what was compiled of others is not taken for it."""
+        code, space = self._parts()
+        numbers = [(name, space[name]) for name in code.co_names if isinstance(space.get(name), int)]
+        inner = [one.fingerprint for one in self.used.values()]
+        what = (self.signature, code.co_code, code.co_names, [one for one in code.co_consts if not isinstance(one, CodeType)], numbers, inner)
+        return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()
+
+    def compile(self, njit: Callable[..., Any], *, keep: bool) -> Callable[..., R]:
+        """Have numba's decorator compile it, after those that it uses; `keep` says whether numba may write down what it compiled."""
+        if self._machine is None:
+            inner = {name: one.compile(njit, keep=keep) for name, one in self.used.items()}
+            function = self._copy(inner)
+            # numba finds what it kept by this name, and does not look whether what the function calls is still the same.
+            function.__qualname__ = f"{self.written.__qualname__}_{self.fingerprint}"
+            self._machine = njit([self.signature], nogil=True, cache=keep, error_model="numpy")(function)
+        return self._machine
+
+    def _as_written(self) -> Callable[..., R]:
+        """Return the function as written, which calls others as they are written, without this class in between."""
+        if self._plain is None:
+            self._plain = self._copy({name: one._as_written() for name, one in self.used.items()})
+        return self._plain
+
+    def _copy(self, inner: dict[str, Callable[..., Any]]) -> FunctionType:
+        code, space = self._parts()
+        copy = FunctionType(code, {**space, **inner}, self.written.__name__)
+        copy.__module__ = self.written.__module__
+        return copy
+
+    def _parts(self) -> tuple[CodeType, dict[str, Any]]:
+        function: Any = self.written
+        return function.__code__, function.__globals__
+
+
+def loop(written: Callable[P, R]) -> Loop[P, R]:
+    """Make a function over arrays a loop: see the top of this module for what it may do."""
+    return Loop(written)
+
+
+def available() -> bool:
+    """Tell whether machine code is wanted and numba there; loads it."""
+    if os.environ.get(VARIABLE) == "no":
+        return False
+    try:
+        import numba  # noqa: F401  # whether it can be
+    except ImportError:
+        return False
+    return True
+
+
+def compile_all() -> bool:
+    """Compile every loop of every module that was imported, or load what was compiled before; False where it cannot be. Takes seconds."""
+    if not available():
+        return False
+    import numba
+
+    folder = cache_folder()
+    if folder is not None:
+        numba.config.CACHE_DIR = str(folder)
+    for each in _loops:
+        each.compile(numba.njit, keep=folder is not None)
+    return True
+
+
+def want() -> None:
+    """Have the loops compiled in a thread; returns at once. Only the first call does anything."""
+    with _state.lock:
+        if _state.thread is None and os.environ.get(VARIABLE) != "no":
+            # A daemon: who leaves meanwhile does not wait for the compiler.
+            _state.thread = threading.Thread(target=compile_all, name="gcspy simulator's machine code", daemon=True)
+            _state.thread.start()
+
+
+@contextmanager
+def as_written() -> Iterator[None]:
+    """Run loops as they are written for a while, compiled or not."""
+    with _runs(machine=False):
+        yield
+
+
+@contextmanager
+def as_machine_code() -> Iterator[None]:
+    """Run compiled loops as machine code for a while: within `as_written`."""
+    with _runs(machine=True):
+        yield
+
+
+@contextmanager
+def _runs(*, machine: bool) -> Iterator[None]:
+    before, _state.machine = _state.machine, machine
+    try:
+        yield
+    finally:
+        _state.machine = before

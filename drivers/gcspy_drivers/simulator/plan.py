@@ -1,0 +1,380 @@
+"""What a collector is: a plan, which has spaces, gives out objects, and collects in phases that can be driven in steps.
+
+The split is mmtk's: how a space behaves is a policy (`policies`), which spaces there are and when they are collected a plan (`plans`), of some
+hundred lines each.
+
+A collection is a row of *phases*. A phase is one method, ``phase(limit)``, that does at most so many units of its work (objects marked, cells
+swept, roots looked at) and returns how many it did; fewer than it might have: it is over. What it must remember is in the plan. So one collection can
+be run whole, phase by phase, object by object, or a bit at each allocation, and there is one program for all of these.
+
+Who wants to know of phases is a `Listener`. A collection that an allocation needs runs within that allocation, but `Plan.stride` says how
+many units are done between two calls of the listener, and the listener may take its time: so slow motion needs no thread.
+
+Knows the heap. Does not know programs, drivers or `verify`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, NamedTuple
+
+import numpy as np
+from gcspy_protocol.errors import LocalProtocolError
+
+from gcspy_drivers.simulator.facts import Cards, FreeLists, Regions, RememberedSet
+from gcspy_drivers.simulator.heap import FREE, HEADER_WORDS, WORD_BYTES, Heap, Objects, status_of
+
+__all__ = ["FULL", "WHOLE", "Choice", "Collection", "Knob", "Listener", "OutOfHeap", "Phase", "Plan", "Space"]
+
+WHOLE: Final = 1 << 60
+"""A limit that no phase reaches."""
+FULL: Final = "full"
+"""The kind of collection that every plan has which collects at all."""
+
+
+class OutOfHeap(Exception):
+    """Not even a collection made room: what a program gets."""
+
+
+class Phase(NamedTuple):
+    """A part of a collection.
+
+    Attributes:
+        name: Such as ``mark``; the names of a kind of collection are in `Plan.kinds`.
+        work: Does at most so many units and returns how many; fewer than it might have when it is over.
+        unit: What it counts.
+        prepare: Called once before the first step of the phase, if there is something to prepare then and not earlier.
+    """
+
+    name: str
+    work: Callable[[int], int]
+    unit: str = "objects"
+    prepare: Callable[[], None] | None = None
+
+
+@dataclass(eq=False)
+class Collection:
+    """One collection, under way or over.
+
+    Attributes:
+        number: Counted from 1.
+        kind: One of the plan's.
+        cause: Why: ``allocation failure``, ``asked for``.
+        phase: Name of the phase under way, or of the last one.
+        work: Units done, by phase.
+        used_before: Words of objects when it began; `used_after` when it ended.
+        counts: What else the plan counts: ``copied words``, ``promoted words``, ``freed objects``.
+    """
+
+    number: int
+    kind: str
+    cause: str
+    used_before: int
+    used_after: int = -1
+    phase: str = ""
+    work: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+class Listener:
+    """Who wants to know of collections; override what is of interest. The program waits meanwhile, so nothing may be changed."""
+
+    def collection_starts(self, collection: Collection) -> None:
+        """Nothing was done yet."""
+
+    def phase_starts(self, collection: Collection, phase: str) -> None:
+        """A phase begins; nothing of it was done yet."""
+
+    def progress(self, collection: Collection, phase: str, done: int) -> None:
+        """`done` units of a phase were just done, and it is not over: called in slow motion (`Plan.stride`) and at each step of a bit."""
+
+    def phase_ends(self, collection: Collection, phase: str) -> None:
+        """A phase is over; ``collection.work[phase]`` says how many units it took."""
+
+    def collection_ends(self, collection: Collection) -> None:
+        """Everything was done."""
+
+
+class Space(NamedTuple):
+    """A range of the heap with a purpose.
+
+    Attributes:
+        name: Such as ``From-space``; unique in a plan, and the same as long as the plan lives.
+        role: What objects are to it: ``bump``, ``cells``, ``from``, ``to``, ``nursery``, ``old``, ``idle``.
+        start: Its first word; `end`: behind its last.
+        top: Up to here it is covered by objects and free cells, and can be walked; what lies behind is free.
+    """
+
+    name: str
+    role: str
+    start: int
+    end: int
+    top: int
+
+
+class Choice(NamedTuple):
+    """Values of a knob that has names instead of numbers."""
+
+    names: tuple[str, ...]
+
+
+class Knob(NamedTuple):
+    """What can be changed while it runs; see `Plan.knobs` and `Plan.turn`.
+
+    Attributes:
+        name: Such as ``tenuring``; title: for people.
+        value: The present one.
+        values: A range of numbers, ends included, or names.
+        unit: Such as ``bytes``; may be empty.
+    """
+
+    name: str
+    title: str
+    value: int | str
+    values: tuple[int, int] | Choice
+    unit: str = ""
+
+
+class Plan(ABC):
+    """A collector of a heap; see the top of this module and `docs/simulator.md`.
+
+    Class attributes, of which a plan says those that differ:
+        name: Textbook name, one word; title: for people.
+        moves: It may move objects. Otherwise an object stays where it was made.
+        lists_all_free: Each free cell that is large enough is in one of its free lists, when no collection is under way.
+        exact: After a whole collection of kind FULL nothing unreachable is left.
+        incremental: The program may run between two steps of a collection. Otherwise one that was begun is ended first.
+        kinds: Kinds of collections, each with the names of its phases in their order; empty: it never collects.
+
+    Attributes:
+        heap: The memory, whose roots are the plan's to read and, at collections, to write.
+        threads: How many threads allocate, numbered from 0.
+        listener: Told of collections.
+        stride: Units between two calls of the listener while a collection runs that nobody drives.
+        collection: The one under way, or None.
+        collections: How many there were.
+        last: The last one that ended, or None.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    moves: ClassVar[bool] = False
+    exact: ClassVar[bool] = True
+    incremental: ClassVar[bool] = False
+    lists_all_free: ClassVar[bool] = True
+    kinds: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+
+    def __init__(self, heap: Heap, *, threads: int = 1) -> None:
+        self.heap = heap
+        self.threads = threads
+        self.listener = Listener()
+        self.stride = WHOLE
+        self.collection: Collection | None = None
+        self.collections = 0
+        self.last: Collection | None = None
+        self._phases: Sequence[Phase] = ()
+        self._at = 0
+        self._running = False
+
+    # What a program does.
+
+    def alloc(self, thread: int, size: int, fields: int, type_id: int) -> int:
+        """Make an object with null fields, after a collection if there is no room.
+
+        Args:
+            thread: Whose allocation buffer is used.
+            size: Words in all: at least ``HEADER_WORDS + fields``.
+
+        Returns:
+            Its address. It is not reachable yet: who calls this makes it so before anything else.
+
+        Raises:
+            OutOfHeap: No collection made room for it.
+        """
+        heap = self.heap
+        size = -(-size // heap.align_words) * heap.align_words
+        if not self.incremental and self.collection is not None:
+            self.finish()
+        identity = (heap.identities + 1) & 0xFFFF_FFFF
+        status = status_of(size, fields, type_id)
+        cell = self._allocate(thread, size, status, identity) or self._make_room(thread, size, status, identity)
+        if not cell:
+            raise OutOfHeap(
+                f"{size * WORD_BYTES} bytes do not fit: {self.used_words() * WORD_BYTES} bytes of the heap's {self.heap_words * WORD_BYTES} are in use "
+                f"after {self.collections} collections; use a larger heap"
+            )
+        heap.identities = identity
+        heap.allocated_words += size
+        return cell
+
+    def read(self, holder: int, number: int) -> int:
+        """Return what a reference field holds: the read barrier."""
+        return int(self.heap.words[holder + HEADER_WORDS + number])
+
+    def write(self, holder: int, number: int, target: int) -> None:
+        """Let a reference field hold an object, or 0: the write barrier."""
+        self.heap.words[holder + HEADER_WORDS + number] = target
+
+    def write_root(self, slot: int, target: int) -> None:
+        """Let a root hold an object, or 0. Most plans look at roots when they collect, and need no barrier here."""
+        self.heap.roots[slot] = target
+
+    # Collections.
+
+    def collect(self, kind: str = FULL, cause: str = "asked for") -> None:
+        """Run a collection of this kind, whole; one that is under way is ended first. A plan that never collects does nothing."""
+        if not self.kinds:
+            return
+        self.finish()
+        self.begin(kind, cause)
+        self.finish()
+
+    def begin(self, kind: str = FULL, cause: str = "asked for") -> None:
+        """Begin a collection: from now on `step` drives it."""
+        if kind not in self.kinds:
+            raise LocalProtocolError(f"{self.name} has no collection {kind!r}: ask for one of {', '.join(self.kinds) or 'none'}")
+        if self.collection is not None:
+            raise LocalProtocolError(f"{self.name}: a collection is under way: step or finish it first")
+        self.collections += 1
+        self.collection = Collection(self.collections, kind, cause, self.used_words())
+        self._at = -1
+        self.listener.collection_starts(self.collection)
+        self._phases = self._begin(kind)
+
+    def step(self, limit: int = WHOLE) -> bool:
+        """Do at most `limit` units of the phase under way: one phase at most.
+
+        Returns:
+            Whether the collection is over, or there is none.
+        """
+        collection = self.collection
+        if collection is None:
+            return True
+        if limit < 1:
+            raise LocalProtocolError(f"a step of {limit} units: give at least 1")
+        if not self._running:
+            self._at += 1
+            self._running = True
+            phase = self._phases[self._at]
+            collection.phase = phase.name
+            collection.work[phase.name] = 0
+            self.listener.phase_starts(collection, phase.name)
+            if phase.prepare is not None:
+                phase.prepare()
+        phase = self._phases[self._at]
+        done = phase.work(limit)
+        collection.work[phase.name] += done
+        if done >= limit:
+            self.listener.progress(collection, phase.name, done)
+            return False
+        self._running = False
+        self.listener.phase_ends(collection, phase.name)
+        if self._at + 1 < len(self._phases):
+            return False
+        self._end(collection)
+        self.last, self.collection, self._phases = collection, None, ()
+        collection.used_after = self.used_words()
+        self.listener.collection_ends(collection)
+        return True
+
+    def finish(self) -> None:
+        """Drive the collection that is under way, if any, to its end."""
+        while not self.step(self.stride):
+            pass
+
+    def phases_left(self) -> tuple[str, ...]:
+        """Names of the phases that the collection under way has not ended yet."""
+        return tuple(phase.name for phase in self._phases[max(self._at + (not self._running), 0) :])
+
+    # What a plan is made of.
+
+    @abstractmethod
+    def _allocate(self, thread: int, size: int, status: int, identity: int) -> int:
+        """Make an object if there is room, without a collection; otherwise return 0."""
+
+    def _make_room(self, thread: int, size: int, status: int, identity: int) -> int:
+        """There was no room: collect, and allocate; return 0 if there is none still. A plan with several kinds begins with the cheapest."""
+        self.collect(FULL, "allocation failure")
+        return self._allocate(thread, size, status, identity)
+
+    def _begin(self, kind: str) -> Sequence[Phase]:
+        """Prepare a collection; return its phases, named as in `kinds`."""
+        raise LocalProtocolError(f"{self.name} does not say how it does a {kind} collection")
+
+    def _end(self, collection: Collection) -> None:
+        """The last phase is over: put right what the program must not see otherwise, and count into `Collection.counts`."""
+        return
+
+    @abstractmethod
+    def spaces(self) -> Sequence[Space]:
+        """Return the spaces, in the order of their addresses. Always the same names."""
+
+    @abstractmethod
+    def used_words(self) -> int:
+        """Return how many words are not free, as far as the plan knows: garbage that was not found yet counts."""
+
+    # What drivers and `verify` look at.
+
+    @property
+    def heap_words(self) -> int:
+        """Words that it manages now: the sum of its spaces."""
+        return sum(space.end - space.start for space in self.spaces())
+
+    def extents(self) -> list[tuple[int, int]]:
+        """Return the ranges that can be walked, in order, at any step. A plan whose spaces have holes says which ranges have none."""
+        return [(space.start, space.top) for space in self.spaces() if space.top > space.start]
+
+    def cells(self) -> Objects:
+        """Return all objects and free cells, dead ones and old copies included."""
+        found = [self.heap.cells(start, end) for start, end in self.extents()]
+        return self.heap.columns(np.concatenate(found) if found else np.empty(0, dtype=np.int64))
+
+    def objects(self) -> Objects:
+        """Return all objects, dead ones and old copies (FORWARDED) included, in the order of their addresses."""
+        cells = self.cells()
+        return cells.where(~cells.having(FREE))
+
+    def free_lists(self) -> FreeLists | None:
+        """Return its free lists, as they are now, if it has any."""
+        return None
+
+    def cards(self) -> Cards | None:
+        """Return its card table, if it has one."""
+        return None
+
+    def remembered_sets(self) -> Sequence[RememberedSet]:
+        """Return its remembered sets."""
+        return ()
+
+    def regions(self) -> Regions | None:
+        """Return the regions, blocks or cars that its spaces are made of, if any."""
+        return None
+
+    def check(self) -> list[str]:
+        """Say what is wrong with the plan's own records; called by `verify` when no collection is under way."""
+        return []
+
+    def knobs(self) -> Sequence[Knob]:
+        """Return what can be changed while it runs."""
+        return ()
+
+    def turn(self, name: str, value: int | str) -> None:
+        """Change a knob; it takes effect now, or at the next collection where it must."""
+        knob = next((one for one in self.knobs() if one.name == name), None)
+        if knob is None:
+            known = ", ".join(one.name for one in self.knobs()) or "none"
+            raise LocalProtocolError(f"{self.name} has no knob {name!r}: it has {known}")
+        if isinstance(knob.values, Choice):
+            fits, wanted = value in knob.values.names, f"one of {', '.join(knob.values.names)}"
+        else:
+            low, high = knob.values
+            fits, wanted = isinstance(value, int) and low <= value <= high, f"a number from {low} to {high}"
+        if not fits:
+            raise LocalProtocolError(f"{name} of {self.name} cannot be {value!r}: give {wanted}")
+        self._turn(name, value)
+
+    def _turn(self, name: str, value: int | str) -> None:
+        """Change a knob, whose value was checked."""
+        raise LocalProtocolError(f"{self.name} does not say how {name} is set to {value}")

@@ -1,0 +1,27 @@
+"""The collectors, by their textbook names; a plan that is written is entered here, and every test of the behaviour suite runs on it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from gcspy_protocol.errors import LocalProtocolError
+
+from gcspy_drivers.simulator.heap import Heap
+from gcspy_drivers.simulator.plan import Plan
+from gcspy_drivers.simulator.plans.marksweep import MarkSweep
+from gcspy_drivers.simulator.plans.nogc import NoGC
+
+__all__ = ["PLANS", "make_plan"]
+
+PLANS: Final[dict[str, type[Plan]]] = {plan.name: plan for plan in (NoGC, MarkSweep)}
+
+
+def make_plan(name: str, heap: Heap, *, threads: int = 1, **options: Any) -> Plan:
+    """Make the plan of this name for a new heap.
+
+    Args:
+        options: What that plan takes: see its class.
+    """
+    if name not in PLANS:
+        raise LocalProtocolError(f"there is no collector {name!r}: use one of {', '.join(PLANS)}")
+    return PLANS[name](heap, threads=threads, **options)

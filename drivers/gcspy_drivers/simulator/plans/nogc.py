@@ -1,0 +1,44 @@
+"""No collector: objects are put one behind the other until the heap is full (after Epsilon, JEP 318, and mmtk's NoGC).
+
+What a program allocates when nothing is ever freed, and the fastest allocation there is: what the others are compared with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gcspy_drivers.simulator.heap import Heap
+from gcspy_drivers.simulator.plan import Plan, Space
+from gcspy_drivers.simulator.policies.bump import BumpSpace
+
+__all__ = ["NoGC"]
+
+
+class NoGC(Plan):
+    """Bump allocation, from a buffer a thread.
+
+    Args:
+        buffer_bytes: Size of a thread's allocation buffer.
+    """
+
+    name = "nogc"
+    title = "No collection"
+    exact = False
+
+    def __init__(self, heap: Heap, *, threads: int = 1, buffer_bytes: int = 4096) -> None:
+        super().__init__(heap, threads=threads)
+        self._space = BumpSpace(heap, heap.start, heap.end, threads=threads, buffer_bytes=buffer_bytes)
+
+    def _allocate(self, thread: int, size: int, status: int, identity: int) -> int:
+        return self._space.allocate(thread, size, status, identity)
+
+    def _make_room(self, thread: int, size: int, status: int, identity: int) -> int:
+        return 0
+
+    def spaces(self) -> Sequence[Space]:
+        """One: the whole heap."""
+        return [Space("Heap", "bump", self.heap.start, self.heap.end, self._space.top)]
+
+    def used_words(self) -> int:
+        """All that was given out."""
+        return self._space.used_words

@@ -1,0 +1,1 @@
+"""How parts of a heap behave, shared by collectors: `bump`, `freelist`, `marking`, `cards`."""
