@@ -156,6 +156,8 @@ def connect(
     client: str = "gcspy",
     wants_control: bool = False,
     pause_at_connect: bool = False,
+    person: str = "",
+    following: bool = False,
     timeout_secs: float = 5.0,
     tap: Tap | None = None,
 ) -> Link:
@@ -167,6 +169,8 @@ def connect(
         client: Name of this program, as the others see it.
         wants_control: Ask to be the controller.
         pause_at_connect: As controller, pause after the first transmission.
+        person: Name of who sits there, for a class.
+        following: Follow the one who leads the class.
         timeout_secs: For connecting and for the server's answer.
         tap: Told of all bytes that the server sends.
 
@@ -182,7 +186,12 @@ def connect(
     try:
         connection = Connection(Role.CLIENT)
         hello = Hello(
-            client=client, token=token, wants_control=wants_control, pause_at_connect=pause_at_connect
+            client=client,
+            token=token,
+            wants_control=wants_control,
+            pause_at_connect=pause_at_connect,
+            person=person,
+            following=following,
         )
         welcome = _greet(place, sock, connection, hello, tap)
     except BaseException:

@@ -30,7 +30,7 @@ from gcspy_server.session.options import SessionOptions
 from gcspy_server.session.queue import ClientQueue, Entry, Kind, TooSlow
 from gcspy_server.session.transport import Transport
 
-__all__ = ["Behind", "Client", "Shared", "log"]
+__all__ = ["Behind", "Client", "Presence", "Shared", "log"]
 
 log = logging.getLogger("gcspy.server")
 
@@ -74,6 +74,25 @@ class _Ending:
     last_words: Message | None
 
 
+@dataclass(slots=True)
+class Presence:
+    """What a client says of who sits there, and how far that one has read.
+
+    Attributes:
+        person: Name for the others; empty: not told.
+        following: Whether it follows the one who leads.
+        attends: Whether it ever said so: then it is asked how far it has read.
+        behind: Events that it had not read when it was looked at last; None: unknown.
+        stalled: Whether it has read nothing for seconds.
+    """
+
+    person: str = ""
+    following: bool = False
+    attends: bool = False
+    behind: int | None = None
+    stalled: bool = False
+
+
 class Client:
     """One connection.
 
@@ -93,6 +112,7 @@ class Client:
         last_taken: When it last took anything.
         grant: What it was promised, if it is a lossless one.
         refused_event: Whether it had no room for the latest event.
+        presence: Who sits there.
     """
 
     def __init__(self, number: int, transport: Transport, options: SessionOptions) -> None:
@@ -106,6 +126,7 @@ class Client:
         self.last_taken = 0.0
         self.grant: Grant | None = None
         self.refused_event = False
+        self.presence = Presence()
         self.transport = transport
         self._options = options
         self._connection = Connection(Role.SERVER)

@@ -5,9 +5,11 @@ Knows what each command means and who may give it; knows no sockets.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gcspy_protocol import messages as m
+from gcspy_protocol.attendance import LookAt
 from gcspy_protocol.errors import ExpressionError, LocalProtocolError
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Error, ErrorCode, Message
@@ -33,6 +35,12 @@ def obey(session: Session, client: Client, message: Message) -> Error | None:
             return _subscribe(session, client, message)
         case m.TileNamesRequest():
             return _tile_names(session, client, message)
+        case m.Attend():
+            session.attendance.attend(client, message)
+            if message.following:
+                session.attendance.bring(client, session.controller)
+        case m.Pong():
+            session.attendance.ponged(client, message.number)
         case m.Query():
             session.questions.ask(client, message)
         case m.Lossless():
@@ -48,12 +56,13 @@ def obey(session: Session, client: Client, message: Message) -> Error | None:
             | m.Trigger()
             | m.HandOver()
             | m.NameSuccessor()
+            | m.Look()
         ):
             if session.roles.controller != client.number:
                 return _not_controller(session, type(message).__name__)
             return _control(session, client, message)
         case _:
-            pass  # Pong and non-fatal errors need nothing; unknown frames are of a later version
+            pass  # non-fatal errors need nothing; unknown frames are of a later version
     return None
 
 
@@ -78,6 +87,8 @@ def _control(session: Session, client: Client, message: Message) -> Error | None
                 session.core.set_setting(message.id, message.value)
             except LocalProtocolError as error:
                 return _bad(str(error))
+        case m.Look():
+            session.attendance.look(client, _place(session, message.at))
         case m.Trigger():
             return _set_trigger(session, message)
         case m.HandOver():
@@ -93,6 +104,18 @@ def _control(session: Session, client: Client, message: Message) -> Error | None
         case _:
             raise AssertionError(f"{type(message).__name__} is no controller's command")
     return None
+
+
+def _place(session: Session, at: LookAt) -> LookAt:
+    """A place as it is shared: of a space or an event that is not there nothing is said, as it may just have gone."""
+    space = next((one for one in session.schema.spaces if one.id == at.space), None)
+    if space is None:
+        at = replace(at, space=None, stream=None, key=None)
+    elif all(one.id != at.stream for one in space.streams):
+        at = replace(at, stream=None)
+    if at.sequence is not None and at.sequence > session.sequence:
+        at = replace(at, sequence=None)
+    return at
 
 
 def _set_trigger(session: Session, trigger: m.Trigger) -> Error | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -25,6 +25,7 @@ from gcspy_server.interpreter.wants import NOTHING, Wants, union_of
 from gcspy_server.names import TileNames
 from gcspy_server.session import commands
 from gcspy_server.session.admission import refusal_of
+from gcspy_server.session.attendance import Attendance, client_message
 from gcspy_server.session.client import Behind, Client, log
 from gcspy_server.session.lossless import LosslessClients
 from gcspy_server.session.options import SessionOptions
@@ -67,6 +68,8 @@ class Session:
         schema: The spaces, as every client was told.
         lossless: Whom the driver's thread waits for.
         questions: What clients asked.
+        attendance: Who is present, and where the controller looks.
+        sequence: Of the latest snapshot that was shared out.
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class Session:
         self._id = secrets.token_hex(8)
         self._clients: dict[int, Client] = {}
         self.questions = Questions(core.details.answer, self._clients.keys)
+        self.attendance = Attendance(self)
         self._next_number = 1
         self._wakeup = trio.Event()
         self._keyframe_wanted = trio.Event()
@@ -101,6 +105,7 @@ class Session:
         self.schema = opened.schema
         self.names = {space: (opened.sequence, one) for space, one in opened.names.items()}
         self._any_snapshot = opened.sequence > 0
+        self.sequence = opened.sequence
         self._nursery: trio.Nursery | None = None
 
     # ------------------------------------------------------------------ its loops
@@ -114,6 +119,7 @@ class Session:
                 nursery.start_soon(self._pulse_loop)
                 nursery.start_soon(self._keyframe_loop)
                 nursery.start_soon(self.questions.run)
+                nursery.start_soon(self.attendance.run)
                 task_status.started()
                 while True:
                     await self._wakeup.wait()
@@ -150,14 +156,17 @@ class Session:
     def _check_controller(self, number: int) -> None:
         now = trio.current_time()
         controller = self._clients.get(self.roles.controller or 0)
-        if not self.core.flow.held or controller is None:
+        # Somebody waits for control to be theirs: a program that stands still, or a class with its successor.
+        awaited = self.core.flow.held or self.roles.successor is not None
+        if not awaited or controller is None:
             self._held_since = None
             return
         if self._held_since is None:
             self._held_since = now
         silence = now - max(self._held_since, controller.last_heard)
         if silence > self.options.silence_secs:
-            controller.end(f"silent for {silence:.1f} s while it held the target")
+            what = "it held the target" if self.core.flow.held else "a successor waits"
+            controller.end(f"silent for {silence:.1f} s while {what}")
         else:
             controller.push_if_room(encode(m.Ping(number=number)).data)
 
@@ -208,6 +217,7 @@ class Session:
     def _share_snapshot(self, snapshot: Snapshot) -> None:
         self._told_counts = snapshot.counts
         self._any_snapshot = True
+        self.sequence = snapshot.event.sequence
         for space, names in snapshot.names.items():
             self.names[space] = (snapshot.event.sequence, names)
         controller = self.roles.controller
@@ -270,6 +280,7 @@ class Session:
     def _admit(self, client: Client, hello: m.Hello) -> Error | None:
         """Let a client in: answer its greeting and queue the bootstrap; or say why not."""
         client.name = hello.client
+        self.attendance.greeted(client, hello)
         refusal = refusal_of(
             client.transport,
             hello,
@@ -325,6 +336,8 @@ class Session:
             self.want_keyframe(client)
         else:
             client.nothing_yet()
+        if client.presence.following:
+            self.attendance.bring(client, self.controller)
         log.info("%s connected%s", client, " as the controller" if controls else "")
         return None
 
@@ -332,6 +345,7 @@ class Session:
         if self._clients.pop(client.number, None) is None:
             return
         self.lossless.forget(client)
+        self.attendance.forget(client)
         if self.roles.leave(client.number) and self.roles.controller is None:
             self.core.flow.set_controlled(False, reason="the controller is gone")
         self.refresh_audience()
@@ -345,8 +359,36 @@ class Session:
         self.tell_all(self._clients_message())
 
     def _clients_message(self) -> m.Clients:
-        clients = tuple(m.Client(id=client.number, name=client.name) for client in self._clients.values())
+        clients = tuple(client_message(client) for client in self._clients.values())
         return m.Clients(clients=clients, controller=self.roles.controller, successor=self.roles.successor)
+
+    # ------------------------------------------------------------------ as a class (`attendance.Room`)
+
+    @property
+    def controller(self) -> Client | None:
+        """Who controls."""
+        return self._clients.get(self.roles.controller or 0)
+
+    def present(self) -> Collection[Client]:
+        """Everybody who is connected."""
+        return self._clients.values()
+
+    def followers_of(self, leader: Client) -> Collection[Client]:
+        """Who is told where this client looks: those who follow, if it is the controller."""
+        if leader is not self.controller:
+            return ()
+        return [one for one in self._clients.values() if one.presence.following and one is not leader]
+
+    def shared_until(self, client: Client) -> int:
+        """Number of the latest snapshot; 0 for one that is not connected."""
+        return self.sequence if client.number in self._clients else 0
+
+    def tell_present(self) -> None:
+        """Tell those who attend, and have room, who is present."""
+        data = encode(self._clients_message()).data
+        for client in self._clients.values():
+            if client.presence.attends:
+                client.push_if_room(data)
 
     def refresh_audience(self) -> None:
         """Tell the driver's side who is there and what they want."""

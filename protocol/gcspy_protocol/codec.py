@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gcspy_protocol import messages as m
+from gcspy_protocol.attendance_frames import pack_attendance, read_attendance
 from gcspy_protocol.detail_frames import pack_details, read_details
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
 from gcspy_protocol.fields import Fields, pack_map
@@ -96,12 +97,8 @@ def _encode(message: Message) -> Frame:
         case m.Counters():
             payload = struct.pack(f"<I{len(message.counts)}Q", len(message.counts), *message.counts)
             return pack_frame(FrameType.COUNTERS, payload)
-        case m.SpaceDefined():
-            return pack_frame(
-                FrameType.SPACE_DEFINED, pack_map(pack_space(message.space)), space=message.space.id
-            )
-        case m.SpaceRemoved():
-            return pack_frame(FrameType.SPACE_REMOVED, b"", space=message.space)
+        case m.SpaceDefined() | m.SpaceRemoved():
+            return _schema(message)
         case m.TileNames() | m.NewNames():
             return _texts(message)
         case m.TileNamesRequest():
@@ -109,10 +106,10 @@ def _encode(message: Message) -> Frame:
             return pack_frame(FrameType.TILE_NAMES_REQUEST, payload, space=message.space)
         case m.Playback() | m.Position() | m.Timeline() | m.SetPlayback() | m.Seek() | m.Follow():
             return pack_playback(message)
-        case (
-            m.Trigger() | m.Triggers() | m.Fired() | m.Settings() | m.SetSetting() | m.Budget() | m.Query() | m.Answer()
-        ):
+        case m.Trigger() | m.Triggers() | m.Fired() | m.Settings() | m.SetSetting() | m.Budget():
             return _chosen(message)
+        case m.Query() | m.Answer() | m.Attend() | m.Look() | m.Looked():
+            return _said(message)
         case m.Event() | m.Unknown():
             raise LocalProtocolError(f"{type(message).__name__} has no frame of its own: use encode_event")
         case _:
@@ -120,11 +117,19 @@ def _encode(message: Message) -> Frame:
             return pack_frame(frame_type, pack_map(fields) if fields else b"")
 
 
-def _chosen(
-    message: m.Trigger | m.Triggers | m.Fired | m.Settings | m.SetSetting | m.Budget | m.Query | m.Answer,
-) -> Frame:
+def _schema(message: m.SpaceDefined | m.SpaceRemoved) -> Frame:
+    if isinstance(message, m.SpaceRemoved):
+        return pack_frame(FrameType.SPACE_REMOVED, b"", space=message.space)
+    return pack_frame(FrameType.SPACE_DEFINED, pack_map(pack_space(message.space)), space=message.space.id)
+
+
+def _said(message: m.Query | m.Answer | m.Attend | m.Look | m.Looked) -> Frame:
     if isinstance(message, m.Query | m.Answer):
         return pack_details(message)
+    return pack_attendance(message)
+
+
+def _chosen(message: m.Trigger | m.Triggers | m.Fired | m.Settings | m.SetSetting | m.Budget) -> Frame:
     if isinstance(message, m.Trigger | m.Triggers | m.Fired):
         return pack_trigger(message)
     return pack_settings(message)
@@ -172,6 +177,8 @@ def _as_map(message: Message) -> tuple[FrameType, dict[str, Any]]:
                 "token": message.token,
                 "pause": message.pause_at_connect,
                 "codecs": list(message.codecs),
+                **({"person": message.person} if message.person else {}),
+                **({"following": True} if message.following else {}),
             }
         case m.Welcome():
             return FrameType.WELCOME, {
@@ -209,14 +216,29 @@ def _as_map(message: Message) -> tuple[FrameType, dict[str, Any]]:
             return FrameType.FILTERS, _filters(message.filters)
         case m.Clients():
             return FrameType.CLIENTS, {
-                "clients": [{"id": c.id, "name": c.name} for c in message.clients],
+                "clients": [_client(one) for one in message.clients],
                 "controller": message.controller,
                 "successor": message.successor,
+                **({} if message.leader is None else {"leader": message.leader}),
             }
         case m.Missed():
             return FrameType.MISSED, {"events": message.events, "total": message.total}
         case _:
             return _command_map(message)
+
+
+def _client(client: m.Client) -> dict[str, Any]:
+    """What is told of a client; what has its default is left out, as a list of a hundred is told to a hundred."""
+    told: dict[str, Any] = {"id": client.id, "name": client.name}
+    if client.person:
+        told["person"] = client.person
+    if client.following:
+        told["following"] = True
+    if client.behind is not None:
+        told["behind"] = client.behind
+    if client.stalled:
+        told["stalled"] = True
+    return told
 
 
 def _command_map(message: Message) -> tuple[FrameType, dict[str, Any]]:
@@ -344,6 +366,8 @@ def _hello(header: Header, payload: bytes, limits: Limits) -> Message:
         token=f.text("token", ""),
         pause_at_connect=f.flag("pause", False),
         codecs=f.texts("codecs", 16),
+        person=f.text("person", ""),
+        following=f.flag("following", False),
     )
 
 
@@ -479,11 +503,19 @@ def _clients(header: Header, payload: bytes, limits: Limits) -> Message:
     f = _fields(header, payload, limits)
     return m.Clients(
         clients=tuple(
-            m.Client(id=c.integer("id", 0, _I64), name=c.text("name"))
+            m.Client(
+                id=c.integer("id", 0, _I64),
+                name=c.text("name"),
+                person=c.text("person", ""),
+                following=c.flag("following", False),
+                behind=c.optional_integer("behind", 0, _I64),
+                stalled=c.flag("stalled", False),
+            )
             for c in f.maps("clients", _MAX_CLIENTS)
         ),
         controller=f.optional_integer("controller", 0, _I64),
         successor=f.optional_integer("successor", 0, _I64),
+        leader=f.optional_integer("leader", 0, _I64),
     )
 
 
@@ -590,4 +622,7 @@ _DECODERS: dict[int, Decoder] = {
     FrameType.BUDGET: read_settings,
     FrameType.QUERY: read_details,
     FrameType.ANSWER: read_details,
+    FrameType.ATTEND: read_attendance,
+    FrameType.LOOK: read_attendance,
+    FrameType.LOOKED: read_attendance,
 }

@@ -65,6 +65,7 @@ _FROM_SERVER = _BOTH | {
     FrameType.BUDGET,
     FrameType.SETTINGS,
     FrameType.ANSWER,
+    FrameType.LOOKED,
 }
 
 _FROM_CLIENT = _BOTH | {
@@ -84,6 +85,8 @@ _FROM_CLIENT = _BOTH | {
     FrameType.TRIGGER,
     FrameType.SET_SETTING,
     FrameType.QUERY,
+    FrameType.ATTEND,
+    FrameType.LOOK,
 }
 
 

@@ -221,7 +221,7 @@ class Explainer:
             case m.Unknown():
                 return "of a later version: skipped"
             case _:
-                return _rest(message, ())
+                return _about_place(message) if isinstance(message, m.Look | m.Looked) else _rest(message, ())
 
     def _space(self, space_id: int) -> str:
         known = self._client.spaces.get(space_id)
@@ -319,6 +319,16 @@ def _about_details(message: m.Query | m.Answer) -> str:
     table = f", {len(message.table.rows)} rows" if message.table.columns else ""
     of = f" of #{message.sequence}" if message.sequence else ""
     return f"number {message.number}, {message.state.value}{of}{table}"
+
+
+def _about_place(message: m.Look | m.Looked) -> str:
+    """Who looks where."""
+    at = message.at
+    named = ("space", at.space), ("stream", at.stream), ("key", at.key), ("sequence", at.sequence)
+    parts = [f"{name} {value}" for name, value in named if value is not None]
+    parts += [f"{name} {_text(value)}" for name, value in (("view", at.view), ("panel", at.panel)) if value]
+    where = ", ".join(parts) or "nothing in particular"
+    return where if isinstance(message, m.Look) else f"client {message.client}: {where}"
 
 
 def _about_triggers(message: m.Trigger | m.Triggers | m.Fired) -> str:

@@ -345,6 +345,7 @@ class ClientInterpreter:
         self.fired: m.Fired | None = None
         self.settings = m.Settings(settings=())
         self.budget: m.Budget | None = None
+        self.looked: m.Looked | None = None
         self.last_event: Event | None = None
         self._renamed: set[int] = set()
         self._change = EventChange(Event(sequence=0, time_nanos=0, event=0, occurrence=0, epoch=0))
@@ -513,6 +514,8 @@ class ClientInterpreter:
                 self.budget = message
             case m.Playback():
                 self.playback = message
+            case m.Looked():
+                self.looked = message
             case m.Position():
                 self.position = message.number
             case _:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gcspy_protocol.attendance import Attend, Look, Looked
 from gcspy_protocol.budget import Budget
 from gcspy_protocol.details import Answer, Query
 from gcspy_protocol.model import ControlState, EventFilter, EventKind, Mode, Naming, PauseActsOn, Space
@@ -24,6 +25,7 @@ from gcspy_protocol.triggers import Fired, Trigger, Triggers
 
 __all__ = [
     "Answer",
+    "Attend",
     "Budget",
     "Client",
     "Clients",
@@ -39,6 +41,8 @@ __all__ = [
     "Goodbye",
     "HandOver",
     "Hello",
+    "Look",
+    "Looked",
     "Lossless",
     "Message",
     "Missed",
@@ -109,6 +113,7 @@ class FrameType(IntEnum):
     TRIGGERS = 0x38
     FIRED = 0x39
     BUDGET = 0x3A
+    LOOKED = 0x3B
     SET_FILTERS = 0x40
     PAUSE = 0x41
     RESUME = 0x42
@@ -127,6 +132,8 @@ class FrameType(IntEnum):
     ANSWER = 0x53
     TRIGGER = 0x55
     LOSSLESS = 0x56
+    ATTEND = 0x57
+    LOOK = 0x58
 
 
 class ErrorCode(IntEnum):
@@ -156,6 +163,8 @@ class Hello:
         token: The secret that TCP needs; never logged.
         pause_at_connect: As controller, pause after the first transmission.
         codecs: Compressions understood; ``zstd`` is the one there is.
+        person: Name of who sits there, for the others; empty: not told.
+        following: Follow the one who leads (SPEC.md section 8.12).
     """
 
     client: str
@@ -163,6 +172,8 @@ class Hello:
     token: str = ""
     pause_at_connect: bool = False
     codecs: tuple[str, ...] = ("zstd",)
+    person: str = ""
+    following: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -419,19 +430,40 @@ class Filters:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Client:
-    """One connected client, as the others see it."""
+    """One connected client, as the others see it.
+
+    Attributes:
+        id: Its number.
+        name: Name of the program.
+        person: Name of who sits there; empty: not told.
+        following: Whether it follows the one who leads.
+        behind: How many events it had not read when it was looked at last; None: unknown.
+        stalled: Whether it has read nothing for seconds.
+    """
 
     id: int
     name: str
+    person: str = ""
+    following: bool = False
+    behind: int | None = None
+    stalled: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Clients:
-    """Who is connected, who controls, who inherits control."""
+    """Who is connected, who controls, who inherits control.
+
+    Attributes:
+        clients: Everybody.
+        controller: Who controls what this client sees.
+        successor: Who inherits that.
+        leader: Whom those see who follow; None: the controller.
+    """
 
     clients: tuple[Client, ...]
     controller: int | None = None
     successor: int | None = None
+    leader: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -600,5 +632,8 @@ Message = (
     | Budget
     | Query
     | Answer
+    | Attend
+    | Look
+    | Looked
     | Unknown
 )

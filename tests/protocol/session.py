@@ -351,6 +351,8 @@ def _assert_said(client: ClientInterpreter, truth: Truth) -> None:
                 assert client.settings == message
             case m.Budget():
                 assert client.budget == message
+            case m.Looked():
+                assert client.looked == message
             case _:
                 raise AssertionError(f"not a notice: {message}")
 

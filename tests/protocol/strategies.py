@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from gcspy_protocol import messages as m
+from gcspy_protocol.attendance import LOOK_CHARS, LookAt
 from gcspy_protocol.details import MOST_ROWS, AnswerState, ColumnKind, DetailColumn, DetailTable
 from gcspy_protocol.expression import Operand
 from gcspy_protocol.messages import FrameType, Message
@@ -300,6 +301,16 @@ def tables(draw: DrawFn) -> DetailTable:
     )
 
 
+_PLACES = st.builds(
+    LookAt,
+    space=st.none() | U16,
+    stream=st.none() | st.integers(0, 0xFFFE),
+    key=st.none() | U64,
+    view=st.text(max_size=LOOK_CHARS),
+    panel=st.text(max_size=LOOK_CHARS),
+    sequence=st.none() | st.integers(1, (1 << 63) - 1),
+)
+
 BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
     FrameType.HELLO: st.builds(
         m.Hello,
@@ -308,6 +319,8 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
         token=TEXT,
         pause_at_connect=st.booleans(),
         codecs=st.lists(TEXT, max_size=3).map(tuple),
+        person=TEXT,
+        following=st.booleans(),
     ),
     FrameType.WELCOME: st.builds(
         m.Welcome,
@@ -369,9 +382,21 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
     FrameType.FILTERS: st.builds(m.Filters, filters=_FILTERS),
     FrameType.CLIENTS: st.builds(
         m.Clients,
-        clients=st.lists(st.builds(m.Client, id=I63, name=TEXT), max_size=3).map(tuple),
+        clients=st.lists(
+            st.builds(
+                m.Client,
+                id=I63,
+                name=TEXT,
+                person=TEXT,
+                following=st.booleans(),
+                behind=st.none() | I63,
+                stalled=st.booleans(),
+            ),
+            max_size=3,
+        ).map(tuple),
         controller=st.none() | I63,
         successor=st.none() | I63,
+        leader=st.none() | I63,
     ),
     FrameType.MISSED: st.builds(m.Missed, events=I63, total=I63),
     FrameType.SET_FILTERS: st.builds(m.SetFilters, filters=_FILTERS),
@@ -458,6 +483,9 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
         reason=TEXT,
     ),
     FrameType.SET_SETTING: st.builds(m.SetSetting, id=U32, value=st.integers(-(1 << 63) + 1, (1 << 63) - 1)),
+    FrameType.ATTEND: st.builds(m.Attend, person=TEXT, following=st.booleans()),
+    FrameType.LOOK: st.builds(m.Look, at=_PLACES),
+    FrameType.LOOKED: st.builds(m.Looked, client=I63, at=_PLACES),
     FrameType.LOSSLESS: st.builds(m.Lossless, deadline_millis=st.integers(0, 60_000)),
 }
 """A strategy for each type of frame; a test says that none is missing."""
@@ -483,6 +511,7 @@ NOTICES: SearchStrategy[Message] = st.one_of(
             FrameType.TRIGGERS,
             FrameType.SETTINGS,
             FrameType.BUDGET,
+            FrameType.LOOKED,
         )
     ]
 )

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from gcspy_protocol import messages as m
+from gcspy_protocol.attendance import LookAt
 from gcspy_protocol.codec import decode, encode, encode_event
 from gcspy_protocol.connection import preamble
 from gcspy_protocol.details import AnswerState, ColumnKind, DetailColumn, DetailTable
@@ -131,7 +132,7 @@ def to_json(value: Any) -> Any:
     return value
 
 
-_LATER = {"names_from", "stopped_nanos", "waited_nanos", "details"}
+_LATER = {"names_from", "stopped_nanos", "waited_nanos", "details", "person", "following", "behind", "stalled", "leader"}
 """Fields that came after the first vectors were written: those have no word of them, and mean the default."""
 
 
@@ -551,6 +552,31 @@ def _setting_messages() -> Iterator[tuple[str, str, Message]]:
     yield "set_setting-negative", "A value below zero.", m.SetSetting(id=4_000_000_000, value=-5)
 
 
+def _class_messages() -> Iterator[tuple[str, str, Message]]:
+    place = LookAt(space=3, stream=1, key=1 << 63, view="hilbert", panel="history", sequence=210)
+    yield "hello-class", "A student greets.", m.Hello(client="gcspy window", person="Ada", following=True)
+    yield (
+        "clients-class",
+        "A teacher, a student who follows and one who has read nothing for seconds.",
+        m.Clients(
+            clients=(
+                m.Client(id=1, name="gcspy window", person="Dr. Müller", behind=3),
+                m.Client(id=2, name="gcspy window", person="Ada", following=True, behind=1),
+                m.Client(id=3, name="gcspy window", person="Grace", following=True, behind=417, stalled=True),
+            ),
+            controller=1,
+            successor=2,
+            leader=1,
+        ),
+    )
+    yield "attend", "Ada follows.", m.Attend(person="Ada", following=True)
+    yield "attend-roaming", "Nobody in particular roams.", m.Attend()
+    yield "look", "A tile of a space, in a view, at an event.", m.Look(at=place)
+    yield "look-nowhere", "Nothing is said.", m.Look()
+    yield "looked", "The same, as those get it who follow.", m.Looked(client=1, at=place)
+    yield "looked-live", "A space at the latest event.", m.Looked(client=2, at=LookAt(space=0, view="tiles"))
+
+
 def _detail_messages() -> Iterator[tuple[str, str, Message]]:
     table = DetailTable(
         columns=(
@@ -620,7 +646,7 @@ def _event_messages() -> Iterator[tuple[str, str, list[Message]]]:
 
 def cases() -> Iterator[Vector]:
     """Every vector there should be."""
-    for source in (_stream_messages, _tile_messages, _schema_messages, _session_messages, _playback_messages, _trigger_messages, _setting_messages, _detail_messages):
+    for source in (_stream_messages, _tile_messages, _schema_messages, _session_messages, _playback_messages, _trigger_messages, _setting_messages, _detail_messages, _class_messages):
         for name, means, message in source():
             frame = encode(message).data
             yield _vector(name, means, frame, exact=not frame[5])

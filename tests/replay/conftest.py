@@ -45,8 +45,18 @@ def watch() -> Iterator[Callable[..., Watcher]]:
     """Connect watchers; all are closed at the end."""
     watchers: list[Watcher] = []
 
-    def start(playing: Playing, data: bytes = DATA, name: str = "watcher") -> Watcher:
-        watcher = Watcher(playing.addresses[0], Recording([MemorySource(data)]), name)
+    def start(
+        playing: Playing,
+        data: bytes = DATA,
+        name: str = "watcher",
+        *,
+        control: bool = False,
+        person: str = "",
+        following: bool = False,
+    ) -> Watcher:
+        recording = Recording([MemorySource(data)])
+        address = playing.addresses[0]
+        watcher = Watcher(address, recording, name, control=control, person=person, following=following)
         watchers.append(watcher)
         return watcher
 

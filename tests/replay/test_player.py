@@ -88,7 +88,7 @@ def test_a_place_that_does_not_exist_is_refused_and_nothing_moves(play: Play, wa
     watcher.seek(40)
     for request in (
         Seek(name="nonsense"), Seek(name="clock"), m.SetFilters(filters=(EventFilter(event=9),)),
-        m.HandOver(client=1), m.NameSuccessor(client=None), m.Follow(client=1), m.Follow(client=77),
+        m.HandOver(client=1), m.NameSuccessor(client=77), m.Follow(client=1), m.Follow(client=77),
         m.TileNamesRequest(space=1, first=0, count=1), m.Subscribe(spaces=(m.Subscription(space=5),)),
         m.Subscribe(spaces=(m.Subscription(space=1, streams=(0, 9)),)),
     ):

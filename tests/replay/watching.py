@@ -21,12 +21,26 @@ class Watcher(Viewer):
         address: Of the player.
         recording: What it plays, read beside it.
         name: As the others see it.
+        control: Whether it would lead a class.
+        person: Who sits there.
+        following: Whether it follows who leads the class.
     """
 
-    def __init__(self, address: str, recording: Recording, name: str = "watcher") -> None:
+    def __init__(
+        self,
+        address: str,
+        recording: Recording,
+        name: str = "watcher",
+        *,
+        control: bool = False,
+        person: str = "",
+        following: bool = False,
+    ) -> None:
         self.recording = recording
         self.positions: list[int] = []
-        super().__init__(connect(address, client=name))
+        super().__init__(
+            connect(address, client=name, wants_control=control, person=person, following=following)
+        )
 
     def read(self) -> Message:
         message = super().read()

@@ -53,10 +53,25 @@ def join() -> Iterator[Callable[..., Viewer]]:
     viewers: list[Viewer] = []
 
     def start(
-        address: str, name: str = "viewer", *, control: bool = False, pause: bool = False, token: str = ""
+        address: str,
+        name: str = "viewer",
+        *,
+        control: bool = False,
+        pause: bool = False,
+        token: str = "",
+        person: str = "",
+        following: bool = False,
     ) -> Viewer:
         viewer = Viewer(
-            connect(address, client=name, wants_control=control, pause_at_connect=pause, token=token)
+            connect(
+                address,
+                client=name,
+                wants_control=control,
+                pause_at_connect=pause,
+                token=token,
+                person=person,
+                following=following,
+            )
         )
         viewers.append(viewer)
         return viewer

@@ -5,10 +5,12 @@ Knows what each command means and who may give it; knows no sockets.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from gcspy_protocol import messages as m
+from gcspy_protocol.attendance import LookAt
 from gcspy_protocol.details import AnswerState
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Error, ErrorCode, Message
@@ -37,9 +39,15 @@ def obey(player: Player, screening: Screening, client: Client, message: Message)
         case m.TileNamesRequest():
             screening.later(client, partial(_tile_names, screening, client, message))
         case m.Follow():
+            client.presence.following = False  # from now on it is this one whom it sees, whoever leads the class
             player.move(client, partial(_follow, player, client, message.client))
         case m.TakeControl():
+            client.presence.following = False
             player.move(client, partial(_follow, player, client, None))
+        case m.Attend():
+            player.attend(client, message)
+        case m.Pong():
+            player.attendance.ponged(client, message.number)
         case m.Query():
             reason = "a recording has what was gathered for everybody, and no answers to questions"
             client.send(
@@ -51,16 +59,25 @@ def obey(player: Player, screening: Screening, client: Client, message: Message)
             screening.wait_for(client, message.deadline_millis / 1000)
         case m.SetSetting():
             return _bad("SetSetting: what was recorded stays as it is")
-        case m.HandOver() | m.NameSuccessor():
-            return _bad(f"{type(message).__name__}: each client has a playback of its own; follow one instead")
         case (
-            m.Pause() | m.Resume() | m.Step() | m.SetFilters() | m.SetPlayback() | m.Seek() | m.Trigger()
+            m.Pause()
+            | m.Resume()
+            | m.Step()
+            | m.SetFilters()
+            | m.SetPlayback()
+            | m.Seek()
+            | m.Trigger()
+            | m.HandOver()
+            | m.NameSuccessor()
+            | m.Look()
         ):
             if client is not screening.leader:
                 return _not_controller(screening, message)
+            if isinstance(message, m.HandOver | m.NameSuccessor | m.Look):
+                return _lead(player, screening, client, message)
             screening.ask(client, partial(_command, message))
         case _:
-            pass  # Pong and non-fatal errors need nothing; unknown frames are of a later version
+            pass  # non-fatal errors need nothing; unknown frames are of a later version
     return None
 
 
@@ -88,6 +105,35 @@ def _command(message: Message, playback: Playback, now_nanos: int) -> Move | Non
         case _:
             raise AssertionError(f"{type(message).__name__} is no command of a leader")
     return None
+
+
+def _lead(
+    player: Player, screening: Screening, client: Client, message: m.HandOver | m.NameSuccessor | m.Look
+) -> Error | None:
+    """What the one whose playback it is says to those who see it."""
+    match message:
+        case m.Look():
+            player.attendance.look(client, _place(screening, message.at))
+        case m.HandOver():
+            heir = player.welcomed.get(message.client)
+            if heir is None or heir is client:
+                return _bad(f"control for client {message.client}: it is not another connected client")
+            player.hand_over(screening, heir)
+        case m.NameSuccessor():
+            if message.client == client.number or message.client not in (None, *screening.numbers):
+                return _bad(f"client {message.client} as successor: it is no other client that sees this playback")
+            screening.successor = message.client
+            player.tell_clients()
+    return None
+
+
+def _place(screening: Screening, at: LookAt) -> LookAt:
+    """A place as it is shared: of a space that is not there nothing is said; the position is the playback's."""
+    space = next((one for one in screening.spaces if one.id == at.space), None)
+    if space is None:
+        return replace(at, space=None, stream=None, key=None, sequence=None)
+    known = any(one.id == at.stream for one in space.streams)
+    return replace(at, stream=at.stream if known else None, sequence=None)
 
 
 def _follow(player: Player, client: Client, number: int | None) -> Error | None:

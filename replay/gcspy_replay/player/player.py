@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -27,8 +27,10 @@ from gcspy_protocol.trigger_set import TriggerSet
 from gcspy_replay.file import Recording
 from gcspy_replay.playback import Move, Playback, Timetable
 from gcspy_replay.player import commands
+from gcspy_replay.player.class_of import ClassOf
 from gcspy_replay.player.screening import Begin, Screening, Work
 from gcspy_server.session.admission import refusal_of
+from gcspy_server.session.attendance import Attendance, client_message
 from gcspy_server.session.client import Client, log
 from gcspy_server.session.options import SessionOptions
 from gcspy_server.session.transport import Transport
@@ -85,6 +87,7 @@ class Player:
         options: Limits and deadlines.
         welcomed: Clients that got their bootstrap, by number.
         growing: Whether more events may come.
+        attendance: Who is present, and where those look whose playback others see.
     """
 
     def __init__(
@@ -108,6 +111,8 @@ class Player:
         self._screenings: dict[int, Screening] = {}
         self._told_rows: dict[int, int] = {}
         self._moving: dict[int, list[Message]] = {}
+        self.attendance = Attendance(self)
+        self._class = ClassOf(self)
         self._next_number = 1
         self._lock = threading.Lock()  # copies are made in worker threads, while another may look for more
         self._nursery: trio.Nursery | None = None
@@ -122,6 +127,7 @@ class Player:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
                 nursery.start_soon(self._look_loop)
+                nursery.start_soon(self.attendance.run)
                 task_status.started()
         finally:
             self._nursery = None
@@ -190,6 +196,7 @@ class Player:
     def _admit(self, client: Client, hello: m.Hello) -> Error | None:
         """Let a client in, or say why not; it is welcomed when its first picture is there."""
         client.name = hello.client
+        self.attendance.greeted(client, hello)
         refusal = refusal_of(
             client.transport,
             hello,
@@ -201,6 +208,17 @@ class Player:
         if refusal is not None:
             return refusal
         self._clients[client.number] = client
+        if hello.wants_control:
+            self._class.offers(client)
+        leading = self._class.screening
+        if client.presence.following and leading is not None:
+            self._screenings[client.number] = leading
+            self.welcome(client, leading)
+            leading.add(client, told=True)
+            self.tell_clients()
+            self.attendance.bring(client, leading.leader)
+            log.info("%s connected, and follows", client)
+            return None
         beginning = self._beginning
         if hello.pause_at_connect:
             beginning = replace(beginning, running=False)
@@ -243,12 +261,13 @@ class Player:
             recorded,
             session=self._id,
             client_id=client.number,
-            controller=True,
+            controller=client is screening.leader,
             mode=Mode.PLAYBACK,
             pause_acts_on=PauseActsOn.PLAYBACK,
             target=target,
         )
         self.welcomed[client.number] = client
+        self._class.choose()
         client.greet_back([welcome, *screening.bootstrap(client)])
         self.tell_timeline(client)
 
@@ -285,7 +304,10 @@ class Player:
             return
         self._told_rows.pop(client.number, None)
         self._moving.pop(client.number, None)
-        self._screenings.pop(client.number).remove(client)
+        self.attendance.forget(client)
+        screening = self._screenings.pop(client.number)
+        self._class.leaves(client, screening)
+        screening.remove(client)
         if self.welcomed.pop(client.number, None) is not None:
             self.tell_clients()
         if not self._clients:
@@ -310,6 +332,7 @@ class Player:
             client.send(refusal)
         for message in held:
             self._handle(client, message)
+        self.gather()
 
     def follow(self, client: Client, screening: Screening) -> None:
         """A client sees another playback from now on."""
@@ -317,6 +340,7 @@ class Player:
         self._screenings[client.number] = screening
         screening.add(client)
         self.tell_clients()
+        self.attendance.bring(client, screening.leader)
 
     def part(self, client: Client, playback: Playback) -> None:
         """A client that followed has a playback of its own from now on, which begins where the other stands."""
@@ -340,21 +364,80 @@ class Player:
 
     def _leave(self, client: Client) -> None:
         before = self._screenings[client.number]
+        self._class.leaves(client, before)
         before.farewell(client)
         before.remove(client)
 
     def clients_for(self, screening: Screening) -> m.Clients:
         """Who is connected, for those who see a playback: its leader, and who inherits it."""
-        clients = tuple(m.Client(id=client.number, name=client.name) for client in self.welcomed.values())
-        others = [client.number for client in screening.viewers if client is not screening.leader]
-        leader = None if screening.leader is None else screening.leader.number
-        return m.Clients(clients=clients, controller=leader, successor=others[0] if others else None)
+        clients = tuple(client_message(client) for client in self.welcomed.values())
+        owner, heir = screening.leader, screening.heir
+        return m.Clients(
+            clients=clients,
+            controller=None if owner is None else owner.number,
+            successor=None if heir is None else heir.number,
+            leader=self._class.leader,
+        )
 
     def tell_clients(self) -> None:
         """Tell everyone who is connected and whose playback they see."""
         for screening in self.screenings:
             if screening.ready:
                 screening.tell_all(self.clients_for(screening))
+
+    # ------------------------------------------------------------------ as a class (`attendance.Room`)
+
+    def present(self) -> Collection[Client]:
+        """Everybody who was welcomed."""
+        return self.welcomed.values()
+
+    def followers_of(self, leader: Client) -> Collection[Client]:
+        """Who is told where this client looks: those who follow and see its playback."""
+        screening = self._screenings.get(leader.number)
+        if screening is None or screening.leader is not leader:
+            return ()
+        return [one for one in screening.viewers if one.presence.following and one is not leader]
+
+    def shared_until(self, client: Client) -> int:
+        """How many pictures the playback that it sees has shown."""
+        return self._screenings[client.number].shown
+
+    def tell_present(self) -> None:
+        """Tell those who attend, and have room, who is present."""
+        for screening in self.screenings:
+            attending = [one for one in screening.viewers if one.presence.attends and one.number in self.welcomed]
+            data = encode(self.clients_for(screening)).data if attending and screening.ready else b""
+            for client in attending if data else ():
+                client.push_if_room(data)
+
+    def attend(self, client: Client, message: m.Attend) -> None:
+        """A client says who it is, and whether it goes with the class; one that goes no longer has a playback of its own."""
+        followed = client.presence.following
+        self.attendance.attend(client, message)
+        if followed and not message.following and client.number not in self._moving:
+            self.move(client, partial(self._class.part, client))
+        self.gather()
+
+    def gather(self) -> None:
+        """Bring those who follow to the playback of the one who leads."""
+        leading = self._class.screening
+        for client in list(self.welcomed.values()):
+            elsewhere = leading is not None and self._screenings[client.number] is not leading
+            if client.presence.following and elsewhere and client.number not in self._moving:
+                self.move(client, partial(self._class.join, client))
+
+    def hand_over(self, screening: Screening, heir: Client) -> None:
+        """A playback is another client's from now on, who comes to see it if need be."""
+        if self._screenings.get(heir.number) is screening:
+            self.take_over(screening, heir)
+        elif heir.number not in self._moving:
+            self.move(heir, partial(self._class.come, heir, screening))
+
+    def take_over(self, screening: Screening, heir: Client) -> None:
+        """One who sees a playback leads it."""
+        self._class.passes(screening, heir)
+        screening.lead(heir)
+        self.tell_clients()
 
     async def close(self, reason: str) -> None:
         """Say goodbye to everyone, let them read what is queued, within two seconds."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import trio
@@ -83,11 +83,13 @@ class Screening:
     Attributes:
         leader: Whose playback it is; None when all have left.
         ready: Whether the first picture was shown, so that others may follow.
+        successor: Number of the follower that inherits it; None: the first.
     """
 
     def __init__(self, player: Player, leader: Client, begin: Begin) -> None:
         self.leader: Client | None = leader
         self.ready = False
+        self.successor: int | None = None
         self._player = player
         self._begin = begin
         self._viewers: dict[int, Client] = {leader.number: leader}
@@ -117,6 +119,22 @@ class Screening:
     def viewers(self) -> Iterable[Client]:
         """Who sees it, the leader first."""
         return self._viewers.values()
+
+    @property
+    def numbers(self) -> Collection[int]:
+        """Their numbers."""
+        return self._viewers.keys()
+
+    @property
+    def shown(self) -> int:
+        """How many pictures were shown."""
+        return self._shown
+
+    @property
+    def heir(self) -> Client | None:
+        """Who inherits it: whom the leader named, else the first follower."""
+        named = self._viewers.get(self.successor or 0)
+        return named or next((one for one in self._viewers.values() if one is not self.leader), None)
 
     @property
     def spaces(self) -> tuple[Space, ...]:
@@ -398,26 +416,37 @@ class Screening:
 
     # ------------------------------------------------------------------ who sees it
 
-    def add(self, client: Client) -> None:
-        """A follower comes; it has no spaces."""
+    def add(self, client: Client, *, told: bool = False) -> None:
+        """A follower comes; it has no spaces, unless it was told what there is."""
         self._viewers[client.number] = client
-        self._tell_everything(client)
+        if not told:
+            self._tell_everything(client)
         client.behind = Behind.NEW
         client.waiting = True
         self.wake()
 
     def remove(self, client: Client) -> None:
-        """A viewer leaves; if it was the leader the first of its followers inherits."""
+        """A viewer leaves; if it was the leader a follower inherits: the named one, else the first."""
         if self._viewers.pop(client.number, None) is None:
             return
         self._lossless.pop(client.number, None)
         if client is self.leader:
-            self.leader = next(iter(self.viewers), None)
-            if self.leader is None:
-                self.stop()
-            elif self.ready:
-                for viewer in self.viewers:
-                    viewer.send(self._playback_message(viewer))
+            self.lead(self.heir)
+        elif client.number == self.successor:
+            self.successor = None
+        self.wake()
+
+    def lead(self, heir: Client | None) -> None:
+        """It is another viewer's from now on; nobody's: it ends."""
+        self.leader = heir
+        if heir is None:
+            self.stop()
+            return
+        if heir.number == self.successor:
+            self.successor = None
+        if self.ready:
+            for viewer in self.viewers:
+                viewer.send(self._playback_message(viewer))
         self.wake()
 
     def farewell(self, client: Client) -> None:

@@ -1,0 +1,200 @@
+"""Who is present and how far they have read, and where the one who leads looks: what a class shares (SPEC.md section 8.12).
+
+Nothing here asks anything of the target. Places are told at a bounded rate, the latest wins; a list of who is
+present that changed is told a moment later, once for however many changes; both are left out for a client that has
+much to read already.
+
+Knows clients and what they say of themselves; does not know who leads: its host does, a session or a player.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Protocol
+
+import trio
+from gcspy_protocol import messages as m
+from gcspy_protocol.attendance import LookAt, person_name
+from gcspy_protocol.codec import encode
+
+from gcspy_server.session.client import Client
+
+__all__ = ["Attendance", "Room", "client_message"]
+
+_LOOK_SECS = 0.05
+"""The shortest time between two places that are told: twenty a second look like one movement."""
+
+_ROSTER_SECS = 0.25
+"""The shortest time between two lists of who is present that were not asked for."""
+
+_CHECK_SECS = 1.0
+
+_STALLED_SECS = 3.0
+"""Who has not answered for so long has stalled: a window that opens a heap of ten million tiles takes one."""
+
+_FIRST_PING = 1 << 40
+"""Numbers of our pings; those by which a session looks whether its controller lives are smaller."""
+
+
+class Room(Protocol):
+    """Whose attendance it is."""
+
+    def present(self) -> Collection[Client]:
+        """Everybody who is connected."""
+
+    def followers_of(self, leader: Client) -> Collection[Client]:
+        """Who is told where this client looks; nobody, where it does not lead."""
+
+    def shared_until(self, client: Client) -> int:
+        """Number of the latest event that this client's queue was offered."""
+
+    def tell_present(self) -> None:
+        """Tell everybody who has room who is present."""
+
+
+@dataclass(slots=True)
+class _Question:
+    """A ping that was not answered yet: its number, what was shared before it, and when it was sent."""
+
+    number: int
+    sequence: int
+    at: float
+
+
+class Attendance:
+    """What is known of those who are present.
+
+    Args:
+        room: Whose it is.
+    """
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._looks: dict[int, LookAt] = {}
+        self._untold: dict[int, Client] = {}
+        self._late: dict[int, tuple[Client, Client]] = {}
+        self._questions: dict[int, _Question] = {}
+        self._read: dict[int, int] = {}
+        self._pings = _FIRST_PING
+        self._changed = False
+        self._wakeup = trio.Event()
+
+    async def run(self) -> None:
+        """Tell what has changed, until cancelled."""
+        check_at = trio.current_time() + _CHECK_SECS
+        roster_at = 0.0
+        while True:
+            with trio.move_on_at(min(check_at, roster_at) if self._changed else check_at):
+                await self._wakeup.wait()
+                self._wakeup = trio.Event()
+            self._tell_places()
+            now = trio.current_time()
+            if now >= check_at:
+                check_at = now + _CHECK_SECS
+                self._check(now)
+            if self._changed and now >= roster_at:
+                roster_at = now + _ROSTER_SECS
+                self._changed = False
+                self._room.tell_present()
+            await trio.sleep(_LOOK_SECS)
+
+    # ------------------------------------------------------------------ who is present
+
+    def greeted(self, client: Client, hello: m.Hello) -> None:
+        """A client has said who it is."""
+        client.presence.person = person_name(hello.person)
+        client.presence.following = hello.following
+        client.presence.attends = bool(hello.person) or hello.following
+
+    def attend(self, client: Client, message: m.Attend) -> None:
+        """A client says anew who it is, and whether it follows."""
+        client.presence.person = person_name(message.person)
+        client.presence.following = message.following
+        client.presence.attends = True
+        self.changed()
+
+    def changed(self) -> None:
+        """Something that the list of who is present says is different: tell it in a moment."""
+        self._changed = True
+        self._wakeup.set()
+
+    def ponged(self, client: Client, number: int) -> None:
+        """A client has read so far."""
+        question = self._questions.get(client.number)
+        if question is not None and question.number == number:
+            self._read[client.number] = question.sequence
+            del self._questions[client.number]
+
+    def forget(self, client: Client) -> None:
+        """A client has gone."""
+        for known in (self._looks, self._untold, self._late, self._questions, self._read):
+            known.pop(client.number, None)
+        self._late = {number: pair for number, pair in self._late.items() if pair[1] is not client}
+
+    def _check(self, now: float) -> None:
+        """Look how far everybody has read, and ask again; a class of one needs none of it."""
+        for follower, leader in list(self._late.values()):
+            self.bring(follower, leader)
+        present = [client for client in self._room.present() if client.presence.attends]
+        if len(present) < 2:
+            return
+        for client in present:
+            question, read = self._questions.get(client.number), self._read.get(client.number)
+            behind: int | None = None
+            if question is not None:
+                behind = max(0, self._room.shared_until(client) - read) if read is not None else None
+            elif read is not None:
+                behind = 0
+            stalled = question is not None and now - question.at >= _STALLED_SECS
+            if (behind, stalled) != (client.presence.behind, client.presence.stalled):
+                client.presence.behind, client.presence.stalled = behind, stalled
+                self._changed = True
+            if question is None and not client.crowded:
+                self._ask(client, now)
+
+    def _ask(self, client: Client, now: float) -> None:
+        self._pings += 1
+        self._questions[client.number] = _Question(self._pings, self._room.shared_until(client), now)
+        client.push_if_room(encode(m.Ping(number=self._pings)).data)
+
+    # ------------------------------------------------------------------ where they look
+
+    def look(self, leader: Client, at: LookAt) -> None:
+        """The one who leads looks somewhere else: tell those who follow, the latest only."""
+        self._looks[leader.number] = at
+        self._untold[leader.number] = leader
+        self._wakeup.set()
+
+    def bring(self, follower: Client, leader: Client | None) -> None:
+        """Tell one who begins to follow where the one who leads looks, if that is known."""
+        self._late.pop(follower.number, None)
+        if leader is None or leader is follower or follower not in self._room.followers_of(leader):
+            return
+        at = self._looks.get(leader.number)
+        if at is not None and not follower.push_if_room(encode(m.Looked(client=leader.number, at=at)).data):
+            self._late[follower.number] = (follower, leader)
+
+    def _tell_places(self) -> None:
+        for number, leader in list(self._untold.items()):
+            followers = self._room.followers_of(leader)
+            data = encode(m.Looked(client=number, at=self._looks[number])).data if followers else b""
+            for client in followers:
+                if client.push_if_room(data):
+                    self._late.pop(client.number, None)
+                else:
+                    self._late[client.number] = (client, leader)
+        self._untold.clear()
+
+
+def client_message(client: Client) -> m.Client:
+    """What the others are told of a client."""
+    presence = client.presence
+    return m.Client(
+        id=client.number,
+        name=client.name,
+        person=presence.person,
+        following=presence.following,
+        behind=presence.behind,
+        stalled=presence.stalled,
+    )

@@ -1,0 +1,75 @@
+"""The frames of a class on one session (SPEC.md section 8.12).
+
+Knows their bytes; does not know who may send them, or when.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gcspy_protocol.attendance import LOOK_CHARS, Attend, Look, LookAt, Looked
+from gcspy_protocol.errors import RemoteProtocolError
+from gcspy_protocol.fields import Fields, pack_map
+from gcspy_protocol.frame import Frame, Header, pack_frame
+from gcspy_protocol.limits import Limits
+from gcspy_protocol.messages import FrameType
+
+__all__ = ["pack_attendance", "read_attendance"]
+
+_I64 = (1 << 63) - 1
+_U64 = (1 << 64) - 1
+
+
+def pack_attendance(message: Attend | Look | Looked) -> Frame:
+    """The frame of a message.
+
+    Raises:
+        LocalProtocolError: A number does not fit its field.
+    """
+    match message:
+        case Attend():
+            fields: dict[str, Any] = {"person": message.person, "following": message.following}
+            return pack_frame(FrameType.ATTEND, pack_map(fields))
+        case Look():
+            return pack_frame(FrameType.LOOK, pack_map(_place(message.at)))
+        case Looked():
+            return pack_frame(FrameType.LOOKED, pack_map({"client": message.client, **_place(message.at)}))
+
+
+def _place(at: LookAt) -> dict[str, Any]:
+    """What is said of a place; what is not said has no key."""
+    named = {
+        "space": at.space,
+        "stream": at.stream,
+        "key": at.key,
+        "view": at.view or None,
+        "panel": at.panel or None,
+        "sequence": at.sequence,
+    }
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def read_attendance(header: Header, payload: bytes, limits: Limits) -> Attend | Look | Looked:
+    """The message of a frame of one of these types, after decompression.
+
+    Raises:
+        RemoteProtocolError: The payload is not what its type promises.
+    """
+    kind = FrameType(header.type)
+    what = kind.name.lower()
+    if len(payload) > limits.map_bytes:
+        raise RemoteProtocolError(f"{what}: a map of {len(payload)} bytes, over the limit of {limits.map_bytes}")
+    fields = Fields.unpack(payload or pack_map({}), what, text_chars=limits.text_chars)
+    if kind is FrameType.ATTEND:
+        return Attend(person=fields.text("person", ""), following=fields.flag("following", False))
+    at = LookAt(
+        space=fields.optional_integer("space", 0, 0xFFFF),
+        stream=fields.optional_integer("stream", 0, 0xFFFE),
+        key=fields.optional_integer("key", 0, _U64),
+        view=fields.text("view", "")[:LOOK_CHARS],
+        panel=fields.text("panel", "")[:LOOK_CHARS],
+        sequence=fields.optional_integer("sequence", 1, _I64),
+    )
+    if kind is FrameType.LOOK:
+        return Look(at=at)
+    return Looked(client=fields.integer("client", 0, _I64), at=at)

@@ -1,0 +1,92 @@
+"""Whom a class sees at a player: who leads, and who comes and goes with it (SPEC.md section 8.12).
+
+Each client of a player has a playback of its own, unless it follows; so somebody has to be the one whom those see who
+just follow. It is the first that greeted as one who would control, until it hands over or leaves.
+
+Knows clients and whose playback they see; does not know what is played.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gcspy_server.session.client import Client
+
+if TYPE_CHECKING:
+    from gcspy_replay.player.player import Player
+    from gcspy_replay.player.screening import Screening
+
+__all__ = ["ClassOf"]
+
+
+class ClassOf:
+    """The class of a player.
+
+    Args:
+        player: The player.
+
+    Attributes:
+        leader: Number of the client whose playback those see who follow; None: there is none.
+    """
+
+    def __init__(self, player: Player) -> None:
+        self.leader: int | None = None
+        self._player = player
+        self._willing: dict[int, Client] = {}
+
+    @property
+    def screening(self) -> Screening | None:
+        """The playback of the one who leads, once it can be seen."""
+        found = None if self.leader is None else self._player.screening_of(self.leader)
+        return found if found is not None and found.ready else None
+
+    def offers(self, client: Client) -> None:
+        """A client would lead."""
+        self._willing[client.number] = client
+
+    def choose(self) -> None:
+        """Where nobody leads, let the first who would and who follows nobody; the others come."""
+        if self.leader is None:
+            self.leader = next((number for number in self._willing if self._leads_own(number)), None)
+            if self.leader is not None:
+                self._player.gather()
+
+    def _leads_own(self, number: int) -> bool:
+        screening = self._player.screening_of(number)
+        found = None if screening is None or not screening.ready else screening.leader
+        return number in self._player.welcomed and found is not None and found.number == number
+
+    def leaves(self, client: Client, screening: Screening) -> None:
+        """A client is about to go from the playback that it sees: if it led the class, who inherits leads it."""
+        self._willing.pop(client.number, None)
+        if client.number == self.leader:
+            heir = screening.heir
+            self.leader = None if heir is None else heir.number
+            self.choose()
+
+    def passes(self, screening: Screening, heir: Client) -> None:
+        """A playback goes over to another client: with the class, if it was the leader's."""
+        if screening.leader is not None and screening.leader.number == self.leader:
+            self.leader = heir.number
+
+    # ------------------------------------------------------------------ with the playback before at rest
+
+    def join(self, client: Client) -> None:
+        """A client comes to see what the class sees, unless that has changed meanwhile."""
+        leading = self.screening
+        if leading is not None and client.presence.following and leading is not self._player.screening_of(client.number):
+            self._player.follow(client, leading)
+
+    def part(self, client: Client) -> None:
+        """A client goes on by itself from where the class is."""
+        here = self._player.screening_of(client.number)
+        if here is not None and client is not here.leader and not client.presence.following:
+            self._player.part(client, here.playback)
+
+    def come(self, client: Client, screening: Screening) -> None:
+        """A client comes to lead a playback, if that is still there."""
+        if screening.leader is None or not screening.ready:
+            return
+        if self._player.screening_of(client.number) is not screening:
+            self._player.follow(client, screening)
+        self._player.take_over(screening, client)

@@ -1,0 +1,188 @@
+"""A class on one session: who is present, where the teacher looks, and who has control when the teacher is gone."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import pytest
+from gcspy_protocol import messages as m
+from gcspy_protocol.attendance import LOOK_CHARS, PERSON_CHARS, LookAt, person_name
+from gcspy_protocol.connection import Connection
+from gcspy_protocol.messages import ErrorCode
+from gcspy_protocol.model import ControlState, Role
+
+from gcspy_server.api import Listening, SessionOptions
+from tests.server.conftest import EndLog
+from tests.server.target import START, Target
+from tests.server.viewer import Viewer
+
+Serve = Callable[..., Listening]
+Join = Callable[..., Viewer]
+
+
+def entry_of(viewer: Viewer, number: int) -> m.Client:
+    """What a viewer was told of a client; one without a name where it was told nothing so far."""
+    told = (one for one in viewer.state.clients.clients if one.id == number)
+    return next(told, m.Client(id=number, name=""))
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        ("Ada Lovelace", "Ada Lovelace"),
+        ("  two\n lines\tand\x00 a bell\x07 ", "two lines and a bell"),
+        ("right\u202eto\u2066left", "righttoleft"),
+        ("a" + "\u0301" * 30 + "b", "\u00e1\u0301\u0301b"),
+        ("Nguyễn Thị", "Nguyễn Thị"),
+        ("x" * 70_000, "x" * PERSON_CHARS),
+        ("\u200b\ufeff", ""),
+        ("\ud800", ""),
+    ],
+)
+def test_a_name_is_one_line_of_letters_that_have_a_shape(told: str, shown: str) -> None:
+    assert person_name(told) == shown
+    assert person_name(shown) == shown
+
+
+def test_names_are_told_to_everyone_and_can_be_changed(serve: Serve, join: Join) -> None:
+    address = serve(Target()).addresses[0]
+    teacher = join(address, control=True, person="Dr. Müller")
+    pupil = join(address, person="Ada\u202e\n", following=True)
+    teacher.until(lambda: len(teacher.state.clients.clients) == 2)
+    told = entry_of(teacher, pupil.number)
+    assert (told.person, told.following, told.behind, told.stalled) == ("Ada", True, None, False)
+    assert entry_of(pupil, teacher.number).person == "Dr. Müller"
+    pupil.send(m.Attend(person="Grace", following=False))
+    teacher.until(lambda: entry_of(teacher, pupil.number).person == "Grace")
+    assert not entry_of(teacher, pupil.number).following
+
+
+def test_those_who_follow_are_told_where_the_controller_looks(serve: Serve, join: Join) -> None:
+    target = Target()
+    target.event(START)
+    address = serve(target).addresses[0]
+    teacher, roaming = join(address, control=True, person="t"), join(address, person="r")
+    pupil = join(address, person="p", following=True)
+    target.event(START)
+    teacher.event()
+    place = LookAt(space=target.heap.id, stream=0, key=4096, view="hilbert", panel="history", sequence=1)
+    teacher.send(m.Look(at=place))
+    assert pupil.next(m.Looked) == m.Looked(client=teacher.number, at=place)
+    late = join(address, person="late", following=True)
+    assert late.next(m.Looked).at == place
+    roaming.send(m.Attend(person="r", following=True))
+    assert roaming.next(m.Looked).at == place
+    assert len(roaming.seen(m.Looked)) == 1
+    assert not teacher.seen(m.Looked)
+
+
+def test_of_many_places_the_latest_arrives_and_few_others(serve: Serve, join: Join) -> None:
+    target = Target()
+    address = serve(target).addresses[0]
+    teacher, pupil = join(address, control=True, person="t"), join(address, person="p", following=True)
+    for key in range(2000):
+        teacher.send(m.Look(at=LookAt(space=target.heap.id, key=key)))
+    pupil.until(lambda: bool(pupil.seen(m.Looked)) and pupil.seen(m.Looked)[-1].at.key == 1999)
+    keys = [looked.at.key or 0 for looked in pupil.seen(m.Looked)]
+    assert keys == sorted(keys)
+    assert len(keys) < 1000
+
+
+def test_what_is_not_there_is_left_out_of_a_place_and_texts_are_bounded(serve: Serve, join: Join) -> None:
+    target = Target()
+    address = serve(target).addresses[0]
+    teacher, pupil = join(address, control=True, person="t"), join(address, person="p", following=True)
+    teacher.send(m.Look(at=LookAt(space=999, stream=1, key=7, view="v" * 9000, sequence=10**12)))
+    assert pupil.next(m.Looked).at == LookAt(view="v" * LOOK_CHARS)
+    teacher.send(m.Look(at=LookAt(space=target.heap.id, stream=999, key=7)))
+    assert pupil.next(m.Looked).at == LookAt(space=target.heap.id, key=7)
+
+
+def test_only_the_controller_can_lead(serve: Serve, join: Join) -> None:
+    target = Target()
+    address = serve(target).addresses[0]
+    teacher, pupil = join(address, control=True, person="t"), join(address, person="p", following=True)
+    pupil.send(m.Look(at=LookAt(space=target.heap.id)))
+    assert pupil.next(m.Error).code is ErrorCode.NOT_CONTROLLER
+    # Handed over: now it is the pupil whom the teacher may follow.
+    teacher.send(m.HandOver(client=pupil.number))
+    teacher.send(m.Attend(person="t", following=True))
+    pupil.until(lambda: pupil.state.clients.controller == pupil.number)
+    pupil.send(m.Look(at=LookAt(space=target.heap.id, key=5)))
+    assert teacher.next(m.Looked).client == pupil.number
+    teacher.send(m.Look(at=LookAt()))
+    assert teacher.next(m.Error).code is ErrorCode.NOT_CONTROLLER
+    pupil.send(m.HandOver(client=teacher.number))
+    teacher.until(lambda: teacher.state.clients.controller == teacher.number)
+
+
+def test_the_named_successor_has_control_when_the_teachers_connection_is_cut(serve: Serve, join: Join) -> None:
+    target = Target()
+    address = serve(target).addresses[0]
+    teacher, heir = join(address, control=True, person="t"), join(address, person="h", following=True)
+    teacher.send(m.NameSuccessor(client=heir.number))
+    heir.until(lambda: heir.state.clients.successor == heir.number)
+    teacher.link._socket.shutdown(socket.SHUT_RDWR)
+    heir.until(lambda: heir.state.clients.controller == heir.number)
+    heir.send(m.Look(at=LookAt(space=target.heap.id)))
+    heir.send(m.Pause())
+    heir.wait_state(ControlState.PAUSING)
+    assert not heir.seen(m.Error)
+
+
+def test_a_teacher_who_falls_silent_gives_way_to_the_successor_though_nothing_is_held(
+    serve: Serve, join: Join, ended: EndLog
+) -> None:
+    address = serve(Target(), options=SessionOptions(silence_secs=0.5)).addresses[0]
+    teacher, heir = join(address, control=True, person="t"), join(address, person="h")
+    teacher.send(m.NameSuccessor(client=heir.number))
+    # From here on the teacher reads nothing: the network is gone, and no end of the connection was ever told.
+    heir.until(lambda: heir.state.clients.controller == heir.number)
+    assert "a successor waits" in ended.abnormal()[0]
+
+
+def test_who_reads_nothing_is_told_as_behind_and_stalled_and_who_reads_is_not(serve: Serve, join: Join) -> None:
+    target = Target()
+    address = serve(target).addresses[0]
+    teacher, pupil = join(address, control=True, person="t"), join(address, person="p", following=True)
+    pupil.until(lambda: entry_of(pupil, pupil.number).behind == 0)  # asked once, and answered
+    teacher.until(lambda: entry_of(teacher, pupil.number).behind == 0)
+    for _ in range(7):
+        target.event(START)
+    teacher.until(lambda: entry_of(teacher, pupil.number).stalled)
+    told = entry_of(teacher, pupil.number)
+    assert told.behind is not None
+    assert 1 <= told.behind <= 7
+    teacher.until(lambda: entry_of(teacher, teacher.number).behind == 0)
+    pupil.until(lambda: entry_of(pupil, pupil.number).behind == 0 and not entry_of(pupil, pupil.number).stalled)
+
+
+def test_a_client_that_knows_nothing_of_classes_gets_none_of_it(serve: Serve, join: Join) -> None:
+    target = Target()
+    address = serve(target).addresses[0]
+    teacher, old = join(address, control=True, person="t"), join(address)
+    teacher.send(m.Look(at=LookAt(space=target.heap.id)))
+    teacher.send(m.Attend(person="changed"))
+    teacher.until(lambda: entry_of(teacher, teacher.number).person == "changed")
+    target.event(START)
+    old.event()
+    old.sync()
+    kinds = {type(message) for message in old.diary}
+    assert not kinds & {m.Looked, m.Ping}
+    assert entry_of(old, teacher.number).person == "t"  # as it was when it came
+
+
+def test_a_wrong_attend_ends_its_own_client_only(serve: Serve, join: Join, ended: EndLog) -> None:
+    target = Target()
+    address = serve(target).addresses[0]
+    teacher = join(address, control=True, person="t")
+    sock = socket.socket(socket.AF_UNIX)
+    sock.connect(address.removeprefix("unix:"))
+    client = Connection(Role.CLIENT)
+    sock.sendall(client.preamble() + client.send(m.Hello(client="liar", person="l", following=True)))
+    sock.sendall(b"\x08\0\0\0\x57\0" + bytes(22) + b"\x81\xa6person\x07"[:8])
+    assert "broke the protocol" in ended.abnormal()[0]
+    sock.close()
+    target.event(START)
+    teacher.event()
