@@ -207,6 +207,10 @@ class WaitingDriver(Protocol):
         """
         ...
 
+    def went_on(self) -> bool:
+        """Whether the target, held at an event that is not finished yet, goes on all the same; asked while it is paused, in any thread."""
+        ...
+
 
 @cache
 def find_drivers() -> Mapping[str, EntryPoint]:

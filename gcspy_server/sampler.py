@@ -86,6 +86,8 @@ def _reason_to_let_go(driver: Driver, stop: threading.Event) -> str:
     """Why a paused sampler must not wait any longer; empty while it may."""
     if stop.is_set():
         return "the server is stopping"
+    if isinstance(driver, WaitingDriver) and driver.went_on():
+        return "the program went on, as nothing was heard of gcspy for too long"
     return "" if driver.alive() else "the target has ended"
 
 

@@ -208,6 +208,17 @@ class Server:
         """
         self._core.finish(event, cause, program_clock, holds=holds)
 
+    def discard(self) -> None:
+        """Say that what was filled in since `should_transmit` is worth nothing: the target went on while it was read, say.
+
+        `finish` then sends the event without it: clients see every stream as of an earlier event. What spaces are given between events
+        stays as it was filled; a space is sent again when it is filled again.
+
+        Raises:
+            LocalProtocolError: No event is being gathered.
+        """
+        self._core.discard()
+
     def skip(self, event: int, times: int = 1, *, untold: bool = False) -> None:
         """Only count an event, or several of a kind.
 

@@ -154,6 +154,12 @@ class ServerSpace:
         self._published = False
         self._details: dict[str, DetailFunction] = {}
         self._details_touched = False
+        self._discarded = False
+
+    @property
+    def withheld(self) -> bool:
+        """Whether what is filled in is not to be sent: it was discarded, and not filled in again since."""
+        return self._discarded and not any(stream._touched for stream in self._streams)
 
     @property
     def schema(self) -> Space:
@@ -193,7 +199,17 @@ class ServerSpace:
 
     def _begin_event(self) -> None:
         """What is touched from now on is gathered for the coming event."""
-        self._control_touched = False
+        if not self.withheld:
+            self._discarded = False
+            self._control_touched = False
+        self._details_touched = False
+        for stream in self._streams:
+            stream._touched = False
+            stream._summary = None
+
+    def _discard(self) -> None:
+        """What was touched in the coming event is not sent, and neither are names, text and control stream until the next filling."""
+        self._discarded = self._discarded or self._control_touched or any(one._touched for one in self._streams)
         self._details_touched = False
         for stream in self._streams:
             stream._touched = False

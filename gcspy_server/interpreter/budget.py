@@ -198,7 +198,16 @@ class BudgetKeeper:
 
     # ------------------------------------------------------------------- what it cost
 
-    def spend(self, kind: int, level: int, cost_nanos: float, begun_nanos: int, *, explicit: bool = False) -> None:
+    def spend(
+        self,
+        kind: int,
+        level: int,
+        cost_nanos: float,
+        begun_nanos: int,
+        *,
+        explicit: bool = False,
+        in_vain: bool = False,
+    ) -> None:
         """Note what the gathering of an event cost.
 
         Args:
@@ -207,10 +216,14 @@ class BudgetKeeper:
             cost_nanos: What it took of the target's time.
             begun_nanos: When it began.
             explicit: Somebody asked for this very event: it is spent, but not owed.
+            in_vain: Nothing of it is shown: it counts as left out.
         """
         at = self._advance(begun_nanos)
         found = self._kinds[kind]
-        found.gathered += 1
+        if in_vain:
+            found.left_out += 1
+        else:
+            found.gathered += 1
         found.gathered_at = at
         self._lately += cost_nanos
         if explicit:

@@ -201,6 +201,7 @@ class Core:
         self._last_event: Event | None = None
         self._last_keyframe: KeyframeSource | None = None
         self._request: GatherRequest | None = None
+        self._discarded = False
         self._held_nanos = 0
         self._waited_nanos = 0
         self._turn = 0
@@ -300,6 +301,7 @@ class Core:
             space._begin_event()
         needed = self.triggers.needs() if looks else frozenset()
         self.spending.begin()
+        self._discarded = False
         self._given = level
         most = max(1, level)  # a part of the spaces is one at the lightest level
         self._request = GatherRequest(event, occurrence, now, event_filter, wants, needed, most, explicit)
@@ -351,6 +353,14 @@ class Core:
                 self.spending.leave_out(event, wanted, now)
         self.counts[event] += times
 
+    def discard(self) -> None:
+        """Nothing of what was filled in for this event is shown; see `Server.discard`."""
+        if self._request is None:
+            raise LocalProtocolError("no event is being gathered: there is nothing to discard")
+        for space in self._spaces.values():
+            space._discard()
+        self._discarded = True
+
     def say_held(self, nanos: int) -> None:
         """The driver held the target for so long; see `Server.held`."""
         self.spending.say_held(nanos, self._time_nanos())
@@ -379,13 +389,19 @@ class Core:
                 self.outbox.post(replace(one, pauses=pauses))
             if changed:
                 self.outbox.post(TriggersChanged())
-            if self.settings.gathered(
+            if not self._discarded and self.settings.gathered(
                 snapshot.event.sequence, snapshot.event.gather_nanos, None if self._given == PART else {LEVEL: request.level}
             ):
                 self.outbox.post(SettingsChanged())
         now = self._time_nanos()
         self.spending.finish(
-            event, self._given, request.time_nanos, now, holds=holds, explicit=request.explicit
+            event,
+            self._given,
+            request.time_nanos,
+            now,
+            holds=holds,
+            explicit=request.explicit,
+            in_vain=self._discarded,
         )
         self._tell_budget(now)
         self.room.posted(snapshot.event.sequence, sum(len(part.frame.data) for part in snapshot.parts))

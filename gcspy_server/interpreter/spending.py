@@ -149,7 +149,9 @@ class Spending:
         """How long the target stood still for an event that took so long."""
         return self._said + (gather_nanos if holds and self._holds else 0)
 
-    def finish(self, event: int, level: int, begun: int, now: int, *, holds: bool, explicit: str) -> None:
+    def finish(
+        self, event: int, level: int, begun: int, now: int, *, holds: bool, explicit: str, in_vain: bool = False
+    ) -> None:
         """Note what the gathering of an event took.
 
         Args:
@@ -159,6 +161,7 @@ class Spending:
             now: When the target could go on.
             holds: Whether it stood still until then.
             explicit: Why it was gathered whatever it cost; empty: the budget let it through.
+            in_vain: Whether nothing of it is shown.
         """
         used = self._processor_nanos()
         cost = float(self._said)
@@ -170,7 +173,7 @@ class Spending:
                 # What was done between events, such as looking whether there was one, and sending.
                 self._keeper.spend_beside((self._begun - self._marked) / self._processors, begun)
         self._ask()
-        self._keeper.spend(event, min(level, self._asked), cost, begun, explicit=bool(explicit))
+        self._keeper.spend(event, min(level, self._asked), cost, begun, explicit=bool(explicit), in_vain=in_vain)
         self._marked, self._begun, self._said = used, None, 0
         self._reason = explicit
 

@@ -100,7 +100,7 @@ class SpaceSender:
             The frames, and whether the tiles are others than before.
         """
         space = self.space
-        if not request.sends(space):
+        if not request.sends(space) or space.withheld:
             return [], False
         parts: list[Part] = []
         resized = self._resize(parts, stamp)

@@ -166,8 +166,15 @@ def test_a_paused_program_goes_on_without_its_sidecar_and_the_stub_goes_quiet(
         try:
             os.kill(sidecar, number)
             _until(lambda: not target.stands_still(0.05))
-            if listens:
+            if number == signal.SIGKILL and listens:
                 _until(lambda: target.callbacks() == 0)
+            if number == signal.SIGSTOP:
+                target.until_all_run()
+                os.kill(sidecar, signal.SIGCONT)
+                viewer.wait_state(ControlState.RUNNING)
+                assert viewer.seen(m.State)[-1].reason.startswith("the program went on")
+                pause(viewer)  # and it can be held again
+                assert target.stands_still(0.2)
         finally:
             if number == signal.SIGSTOP:
                 os.kill(sidecar, signal.SIGCONT)
@@ -297,6 +304,5 @@ def test_a_pause_of_five_minutes_holds_and_then_a_stopped_sidecar_does_not(tmp_p
         os.kill(sidecar, signal.SIGSTOP)
         try:
             target.until_all_run()
-            _until(lambda: target.callbacks() == 0)
         finally:
             os.kill(sidecar, signal.SIGCONT)

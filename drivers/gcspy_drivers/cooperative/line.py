@@ -12,6 +12,9 @@ Why a timer of the kernel's, shared by both ends? A stub that slept for a while 
 it, and everything between two looks is a chance for the rest of the program to run as well. So it waits for one
 of two descriptors, and the sidecar prolongs the waiting without touching it. When the sidecar is stopped, nobody does.
 
+A target that went on without an answer is told to nobody: it is the sidecar's to look (`stands_still`), after whatever it has read. Its stub
+tells of nothing more until the answer has come, late as it may be, and so never of two events at once.
+
 Source: timerfd_create(2), unix(7) SOCK_SEQPACKET and SCM_RIGHTS.
 """
 
@@ -47,6 +50,8 @@ _CREDENTIALS: Final = struct.Struct("3i")
 
 _DEADLINE_SECS: Final = 2.0
 """Silence after which the stub lets its program go on; each winding up is for so long."""
+
+_NANOS: Final = 1_000_000_000
 
 _LIFE_SECS: Final = 0.4
 """How often the timer is wound up: several times within the deadline, as this machine may be busy."""
@@ -110,6 +115,8 @@ class StubLine:
         self._left = ctypes.create_string_buffer(len(self._spec))
         self._went_on = False
         self._held_since = 0.0
+        self._let_go_at_nanos = 0
+        self._timer = threading.Lock()
         self._holding = threading.Event()
         self._closed = threading.Event()
         self._life = threading.Thread(target=self._live, name="gcspy-life", daemon=True)
@@ -202,9 +209,10 @@ class StubLine:
         except OSError:
             packet = b""
         if len(packet) < _EVENT.size:
-            raise StubLost("the stub has left the program: it was taken out, or nothing was heard of us for too long")
+            raise StubLost("the stub has left the program: it was taken out, or failed there")
         event = StubEvent(*_EVENT.unpack_from(packet))
         self._held_since = time.monotonic()
+        self._let_go_at_nanos = event.time_nanos + int(_DEADLINE_SECS * _NANOS)
         self._went_on = False
         self._holding.set()
         self._await_rest(event.thread)
@@ -228,9 +236,15 @@ class StubLine:
         # The timer can be read once it has run out; the stub never reads it, and the next winding up clears that.
         return not select.select([self._timer_fd], [], [], 0)[0]
 
+    @property
+    def let_go_at_nanos(self) -> int:
+        """When the target goes on if nothing more is heard of us, or when it did, by the monotonic clock; within a millisecond."""
+        return self._let_go_at_nanos
+
     def go_on(self) -> None:
-        """Let the target go on; harmless when it does already."""
-        self._holding.clear()
+        """Let the target go on; harmless when it does already, and then the stub tells of events again."""
+        with self._timer:
+            self._holding.clear()
         try:
             self._connection.send(_GO_ON, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
         except OSError:
@@ -262,12 +276,17 @@ class StubLine:
             self._holding.wait()
             if self._closed.wait(_LIFE_SECS):
                 return
-            # It must not be wound up once it has run out: that would hide that the target went on.
-            if self.stands_still and self._may_hold(time.monotonic() - self._held_since):
-                self._wind_up()
+            # Not for an event that was answered meanwhile: by then the timer may have run out for the next one, unseen.
+            with self._timer:
+                # It must not be wound up once it has run out: that would hide that the target went on.
+                if self.stands_still and self._may_hold(time.monotonic() - self._held_since):
+                    self._wind_up()
 
     def _wind_up(self) -> None:
+        let_go_at_nanos = time.monotonic_ns() + int(_DEADLINE_SECS * _NANOS)
         self._libc.timerfd_settime(self._timer_fd, 0, self._spec, self._left)
         # It may have run out since it was looked at: then this has taken the sign of that away.
         if not any(self._left.raw[_SPEC_LEFT]):
             self._went_on = True
+        else:
+            self._let_go_at_nanos = let_go_at_nanos

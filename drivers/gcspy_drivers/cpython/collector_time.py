@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -32,13 +33,15 @@ class CollectorTime:
 
     Args:
         pid: The process.
+        still: Whether it has stood still until now, if it did when `start` or `end` was called for.
 
     Attributes:
         total_micros: (3,) processor time of the collections of each generation that were told, in µs.
         last_micros: (3,) that of the last of each, in µs; 0 before the first.
     """
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, still: Callable[[], bool] = lambda: True) -> None:
+        self._still = still
         self._clock = ~pid << 3 | _SCHED
         self._started: tuple[int, int] | None = None
         self._begin_nanos = self._now()
@@ -50,13 +53,15 @@ class CollectorTime:
     def start(self, number: int) -> None:
         """A collection starts, and its program stands still."""
         now = self._now()
-        self._started = None if now is None else (number, now)
+        self._started = (number, now) if now is not None and self._still() else None
 
     def end(self, number: int, generation: int) -> None:
         """A collection has ended, and its program stands still."""
         started, self._started = self._started, None
         now = self._now()
         if started is None or now is None or started[0] != number or not 0 <= generation < GENERATIONS:
+            return
+        if not self._still():
             return
         micros = max(0, now - started[1]) // _NANOS_IN_MICRO
         self.total_micros[generation] += micros

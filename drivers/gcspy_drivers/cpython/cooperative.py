@@ -26,7 +26,15 @@ from gcspy_drivers.cpython.driver import CLOCK, CPythonDriver
 from gcspy_drivers.cpython.inject import bring_in
 from gcspy_drivers.cpython.survivors import Survivors
 from gcspy_drivers.cpython.target import Target
-from gcspy_server.api import AttachOptions, Mode, Outlook, PauseActsOn, Server, ServerDescription
+from gcspy_server.api import (
+    AttachOptions,
+    GatherRequest,
+    Mode,
+    Outlook,
+    PauseActsOn,
+    Server,
+    ServerDescription,
+)
 
 __all__ = ["GC_END", "GC_START", "CooperativeDriver"]
 
@@ -39,6 +47,8 @@ _HELLO_SECS: Final = 10.0
 _LONGEST_GATHER_SECS: Final = 20.0
 """A target is kept no longer for reading it: a sidecar that takes longer is out of order."""
 
+
+_NOT_READ: Final = "; not read: nothing was heard of gcspy for 2 s, and the program went on"
 
 _ENDING_SECS: Final = 0.5
 """How long a process may take from closing its sockets to its end."""
@@ -60,8 +70,9 @@ class CooperativeDriver(CPythonDriver):
         self._line = StubLine(connection, target.process, self._may_hold)
         self._served: Server | None = None
         self._event: StubEvent | None = None
+        self._held_by_us = False
         self._inside = False  # a collection whose start was told, and its end was not yet
-        self._time = CollectorTime(target.process.pid)
+        self._time = CollectorTime(target.process.pid, lambda: self._line.stands_still)
         self._lists_at_start: tuple[int, npt.NDArray[np.int64]] | None = None
 
     @classmethod
@@ -156,6 +167,10 @@ class CooperativeDriver(CPythonDriver):
             self._refuse_ended()  # that the target has ended is the better message
             raise TargetError(f"process {self._target.process.pid} is alive, but {error}: attach again") from error
 
+    def went_on(self) -> bool:
+        """Whether the target, held at an event that is not finished yet, goes on all the same."""
+        return self._held_by_us and not self._line.stands_still
+
     def close(self) -> None:
         """Let go of the target: it goes on at once, and the stub leaves it at its next collection."""
         self._line.close()
@@ -164,7 +179,8 @@ class CooperativeDriver(CPythonDriver):
     def _collection(self, server: Server, event: StubEvent) -> None:
         """Gather and finish one of the stub's events, during which the target stands still."""
         kind = GC_END if event.kind else GC_START
-        told_late = max(0, time.monotonic_ns() - event.time_nanos)
+        told_late = max(0, min(time.monotonic_ns(), self._line.let_go_at_nanos) - event.time_nanos)
+        self._held_by_us = True
         try:
             if event.kind == 0:
                 self._time.start(event.number)
@@ -176,20 +192,36 @@ class CooperativeDriver(CPythonDriver):
             self._follow_level(server)
             request = server.should_transmit(kind)
             server.held(told_late)  # not before: what is owed decides about this very event
+            still = True
             if request is not None:
-                self._event = event
-                self._gather(request)
-                self._target.check()
-                if not self._line.stands_still:
-                    raise StubLost("it went on while it was read, as nothing was heard of us for too long")
+                still = self._read_still(server, event, request)
             else:
                 self._look_besides(server)
-            server.finish(kind, _cause(event))
+            server.finish(kind, _cause(event) + ("" if still else _NOT_READ), holds=still)
             self._inside = event.kind == 0
             self._say_what_is_wanted(server)
         finally:
             self._event = None
+            self._held_by_us = False
             self._line.go_on()
+
+    def _read_still(self, server: Server, event: StubEvent, request: GatherRequest) -> bool:
+        """Gather an event; False: the target went on before that was done, and what was read is not shown.
+
+        Then the event is counted and told, with all of its streams of an earlier one, and the target is not held after it.
+        """
+        if self._line.stands_still:
+            self._event = event
+            self._gather(request)
+        self._target.check()
+        if self._line.stands_still:
+            return True
+        self._lists_at_start = None
+        self._held_by_us = False
+        server.discard()
+        # From the news to here is the gathering's: the program stood still for part of it only.
+        server.held(max(0, min(self._line.let_go_at_nanos, time.monotonic_ns()) - max(event.time_nanos, request.time_nanos)))
+        return False
 
     def _look_besides(self, server: Server) -> None:
         """Look at the collector's numbers though nobody is sent them: what a collection left alive shows in two looks only."""
@@ -207,7 +239,7 @@ class CooperativeDriver(CPythonDriver):
         event = self._event
         if ident != 0 or event is None:
             return  # the stub stands in the main interpreter
-        lengths = self._objects.lengths(ident) if self._counted else None
+        lengths = self._objects.lengths(ident) if self._counted and self._line.stands_still else None
         start, self._lists_at_start = self._lists_at_start, None
         if lengths is None:
             return

@@ -12,7 +12,8 @@ a signal that is waiting when the callback begins is handled at its first instru
 generator goes on. What was caught so is raised in the program afterwards.
 
 What bounds the waiting is a timer (timerfd) that the sidecar winds up again and again, and the end of the sidecar's
-socket. So a sign of life wakes nobody here, a signal cannot prolong anything, and a sidecar that is stopped lets go by itself.
+socket. So a sign of life wakes nobody here, a signal cannot prolong anything, and a sidecar that is stopped lets go by itself. An event
+that it has not answered by then is the last that is told until it does: until then the program is not held again, and events are counted.
 
 Told to the sidecar, little-endian, each in a packet (`gcspy_drivers.cooperative`)::
 
@@ -77,7 +78,6 @@ _later.argtypes = (ctypes.c_ulong, ctypes.py_object)
 
 _POLLFD = struct.Struct("<ihh")
 _POLLFDS_AT, _TIMER_AT, _EVENT_AT, _ROOM_BYTES = 0, 16, 48, 96
-_TIMER_REVENTS_AT = 14
 
 
 class _Callback(functools.partial[object]):
@@ -177,14 +177,18 @@ class _Line:
             return None  # a child, which has copies of everything
         if self._told:
             # The answer to the last event is looked at now: nothing may run between the hold and the program.
-            self._told = False
-            if self._answer() != 1 or self._room[_TIMER_REVENTS_AT]:
+            answered = self._answer()
+            if answered == 0:
                 return None
+            # Without one the sidecar was silent for too long: it is not waited for again before it has answered.
+            self._told = answered != 1
         kind = 0 if phase == "start" else 1
         words = self._words
         if words[5]:
             return None
         number = words[kind] = words[kind] + 1
+        if self._told:
+            return ()
         period = words[2 + kind]
         if not period or number % period:
             return None if number % _LOOK_EVERY == 0 and self._answer() == 0 else ()

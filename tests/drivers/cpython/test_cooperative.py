@@ -20,9 +20,11 @@ from gcspy_drivers.cpython.driver import CLOCK
 from gcspy_drivers.cpython.target import Heap
 from gcspy_protocol.errors import TargetError, TargetGone
 
-from gcspy_server.api import Event, Mode, PauseActsOn, Server
+from gcspy.link import connect
+from gcspy_server.api import Event, GatherRequest, Mode, PauseActsOn, Server
 from tests.drivers.cpython.stubbed import StubbedTarget, Watching
 from tests.drivers.targets import find_python
+from tests.server.viewer import Viewer
 
 COUNTING = """
 mine = []
@@ -377,6 +379,9 @@ gc.collect()
 gc.collect()
 say(stub.connected)
 sys.stdin.readline()
+gc.collect()
+say("answered")
+sys.stdin.readline()
 """
 
 
@@ -388,10 +393,105 @@ def test_a_silent_sidecar_holds_nobody_for_long_and_then_nobody_at_all(version: 
     with StubbedTarget(found, SILENT) as target:
         page = _begin_by_hand(target)
         assert target.read_line() == '"ready"'
-        assert target.read_line() == "false", "it went on, and took itself out"
-        assert len(target.connection.recv(100)) > 0, "one event, which nobody answered"
-        assert target.connection.recv(100) == b"", "and no more"
+        assert target.read_line() == "true", "it went on, and is still there"
+        target.connection.setblocking(False)
+        assert number_of(target.connection.recv(100)) == (0, 1), "one event, which nobody answered"
+        with pytest.raises(BlockingIOError):
+            target.connection.recv(100)
+        assert list(page[:2]) == [2, 2], "those that nobody could be told of were counted"
+        target.connection.setblocking(True)
+        target.connection.send(b"g")
+        target.say("answered late")
+        for kind in (0, 1):
+            assert number_of(target.connection.recv(100)) == (kind, 3)
+            target.connection.send(b"g")
+        assert target.read_line() == '"answered"'
         page.release()
+
+
+def number_of(packet: bytes) -> tuple[int, int]:
+    """Kind and number of an event that a stub tells."""
+    return packet[0], int.from_bytes(packet[8:16], "little")
+
+
+STARVING = """
+gc.disable()
+kept = []
+begin()
+for line in sys.stdin:
+    kept.append([[] for _ in range(5000)])
+    gc.collect()
+    say(len(kept))
+"""
+
+
+@pytest.mark.parametrize("late", ["while it is read", "before it is read"])
+def test_an_event_that_the_program_did_not_wait_for_shows_nothing_and_the_next_is_exact(
+    own_python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: str
+) -> None:
+    with StubbedTarget(own_python, STARVING) as target, Watching(target, level=3) as watching:
+        driver, server = watching.driver, watching.server
+        with server.serve(f"unix:{tmp_path}/session") as listening:
+            viewer = Viewer(connect(listening.addresses[0], client="test", wants_control=True))
+
+            def tracked() -> list[int]:
+                (space,) = (one for one in viewer.state.spaces.values() if one.space.name == "Tracked objects")
+                return [stream.sequence for stream in space.streams.values()] + [int(space.streams[0].values.sum())]
+
+            def collect() -> None:
+                target.say("collect")
+                until_line(target, watching)
+                target.read_line()
+                viewer.until_events(len(watching.events))
+
+            collect()
+            collect()
+            last, before = viewer.changes[-1].event, tracked()
+            assert set(before[:-1]) == {last.sequence}
+            assert before[-1] > 10000
+
+            # As on a machine where nothing of the sidecar runs for two seconds: nobody winds the timer up.
+            def starve() -> None:
+                monkeypatch.setattr(driver._line, "_may_hold", lambda _secs: False)
+                until = target.read_line()  # the program has gone on, and through its collection
+                assert until
+
+            gather, rest = driver._gather, driver._line._await_rest
+
+            def gather_late(request: GatherRequest) -> None:
+                monkeypatch.undo()
+                gather(request)
+                starve()
+                gather(request)
+
+            def rest_late(thread: int) -> None:
+                monkeypatch.undo()
+                starve()
+                rest(thread)
+
+            if late == "while it is read":
+                monkeypatch.setattr(driver, "_gather", gather_late)
+            else:
+                monkeypatch.setattr(driver._line, "_await_rest", rest_late)
+            target.say("collect")
+            seen = len(watching.events)
+            while len(watching.events) == seen:
+                driver.wait(1.0)
+            monkeypatch.undo()
+            viewer.until_events(len(watching.events))
+            lost = viewer.changes[-1].event
+            assert (lost.event, lost.occurrence) == (GC_START, last.occurrence + 1)
+            assert lost.cause == "generation 2; not read: nothing was heard of gcspy for 2 s, and the program went on"
+            assert lost.stopped_nanos > 1_900_000_000
+            assert tracked() == before, "what was shown before, and is known to be of then"
+
+            collect()
+            told = [(change.event.event, change.event.occurrence) for change in viewer.changes[-2:]]
+            assert told == [(GC_START, last.occurrence + 2), (GC_END, last.occurrence + 2)]
+            after = tracked()
+            assert set(after[:-1]) == {viewer.changes[-1].event.sequence}
+            assert after[-1] >= before[-1] + 10000
+            viewer.link.close()
 
 
 CYCLES = """
