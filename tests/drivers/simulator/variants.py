@@ -28,6 +28,7 @@ _OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"lists": 1, "fit": "next"},
         {"lists": 1, "fit": "first", "coalesce": False},
     ],
+    "incremental": [{"barrier": "insertion", "pace": 10}, {"barrier": "retreating", "pace": 10}, {"barrier": "snapshot", "pace": 10}],
 }
 
 VARIANTS = [Variant(plan, options) for plan in PLANS for options in _OPTIONS.get(plan, [{}])]

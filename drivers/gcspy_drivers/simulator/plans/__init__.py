@@ -8,12 +8,13 @@ from gcspy_protocol.errors import LocalProtocolError
 
 from gcspy_drivers.simulator.heap import Heap
 from gcspy_drivers.simulator.plan import Plan
+from gcspy_drivers.simulator.plans.incremental import Incremental
 from gcspy_drivers.simulator.plans.marksweep import MarkSweep
 from gcspy_drivers.simulator.plans.nogc import NoGC
 
 __all__ = ["PLANS", "make_plan"]
 
-PLANS: Final[dict[str, type[Plan]]] = {plan.name: plan for plan in (NoGC, MarkSweep)}
+PLANS: Final[dict[str, type[Plan]]] = {plan.name: plan for plan in (NoGC, MarkSweep, Incremental)}
 
 
 def make_plan(name: str, heap: Heap, *, threads: int = 1, **options: Any) -> Plan:

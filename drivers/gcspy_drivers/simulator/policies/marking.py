@@ -117,6 +117,12 @@ class Marking:
         """Let an object be grey if it is white: for barriers."""
         shade(self._heap.words, self.stack, self.top, cell)
 
+    def retreat(self, cell: int) -> None:
+        """Let a black object be grey again: its fields are looked at a second time."""
+        paint(self._heap.words, cell, GREY)
+        self.stack[self.top[0]] = cell
+        self.top[0] += 1
+
     def marked(self, objects: Objects) -> Objects:
         """Return those of these objects that were reached so far."""
         return objects.where(objects.colours != WHITE)
