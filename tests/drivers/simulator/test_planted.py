@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
-from gcspy_drivers.simulator.heap import SIZE_MASK, Heap
-from gcspy_drivers.simulator.plan import Phase, Plan
+from gcspy_drivers.simulator.heap import HEADER_WORDS, LINK_SHIFT, SIZE_MASK, Heap
+from gcspy_drivers.simulator.mutator import Mutator
+from gcspy_drivers.simulator.plan import FULL, Phase, Plan
+from gcspy_drivers.simulator.plans.incremental import BARRIERS, Incremental
 from gcspy_drivers.simulator.plans.marksweep import MarkSweep
+from gcspy_drivers.simulator.plans.refcount import RefCount
 
 from tests.drivers.simulator.variants import HEAP_BYTES, ROOTS, over, run_at_random, wrong_of
 
@@ -67,6 +71,37 @@ class OverlapsFreeCells(MarkSweep):
         return roots, mark, sweep._replace(work=larger)
 
 
+class HasNoBarrier(Incremental):
+    """Stores behind marking's back."""
+
+    def write(self, holder: int, number: int, target: int) -> None:
+        self.heap.words[holder + HEADER_WORDS + number] = target
+
+
+class ForgetsTheRootsAtTheEnd(Incremental):
+    """Does not look at the roots again before it sweeps."""
+
+    def _remark(self, limit: int) -> int:
+        return self._marking.trace(limit)
+
+
+class ForgetsToCountRoots(RefCount):
+    """Stores into roots without counting."""
+
+    def write_root(self, slot: int, target: int) -> None:
+        self.heap.roots[slot] = target
+
+
+class TakesAwayTooMuch(RefCount):
+    """Does not put the counts of what is in use back."""
+
+    def _put_back(self, limit: int) -> int:
+        before = self.heap.words.copy()
+        done = super()._put_back(limit)
+        self.heap.words[:] = np.where(self.heap.words >> LINK_SHIFT > before >> LINK_SHIFT, before, self.heap.words)
+        return done
+
+
 class KeepsGarbage(MarkSweep):
     """Marks an object that nothing reaches: no program ever notices."""
 
@@ -83,14 +118,47 @@ PLANTED: list[tuple[type[Plan], str]] = [
     (StopsMarkingEarly, "field"),
     (FreesTwice, "free list"),
     (OverlapsFreeCells, "cell"),
+    (HasNoBarrier, "from black objects to white"),
+    (ForgetsTheRootsAtTheEnd, "should hold object"),
+    (ForgetsToCountRoots, ""),
+    (TakesAwayTooMuch, "counted"),
     (KeepsGarbage, "survived a full collection"),
 ]
+
+
+def hide_an_object(mutator: Mutator) -> None:
+    """Take the only reference to an object that marking has not seen into a root that it has seen."""
+    mutator.new(0, 1)
+    mutator.new(1, 1)
+    mutator.store(0, 0, 1)
+    mutator.clear(1)
+    mutator.plan.begin(FULL)
+    mutator.plan.step()
+    mutator.load(1, 0, 0)
+    mutator.store(0, 0, None)
+    mutator.plan.finish()
+
+
+@pytest.mark.parametrize("barrier", BARRIERS)
+def test_an_object_that_is_taken_where_marking_has_been_is_found_by_each_barrier(barrier: str) -> None:
+    mutator, watch = over(Incremental(Heap(HEAP_BYTES, roots=ROOTS), barrier=barrier))
+    hide_an_object(mutator)
+    assert [*watch.wrong, *wrong_of(mutator)] == []
 
 
 @pytest.mark.parametrize(("plan", "says"), PLANTED, ids=lambda one: getattr(one, "__name__", None))
 def test_a_planted_defect_is_caught(plan: type[Plan], says: str) -> None:
     mutator, watch = over(plan(Heap(HEAP_BYTES, roots=ROOTS), threads=2))
-    run_at_random(mutator, 400)
+    found: list[str] = []
+    if isinstance(mutator.plan, Incremental):
+        hide_an_object(mutator)
+        mutator.plan.turn("pace", 10)
+        found = wrong_of(mutator)
+    turns = 0
+    while not found and turns < 40:
+        turns += 1
+        run_at_random(mutator, 50)
+        found = [*watch.wrong, *wrong_of(mutator)]
     # Something of each kind: garbage, and a long list whose end is far from its root.
     mutator.clear(0)
     mutator.new(ROOTS - 1, 1, 1)
@@ -100,11 +168,11 @@ def test_a_planted_defect_is_caught(plan: type[Plan], says: str) -> None:
         mutator.copy(ROOTS - 1, 1)
     mutator.clear(1)
     mutator.plan.collect()
-    found = [*watch.wrong, *wrong_of(mutator)]
+    found = [*found, *watch.wrong, *wrong_of(mutator)]
     assert any(says in one for one in found), found
 
 
-@pytest.mark.parametrize("plan", [MarkSweep])
+@pytest.mark.parametrize("plan", [MarkSweep, Incremental, RefCount])
 def test_without_the_defect_nothing_is_found(plan: type[Plan]) -> None:
     mutator, watch = over(plan(Heap(HEAP_BYTES, roots=ROOTS), threads=2))
     run_at_random(mutator, 400)

@@ -28,6 +28,7 @@ _OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"lists": 1, "fit": "next"},
         {"lists": 1, "fit": "first", "coalesce": False},
     ],
+    "refcount": [{}, {"candidates": 20, "burst": 3}],
     "incremental": [{"barrier": "insertion", "pace": 10}, {"barrier": "retreating", "pace": 10}, {"barrier": "snapshot", "pace": 10}],
 }
 

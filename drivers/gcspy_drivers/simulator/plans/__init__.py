@@ -11,10 +11,11 @@ from gcspy_drivers.simulator.plan import Plan
 from gcspy_drivers.simulator.plans.incremental import Incremental
 from gcspy_drivers.simulator.plans.marksweep import MarkSweep
 from gcspy_drivers.simulator.plans.nogc import NoGC
+from gcspy_drivers.simulator.plans.refcount import RefCount
 
 __all__ = ["PLANS", "make_plan"]
 
-PLANS: Final[dict[str, type[Plan]]] = {plan.name: plan for plan in (NoGC, MarkSweep, Incremental)}
+PLANS: Final[dict[str, type[Plan]]] = {plan.name: plan for plan in (NoGC, MarkSweep, Incremental, RefCount)}
 
 
 def make_plan(name: str, heap: Heap, *, threads: int = 1, **options: Any) -> Plan:

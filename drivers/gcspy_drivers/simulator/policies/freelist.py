@@ -158,10 +158,13 @@ def chain(words: Words, head: int, cells: Words) -> int:
 
 
 @loop
-def sweep(words: Words, heads: Words, tails: Words, state: Words, end: int, limit: int) -> int:
+def sweep(words: Words, heads: Words, tails: Words, state: Words, end: int, keep: int, limit: int) -> int:
     """Look at cells from the cursor on: what is black turns white again, what is white or free goes into the lists.
 
     Neighbours are merged, unless the space does not: then each cell keeps its size for ever, but for splits.
+
+    Args:
+        keep: Not 0: objects are left as they are, whatever their colour; free cells are put in order.
 
     Returns:
         How many cells were looked at; fewer than `limit` when the end was reached.
@@ -171,8 +174,9 @@ def sweep(words: Words, heads: Words, tails: Words, state: Words, end: int, limi
         done += 1
         status = words[cell]
         size = status & SIZE_MASK
-        if (status & FREE) == 0 and (status & COLOUR_MASK) != 0:
-            paint(words, cell, WHITE)
+        if (status & FREE) == 0 and (keep != 0 or (status & COLOUR_MASK) != 0):
+            if keep == 0:
+                paint(words, cell, WHITE)
             if run != 0:
                 insert(words, heads, tails, state, run, cell - run)
                 run = 0
@@ -282,7 +286,16 @@ class FreeListSpace:
 
     def sweep(self, limit: int) -> int:
         """Look at so many cells; the work of a phase."""
-        return sweep(self._heap.words, self._heads, self._tails, self._state, self.end, limit)
+        return sweep(self._heap.words, self._heads, self._tails, self._state, self.end, 0, limit)
+
+    def merge(self, limit: int) -> int:
+        """Look at so many cells, and only put the free ones in order; `begin_sweep` begins it."""
+        return sweep(self._heap.words, self._heads, self._tails, self._state, self.end, 1, limit)
+
+    @property
+    def arrays(self) -> tuple[Words, Words, Words]:
+        """Heads, tails and state, for loops that call `insert` and `take` themselves."""
+        return self._heads, self._tails, self._state
 
     def lists(self) -> FreeLists:
         """Return the lists as they are."""
