@@ -1,0 +1,171 @@
+"""What a program for a simulated heap is, and what runs it.
+
+A program is a class with `work`, a generator: it makes objects, links and drops them, and yields wherever it may be stopped. Each thread runs one; they take
+turns, in an order that depends on nothing, so the same seed gives the same heap. Its knobs are read while it works: whoever turns one sees what it
+does from the next turn on.
+
+Knows the mutator, through `stack`. Knows no collector.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from gcspy_protocol.errors import CommandError, LocalProtocolError
+
+from gcspy_drivers.simulator.heap import WORD_BYTES
+from gcspy_drivers.simulator.mutator import Mutator
+from gcspy_drivers.simulator.plan import Choice, Knob
+from gcspy_drivers.simulator.programs.stack import Stack
+
+__all__ = ["Program", "Run", "from_file"]
+
+
+class Program(ABC):
+    """A program; derive from it, say `name` and `title`, and write `work`.
+
+    Class attributes:
+        name: One word; title: for people.
+        about: What it does, and what it is good for to look at.
+        settings: Its knobs with the values that it begins with.
+
+    Attributes:
+        mutator: Whose heap it uses.
+        dice: Random numbers; no other chance is allowed.
+        live_bytes: What it aims to keep alive in all, for programs that have a size: the knob ``live``, in percent of the heap.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    about: ClassVar[str] = ""
+    settings: ClassVar[Sequence[Knob]] = ()
+
+    def __init__(self, mutator: Mutator) -> None:
+        self.mutator = mutator
+        self.dice: np.random.Generator = mutator.dice
+        self._values: dict[str, int] = {}
+
+    @abstractmethod
+    def work(self, stack: Stack) -> Iterator[None]:
+        """Do the work of one thread; yield every some dozen objects."""
+
+    def value(self, name: str) -> int:
+        """Return what a knob stands at."""
+        if name in self._values:
+            return self._values[name]
+        return int(next(one.value for one in self.settings if one.name == name))
+
+    def knobs(self) -> Sequence[Knob]:
+        """Return its knobs, as they stand."""
+        return tuple(one._replace(value=self.value(one.name)) for one in self.settings)
+
+    def turn(self, name: str, value: int | str) -> None:
+        """Change a knob; it takes effect where the program looks next."""
+        knob = next((one for one in self.settings if one.name == name), None)
+        if knob is None:
+            raise LocalProtocolError(f"{self.name} has no knob {name!r}: it has {', '.join(one.name for one in self.settings) or 'none'}")
+        if isinstance(knob.values, Choice):
+            raise LocalProtocolError(f"{name} of {self.name} has names for values: a program's knobs have numbers")
+        low, high = knob.values
+        if not isinstance(value, int) or not low <= value <= high:
+            raise LocalProtocolError(f"{name} of {self.name} cannot be {value!r}: give a number from {low} to {high}")
+        self._values[name] = value
+
+    @property
+    def live_bytes(self) -> int:
+        """Bytes to keep alive by one thread, by the knob ``live``."""
+        return self.mutator.plan.heap_words * WORD_BYTES * self.value("live") // 100 // self.mutator.plan.threads
+
+    def chance(self, percent: float) -> bool:
+        """Throw the dice: be true so often."""
+        return bool(self.dice.random() * 100 < percent)
+
+    def up_to(self, most: int) -> int:
+        """Throw the dice: a number from 0 to below `most`."""
+        return int(self.dice.integers(most))
+
+
+class Run:
+    """A program under way, with one worker a thread of the plan.
+
+    Attributes:
+        program: What is run.
+        turns: How many turns were done.
+        over: Whether all workers have ended by themselves.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.turns = 0
+        self._workers = [program.work(Stack(program.mutator, thread)) for thread in range(program.mutator.plan.threads)]
+
+    @property
+    def over(self) -> bool:
+        """Whether nobody works any more."""
+        return not self._workers
+
+    def step(self) -> bool:
+        """Let one thread work up to where it may be stopped; tell whether there is more to do.
+
+        Raises:
+            OutOfHeap: There was no room: the program has ended.
+        """
+        if not self._workers:
+            return False
+        at = self.turns % len(self._workers)
+        self.turns += 1
+        try:
+            next(self._workers[at])
+        except StopIteration:
+            del self._workers[at]
+        return bool(self._workers)
+
+    def close(self) -> None:
+        """End the workers: what they held is dropped."""
+        for worker in self._workers:
+            close = getattr(worker, "close", None)
+            if close is not None:
+                close()
+        self._workers = []
+
+
+def _none(stack: Stack, dice: np.random.Generator) -> Iterator[None]:
+    """Stand for the function that a file has not."""
+    raise LocalProtocolError(f"no function for {stack} and {dice}")
+
+
+def from_file(path: str) -> type[Program]:
+    """Return the program that a Python file of the user's has: the class derived from `Program`, or made of its function ``work(stack, dice)``.
+
+    The file is run: it is the user's own, as any script is.
+    """
+    file = Path(path)
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if not file.is_file() or spec is None or spec.loader is None:
+        raise CommandError(f"{path} is no Python file: give one with a class derived from Program, or with a function work(stack, dice)")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for one in vars(module).values():
+        if isinstance(one, type) and issubclass(one, Program) and not inspect.isabstract(one):
+            return one
+    function: Callable[[Stack, np.random.Generator], Iterator[None]] = getattr(module, "work", _none)
+    if not inspect.isgeneratorfunction(function):
+        raise CommandError(f"{path} has neither a class derived from Program nor a generator function work(stack, dice): write one of them")
+
+    class FromFile(Program):
+        name = file.stem
+        title = file.stem.replace("_", " ").capitalize()
+        about = inspect.getdoc(module) or ""
+
+        def work(self, stack: Stack) -> Iterator[None]:
+            yield from function(stack, self.dice)
+
+    return FromFile
+
+
