@@ -19,7 +19,6 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLabel,
-    QRadioButton,
     QSizePolicy,
     QVBoxLayout,
     QWidget,
@@ -30,6 +29,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.text import duration
 from gcspy_client.view.actions import Action
 from gcspy_client.view.theme import Tokens, tokens
+from gcspy_client.view.widgets.check_box import RadioButton
 from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.widgets.elided import ElidedLabel
 
@@ -106,7 +106,7 @@ class CostPanel(QFrame):
         self.nothing.setProperty("dim", "true")
         self._group = QButtonGroup(self)
         self._group.idClicked.connect(lambda value: self.wished.emit(self._level_id, value))
-        self.levels: list[tuple[QRadioButton, QLabel]] = []
+        self.levels: list[tuple[RadioButton, QLabel]] = []
         self._level_grid = QGridLayout()
         self._level_grid.setHorizontalSpacing(9)
         self._level_grid.setVerticalSpacing(3)
@@ -177,7 +177,7 @@ class CostPanel(QFrame):
         self._level_id = 0 if level is None else level.id
         self._level_caption.setVisible(bool(rows))
         while len(self.levels) < len(rows):
-            button, label = QRadioButton(), QLabel()
+            button, label = RadioButton(), QLabel()
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             label.setProperty("dim", "true")

@@ -28,10 +28,11 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QProgressBar,
     QPushButton,
-    QRadioButton,
     QVBoxLayout,
     QWidget,
 )
+
+from gcspy_client.view.widgets.check_box import RadioButton
 
 __all__ = ["Save", "SaveDialog", "SaveOffer", "Saving"]
 
@@ -150,8 +151,8 @@ class SaveDialog(QDialog):
         self.path.setMinimumHeight(self.path.fontMetrics().height() + 14)
         self._browse = QPushButton("Browse…")
         first, last = offer.whole
-        self.whole = QRadioButton(f"The whole session: {_events(first, last)}")
-        self.range = QRadioButton("The range chosen in the timeline")
+        self.whole = RadioButton(f"The whole session: {_events(first, last)}")
+        self.range = RadioButton("The range chosen in the timeline")
         if offer.chosen is not None:
             self.range.setText(f"The range chosen in the timeline: {_events(*offer.chosen)}")
         self._group = QButtonGroup(self)

@@ -1,19 +1,29 @@
-"""A check box whose frame is seen on a dark ground.
+"""Check boxes and radio buttons whose frames are seen on a dark ground.
 
 The style takes the frame's colour from the window's, a little darker: on a dark one it is not seen at all. Drawn here from
-the palette's colours, the box is told from its ground in both themes, and the check from an empty box without colour.
+the palette's colours, a mark is told from its ground in both themes, and a chosen one from an empty one without colour.
 """
 
 from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPaintEvent, QPalette, QPen, QPolygonF
-from PySide6.QtWidgets import QCheckBox, QStyle, QStyleOptionButton, QStyleOptionFocusRect, QStylePainter
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QRadioButton,
+    QStyle,
+    QStyleOptionButton,
+    QStyleOptionFocusRect,
+    QStylePainter,
+)
 
-__all__ = ["CheckBox"]
+__all__ = ["CheckBox", "RadioButton"]
 
 _CHECK = ((0.22, 0.52), (0.42, 0.72), (0.79, 0.29))
 """The stroke, in shares of the box."""
+
+_DOT = 0.4
+"""Diameter of the dot, as a share of the circle's."""
 
 
 class CheckBox(QCheckBox):
@@ -23,33 +33,63 @@ class CheckBox(QCheckBox):
         """Paint box and words."""
         option = QStyleOptionButton()
         self.initStyleOption(option)
-        painter = QStylePainter(self)
-        painter.setRenderHint(QStylePainter.RenderHint.Antialiasing)
-        style = self.style()
-        box = QRectF(style.subElementRect(QStyle.SubElement.SE_CheckBoxIndicator, option, self)).adjusted(0.5, 0.5, -0.5, -0.5)
-        self._draw_box(painter, box)
-        words = style.subElementRect(QStyle.SubElement.SE_CheckBoxContents, option, self)
-        option.rect = words
+        painter, box = _painter_of(self, option, QStyle.SubElement.SE_CheckBoxIndicator)
+        _paint_frame(painter, self, box, 3)
+        if self.isChecked():
+            stroke = QPolygonF([QPointF(box.left() + x * box.width(), box.top() + y * box.height()) for x, y in _CHECK])
+            colour = self.palette().color(QPalette.ColorRole.HighlightedText)
+            painter.setPen(QPen(colour, 1.8, c=Qt.PenCapStyle.RoundCap, j=Qt.PenJoinStyle.RoundJoin))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawPolyline(stroke)
+        option.rect = self.style().subElementRect(QStyle.SubElement.SE_CheckBoxContents, option, self)
         painter.drawControl(QStyle.ControlElement.CE_CheckBoxLabel, option)
-        if self.hasFocus():
-            frame = QStyleOptionFocusRect()
-            frame.initFrom(self)
-            frame.rect = style.subElementRect(QStyle.SubElement.SE_CheckBoxFocusRect, option, self)
-            painter.drawPrimitive(QStyle.PrimitiveElement.PE_FrameFocusRect, frame)
+        _paint_focus(painter, self, option, QStyle.SubElement.SE_CheckBoxFocusRect)
 
-    def _draw_box(self, painter: QStylePainter, box: QRectF) -> None:
-        palette, group = self.palette(), QPalette.ColorGroup.Normal if self.isEnabled() else QPalette.ColorGroup.Disabled
-        frame = palette.color(group, QPalette.ColorRole.PlaceholderText)
-        if not self.isChecked():
-            painter.setPen(QPen(frame, 1))
-            painter.setBrush(palette.color(group, QPalette.ColorRole.Base))
-            painter.drawRoundedRect(box, 3, 3)
-            return
-        ground = palette.color(group, QPalette.ColorRole.Highlight) if self.isEnabled() else frame
-        painter.setPen(QPen(ground, 1))
-        painter.setBrush(ground)
-        painter.drawRoundedRect(box, 3, 3)
-        stroke = QPolygonF([QPointF(box.left() + x * box.width(), box.top() + y * box.height()) for x, y in _CHECK])
-        painter.setPen(QPen(palette.color(QPalette.ColorRole.HighlightedText), 1.8, c=Qt.PenCapStyle.RoundCap, j=Qt.PenJoinStyle.RoundJoin))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawPolyline(stroke)
+
+class RadioButton(QRadioButton):
+    """A radio button."""
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Paint circle and words."""
+        option = QStyleOptionButton()
+        self.initStyleOption(option)
+        painter, box = _painter_of(self, option, QStyle.SubElement.SE_RadioButtonIndicator)
+        _paint_frame(painter, self, box, box.width() / 2)
+        if self.isChecked():
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(self.palette().color(QPalette.ColorRole.HighlightedText))
+            painter.drawEllipse(box.center(), box.width() * _DOT / 2, box.height() * _DOT / 2)
+        option.rect = self.style().subElementRect(QStyle.SubElement.SE_RadioButtonContents, option, self)
+        painter.drawControl(QStyle.ControlElement.CE_RadioButtonLabel, option)
+        _paint_focus(painter, self, option, QStyle.SubElement.SE_RadioButtonFocusRect)
+
+
+def _painter_of(
+    button: CheckBox | RadioButton, option: QStyleOptionButton, place: QStyle.SubElement
+) -> tuple[QStylePainter, QRectF]:
+    painter = QStylePainter(button)
+    painter.setRenderHint(QStylePainter.RenderHint.Antialiasing)
+    return painter, QRectF(button.style().subElementRect(place, option, button)).adjusted(0.5, 0.5, -0.5, -0.5)
+
+
+def _paint_frame(painter: QStylePainter, button: CheckBox | RadioButton, box: QRectF, radius: float) -> None:
+    """What the mark stands in: filled where it is chosen."""
+    palette = button.palette()
+    group = QPalette.ColorGroup.Normal if button.isEnabled() else QPalette.ColorGroup.Disabled
+    frame = palette.color(group, QPalette.ColorRole.PlaceholderText)
+    ground = palette.color(group, QPalette.ColorRole.Base)
+    if button.isChecked():
+        frame = ground = palette.color(group, QPalette.ColorRole.Highlight) if button.isEnabled() else frame
+    painter.setPen(QPen(frame, 1))
+    painter.setBrush(ground)
+    painter.drawRoundedRect(box, radius, radius)
+
+
+def _paint_focus(
+    painter: QStylePainter, button: CheckBox | RadioButton, option: QStyleOptionButton, place: QStyle.SubElement
+) -> None:
+    if button.hasFocus():
+        frame = QStyleOptionFocusRect()
+        frame.initFrom(button)
+        frame.rect = button.style().subElementRect(place, option, button)
+        painter.drawPrimitive(QStyle.PrimitiveElement.PE_FrameFocusRect, frame)

@@ -1,4 +1,4 @@
-"""The check box is seen on its ground, and the check in it, in both themes."""
+"""Check box and radio button are seen on their ground, and the mark in them, in both themes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.theme import dress, tokens
-from gcspy_client.view.widgets.check_box import CheckBox
+from gcspy_client.view.widgets.check_box import CheckBox, RadioButton
 
 
 def luminance(colour: QColor) -> float:
@@ -32,9 +32,12 @@ def colours_of(image: QImage) -> Counter[int]:
     return Counter(image.pixel(x, y) for x in range(15) for y in range(image.height()))
 
 
+@pytest.mark.parametrize("kind", [CheckBox, RadioButton])
 @pytest.mark.parametrize("theme", list(Theme))
-def test_an_empty_box_has_a_frame_and_a_checked_one_a_check(theme: Theme, qtbot: QtBot) -> None:
-    box = CheckBox("All processes")
+def test_an_empty_box_has_a_frame_and_a_checked_one_a_mark(
+    theme: Theme, kind: type[CheckBox | RadioButton], qtbot: QtBot
+) -> None:
+    box = kind("All processes")
     qtbot.addWidget(box)
     dress(box, theme)
     box.setAutoFillBackground(True)
