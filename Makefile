@@ -19,7 +19,7 @@ help:
 	@echo "make check        style, types, and who may import whom"
 	@echo "make bench        the numbers that matter, as ratios in one run"
 	@echo "make programs     record programs of the pyperformance suite: the paper's table 3; needs a package index"
-	@echo "make soak         the long tests, SEED=$(SEED)"
+	@echo "make soak         the long tests, and many examples of each property, SEED=$(SEED)"
 	@echo "make screenshots  draw the pictures of the documents again"
 	@echo "make constraints  resolve the dependencies anew and pin them in constraints.txt"
 	@echo "make clean        remove .venv and everything else that was made here"
@@ -54,6 +54,7 @@ programs: $(READY)
 
 soak: qt-libraries
 	GCSPY_SOAK_SEED=$(SEED) $(BIN)/python -m pytest -m soak --timeout=0
+	$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not soak" --hypothesis-profile=soak --hypothesis-seed=$(SEED) --timeout=0
 
 screenshots: qt-libraries
 	$(BIN)/python screenshots/make.py

@@ -1,4 +1,4 @@
-"""Running `heap_target.py`, the program that never rests, and asking it what it got done; for benchmarks and tests."""
+"""Running `heap_target.py`, a program that is always at work, and asking it what it got done; for benchmarks and tests."""
 
 from __future__ import annotations
 
@@ -53,12 +53,13 @@ class BusyTarget:
 
 
 @contextmanager
-def busy_target(python: str, megabytes: int) -> Iterator[BusyTarget]:
+def busy_target(python: str, megabytes: int, *, rest_millis: int = 0) -> Iterator[BusyTarget]:
     """Run the program for the body of the `with`, from when its heap is built.
 
     Args:
         python: Its interpreter.
         megabytes: About how large its heap of small objects is.
+        rest_millis: Rests so long after each unit of work, which takes some two milliseconds; 0: never, for who measures.
     """
     with tempfile.NamedTemporaryFile(prefix="gcspy-busy-") as file:
         file.write(bytes(mmap.PAGESIZE))
@@ -66,7 +67,7 @@ def busy_target(python: str, megabytes: int) -> Iterator[BusyTarget]:
         with (
             mmap.mmap(file.fileno(), mmap.PAGESIZE) as shared,
             subprocess.Popen(
-                [python, str(_PROGRAM), file.name, str(megabytes)],
+                [python, str(_PROGRAM), file.name, str(megabytes), str(rest_millis)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,

@@ -1,7 +1,8 @@
 """A target with a heap of small objects, as a plain script for any Python from 3.9: it counts what it gets done.
 
-``python heap_target.py FILE MEGABYTES``: builds the heap, then replaces objects for ever; FILE is mapped
-and holds two u64: units of work done, and nanoseconds of processor time used. Ends when its standard input does.
+``python heap_target.py FILE MEGABYTES REST``: builds the heap, then replaces objects for ever; FILE is mapped
+and holds two u64: units of work done, and nanoseconds of processor time used. After each unit it rests so many
+milliseconds; 0 is never. Ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ BYTES_A_NODE = 380
 
 def main() -> None:
     """Build, say so, and work until standard input ends."""
-    path, megabytes = sys.argv[1], int(sys.argv[2])
+    path, megabytes, rest_secs = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]) / 1e3
     gc.disable()  # a full collection of such a heap stops it for a second now and then: that would be measured, not us
     nodes = [Node(number) for number in range(megabytes * 1_000_000 // BYTES_A_NODE)]
     done = threading.Event()
@@ -55,6 +56,8 @@ def main() -> None:
                 nodes[number] = Node(number)
             units += 1
             struct.pack_into("<QQ", shared, 0, units, time.process_time_ns())
+            if rest_secs:
+                time.sleep(rest_secs)
 
 
 if __name__ == "__main__":

@@ -42,11 +42,13 @@ def pytest_unconfigure() -> None:
         shutil.rmtree(_OWN_CACHE, ignore_errors=True)
 
 
-# No deadline: the machine that runs this may be busy. No database: a run leaves no file.
+# No deadline: the machine that runs this may be busy. No database: a run leaves no file. Each run draws other examples, so that
+# few of them in each of many runs find what many would in one; `make soak` draws many.
 settings.register_profile(
-    "gcspy", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "usual", max_examples=40, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
-settings.load_profile("gcspy")
+settings.register_profile("soak", settings.get_profile("usual"), max_examples=500)
+settings.load_profile("usual")
 
 _GRACE_SECS = 5.0  # how long a thread or process that was told to end may take; a test never waits for it otherwise
 

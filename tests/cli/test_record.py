@@ -32,6 +32,9 @@ from tests.cli.conftest import Run
 from tests.cli.every_command import assert_every_command_reads
 from tests.replay.test_real_session import known
 
+OFTEN = ("--clock", "50", "--budget", "off")
+"""Events as often as the machine can, whatever else it does."""
+
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a process can be attached to on Linux only")
 
 
@@ -54,7 +57,7 @@ def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
 @contextmanager
 def served(target: BusyTarget) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Serve the target; yields where, and the server's process."""
-    with started("attach", str(target.pid), "--no-window", "--clock", "50", "--tiles", "4096") as server:
+    with started("attach", str(target.pid), "--no-window", *OFTEN, "--tiles", "4096") as server:
         assert server.stdout is not None
         while "join with" not in (line := server.stdout.readline()):
             assert line, "the server ended before it was ready"
@@ -209,7 +212,7 @@ def test_a_terminal_that_goes_ends_it_with_a_finished_file_but_not_under_nohup(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_with_a_finished_file(busy_target: BusyTarget, tmp_path: Path, number: signal.Signals) -> None:
     path = tmp_path / "a.gcspy"
-    with started("record", str(busy_target.pid), "-o", str(path), "--json") as recorder:
+    with started("record", str(busy_target.pid), "-o", str(path), *OFTEN, "--json") as recorder:
         wait_for(path, 3, busy_target, recorder)
         recorder.send_signal(number)
         output, errors = recorder.communicate(timeout=60)
@@ -225,7 +228,7 @@ def test_a_signal_ends_it_with_a_finished_file(busy_target: BusyTarget, tmp_path
 
 def test_the_end_of_the_target_ends_it_and_is_in_the_file(busy_target: BusyTarget, tmp_path: Path, gcspy: Run) -> None:
     path = tmp_path / "a.gcspy"
-    with started("record", str(busy_target.pid), "-o", str(path)) as recorder:
+    with started("record", str(busy_target.pid), "-o", str(path), *OFTEN) as recorder:
         wait_for(path, 2, busy_target, recorder)
         busy_target.process.kill()
         output, errors = recorder.communicate(timeout=60)
@@ -350,7 +353,7 @@ def test_a_recording_split_by_size_is_read_as_one(busy_target: BusyTarget, tmp_p
     path, pid = tmp_path / "a.gcspy", str(busy_target.pid)
     stale = tmp_path / "a.0099.gcspy"
     stale.write_bytes(b"part of what was recorded before")
-    options = ("-o", str(path), "--events", "80", "--clock", "50", "--split-size", "10kB", "--json")
+    options = ("-o", str(path), "--events", "80", *OFTEN, "--split-size", "10kB", "--json")
     assert gcspy("record", pid, *options).returncode == ExitCode.USAGE
     done = gcspy("record", pid, *options, "--force")
     assert done.returncode == ExitCode.OK, done.stderr
@@ -365,15 +368,15 @@ def test_a_recording_split_by_size_is_read_as_one(busy_target: BusyTarget, tmp_p
 
 def test_a_ring_keeps_the_latest(busy_target: BusyTarget, tmp_path: Path, gcspy: Run) -> None:
     folder = tmp_path / "ring"
-    options = ("-o", str(folder), "--events", "150", "--clock", "50", "--keep-last", "1s", "--json")
+    options = ("-o", str(folder), "--events", "60", *OFTEN, "--keep-last", "0.4s", "--json")
     done = gcspy("record", str(busy_target.pid), *options)
     assert done.returncode == ExitCode.OK, done.stderr
     facts = json.loads(done.stdout)
     assert facts["written_bytes"] > facts["bytes"] == sum(path.stat().st_size for path in folder.iterdir())
     with Recording.open(folder) as recording:
-        assert 1 < recording.first < recording.last == 150
+        assert 1 < recording.first < recording.last == 60
         times = recording.events["time_nanos"]
-        assert int(times[-1]) - int(times[0]) >= 1_000_000_000
+        assert int(times[-1]) - int(times[0]) >= 400_000_000
         kept = len(recording)
     assert len(events_of(gcspy("tail", str(folder), "--json"))) == kept
     again = gcspy("record", str(busy_target.pid), *options)

@@ -31,14 +31,18 @@ class Watched:
         self.heaps: dict[int, NDArray[np.uint8]] = {}
 
     def happen(self, events: int) -> None:
-        """Let events happen, and wait until each is received and kept."""
+        """Let events happen, and wait until each is received, kept and drawn."""
+        self.come(events)
+        self.window.settle()
+
+    def come(self, events: int) -> None:
+        """Let events happen, and wait until each is received and kept; not until it is drawn."""
         for _ in range(events):
             before = self.window.session.events_seen
             self.program.let_happen()
             self._wait(partial(self._has_seen, before + 1))
             self.heaps[self.window.session.timeline.last] = self.program.values.copy()
         assert self.window.shift.settle(60)
-        self.window.settle()
 
     def _has_seen(self, events: int) -> bool:
         return self.window.session.events_seen >= events

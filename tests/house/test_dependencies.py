@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from importlib.metadata import distribution, packages_distributions
 from typing import Any
 
@@ -74,19 +75,27 @@ def test_the_base_install_has_no_qt() -> None:
     assert not names & {"pyside6-essentials", "pyside6", "shiboken6", "pyqtgraph", "pytest-qt"}
 
 
-@pytest.mark.parametrize("module", modules())
+@cache
+def providers() -> dict[str, set[str]]:
+    """Return which distributions bring a package, by the package's name; asking reads the files of all that are installed."""
+    return {name: {canonicalize_name(one) for one in found} for name, found in packages_distributions().items()}
+
+
+MODULES = modules()
+
+
+@pytest.mark.parametrize("module", MODULES)
 def test_a_room_imports_only_what_is_declared(module: str) -> None:
     extras = (EXTRAS["gui"] if needs_qt(module) else []) + (EXTRAS["export"] if exports(module) else [])
     compiling = {"gcspy_drivers.cpython.objects.machine_code", "gcspy_drivers.simulator.loops"}
     extras += EXTRAS["fast"] if module in compiling else []
     declared = requirements(PROJECT["dependencies"] + extras)
     names = {canonicalize_name(requirement.name) for requirement in declared}
-    brought_by = packages_distributions()
     known = set(sys.stdlib_module_names) | set(PACKAGES)
     strange = []
-    for line, name in imports(modules()[module]):
+    for line, name in imports(MODULES[module]):
         top = name.partition(".")[0]
-        if top not in known and not names & {canonicalize_name(one) for one in brought_by.get(top, [])}:
+        if top not in known and not names & providers().get(top, set()):
             strange.append(f"line {line}: {name}")
     assert not strange, f"{module} imports what pyproject.toml does not declare for it"
 

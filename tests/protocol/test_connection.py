@@ -24,9 +24,10 @@ from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType, Message
 from gcspy_protocol.model import Role
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.protocol.sameness import all_same, same
 from tests.protocol.session import Session, server_streams
 from tests.protocol.strategies import BY_TYPE, COMMANDS, cuts, damaged
@@ -150,7 +151,7 @@ def test_frames_of_garbage_are_read_or_blamed_on_the_peer(
             list(connection.messages())
 
 
-@settings(max_examples=10)  # each of them is cut at each of its bytes
+@examples(0.25)  # each of them is cut at each of its bytes
 @given(st.data())
 def test_a_stream_cut_short_is_an_error_except_between_frames(data: st.DataObject) -> None:
     session = Session(data.draw)
@@ -382,7 +383,7 @@ def in_state(role: Role, state: str) -> Connection:
 
 
 @pytest.mark.parametrize(("role", "state"), MAY_SEND)
-@settings(max_examples=10)
+@examples(0.25)
 @given(data=st.data())
 def test_an_end_may_send_what_the_table_says_and_nothing_else(
     role: Role, state: str, data: st.DataObject

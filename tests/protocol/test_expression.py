@@ -25,9 +25,10 @@ from gcspy_protocol.expression import (
 from gcspy_protocol.expression.nodes import Binary, Call, Chain, Literal, Name, Node, Not, Sign, printed
 from gcspy_protocol.expression.parser import parse_tree
 from gcspy_protocol.model import Space, Stream
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.protocol.expressions import HEAP, SPACES, STREAMS, Gathered, Oracle, gathered, trees
 
 _PIECES = st.sampled_from(
@@ -275,7 +276,7 @@ def has_floats(node: Node) -> bool:
             return True
 
 
-@settings(max_examples=150)
+@examples(1.5)
 @given(tree=trees(), events=st.lists(gathered(), min_size=1, max_size=3))
 def test_every_value_is_that_of_the_oracle(tree: Node, events: list[Gathered]) -> None:
     text = printed(tree)

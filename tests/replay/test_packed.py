@@ -22,10 +22,11 @@ from gcspy_replay.file import (
     verify,
 )
 from gcspy_replay.file.packed import BLOCK_BYTES, PackedSource
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from tests.cli.every_command import assert_every_command_reads
+from tests.examples import examples
 from tests.replay.recorded import Small, small
 
 
@@ -62,7 +63,7 @@ def test_ours_unpacks_it(file: Path) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, len(LARGE) + 9), st.integers(0, 3 * BLOCK_BYTES)), max_size=8))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(0.6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_piece_is_that_of_the_recording(file: Path, pieces: list[tuple[int, int]]) -> None:
     source = open_source(file)
     other = source.again()
@@ -135,7 +136,7 @@ SHORT = packed(small(12))
 
 
 @given(st.integers(0, len(SHORT) - 1), st.integers(1, 255))
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(3, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_byte_changed_anywhere_shows_nothing_wrong(tmp_path: Path, at: int, pattern: int) -> None:
     data = bytearray(SHORT)
     data[at] ^= pattern

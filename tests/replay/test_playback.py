@@ -11,7 +11,7 @@ from gcspy_protocol.model import EventFilter
 from gcspy_protocol.playback import Direction, Pace, Seek, SetPlayback
 from gcspy_replay.file import ChunkRule, MemorySource, MemoryStore, Recording, ShiftStore, compensated_nanos
 from gcspy_replay.playback import END, Move, Playback, Timetable
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
@@ -47,7 +47,6 @@ def test_played_forwards_a_viewer_sees_what_was_seen_live(
 
 
 @given(st.data(), RULES, st.integers(2, 25))
-@settings(max_examples=100)
 def test_wherever_a_playback_goes_a_viewer_knows_what_was_known_there(
     data: DataObject, rule: ChunkRule, steps: int
 ) -> None:

@@ -15,11 +15,12 @@ from gcspy_protocol.model import EventFilter
 from gcspy_protocol.playback import Direction, Pace, Seek, SetPlayback
 from gcspy_replay.file import ChunkRule, MemorySource, MemoryStore, Recording
 from gcspy_replay.player import Beginning, Player
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
 from gcspy_server.session.options import SessionOptions
+from tests.examples import examples
 from tests.protocol.session import KINDS
 from tests.replay.recorded import RULES, Recorder, small
 from tests.replay.remote import PATIENCE_SECS, Remote, served
@@ -130,7 +131,7 @@ def _errors(remote: Remote) -> list[m.Error]:
 
 
 @given(st.data(), RULES, st.integers(2, 16), st.integers(0, 1 << 30))
-@settings(max_examples=25)
+@examples(0.4)
 def test_whatever_clients_do_each_knows_what_the_recording_says(
     data: DataObject, rule: ChunkRule, steps: int, seed: int
 ) -> None:

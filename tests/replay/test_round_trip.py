@@ -29,10 +29,11 @@ from gcspy_replay.file import (
 from gcspy_replay.file.layout import CHUNK_MAGIC, FileFrame
 from gcspy_replay.file.scan import PartScan
 from gcspy_replay.file.source import Window
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
+from tests.examples import examples
 from tests.protocol.sameness import all_same
 from tests.protocol.session import assert_equal
 from tests.replay.recorded import RULES, WELCOME, Recorder, Seen, Small, small
@@ -76,7 +77,7 @@ def test_a_recording_tells_what_a_client_saw(
 
 
 @given(st.data(), RULES, st.integers(1, 20))
-@settings(max_examples=40)
+@examples(0.5)
 def test_a_recording_without_its_end_tells_the_same(data: DataObject, rule: ChunkRule, steps: int) -> None:
     store = MemoryStore()
     seen = Recorder(data.draw, store, rule).run(steps)
@@ -89,7 +90,7 @@ def test_a_recording_without_its_end_tells_the_same(data: DataObject, rule: Chun
 
 
 @given(st.data(), RULES, st.integers(1, 20))
-@settings(max_examples=40)
+@examples(0.5)
 def test_a_scan_finds_the_chunks_that_the_index_has(data: DataObject, rule: ChunkRule, steps: int) -> None:
     store = MemoryStore()
     Recorder(data.draw, store, rule).run(steps)
@@ -104,7 +105,7 @@ def test_a_scan_finds_the_chunks_that_the_index_has(data: DataObject, rule: Chun
 
 
 @given(st.data(), RULES, st.integers(2, 20))
-@settings(max_examples=40)
+@examples(0.5)
 def test_a_cut_tells_the_same_of_its_range(data: DataObject, rule: ChunkRule, steps: int) -> None:
     store, part = MemoryStore(), MemoryStore()
     seen = Recorder(data.draw, store, rule).run(steps)
@@ -121,7 +122,7 @@ def test_a_cut_tells_the_same_of_its_range(data: DataObject, rule: ChunkRule, st
 
 
 @given(st.data(), RULES, st.integers(1, 20))
-@settings(max_examples=40)
+@examples(0.5)
 def test_a_viewer_that_jumps_and_goes_on_sees_the_same(data: DataObject, rule: ChunkRule, steps: int) -> None:
     """As a player serves it: schema and keyframe where it jumps to, then the recorded bytes."""
     store = MemoryStore()

@@ -23,10 +23,11 @@ from gcspy_replay.file import (
     cut,
     verify,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
+from tests.examples import examples
 from tests.protocol.session import assert_equal
 from tests.replay.recorded import RULES, Recorder, Small, small
 
@@ -386,7 +387,7 @@ def test_the_time_shift_is_read_in_one_thread_while_it_is_written_in_another() -
 
 
 @given(st.data(), RULES, st.integers(1, 20))
-@settings(max_examples=40)
+@examples(0.5)
 def test_any_session_is_kept_by_a_time_shift_of_tiny_parts(data: DataObject, rule: ChunkRule, steps: int) -> None:
     store = ShiftStore(memory_bytes=data.draw(st.sampled_from((0, 3000))), disk_bytes=1 << 30)
     try:

@@ -16,7 +16,6 @@ from gcspy_protocol.frame import Frame
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import CONTROL_STREAM, Mode, PauseActsOn, Role
 from gcspy_protocol.tiles import pack_tiles
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -33,6 +32,7 @@ from gcspy_server.interpreter import transmission
 from gcspy_server.interpreter.core import Audience, SchemaChange
 from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
 from gcspy_server.interpreter.wants import EVERYTHING, Wants
+from tests.examples import examples
 
 _KEYS = list(range(12))
 
@@ -246,7 +246,7 @@ class DriverMachine(RuleBasedStateMachine):
 
 
 TestDriverMachine = DriverMachine.TestCase
-TestDriverMachine.settings = settings(max_examples=60, stateful_step_count=25)
+TestDriverMachine.settings = examples(0.6, stateful_step_count=25)
 
 
 def test_a_keyframe_holds_only_what_is_wanted() -> None:

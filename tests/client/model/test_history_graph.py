@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import Naming
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -23,6 +23,7 @@ from gcspy_client.model.history_rows import RowMaker
 from gcspy_client.model.palette import BACKGROUND, CANVAS, LOW, UNKNOWN, UNUSED, ZERO, Theme, sequential
 from gcspy_client.model.tile_source import StreamSource
 from tests.client.model.changing import STREAM, Changing
+from tests.examples import examples
 
 PALETTE = sequential(Theme.DARK)
 WIDE = 1 << 30
@@ -97,7 +98,7 @@ def wanted(truth: NDArray[np.int64], drawn: HistoryPicture) -> NDArray[np.int64]
     return out
 
 
-@settings(max_examples=40)
+@examples(0.6)
 @given(st.one_of(histories(), histories(Naming.UNIFORM)), views)
 def test_a_pixel_shows_the_greatest_code_of_its_tiles_and_events(
     changing: Changing, size: tuple[int, int, bool]
@@ -113,7 +114,7 @@ def test_a_pixel_shows_the_greatest_code_of_its_tiles_and_events(
     assert not drawn.coarse.any()
 
 
-@settings(max_examples=40)
+@examples(0.6)
 @given(histories(), st.integers(1, 8), views)
 def test_bins_of_several_tiles_never_show_less_than_there_was(
     changing: Changing, most: int, size: tuple[int, int, bool]
@@ -127,7 +128,7 @@ def test_bins_of_several_tiles_never_show_less_than_there_was(
     assert (exact.codes[:, 0] == by_event).all(), "nor more than any tile had"
 
 
-@settings(max_examples=40)
+@examples(0.6)
 @given(histories(), st.integers(1, 8), st.integers(1, 3000))
 def test_a_budget_makes_rows_coarser_and_keeps_what_was_greatest(
     changing: Changing, most: int, budget: int
@@ -142,7 +143,7 @@ def test_a_budget_makes_rows_coarser_and_keeps_what_was_greatest(
     assert drawn.codes.max() <= truth.max()
 
 
-@settings(max_examples=40)
+@examples(0.6)
 @given(st.integers(2, 9), st.integers(1, 70), st.integers(1, 9), st.integers(1, 30), st.data())
 def test_a_single_change_of_a_single_tile_is_seen(
     events: int, tiles: int, height: int, width: int, data: st.DataObject
@@ -176,7 +177,7 @@ def test_a_single_change_of_a_single_tile_is_seen(
         )
 
 
-@settings(max_examples=40)
+@examples(0.6)
 @given(histories(), st.data())
 def test_following_live_draws_what_drawing_anew_draws(changing: Changing, data: st.DataObject) -> None:
     graph = HistoryGraph(StreamSource(STREAM), HistoryEvents())
@@ -195,7 +196,7 @@ def test_following_live_draws_what_drawing_anew_draws(changing: Changing, data: 
     replay(changing, follow)
 
 
-@settings(max_examples=40)
+@examples(0.6)
 @given(histories(), st.randoms(use_true_random=False), st.integers(1, 8))
 def test_rows_may_come_in_any_order_and_twice(changing: Changing, random: Random, most: int) -> None:
     rows: list[history_rows.HistoryRow] = []
@@ -421,7 +422,7 @@ def test_the_least_is_that_of_values_and_nothing_is_lost_on_the_way(codes: list[
     assert least == (min(values) if values else max(codes, key=(CANVAS, BACKGROUND, UNUSED, UNKNOWN).index))
 
 
-@settings(max_examples=40)
+@examples(0.6)
 @given(histories(Naming.UNIFORM), st.integers(1, 8), st.integers(1, 6), st.integers(1, 6))
 def test_means_and_leasts_lie_within_what_there_was(changing: Changing, most: int, events: int, tiles: int) -> None:
     found = {}

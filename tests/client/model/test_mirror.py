@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gcspy_client.model.mirror import merged, patch_of
@@ -12,7 +12,6 @@ from tests.client.model.changing import Changing
 keys = st.lists(st.integers(0, 40), min_size=1, max_size=25, unique=True)
 
 
-@settings(max_examples=80)
 @given(keys, st.data())
 def test_a_copy_that_is_patched_is_the_space(first: list[int], data: st.DataObject) -> None:
     changing = Changing()

@@ -10,7 +10,7 @@ from gcspy_protocol.errors import Unsupported
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import PaintStyle, Presentation, Stream
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gcspy_client.model.arranged import ArrangedRenderer, HilbertRenderer, RowsRenderer, TilesRenderer
@@ -79,7 +79,6 @@ def test_each_tile_is_found_where_it_is(
         assert sorted(found.tolist()) == list(range(count)), "each once"
 
 
-@settings(max_examples=60)
 @given(arranged, counts, sizes, st.data())
 def test_what_changed_is_seen_and_nothing_else(
     kind: type[ArrangedRenderer], count: int, size: tuple[int, int], data: st.DataObject

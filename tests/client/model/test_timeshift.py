@@ -18,12 +18,13 @@ from gcspy_protocol.frame import pack_frame
 from gcspy_protocol.model import ControlState, Mode
 from gcspy_replay.file import ChunkRule, FileSource, Recording, verify
 from gcspy_replay.file import shift as shift_module
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
 from gcspy_client.model.timeshift import Keeping, TimeShift
 from tests.client.shifting import Steady, Wire
+from tests.examples import examples
 from tests.protocol.session import Session, assert_equal
 from tests.replay.recorded import RULES
 
@@ -76,7 +77,7 @@ def assert_kept(shift: TimeShift, wire: Wire, order: list[int]) -> None:
 
 
 @given(st.data(), RULES, st.integers(1, 25))
-@settings(max_examples=60)
+@examples(0.6)
 def test_the_shift_gives_back_what_was_live_at_every_number(data: DataObject, rule: ChunkRule, steps: int) -> None:
     with shifting(rule=rule) as shift:
         wire = Wire(shift, Session(data.draw))
@@ -98,7 +99,7 @@ def test_the_shift_gives_back_what_was_live_at_every_number(data: DataObject, ru
 
 
 @given(st.data(), RULES, st.integers(1, 12), st.booleans())
-@settings(max_examples=25)
+@examples(0.4)
 def test_what_is_saved_whole_or_in_part_is_intact_and_tells_the_same(
     data: DataObject, rule: ChunkRule, steps: int, whole: bool
 ) -> None:

@@ -395,9 +395,13 @@ def test_a_busy_renderer_gets_all_that_came_at_once(watched: Watched) -> None:
     canvas = shown_as(watched, "hilbert")
     drawing: Drawing = canvas.drawing
     with drawing._lock:  # as long as it draws
-        watched.happen(6)
+        watched.come(6)
+        newest = window.session.live.last_event
+        assert newest is not None
+        assert drawn_by(canvas).sequence < newest.sequence, "it draws still"
     window.settle()
-    assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched)) or drawing.settle(60)
+    assert drawn_by(canvas).sequence == newest.sequence
+    assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched))
     drawing.wish("anew", lambda renderer: renderer.draw())
     window.settle()
     assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched))

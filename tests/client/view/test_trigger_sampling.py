@@ -22,7 +22,7 @@ def test_a_trigger_stops_the_sampling_at_the_very_event_and_not_the_process(
 ) -> None:
     listen = (f"unix:{socket_directory}/s.sock",)
     with (
-        busy_target(sys.executable, 10) as target,
+        busy_target(sys.executable, 10, rest_millis=8) as target,
         start_sidecar(ServingOptions(pid=target.pid, listen=listen, clock_hz=50.0, tiles=4096)) as sidecar,
     ):
         window = make_window(sidecar.addresses[0])

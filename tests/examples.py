@@ -1,0 +1,14 @@
+"""How many examples of a property are tried, where it is not the number that the profile has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import settings
+
+__all__ = ["examples"]
+
+
+def examples(times: float, **more: Any) -> settings:
+    """So many times the examples that the profile has: fewer where one is dear, more where one is cheap and says little."""
+    return settings(max_examples=max(1, round(times * settings.default.max_examples)), **more)
