@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 
 from benchmarks.busy_target import BusyTarget
 from benchmarks.busy_target import busy_target as running
+from gcspy.cli import main
 
 
 @pytest.fixture
 def busy_target() -> Iterator[BusyTarget]:
     """A small target whose heap changes a hundred times a second; a processor stays free for who watches it."""
-    with running(sys.executable, 10, rest_millis=8) as target:
+    with running(sys.executable, 4, rest_millis=8) as target:
         yield target
 
 
@@ -37,5 +40,18 @@ def gcspy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
             check=False,
             stdin=subprocess.DEVNULL,
         )
+
+    return run
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the `gcspy` command in this process: a process of its own takes longer to start than most commands to do their work."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+            code = main(list(arguments))
+        return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
     return run

@@ -48,8 +48,8 @@ def test_no_such_process(gcspy: Run, command: list[str]) -> None:
     _one_line(gcspy(*command, str(_unused_pid())), ExitCode.TARGET_GONE, "no process", "gcspy ps")
 
 
-def test_a_process_that_is_no_python(gcspy: Run, sleeper: int) -> None:
-    _one_line(gcspy("tail", str(sleeper)), ExitCode.UNSUPPORTED, str(sleeper), "sleep", "cpython")
+def test_a_process_that_is_no_python(here: Run, sleeper: int) -> None:
+    _one_line(here("tail", str(sleeper)), ExitCode.UNSUPPORTED, str(sleeper), "sleep", "cpython")
 
 
 def test_a_program_that_a_debugger_has_is_not_held(gcspy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,14 +66,14 @@ def test_a_program_that_a_debugger_has_is_not_held(gcspy: Run, monkeypatch: pyte
     assert "leave out --inject" in both.stderr
 
 
-def test_an_unsupported_version(gcspy: Run) -> None:
+def test_an_unsupported_version(here: Run) -> None:
     python = next(iter(sorted(Path.home().glob(".pyenv/versions/3.[78]*/bin/python3"))), None)
     if python is None:
         pytest.skip("no interpreter older than 3.9 here")
     with subprocess.Popen([str(python), "-c", "print(flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as old:
         assert old.stdout is not None
         old.stdout.readline()
-        _one_line(gcspy("tail", str(old.pid)), ExitCode.UNSUPPORTED, "3.11", "3.12", "3.13")
+        _one_line(here("tail", str(old.pid)), ExitCode.UNSUPPORTED, "3.11", "3.12", "3.13")
         old.kill()
 
 
@@ -95,18 +95,18 @@ def test_a_process_of_another_user(busy_target: BusyTarget) -> None:
     _one_line(done, ExitCode.NOT_PERMITTED, "debugger")
 
 
-def test_a_target_that_ends_while_we_attach(gcspy: Run) -> None:
+def test_a_target_that_ends_while_we_attach(here: Run) -> None:
     """Whatever moment it ends at, it is one line and the code for a target that is gone, or an event or two."""
     for delay in ("0", "0.05", "0.2", "0.4", "0.6"):
         with subprocess.Popen([sys.executable, "-c", f"import time; time.sleep({delay})"]) as short:
-            done = gcspy("tail", str(short.pid))
+            done = here("tail", str(short.pid))
         if done.returncode != ExitCode.OK:
             assert done.returncode == ExitCode.TARGET_GONE, done.stderr
         assert len(done.stderr.splitlines()) == 1, done.stderr
 
 
-def test_nobody_listens_there(gcspy: Run, tmp_path: Path) -> None:
-    _one_line(gcspy("tail", f"unix:{tmp_path}/nobody.sock"), ExitCode.NO_CONNECTION, "nobody.sock")
+def test_nobody_listens_there(here: Run, tmp_path: Path) -> None:
+    _one_line(here("tail", f"unix:{tmp_path}/nobody.sock"), ExitCode.NO_CONNECTION, "nobody.sock")
 
 
 def test_a_taken_port(gcspy: Run, busy_target: BusyTarget, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,8 +118,8 @@ def test_a_taken_port(gcspy: Run, busy_target: BusyTarget, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("text", ["nonsense", "127.0.0.1:99999", "unix:relative", "tls:host:1#sha256=12"])
-def test_an_address_that_is_none(gcspy: Run, text: str) -> None:
-    _one_line(gcspy("tail", text), ExitCode.USAGE, text)
+def test_an_address_that_is_none(here: Run, text: str) -> None:
+    _one_line(here("tail", text), ExitCode.USAGE, text)
 
 
 def _answer_once(listener: socket.socket, data: bytes) -> None:
@@ -138,23 +138,23 @@ def _answer_once(listener: socket.socket, data: bytes) -> None:
     ],
     ids=["another version", "another protocol"],
 )
-def test_a_server_of_another_protocol(gcspy: Run, tmp_path: Path, data: bytes, words: list[str]) -> None:
+def test_a_server_of_another_protocol(here: Run, tmp_path: Path, data: bytes, words: list[str]) -> None:
     path = tmp_path / "other.sock"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
         server = threading.Thread(target=_answer_once, args=(listener, data))
         server.start()
-        done = gcspy("tail", f"unix:{path}")
+        done = here("tail", f"unix:{path}")
         server.join()
     _one_line(done, ExitCode.PROTOCOL, *words)
 
 
-def test_an_empty_or_public_token_file(gcspy: Run, tmp_path: Path) -> None:
+def test_an_empty_or_public_token_file(here: Run, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("secret")
     token.chmod(0o644)
-    _one_line(gcspy("tail", "127.0.0.1:1", "--token-file", str(token)), ExitCode.USAGE, "chmod 600")
+    _one_line(here("tail", "127.0.0.1:1", "--token-file", str(token)), ExitCode.USAGE, "chmod 600")
     token.chmod(0o600)
     token.write_text("")
-    _one_line(gcspy("tail", "127.0.0.1:1", "--token-file", str(token)), ExitCode.USAGE, "no token")
+    _one_line(here("tail", "127.0.0.1:1", "--token-file", str(token)), ExitCode.USAGE, "no token")

@@ -24,11 +24,11 @@ def test_ps_lists_a_python_process_with_its_driver(busy_target: BusyTarget, gcsp
     assert row["version"].startswith(f"{sys.version_info[0]}.{sys.version_info[1]}.")
 
 
-def test_ps_finds_by_pattern_and_prints_a_table(busy_target: BusyTarget, gcspy: Run) -> None:
-    done = gcspy("ps", "heap_target.py")
+def test_ps_finds_by_pattern_and_prints_a_table(busy_target: BusyTarget, here: Run) -> None:
+    done = here("ps", "heap_target.py")
     assert str(busy_target.pid) in done.stdout
     assert "CPython" in done.stdout
-    assert gcspy("ps", "no such command line").stdout.startswith("no process here can be watched")
+    assert here("ps", "no such command line").stdout.startswith("no process here can be watched")
 
 
 def test_tail_prints_one_json_object_an_event(busy_target: BusyTarget, gcspy: Run) -> None:
@@ -52,16 +52,16 @@ def test_tail_prints_one_json_object_an_event(busy_target: BusyTarget, gcspy: Ru
     assert busy_target.advances()
 
 
-def test_tail_prints_text_for_people(busy_target: BusyTarget, gcspy: Run) -> None:
-    done = gcspy("tail", str(busy_target.pid), "--events", "1")
+def test_tail_prints_text_for_people(busy_target: BusyTarget, here: Run) -> None:
+    done = here("tail", str(busy_target.pid), "--events", "1")
     assert done.returncode == ExitCode.OK, done.stderr
     first, *spaces = done.stdout.splitlines()
     assert first.startswith(("Clock #", "Collections #"))
     assert len(spaces) == 5
 
 
-def test_types_looks_once_and_tells_of_which_types_the_objects_are(busy_target: BusyTarget, gcspy: Run) -> None:
-    done = gcspy("types", str(busy_target.pid), "--json", "--top", "5")
+def test_types_looks_once_and_tells_of_which_types_the_objects_are(busy_target: BusyTarget, here: Run) -> None:
+    done = here("types", str(busy_target.pid), "--json", "--top", "5")
     assert done.returncode == ExitCode.OK, done.stderr
     found = json.loads(done.stdout)
     sizes = [row["bytes"] for row in found["rows"]]
@@ -69,7 +69,7 @@ def test_types_looks_once_and_tells_of_which_types_the_objects_are(busy_target: 
     assert sizes == sorted(sizes, reverse=True)
     assert all(row["objects"] > 0 for row in found["rows"])
     assert found["rest"]["rows"] > 0
-    text = gcspy("types", str(busy_target.pid), "--top", "3").stdout.splitlines()
+    text = here("types", str(busy_target.pid), "--top", "3").stdout.splitlines()
     assert text[1].split()[:3] == ["Type", "Objects", "Bytes"]
     assert text[5].startswith("(")  # three rows, then the others; what was in motion may be noted below
     assert Path(f"/proc/{busy_target.pid}").is_dir()
@@ -91,7 +91,7 @@ def test_ctrl_c_ends_tail_and_leaves_the_target_running(
 
 
 def test_a_server_alone_is_joined_by_pid_and_by_address_and_stops_cleanly(
-    busy_target: BusyTarget, gcspy: Run, tmp_path: Path
+    busy_target: BusyTarget, gcspy: Run, here: Run, tmp_path: Path
 ) -> None:
     pid = str(busy_target.pid)
     with subprocess.Popen(
@@ -106,9 +106,9 @@ def test_a_server_alone_is_joined_by_pid_and_by_address_and_stops_cleanly(
         (token_file,) = tmp_path.rglob("*.token")
         assert token_file.stat().st_mode & 0o077 == 0
         for source in ([pid], [joins[0]], [joins[1], "--token-file", str(token_file)]):
-            done = gcspy("tail", *source, "--events", "2", "--json")
+            done = here("tail", *source, "--events", "2", "--json")
             assert done.returncode == ExitCode.OK, done.stderr
-        refused = gcspy("tail", joins[1], "--events", "1")
+        refused = here("tail", joins[1], "--events", "1")
         assert refused.returncode == ExitCode.NO_CONNECTION
         assert "token" in refused.stderr
         taken = gcspy("attach", pid, "--no-window")

@@ -68,8 +68,8 @@ def test_the_event_of_b_that_belongs_to_that_of_a_is_found(
     assert found["b"]["event"] == wanted
 
 
-def test_as_text_each_line_says_what_became_of_a_stream(recorded: Path, gcspy: Run) -> None:
-    done = gcspy("compare", str(recorded), str(recorded), "--event", "2", "--other", "5")
+def test_as_text_each_line_says_what_became_of_a_stream(recorded: Path, here: Run) -> None:
+    done = here("compare", str(recorded), str(recorded), "--event", "2", "--other", "5")
     assert done.returncode == ExitCode.OK, done.stderr
     assert done.stdout.startswith("A  event 2, ")
     assert "  Used             +108" in done.stdout
@@ -83,19 +83,19 @@ def test_what_only_one_has_is_told_and_two_sessions_are_paired_by_place(capsys: 
     assert (found["spaces"], found["tiles_by"]) == ([], "place")
 
 
-def test_what_cannot_be_compared_is_refused(recorded: Path, gcspy: Run, tmp_path: Path) -> None:
+def test_what_cannot_be_compared_is_refused(recorded: Path, here: Run, tmp_path: Path) -> None:
     a = str(recorded)
-    absent = gcspy("compare", a, a, "--event", "99")
+    absent = here("compare", a, a, "--event", "99")
     assert absent.returncode == ExitCode.USAGE
     assert "A has no event 99: it has 1 to 12" in absent.stderr
-    beyond = gcspy("compare", a, a, "--other", "99")
+    beyond = here("compare", a, a, "--other", "99")
     assert "B has no event 99: it has 1 to 12" in beyond.stderr
-    assert gcspy("compare", a, a, "--event", "1", "--other", "2", "--by", "kind").returncode == ExitCode.USAGE
-    assert gcspy("compare", a).returncode == ExitCode.USAGE
+    assert here("compare", a, a, "--event", "1", "--other", "2", "--by", "kind").returncode == ExitCode.USAGE
+    assert here("compare", a).returncode == ExitCode.USAGE
     wrong = tmp_path / "wrong.gcspy"
     wrong.write_text("no recording")
-    assert gcspy("compare", a, str(wrong)).returncode == ExitCode.RECORDING
-    alone = gcspy("replay", a, "--compare", a, "--no-window")
+    assert here("compare", a, str(wrong)).returncode == ExitCode.RECORDING
+    alone = here("replay", a, "--compare", a, "--no-window")
     assert alone.returncode == ExitCode.USAGE
     assert "use gcspy compare" in alone.stderr
 

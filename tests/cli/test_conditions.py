@@ -138,9 +138,9 @@ def test_attach_sets_triggers_before_anybody_comes(busy_target: BusyTarget, sock
     assert busy_target.advances()
 
 
-def test_tail_stops_at_the_first_event_at_which_a_condition_holds(busy_target: BusyTarget, gcspy: Run) -> None:
+def test_tail_stops_at_the_first_event_at_which_a_condition_holds(busy_target: BusyTarget, here: Run) -> None:
     condition = f"event == 'Clock' and occurrence >= 4 and {USED} > 0"
-    done = gcspy("tail", str(busy_target.pid), "--until", condition, "--json", "--clock", "50")
+    done = here("tail", str(busy_target.pid), "--until", condition, "--json", "--clock", "50")
     assert done.returncode == ExitCode.OK, done.stderr
     events = [json.loads(line) for line in done.stdout.splitlines()]
     last = events.pop()
@@ -150,11 +150,11 @@ def test_tail_stops_at_the_first_event_at_which_a_condition_holds(busy_target: B
 
 
 def test_record_stops_at_the_first_event_at_which_a_condition_holds(
-    busy_target: BusyTarget, gcspy: Run, tmp_path: Path
+    busy_target: BusyTarget, here: Run, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.gcspy"
     condition = "event == 'Clock' and occurrence >= 4"
-    done = gcspy("record", str(busy_target.pid), "-o", str(path), "--until", condition, "--json", "--clock", "50")
+    done = here("record", str(busy_target.pid), "-o", str(path), "--until", condition, "--json", "--clock", "50")
     assert done.returncode == ExitCode.OK, done.stderr
     report = json.loads(done.stdout)
     assert report["stopped"] == "condition"
@@ -165,35 +165,35 @@ def test_record_stops_at_the_first_event_at_which_a_condition_holds(
         assert session.last_event.occurrence >= 4
 
 
-def test_tail_of_a_recording_stops_there_too_and_says_when_it_never_held(tmp_path: Path, gcspy: Run) -> None:
+def test_tail_of_a_recording_stops_there_too_and_says_when_it_never_held(tmp_path: Path, here: Run) -> None:
     path = tmp_path / "a.gcspy"
     path.write_bytes(small(12, rule=ChunkRule(weight=99, most_events=4)))
-    done = gcspy("tail", str(path), "--until", "max(Used) >= 40", "--json")
+    done = here("tail", str(path), "--until", "max(Used) >= 40", "--json")
     assert done.returncode == ExitCode.OK, done.stderr
     # Tile i of event n has i * n: the greatest of nine tiles is 40 at the fifth.
     assert [json.loads(line)["sequence"] for line in done.stdout.splitlines()] == [1, 2, 3, 4, 5]
-    never = gcspy("tail", str(path), "--until", "max(Used) > 5000")
+    never = here("tail", str(path), "--until", "max(Used) > 5000")
     assert never.returncode == ExitCode.FAILED
     assert "the recording ended after 12 events, and 'max(Used) > 5000' never held" in never.stderr
-    nothing = gcspy("tail", str(path), "--until", "max(Usd) > 5000")
+    nothing = here("tail", str(path), "--until", "max(Usd) > 5000")
     assert "space 'heap' has no stream 'Usd'; it has 'Used', 'Kind'" in nothing.stderr
 
 
 @pytest.mark.parametrize("command", [("tail", "1", "--until"), ("record", "1", "-o", "x", "--until"), ("attach", "1", "--trigger")])
-def test_a_condition_that_is_none_is_refused_with_a_mark_under_it(command: tuple[str, ...], gcspy: Run) -> None:
-    done = gcspy(*command, "sum(Used) > > 5")
+def test_a_condition_that_is_none_is_refused_with_a_mark_under_it(command: tuple[str, ...], here: Run) -> None:
+    done = here(*command, "sum(Used) > > 5")
     assert done.returncode == ExitCode.USAGE
     assert "sum(Used) > > 5\n            ^" in done.stderr
 
 
-def test_record_keeps_the_bookmarks_that_triggers_ask_for(busy_target: BusyTarget, sockets: Path, tmp_path: Path, gcspy: Run) -> None:
+def test_record_keeps_the_bookmarks_that_triggers_ask_for(busy_target: BusyTarget, sockets: Path, tmp_path: Path, here: Run) -> None:
     path = tmp_path / "a.gcspy"
     condition = "event == 'Clock' and occurrence % 10 == 0"
     address = f"unix:{sockets}/s.sock"
     with served(busy_target.pid, sockets / "s.sock"), viewer(address) as client:
         client.send(m.Trigger(id=1, expression=condition, action=TriggerAction.BOOKMARK, note="each tenth tick"))
         client.next(m.Triggers)
-        done = gcspy("record", address, "-o", str(path), "--events", "80")
+        done = here("record", address, "-o", str(path), "--events", "80")
         assert done.returncode == ExitCode.OK, done.stderr
     with Recording.open(path) as recording:
         beside = read_sidecar(sidecar_path(path))

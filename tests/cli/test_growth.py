@@ -57,8 +57,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_what_grew_is_told_in_order_and_what_is_not_known_is_no_growth(path: Path, gcspy: Run) -> None:
-    done = gcspy("growth", str(path), "--json")
+def test_what_grew_is_told_in_order_and_what_is_not_known_is_no_growth(path: Path, here: Run) -> None:
+    done = here("growth", str(path), "--json")
     assert done.returncode == ExitCode.OK, done.stderr
     found = json.loads(done.stdout)
     assert (found["space"], found["from"], found["to"]) == ("Types", 1, 5)
@@ -72,8 +72,8 @@ def test_what_grew_is_told_in_order_and_what_is_not_known_is_no_growth(path: Pat
     assert rows["steady"]["objects"]["grew"] == 4
 
 
-def test_a_range_can_be_chosen_and_the_table_is_for_people(path: Path, gcspy: Run) -> None:
-    done = gcspy("growth", str(path), "--from", "2", "--to", "4", "--top", "2")
+def test_a_range_can_be_chosen_and_the_table_is_for_people(path: Path, here: Run) -> None:
+    done = here("growth", str(path), "--from", "2", "--to", "4", "--top", "2")
     assert done.returncode == ExitCode.OK, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].startswith("Types: from event 2 to 4")
@@ -82,8 +82,8 @@ def test_a_range_can_be_chosen_and_the_table_is_for_people(path: Path, gcspy: Ru
     assert len(lines) == 4
 
 
-def test_a_recording_without_types_says_how_to_make_one(gcspy: Run) -> None:
+def test_a_recording_without_types_says_how_to_make_one(here: Run) -> None:
     sample = Path(__file__).parents[2] / "replay" / "samples" / "semispace.gcspy"
-    done = gcspy("growth", str(sample))
+    done = here("growth", str(sample))
     assert done.returncode != ExitCode.OK
     assert "--level 3" in done.stderr

@@ -110,7 +110,7 @@ class Watcher:
 
 
 def test_a_recording_is_event_for_event_what_another_viewer_saw_live(
-    busy_target: BusyTarget, tmp_path: Path, gcspy: Run
+    busy_target: BusyTarget, tmp_path: Path, here: Run
 ) -> None:
     path, before = tmp_path / "a.gcspy", time.time_ns()
     with served(busy_target) as (address, _), connect(address, client="watcher") as link:
@@ -138,7 +138,7 @@ def test_a_recording_is_event_for_event_what_another_viewer_saw_live(
             assert before <= recording.facts.created <= time.time_ns()
     # Each may have missed a few while this machine did something else; the most part is common.
     assert common >= 40
-    shown = events_of(gcspy("tail", str(path), "--json", "--values"))
+    shown = events_of(here("tail", str(path), "--json", "--values"))
     assert [event["sequence"] for event in shown] == recording.events["sequence"].tolist()
     assert [len(space["streams"][0]["values"]) for space in shown[-1]["spaces"]] == [
         space.count for space in session.spaces.values()
@@ -226,7 +226,7 @@ def test_a_signal_ends_it_with_a_finished_file(busy_target: BusyTarget, tmp_path
     assert not list(tmp_path.rglob("*.sock")), "the sidecar took its socket away"
 
 
-def test_the_end_of_the_target_ends_it_and_is_in_the_file(busy_target: BusyTarget, tmp_path: Path, gcspy: Run) -> None:
+def test_the_end_of_the_target_ends_it_and_is_in_the_file(busy_target: BusyTarget, tmp_path: Path, here: Run) -> None:
     path = tmp_path / "a.gcspy"
     with started("record", str(busy_target.pid), "-o", str(path), *OFTEN) as recorder:
         wait_for(path, 2, busy_target, recorder)
@@ -235,7 +235,7 @@ def test_the_end_of_the_target_ends_it_and_is_in_the_file(busy_target: BusyTarge
     assert (recorder.returncode, errors) == (ExitCode.OK, "")
     assert output.startswith(f"{path}: ")
     assert "ended" in output
-    done = gcspy("tail", str(path), "--json")
+    done = here("tail", str(path), "--json")
     assert len(events_of(done)) == last_event(path) >= 2
     assert "ended" in done.stderr, "as a viewer was told live"
 
@@ -337,39 +337,39 @@ def test_fifty_killed_recorders_leave_files_that_every_command_reads(
 # -------------------------------------------------------------------- where it goes
 
 
-def test_a_file_that_is_there_is_replaced_only_by_force(busy_target: BusyTarget, tmp_path: Path, gcspy: Run) -> None:
+def test_a_file_that_is_there_is_replaced_only_by_force(busy_target: BusyTarget, tmp_path: Path, here: Run) -> None:
     path, pid = tmp_path / "a.gcspy", str(busy_target.pid)
     path.write_text("mine")
-    refused = gcspy("record", pid, "-o", str(path), "--events", "1")
+    refused = here("record", pid, "-o", str(path), "--events", "1")
     assert refused.returncode == ExitCode.USAGE
     assert "--force" in refused.stderr
     assert path.read_text() == "mine"
-    done = gcspy("record", pid, "-o", str(path), "--events", "3", "--force")
+    done = here("record", pid, "-o", str(path), "--events", "3", "--force")
     assert done.returncode == ExitCode.OK, done.stderr
     assert last_event(path) == 3
 
 
-def test_a_recording_split_by_size_is_read_as_one(busy_target: BusyTarget, tmp_path: Path, gcspy: Run) -> None:
+def test_a_recording_split_by_size_is_read_as_one(busy_target: BusyTarget, tmp_path: Path, here: Run) -> None:
     path, pid = tmp_path / "a.gcspy", str(busy_target.pid)
     stale = tmp_path / "a.0099.gcspy"
     stale.write_bytes(b"part of what was recorded before")
     options = ("-o", str(path), "--events", "80", *OFTEN, "--split-size", "10kB", "--json")
-    assert gcspy("record", pid, *options).returncode == ExitCode.USAGE
-    done = gcspy("record", pid, *options, "--force")
+    assert here("record", pid, *options).returncode == ExitCode.USAGE
+    done = here("record", pid, *options, "--force")
     assert done.returncode == ExitCode.OK, done.stderr
     facts = json.loads(done.stdout)
     assert len(facts["files"]) > 1
     assert sorted(map(str, tmp_path.glob("*.gcspy"))) == sorted(facts["files"]), "the stale part went"
-    shown = events_of(gcspy("tail", *facts["files"], "--json"))
+    shown = events_of(here("tail", *facts["files"], "--json"))
     assert len(shown) == 80
-    assert len(events_of(gcspy("tail", facts["files"][1], "--json"))) > 0, "a part is a recording by itself"
-    assert gcspy("tail", pid, facts["files"][1]).returncode == ExitCode.USAGE
+    assert len(events_of(here("tail", facts["files"][1], "--json"))) > 0, "a part is a recording by itself"
+    assert here("tail", pid, facts["files"][1]).returncode == ExitCode.USAGE
 
 
-def test_a_ring_keeps_the_latest(busy_target: BusyTarget, tmp_path: Path, gcspy: Run) -> None:
+def test_a_ring_keeps_the_latest(busy_target: BusyTarget, tmp_path: Path, here: Run) -> None:
     folder = tmp_path / "ring"
     options = ("-o", str(folder), "--events", "60", *OFTEN, "--keep-last", "0.4s", "--json")
-    done = gcspy("record", str(busy_target.pid), *options)
+    done = here("record", str(busy_target.pid), *options)
     assert done.returncode == ExitCode.OK, done.stderr
     facts = json.loads(done.stdout)
     assert facts["written_bytes"] > facts["bytes"] == sum(path.stat().st_size for path in folder.iterdir())
@@ -378,8 +378,8 @@ def test_a_ring_keeps_the_latest(busy_target: BusyTarget, tmp_path: Path, gcspy:
         times = recording.events["time_nanos"]
         assert int(times[-1]) - int(times[0]) >= 400_000_000
         kept = len(recording)
-    assert len(events_of(gcspy("tail", str(folder), "--json"))) == kept
-    again = gcspy("record", str(busy_target.pid), *options)
+    assert len(events_of(here("tail", str(folder), "--json"))) == kept
+    again = here("record", str(busy_target.pid), *options)
     assert again.returncode == ExitCode.USAGE
     assert "--force" in again.stderr
 

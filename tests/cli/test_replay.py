@@ -80,14 +80,14 @@ def replay(tmp_path: Path, gcspy: Run) -> Iterator[Replay]:
     assert all(process.poll() is not None for process in running)
 
 
-def test_others_join_a_player_watch_it_and_record_it(recorded: Path, replay: Replay, gcspy: Run, tmp_path: Path) -> None:
+def test_others_join_a_player_watch_it_and_record_it(recorded: Path, replay: Replay, here: Run, tmp_path: Path) -> None:
     with replay(str(recorded), "--interval", "1") as player:
         assert player.lines[0] == "gcspy: playing small, 40 events; a pause stops the playback\n"
-        done = gcspy("tail", player.address, "--json", "--events", "40")
+        done = here("tail", player.address, "--json", "--events", "40")
         assert done.returncode == ExitCode.OK, done.stderr
         assert [json.loads(line)["sequence"] for line in done.stdout.splitlines()] == list(range(1, 41))
         again = tmp_path / "again.gcspy"
-        done = gcspy("record", player.address, "-o", str(again), "--events", "40")
+        done = here("record", player.address, "-o", str(again), "--events", "40")
         assert done.returncode == ExitCode.OK, done.stderr
         assert player.stop() == ExitCode.OK
     assert not list(tmp_path.rglob("*.sock"))
@@ -170,32 +170,32 @@ def test_what_is_damaged_is_told_and_left_out(recorded: Path, replay: Replay) ->
     ],
 )
 def test_a_wrong_command_line_is_one_line(
-    recorded: Path, gcspy: Run, arguments: list[str], what: str, code: ExitCode
+    recorded: Path, here: Run, arguments: list[str], what: str, code: ExitCode
 ) -> None:
-    done = gcspy("replay", str(recorded), "--no-window", *arguments)
+    done = here("replay", str(recorded), "--no-window", *arguments)
     assert done.returncode == code
     assert what in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_what_is_no_recording_is_refused(tmp_path: Path, gcspy: Run) -> None:
+def test_what_is_no_recording_is_refused(tmp_path: Path, here: Run) -> None:
     other = tmp_path / "other.gcspy"
     other.write_text("something else")
-    done = gcspy("replay", str(other), "--no-window")
+    done = here("replay", str(other), "--no-window")
     assert done.returncode == ExitCode.RECORDING
     assert done.stderr.count("\n") == 1
-    assert gcspy("replay", str(tmp_path / "none.gcspy")).returncode == ExitCode.USAGE
-    done = gcspy("record", str(other), "-o", str(tmp_path / "x"))
+    assert here("replay", str(tmp_path / "none.gcspy")).returncode == ExitCode.USAGE
+    done = here("record", str(other), "-o", str(tmp_path / "x"))
     assert done.returncode == ExitCode.USAGE
     assert "is a recording already" in done.stderr
 
 
-def test_a_recording_over_tcp_needs_its_token(recorded: Path, replay: Replay, gcspy: Run, tmp_path: Path) -> None:
+def test_a_recording_over_tcp_needs_its_token(recorded: Path, replay: Replay, here: Run, tmp_path: Path) -> None:
     with replay(str(recorded), "--listen", "127.0.0.1:0", "--interval", "1") as player:
         (token_line,) = [line for line in player.lines if "token in" in line]
         token = token_line.split("token in ")[1].split(":  ")[0]
-        assert gcspy("tail", player.address, "--events", "1").returncode == ExitCode.NO_CONNECTION
-        done = gcspy("tail", player.address, "--events", "2", "--token-file", token)
+        assert here("tail", player.address, "--events", "1").returncode == ExitCode.NO_CONNECTION
+        done = here("tail", player.address, "--events", "2", "--token-file", token)
         assert done.returncode == ExitCode.OK, done.stderr
         assert player.stop() == ExitCode.OK
     assert not os.path.exists(token)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from gcspy_protocol.address import parse_address
 from PySide6.QtCore import QTimer
+from PySide6.QtGui import QCursor
 from pytestqt.qtbot import QtBot
 
 from gcspy_client.app import application
@@ -17,6 +18,9 @@ from gcspy_client.view.window import MainWindow
 from tests.client.program import Program
 
 MakeWindow = Callable[..., MainWindow]
+
+_AWAY = 9000, 9000
+"""Where no window is."""
 
 
 @pytest.fixture(scope="session")
@@ -43,6 +47,9 @@ def program() -> Iterator[Program]:
 @pytest.fixture
 def make_window(qtbot: QtBot) -> Iterator[MakeWindow]:
     """Windows of 1280 by 720, shown; each is closed at the end and must leave no timer running."""
+    # Where a test before has left it, a window may come up, or lay itself out anew, under the pointer: the space that
+    # it then is over becomes the active one.
+    QCursor.setPos(*_AWAY)
     windows: list[MainWindow] = []
 
     def make(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import tokenize
@@ -17,8 +18,11 @@ REASONED = re.compile(r"#\s*noqa: [A-Z0-9, ]+\s+(#|--?|—|\()\s*\w+")
 
 
 def comments(path: Path) -> list[tuple[int, str]]:
-    with path.open("rb") as file:
-        tokens = list(tokenize.tokenize(file.readline))
+    """Return the comments of a file that may silence something; reading one word by word takes long, and few may."""
+    text = path.read_bytes()
+    if b"noqa" not in text and not re.search(rb"type:\s*ignore", text):
+        return []
+    tokens = list(tokenize.tokenize(io.BytesIO(text).readline))
     return [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
 
 
@@ -29,9 +33,8 @@ def test_nothing_is_silenced_without_a_reason(path: Path) -> None:
         assert "noqa" not in comment or REASONED.search(comment), f"line {line}: a noqa with its rule and its reason"
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_modules_are_named_after_something(path: Path) -> None:
-    assert path.stem not in {"utils", "util", "helpers", "helper", "common", "misc"}
+def test_modules_are_named_after_something() -> None:
+    assert [path for path in SOURCES if path.stem in {"utils", "util", "helpers", "helper", "common", "misc"}] == []
 
 
 def test_a_silence_without_reason_is_noticed() -> None:

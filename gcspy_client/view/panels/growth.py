@@ -8,89 +8,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gcspy_protocol.model import Stream
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gcspy_client.model.growth import Change, GrowthRow
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.text import short_amount
-from gcspy_client.view.theme import tokens
-from gcspy_client.view.widgets.bar_table import BarCell, BarColumn, BarTable
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.bar_table import BarCell, BarColumn
+from gcspy_client.view.widgets.table_panel import TablePanel
 
 __all__ = ["GrowthPanel"]
 
 _POINTS = 48
 
 
-class GrowthPanel(QWidget):
+class GrowthPanel(TablePanel):
     """What grew.
-
-    Signals:
-        opened: It is seen now.
 
     Args:
         theme: For which ground.
-
-    Attributes:
-        table: The types.
     """
 
-    opened = Signal()
-
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.title, self.when = ElidedLabel("What grew"), QLabel()
-        font = self.title.font()
-        font.setBold(True)
-        self.title.setFont(font)
-        self.when.setProperty("dim", "true")
-        self.copy = QPushButton("Copy")
-        self.copy.setToolTip("Copy the rows as text; the right mouse button has CSV")
-        self.copy.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.table = BarTable([BarColumn("Type", right=False)], tokens(theme), column=1)
-        self.copy.clicked.connect(self.table.copy_text)
-        self.empty = QLabel()
-        self.empty.setProperty("dim", "true")
-        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.empty.setWordWrap(True)
-        self._pages = QStackedWidget()
-        self._pages.addWidget(self.empty)
-        self._pages.addWidget(self.table)
-        self._pages.setMinimumHeight(5 * self.table.verticalHeader().defaultSectionSize())
-        head = QHBoxLayout()
-        head.setSpacing(8)
-        head.addWidget(self.title, 1)
-        head.addWidget(self.when)
-        head.addWidget(self.copy)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 8)
-        column.setSpacing(6)
-        column.addLayout(head)
-        column.addWidget(self._pages, 1)
-        self.say("Nothing is known yet.")
-
-    def showEvent(self, event: QShowEvent) -> None:
-        """Nobody has said anything to it while it was closed."""
-        super().showEvent(event)
-        self.opened.emit()
-
-    def set_theme(self, theme: Theme) -> None:
-        """Use another theme."""
-        self.table.set_colours(tokens(theme))
-
-    @property
-    def said(self) -> str:
-        """Why there is no table; empty where there is one."""
-        return self.empty.text() if self._pages.currentIndex() == 0 else ""
+        super().__init__(theme, column=1, parent=parent)
+        self.title.setText("What grew")
 
     def say(self, why: str) -> None:
         """Say why there is no table."""
         self.when.setText("")
-        self.empty.setText(why)
-        self._pages.setCurrentIndex(0)
-        self.copy.setEnabled(False)
+        self.show_words(why)
 
     def tell(self, rows: Sequence[GrowthRow], measures: Sequence[Stream], title: str, when: str) -> None:
         """Show what grew.
@@ -109,9 +54,7 @@ class GrowthPanel(QWidget):
             columns.append(BarColumn(f"{one.name} now", one.description))
         columns.append(BarColumn("Over time", f"{measures[0].name} from then to now", spark=True))
         tops = [max((abs(row.changes[i].grew or 0) for row in rows), default=0) for i in range(len(measures))]
-        self.table.show_rows(columns, [_row(row, measures, tops) for row in rows])
-        self._pages.setCurrentIndex(1)
-        self.copy.setEnabled(True)
+        self.show_rows(columns, [_row(row, measures, tops) for row in rows])
 
 
 def _row(row: GrowthRow, measures: Sequence[Stream], tops: Sequence[int]) -> tuple[BarCell, ...]:

@@ -38,10 +38,10 @@ del mine[:]
 class Node:
     def __init__(self):
         self.me = self
-for _ in range(150):
+for _ in range(75):
     kept = [Node() for _ in range(300)]
-    if _ % 30 == 0:
-        gc.collect(_ // 30 % 3)
+    if _ % 15 == 0:
+        gc.collect(_ // 15 % 3)
 gc.disable()
 after = gc.get_stats()
 told = list(mine)
@@ -140,7 +140,7 @@ def test_no_thread_of_eight_runs_while_it_is_held_and_all_do_afterwards(
         while not (counters() > 0).all():
             watching.driver.wait(1.0)
         first, seen = counters(), len(watching.events)
-        while len(watching.events) < seen + 25 or not (counters() > first).all():
+        while len(watching.events) < seen + 12 or not (counters() > first).all():
             watching.driver.wait(1.0)
     assert moved
     assert moved.count(True) == 0, f"at {moved.count(True)} of {len(moved)} looks something had run"
@@ -174,7 +174,7 @@ def test_what_is_read_in_a_hold_is_the_same_when_it_is_read_again(python: str, t
                     unknown.extend(f"{space.name}.{one.name}" for one in space.streams if one.known is not None)
 
         watching.server.add_observer(compare)
-        while len(watching.events) < 40:
+        while len(watching.events) < 20:
             watching.driver.wait(1.0)
     # What each collection leaves alive is known of some of them only.
     assert set(unknown) <= {"GC generations.Survivors", "GC generations.Examined"}

@@ -1,0 +1,98 @@
+"""A panel with one table under a title, or words for why there is none.
+
+Knows its widgets; does not know what the table tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+
+from gcspy_client.model.palette import Theme
+from gcspy_client.view.theme import tokens
+from gcspy_client.view.widgets.bar_table import BarCell, BarColumn, BarTable
+from gcspy_client.view.widgets.elided import ElidedLabel
+
+__all__ = ["TablePanel"]
+
+
+class TablePanel(QWidget):
+    """A table with a title, which can be copied.
+
+    Signals:
+        opened: It is seen now.
+
+    Args:
+        theme: For which ground.
+        column: By which the table is sorted at first.
+
+    Attributes:
+        table: What was told.
+        title: Of what.
+        when: Of when.
+        head: The line of the title; what stands in it from `when` on may be put before the button.
+        column: Everything, from above: the line of the title, then the table.
+    """
+
+    opened = Signal()
+
+    def __init__(self, theme: Theme, *, column: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.title, self.when = ElidedLabel(), QLabel()
+        font = self.title.font()
+        font.setBold(True)
+        self.title.setFont(font)
+        self.when.setProperty("dim", "true")
+        self.copy = QPushButton("Copy")
+        self.copy.setToolTip("Copy the rows as text; the right mouse button has CSV")
+        self.copy.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.table = BarTable([BarColumn("Type", right=False)], tokens(theme), column=column)
+        self.copy.clicked.connect(self.table.copy_text)
+        self.empty = QLabel("Nothing is known yet.")
+        self.empty.setProperty("dim", "true")
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty.setWordWrap(True)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(self.empty)
+        self._pages.addWidget(self.table)
+        self._pages.setMinimumHeight(5 * self.table.verticalHeader().defaultSectionSize())
+        self.head = QHBoxLayout()
+        self.head.setSpacing(8)
+        self.head.addWidget(self.title, 1)
+        self.head.addWidget(self.when)
+        self.head.addWidget(self.copy)
+        self.column = QVBoxLayout(self)
+        self.column.setContentsMargins(12, 8, 12, 8)
+        self.column.setSpacing(6)
+        self.column.addLayout(self.head)
+        self.column.addWidget(self._pages, 1)
+        self.copy.setEnabled(False)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Nobody has said anything to it while it was closed."""
+        super().showEvent(event)
+        self.opened.emit()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Use another theme."""
+        self.table.set_colours(tokens(theme))
+
+    @property
+    def said(self) -> str:
+        """Why there is no table; empty where there is one."""
+        return self.empty.text() if self._pages.currentIndex() == 0 else ""
+
+    def show_words(self, why: str) -> None:
+        """Say why there is no table."""
+        self.empty.setText(why)
+        self._pages.setCurrentIndex(0)
+        self.copy.setEnabled(False)
+
+    def show_rows(self, columns: Sequence[BarColumn], rows: Sequence[tuple[BarCell, ...]]) -> None:
+        """Show a table."""
+        self.table.show_rows(columns, rows)
+        self._pages.setCurrentIndex(1)
+        self.copy.setEnabled(True)
