@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 import time
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from gcspy_protocol.address import parse_address
 
 from benchmarks.figures import tell
-from benchmarks.scrub import Program, turns_until
+from benchmarks.scrub import has_seen, turns_until, watching
 from gcspy_client.app import application
-from gcspy_client.model.palette import Theme
 from gcspy_client.view.compare.beside import SideBySide
 from gcspy_client.view.window import MainWindow
 
@@ -36,10 +33,6 @@ def _is_shown(window: MainWindow) -> bool:
     if comparison is None or shown is None:
         return False
     return all(one.space.control.sequence == shown.sequence for one in comparison.spaces.values())
-
-
-def _has_seen(window: MainWindow, events: int) -> bool:
-    return window.session.events_seen >= events
 
 
 def _shows(window: MainWindow, number: int) -> bool:
@@ -66,47 +59,30 @@ def _print(what: str, tiles: int, turns: list[float], waits: list[float]) -> Non
 
 
 def _measure(tiles: int, events: int) -> None:
-    application()
-    program = Program(tiles)
-    window = MainWindow(Theme.DARK)
-    window.resize(1600, 1000)
-    window.show()
-    try:
-        with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
-            address = program.server.serve(f"unix:{folder}/session.sock").addresses[0]
-            window.link.open(parse_address(address))
-            turns_until(lambda: window.link.status.phase.connected)
-            for number in range(1, events + 1):
-                program.let_happen()
-                turns_until(partial(_has_seen, window, number))
-            window.shift.settle(_MOST_SECS)
-            window.settle()
-            print(f"{tiles:,} tiles")
-            began = time.thread_time()
-            window.comparing.set_a()
-            set_a = max(time.thread_time() - began, _compared(window))
-            _print("setting A", tiles, [set_a], [0.0])
-            turns, waits = [], []
-            for number in range(events + 1, 2 * events + 1):
-                start = time.monotonic()
-                program.let_happen()
-                came = turns_until(partial(_has_seen, window, number))
-                turns.append(max(came, _compared(window)))
-                waits.append(time.monotonic() - start)
-            _print("live", tiles, turns, waits)
-            turns, waits = [], []
-            window.shift.settle(_MOST_SECS)
-            for number in np.random.default_rng(2).integers(1, 2 * events + 1, events).tolist():
-                start = time.monotonic()
-                window.timing.go_to(number)
-                came = turns_until(partial(_shows, window, number))
-                turns.append(max(came, _compared(window)))
-                waits.append(time.monotonic() - start)
-            _print("anywhere", tiles, turns, waits)
-            _beside(window, Path(folder, "before.gcspy"), tiles, events)
-    finally:
-        window.close()
-        program.stop()
+    with watching(tiles, events) as (window, program, folder):
+        print(f"{tiles:,} tiles")
+        began = time.thread_time()
+        window.comparing.set_a()
+        set_a = max(time.thread_time() - began, _compared(window))
+        _print("setting A", tiles, [set_a], [0.0])
+        turns, waits = [], []
+        for number in range(events + 1, 2 * events + 1):
+            start = time.monotonic()
+            program.let_happen()
+            came = turns_until(partial(has_seen, window, number))
+            turns.append(max(came, _compared(window)))
+            waits.append(time.monotonic() - start)
+        _print("live", tiles, turns, waits)
+        turns, waits = [], []
+        window.shift.settle(_MOST_SECS)
+        for number in np.random.default_rng(2).integers(1, 2 * events + 1, events).tolist():
+            start = time.monotonic()
+            window.timing.go_to(number)
+            came = turns_until(partial(_shows, window, number))
+            turns.append(max(came, _compared(window)))
+            waits.append(time.monotonic() - start)
+        _print("anywhere", tiles, turns, waits)
+        _beside(window, folder / "before.gcspy", tiles, events)
 
 
 def _beside(window: MainWindow, path: Path, tiles: int, events: int) -> None:

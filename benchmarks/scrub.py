@@ -12,8 +12,10 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from gcspy_protocol.address import parse_address
@@ -24,7 +26,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.view.window import MainWindow
 from gcspy_server.api import Server, UniformNames
 
-__all__ = ["Program", "main", "turns_until"]
+__all__ = ["Program", "has_seen", "main", "turns_until", "watching"]
 
 _HELD_SECS = 0.05
 _MOST_SECS = 60.0
@@ -89,8 +91,33 @@ def turns_until(condition: Callable[[], bool]) -> float:
     return longest
 
 
-def _has_seen(window: MainWindow, events: int) -> bool:
+def has_seen(window: MainWindow, events: int) -> bool:
+    """Whether so many events have come."""
     return window.session.events_seen >= events
+
+
+@contextmanager
+def watching(tiles: int, events: int) -> Iterator[tuple[MainWindow, Program, Path]]:
+    """A window on a program of which so many events have come and are kept; with a folder, for the body of the `with`."""
+    application()
+    program = Program(tiles)
+    window = MainWindow(Theme.DARK)
+    window.resize(1600, 1000)
+    window.show()
+    try:
+        with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
+            address = program.server.serve(f"unix:{folder}/session.sock").addresses[0]
+            window.link.open(parse_address(address))
+            turns_until(lambda: window.link.status.phase.connected)
+            for number in range(1, events + 1):
+                program.let_happen()
+                turns_until(partial(has_seen, window, number))
+            window.shift.settle(_MOST_SECS)
+            window.settle()
+            yield window, program, Path(folder)
+    finally:
+        window.close()
+        program.stop()
 
 
 def _go(window: MainWindow, number: int) -> float:
@@ -110,29 +137,12 @@ def _print(what: str, spans: Iterable[float]) -> None:
 
 
 def _measure(tiles: int, events: int, seeks: int) -> None:
-    application()
-    program = Program(tiles)
-    window = MainWindow(Theme.DARK)
-    window.resize(1600, 1000)
-    window.show()
-    try:
-        with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
-            address = program.server.serve(f"unix:{folder}/session.sock").addresses[0]
-            window.link.open(parse_address(address))
-            turns_until(lambda: window.link.status.phase.connected)
-            for number in range(1, events + 1):
-                program.let_happen()
-                turns_until(partial(_has_seen, window, number))
-            window.shift.settle(_MOST_SECS)
-            window.settle()
-            print(f"{tiles:,} tiles, {events} events, {window.shift.status.memory_bytes >> 20} MiB kept")
-            wishes = np.random.default_rng(2).integers(1, events + 1, seeks).tolist()
-            _print("anywhere", [_go(window, number) for number in wishes])
-            _print("next event", [_go(window, number) for number in range(1, seeks + 1)])
-            _print("previous event", [_go(window, number) for number in range(seeks, 0, -1)])
-    finally:
-        window.close()
-        program.stop()
+    with watching(tiles, events) as (window, _, _):
+        print(f"{tiles:,} tiles, {events} events, {window.shift.status.memory_bytes >> 20} MiB kept")
+        wishes = np.random.default_rng(2).integers(1, events + 1, seeks).tolist()
+        _print("anywhere", [_go(window, number) for number in wishes])
+        _print("next event", [_go(window, number) for number in range(1, seeks + 1)])
+        _print("previous event", [_go(window, number) for number in range(seeks, 0, -1)])
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 import threading
 import uuid
@@ -23,6 +24,10 @@ os.environ["GCSPY_SETTINGS"] = "none"
 
 # Compiling takes a thread and seconds: tests/drivers/cpython/test_machine_code.py does it, and compares.
 os.environ["GCSPY_MACHINE_CODE"] = "no"
+
+# A shell has what it runs in the background ignore Ctrl-C, and so would all that the tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Inherited by whatever the tests start, and by what that starts: so that orphans are found as well.
 _RUN_MARK = "GCSPY_TEST_RUN"

@@ -23,13 +23,14 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a process can b
 EVENTS = 40
 
 TARGET = """
-import gc, sys
+import gc, sys, time
 print("ready", flush=True)
 kept = []
 while True:
     kept.append([object() for _ in range(50)])
     if len(kept) > 2000:
         del kept[::2]
+    time.sleep(0.001)
 """
 
 
@@ -37,10 +38,10 @@ def known(session: ClientInterpreter) -> dict[tuple[str, str], tuple[Any, ...]]:
     """Return what the client knows of every tile and summary."""
     found = {}
     for space in session.spaces.values():
+        names = [space.names.name(tile) for tile in range(space.count)]
         for stream in (*space.streams.values(), space.control):
             sure = np.ones(space.count, dtype=np.bool_) if stream.known is None else stream.known.copy()
             values = np.where(sure, stream.values, 0)
-            names = [space.names.name(tile) for tile in range(space.count)]
             found[space.space.name, stream.schema.name] = (
                 values.tolist(), sure.tolist(), names, stream.sequence, stream.summary, space.info,
             )  # fmt: skip
@@ -57,7 +58,7 @@ def test_a_real_session_is_read_as_it_was_seen(tmp_path: Path) -> None:
         target.stdout.readline()
         try:
             with (
-                joinable(str(target.pid), clock_hz=50, tiles=4096) as place,
+                joinable(str(target.pid), clock_hz=50, tiles=4096, budget=1000) as place,
                 connect(place.address, client="test") as link,
             ):
                 for message in link:
@@ -93,7 +94,7 @@ def test_a_real_session_is_played_as_a_viewer_saw_it_live(tmp_path: Path) -> Non
         target.stdout.readline()
         try:
             with (
-                joinable(str(target.pid), clock_hz=30, tiles=4096) as place,
+                joinable(str(target.pid), clock_hz=30, tiles=4096, budget=1000) as place,
                 connect(place.address, client="viewer") as viewer,
                 connect(place.address, client="recorder", tap=tap.receive_data) as recorder,
             ):

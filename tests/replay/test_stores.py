@@ -35,12 +35,15 @@ RULE = ChunkRule(weight=99, most_events=5)
 
 
 def assert_true(recording: Recording, first: int, last: int, tiles: int = 9) -> None:
-    """Assert that these are its events, and each has the values it should."""
+    """Assert that these are its events, and each has the values it should: read in order, and sought.
+
+    Of many events each thirteenth is sought: at all the places in a chunk of five.
+    """
     assert (recording.first, recording.last) == (first, last)
     assert recording.events["number"].tolist() == list(range(first, last + 1))
     for step, session in recording.steps():
         assert np.array_equal(session.spaces[1].streams[0].values, Small.values(step.number, tiles))
-    for number in range(first, last + 1):
+    for number in range(first, last + 1, 1 if last - first < 200 else 13):
         values = recording.seek(number).spaces[1].streams[0].values
         assert np.array_equal(values, Small.values(number, tiles))
 
