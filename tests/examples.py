@@ -11,4 +11,4 @@ __all__ = ["examples"]
 
 def examples(times: float, **more: Any) -> settings:
     """So many times the examples that the profile has: fewer where one is dear, more where one is cheap and says little."""
-    return settings(max_examples=max(1, round(times * settings.default.max_examples)), **more)
+    return settings(max_examples=max(1, round(times * settings().max_examples)), **more)
