@@ -43,6 +43,8 @@ class Recognition:
         runtime: The runtime found: ``CPython``; empty when it is none of this driver's.
         version: Its version, as far as it was found.
         detail: More for a human: the executable, say.
+        program: What runs in it, where the command line does not tell it well: a main class, say. May be empty.
+        rungs: In which ways it can be watched, as `AttachOptions.rung` names them; none: the driver does not say it.
         supported: Whether `Driver.attach` may be tried.
         why_not: When not, the reason, for a human.
     """
@@ -50,6 +52,8 @@ class Recognition:
     runtime: str = ""
     version: str = ""
     detail: str = ""
+    program: str = ""
+    rungs: tuple[str, ...] = ()
     supported: bool = False
     why_not: str = ""
 

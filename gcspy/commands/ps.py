@@ -26,6 +26,9 @@ class Row:
     why_not: str
     rss_bytes: int
     command: str
+    program: str = ""
+    detail: str = ""
+    rungs: tuple[str, ...] = ()
 
 
 def rows(everything: bool = False) -> list[Row]:
@@ -59,6 +62,9 @@ def rows(everything: bool = False) -> list[Row]:
                 why_not=best[1].why_not if best else "no driver knows it",
                 rss_bytes=info["memory_info"].rss if info["memory_info"] else 0,
                 command=" ".join(info["cmdline"] or [info["name"] or "?"]),
+                program=best[1].program if best else "",
+                detail=best[1].detail if best else "",
+                rungs=best[1].rungs if best else (),
             )
         )
     return sorted(found, key=lambda row: (not row.watchable, row.pid))
@@ -69,8 +75,9 @@ def rows(everything: bool = False) -> list[Row]:
 @click.option("--json", "as_json", is_flag=True, help="One JSON array, for scripts.")
 @click.argument("pattern", required=False, default="")
 def command(everything: bool, as_json: bool, pattern: str) -> None:
-    """List the processes that can be watched, with runtime, version and driver.
+    """List the processes that can be watched, with runtime, version, driver, and in which ways (rungs).
 
+    Of a JVM its main class, collector and heap are shown instead of its command line.
     PATTERN keeps those whose command line contains it. A process that cannot be watched
     stands below, with the reason.
     """
@@ -79,7 +86,7 @@ def command(everything: bool, as_json: bool, pattern: str) -> None:
         click.echo(json.dumps([asdict(row) for row in found], indent=2))
         return
     if not found:
-        click.echo("no process here can be watched: start a Python program, or try `gcspy demo`")
+        click.echo("no process here can be watched: start a Python or Java program, or try `gcspy demo`")
         return
     _print_table(found)
 
@@ -95,9 +102,11 @@ def _print_table(found: list[Row]) -> None:
         table.add_column(name, no_wrap=True, justify="right" if name == "PID" else "left")
     table.add_column("RSS", justify="right", no_wrap=True)
     table.add_column("DRIVER", no_wrap=True)
+    table.add_column("RUNGS", no_wrap=True)
     table.add_column("COMMAND, or why not", overflow="ellipsis", no_wrap=True, ratio=1)
     for row in found:
-        what = row.command if row.watchable else f"{row.why_not}: {row.command}"
+        command = f"{row.program} ({row.detail})" if row.program else row.command
+        what = command if row.watchable else f"{row.why_not}: {row.command}"
         table.add_row(
             str(row.pid),
             escape(row.user),
@@ -105,6 +114,7 @@ def _print_table(found: list[Row]) -> None:
             escape(row.version),
             f"{row.rss_bytes / 1e6:,.0f} MB",
             row.driver if row.watchable else "-",
+            ", ".join(row.rungs) if row.watchable else "-",
             escape(what),
             style=None if row.watchable else "dim",
         )

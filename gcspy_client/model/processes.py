@@ -29,7 +29,7 @@ class ProcessRow:
         watchable: Whether it can be watched.
         why_not: When not, the reason and what would help.
         rss_bytes: Its memory; 0 where that is not known.
-        command: Its command line.
+        command: Its command line, or the program where that tells more.
     """
 
     pid: int
@@ -87,8 +87,15 @@ def _row(fields: dict[str, object]) -> ProcessRow:
         watchable=fields.get("watchable") is True,
         why_not=text("why_not"),
         rss_bytes=number("rss_bytes"),
-        command=" ".join(text("command").split()),  # an argument may be a whole script, with its lines
+        command=" ".join(_what_runs(text("program"), text("detail"), text("command")).split()),
     )
+
+
+def _what_runs(program: str, detail: str, command: str) -> str:
+    """What runs in it: the command line, which may have a whole script in it; of a JVM, whose line tells little, what it says itself."""
+    if not program:
+        return command
+    return f"{program} ({detail})" if detail else program
 
 
 def arranged(

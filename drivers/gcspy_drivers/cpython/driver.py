@@ -121,6 +121,7 @@ class CPythonDriver:
             runtime=found.runtime,
             version=found.version_text,
             detail=f"{found.image} ({found.note})" if found.note else found.image,
+            rungs=("passive", "stopped") if found.runtime and not found.why_not else (),
             supported=bool(found.runtime) and not found.why_not,
             why_not=found.why_not,
         )

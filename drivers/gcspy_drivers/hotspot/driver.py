@@ -1,0 +1,225 @@
+"""The driver for HotSpot: at each tick of the clock, what was read becomes spaces, tiles and streams.
+
+Two kinds of event. Collections are noticed at the tick after them, by the VM's own counters; then the tick is a "Collections" event if
+anybody wants one, and the clock is only counted, so that nothing is read twice. Pause holds the sampling: the program is not
+stopped, and is not called so.
+
+Knows views and the server's API; knows neither memory nor wire.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import ClassVar, Final
+
+from gcspy_protocol.errors import TargetError, Unsupported
+
+from gcspy_drivers.hotspot.beside import beside_names, beside_pools
+from gcspy_drivers.hotspot.counting import Collections
+from gcspy_drivers.hotspot.discover import look
+from gcspy_drivers.hotspot.jvm import Jvm
+from gcspy_drivers.hotspot.pool_space import PoolSpace
+from gcspy_drivers.hotspot.view import TILE_SIZE, HeapView, tile_size_setting
+from gcspy_drivers.hotspot.views import open_view
+from gcspy_drivers.remote.maps import read_maps
+from gcspy_drivers.remote.process import Process
+from gcspy_drivers.remote.waiting import waited_nanos
+from gcspy_server.api import (
+    LEVEL,
+    AttachOptions,
+    GatherRequest,
+    Mode,
+    PauseActsOn,
+    Recognition,
+    Server,
+    ServerDescription,
+)
+
+__all__ = ["CLOCK", "COLLECTIONS", "HotSpotDriver"]
+
+CLOCK: Final = 0
+COLLECTIONS: Final = 1
+
+_LEVELS: Final = (
+    "1: bounds of spaces, regions, counters",
+    "2: card table, code cache",
+)
+
+
+class HotSpotDriver:
+    """Watches one JVM, passively.
+
+    Args:
+        process: The process; closed here.
+        jvm: The JVM in it.
+        options: What the user chose.
+        note: What the user should know of how it is watched.
+    """
+
+    name: ClassVar[str] = "hotspot"
+
+    def __init__(self, process: Process, jvm: Jvm, options: AttachOptions, *, note: str = "") -> None:
+        self._process = process
+        self._jvm = jvm
+        self._options = options
+        self._note = note
+        self._server: Server | None = None
+        self._view: HeapView | None = None
+        self._pools: PoolSpace | None = None
+        self._collections: Collections | None = None
+        self._tile_sizes: tuple[int, ...] = ()
+        self._level = options.level
+
+    @classmethod
+    def recognise(cls, pid: int) -> Recognition:
+        """Say cheaply whether the process is a JVM that can be watched; never raises."""
+        try:
+            found = look(pid)
+        except TargetError as error:
+            return Recognition(why_not=str(error))
+        facts = (found.collector, f"heap {found.heap}" if found.heap else "")
+        return Recognition(
+            runtime=found.runtime,
+            version=found.version,
+            detail=", ".join(fact for fact in facts if fact),
+            program=found.program,
+            rungs=("passive",) if found.runtime and not found.why_not else (),
+            supported=bool(found.runtime) and not found.why_not,
+            why_not=found.why_not,
+        )
+
+    @classmethod
+    def attach(cls, pid: int, options: AttachOptions) -> HotSpotDriver:
+        """Find the VM's structures in a process, and verify them.
+
+        Raises:
+            TargetGone: There is no such process.
+            NotPermitted: The system does not let us read it.
+            Unsupported: It is no JVM that can be read, or not in the way that was asked for.
+            TargetError: It is, and is not as its version should be.
+        """
+        note = ""
+        if options.rung == "stopped":
+            raise Unsupported("a JVM cannot be held while it is read", found="stopped", known="passive")
+        if options.cooperates:
+            if options.inject != "auto":
+                raise Unsupported(
+                    "exact events of a JVM are not built in", found="exact events", known="passive"
+                )
+            note = "No exact events: they are not built in for JVMs. "
+        process = Process(pid)
+        try:
+            jvm = Jvm(process, read_maps(process))
+        except BaseException:
+            process.close()
+            raise
+        try:
+            jvm.refuse_unsupported()
+            jvm.heap()
+        except BaseException:
+            jvm.close()
+            process.close()
+            raise
+        return cls(process, jvm, options, note=note)
+
+    def describe(self) -> ServerDescription:
+        """How the session introduces itself."""
+        jvm, pid = self._jvm, self._process.pid
+        program = jvm.main_class or self._process.name
+        return ServerDescription(
+            name=f"{program} (Java {jvm.version}, {jvm.collector}, process {pid})",
+            events=("Clock", "Collections"),
+            levels=_LEVELS,
+            level=self._level,
+            processors=_processors(pid),
+            waited_nanos=partial(waited_nanos, pid),
+            mode=Mode.PASSIVE,
+            pause_acts_on=PauseActsOn.SAMPLING,
+            general_info=self._note
+            + "Read from outside while it runs; what changed while it was read is read again, and then unknown.",
+            target={
+                "pid": str(pid),
+                "runtime": "HotSpot",
+                "version": jvm.version,
+                "collector": jvm.collector,
+                "driver": self.name,
+                "image": jvm.image.path,
+                "command": jvm.command,
+            },
+        )
+
+    def open(self, server: Server) -> None:
+        """Add the spaces, with the tiles that there are now.
+
+        Raises:
+            TargetError: The JVM does not export what is needed.
+            TargetGone: The target has ended.
+        """
+        self._server = server
+        jvm = self._jvm
+        self._view = open_view(jvm, server, tiles=self._options.tiles)
+        low, high = self._view.extent
+        setting, self._tile_sizes = tile_size_setting(high - low, self._view.tile_bytes)
+        server.add_setting(setting)
+        self._pools = PoolSpace(server, [*self._view.pool_names, *beside_names(jvm)])
+        self._collections = Collections(jvm.memory, jvm.tables, jvm.counters, jvm.heap())
+
+    def tick(self) -> None:
+        """Gather and finish the event that is due: collections, if there were any and anybody wants them, else the clock.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it any more.
+        """
+        server = self._server
+        if server is None or self._view is None or self._collections is None:
+            raise AssertionError("open comes before tick")
+        self._level = server.take_setting(LEVEL)
+        self._view.cut(self._tile_sizes[server.take_setting(TILE_SIZE)])
+        cause = self._collections.since()
+        event, request = self._event_due(server, cause)
+        if request is not None:
+            self._gather(request)
+        self._process.check()
+        server.finish(event, cause if event == COLLECTIONS else "")
+        if event == COLLECTIONS:
+            server.skip(CLOCK)
+
+    def alive(self) -> bool:
+        """Whether it is still the same process, running the same program; about 10 µs."""
+        try:
+            self._process.check()
+        except TargetError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Let go of the target; it goes on running."""
+        self._jvm.close()
+        self._process.close()
+
+    def _event_due(self, server: Server, cause: str) -> tuple[int, GatherRequest | None]:
+        if cause:
+            request = server.should_transmit(COLLECTIONS)
+            if request is not None:
+                return COLLECTIONS, request
+            server.skip(COLLECTIONS)
+        return CLOCK, server.should_transmit(CLOCK)
+
+    def _gather(self, request: GatherRequest) -> None:
+        if self._view is None or self._pools is None:
+            raise AssertionError("open comes before tick")
+        level = min(self._level, request.level)
+        pools = self._view.gather(request, level)
+        if request.wants(self._pools.space):
+            beside, note = beside_pools(self._jvm)
+            self._pools.fill([*pools, *beside], note)
+
+
+def _processors(pid: int) -> int:
+    """How many processors a process may use; 0: it cannot be said."""
+    try:
+        return len(os.sched_getaffinity(pid))
+    except OSError:
+        return 0

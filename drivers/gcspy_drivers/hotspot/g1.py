@@ -1,0 +1,337 @@
+"""Reading a G1 heap: the table of its regions, and each region's bounds and kind.
+
+All regions are read twice, and believed where their kind and bounds are the same and do not contradict each other; the others are read
+again, and after some tries they are unknown. What the VM keeps to itself (live bytes, remembered sets) is read through a
+private layout, where that proved itself.
+
+Knows addresses; knows neither tiles nor streams. Source: OpenJDK src/hotspot/share/gc/g1/heapRegion.hpp, heapRegionType.hpp,
+g1HeapRegionManager.hpp; JDK 8 heapRegion.hpp, whose first region of a humongous series ends where the series ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from gcspy_protocol.errors import TargetError
+
+from gcspy_drivers.hotspot.generational import read_reserved
+from gcspy_drivers.hotspot.layouts.g1_private import G1Private, layout_of
+from gcspy_drivers.hotspot.tables import Tables
+from gcspy_drivers.remote.memory import Gather, Memory
+
+__all__ = ["G1Reader", "G1Reading", "RegionKind"]
+
+_WORD: Final = 8
+_TRIES: Final = 4
+_MOST_REGIONS: Final = 1 << 20  # a heap of 32 TiB in regions of 32 MiB
+_MOST_GRAIN: Final = 1 << 30
+_REM_SET_BYTES: Final = 320
+_UNTOLD: Final = 255
+
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+U8 = npt.NDArray[np.uint8]
+Bool = npt.NDArray[np.bool_]
+
+
+class RegionKind(IntEnum):
+    """What a region is for."""
+
+    UNCOMMITTED = 0
+    FREE = 1
+    EDEN = 2
+    SURVIVOR = 3
+    OLD = 4
+    HUMONGOUS = 5
+    HUMONGOUS_REST = 6
+    ARCHIVE = 7
+
+
+@dataclass(frozen=True, eq=False)
+class G1Reading:
+    """One look at all regions, in order of address.
+
+    Attributes:
+        base: Address of the first region.
+        grain: Bytes of a region.
+        known: (regions,) whether it could be read consistently; of the others nothing is meant.
+        kind: (regions,) `RegionKind`; free ones may be uncommitted, which is not told here.
+        used: (regions,) bytes up to its top.
+        live: (regions,) bytes that are not known to be dead; -1: not known. None: the VM does not say it.
+        remembered: (regions,) remembered cards; None: the VM does not say it.
+        state: (regions,) whether references into it are remembered: 0 not, 1 being made, 2 complete; None: the VM does not say it.
+        pinned: (regions,) objects that must not be moved; None: the VM does not say it.
+        collections: How many collections there were so far.
+        collecting: Whether one was under way.
+    """
+
+    base: int
+    grain: int
+    known: Bool
+    kind: U8
+    used: I64
+    live: I64 | None
+    remembered: I64 | None
+    state: U8 | None
+    pinned: I64 | None
+    collections: int
+    collecting: bool
+
+
+class G1Reader:
+    """Reads the regions of one JVM.
+
+    Args:
+        memory: The target's memory.
+        tables: What it exports.
+        heap: Address of its CollectedHeap.
+
+    Raises:
+        TargetError: A field is not exported without which nothing can be said, or it is not what it should be.
+    """
+
+    def __init__(self, memory: Memory, tables: Tables, heap: int) -> None:
+        self._memory = memory
+        region = "G1HeapRegion" if "G1HeapRegion" in tables.types else "HeapRegion"
+        manager = f"{region}Manager"
+        self._size = tables.size_of(region) or 0
+        self._bottom, self._end = tables.need_offset(region, "_bottom"), tables.need_offset(region, "_end")
+        self._top = _top_offset(tables, region)
+        self._pinned = tables.offset(region, "_pinned_object_count")
+        self._kinds = _kinds(tables, f"{region}Type")
+        type_offset = tables.offset(region, "_type")
+        self._tag = (
+            None if type_offset is None else type_offset + (tables.offset(f"{region}Type", "_tag") or 0)
+        )
+        table = heap + tables.need_offset("G1CollectedHeap", "_hrm") + tables.need_offset(manager, "_regions")
+        heads = (
+            heap + tables.need_offset("CollectedHeap", "_total_collections"),
+            heap + tables.need_offset("CollectedHeap", "_is_gc_active", "_is_stw_gc_active"),
+            table + tables.need_offset("G1HeapRegionTable", "_base"),
+            table + tables.need_offset("G1HeapRegionTable", "_length"),
+        )
+        self._heads = Gather(memory.process, np.array(heads, dtype=np.uint64), _WORD)
+        self.grain = int.from_bytes(memory.read(tables.need_static(region, "GrainBytes"), _WORD), "little")
+        self._low, high = read_reserved(memory, tables, heap)
+        self.regions = (high - self._low) // self.grain if 0 < self.grain <= _MOST_GRAIN else 0
+        fields = (self._bottom, self._end, self._top, self._pinned or 0)
+        if not 0 < self.regions <= _MOST_REGIONS or max(fields) + _WORD > self._size > 4096:
+            raise TargetError(
+                f"process {memory.process.pid}: {self.regions} regions of {self.grain} bytes, each told in {self._size}: it is starting, "
+                "or no G1 that can be read"
+            )
+        self._pointers: U64 = np.zeros(0, dtype=np.uint64)
+        self._there: npt.NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self._gather: Gather | None = None
+        self._rem_sets: Gather | None = None
+        self._private, self.why_no_private = self._prove(layout_of(self._size, type_offset))
+        if self._tag is None:
+            if self._private is None or self._private.tag is None:
+                raise TargetError(
+                    f"process {memory.process.pid}: this JVM does not say of what kind a region is: {self.why_no_private}"
+                )
+            self._tag = self._private.tag
+
+    @property
+    def reserved(self) -> tuple[int, int]:
+        """First address of the heap, and the one behind its last byte."""
+        return self._low, self._low + self.regions * self.grain
+
+    @property
+    def private(self) -> G1Private | None:
+        """The private layout that proved itself; None: none did."""
+        return self._private
+
+    @property
+    def tells_pinned(self) -> bool:
+        """Whether the VM exports how many objects of a region are pinned."""
+        return self._pinned is not None
+
+    def read(self) -> G1Reading | None:
+        """Read all regions; None when even their table changed under each try.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it any more.
+        """
+        found = None
+        for _ in range(_TRIES):
+            heads = self._read_heads()
+            if heads is None or not self._read_regions(heads[2:]):
+                continue
+            first = self._gather_data()
+            if not self._read_regions(heads[2:]):
+                continue
+            found = self._judge(first, self._gather_data(), heads)
+            if found.known.all() and self._read_heads() == heads:
+                return found
+        return found
+
+    def _read_heads(self) -> list[int] | None:
+        self._heads.read()
+        if not self._heads.ok.all():
+            return None
+        count, active, base, length = self._heads.data.view("<u8")[:, 0].tolist()
+        return [count & 0xFFFFFFFF, active & 0xFF, base, length]
+
+    def _read_regions(self, table: list[int]) -> bool:
+        """Read the structure of each region into the buffer."""
+        base, length = table
+        if length != self.regions:
+            return False
+        found = self._memory.try_read(base, length * _WORD)
+        if found is None:
+            return False
+        pointers = np.frombuffer(found, dtype="<u8")
+        if self._gather is None or not np.array_equal(pointers, self._pointers):
+            self._pointers = pointers
+            self._there = np.flatnonzero(pointers)
+            self._gather = Gather(self._memory.process, pointers[self._there], self._size)
+            self._rem_sets = None
+        self._gather.read()
+        return True
+
+    def _gather_data(self) -> tuple[U8, Bool]:
+        if self._gather is None:
+            raise AssertionError("regions are read before")
+        return self._gather.data.copy(), self._gather.ok.copy()
+
+    def _judge(self, first: tuple[U8, Bool], second: tuple[U8, Bool], heads: list[int]) -> G1Reading:
+        """Make a reading of two readings of the regions' structures."""
+        data, ok = second
+        there = self._there
+        bottom, end, top = (_words(data, at) for at in (self._bottom, self._end, self._top))
+        kind = self._kinds[data[:, self._tag or 0]]
+        same = (bottom == _words(first[0], self._bottom)) & (kind == self._kinds[first[0][:, self._tag or 0]])
+        expected = np.uint64(self._low) + there.astype(np.uint64) * np.uint64(self.grain)
+        # In JDK 8 the first region of a humongous series ends where the series does.
+        whole = expected + np.uint64(self.grain)
+        good = (
+            ok
+            & first[1]
+            & same
+            & (bottom == expected)
+            & (end >= whole)
+            & (bottom <= top)
+            & (top <= end)
+            & (kind != _UNTOLD)
+        )
+        used = np.where(good, np.minimum(top, whole) - bottom, 0).astype(np.int64)
+        used[kind == RegionKind.FREE] = 0
+        live, remembered, state = self._read_private(data, used, kind, top)
+
+        def spread(values: npt.NDArray[Any] | None, fill: int) -> npt.NDArray[Any] | None:
+            if values is None:
+                return None
+            out = np.full(self.regions, fill, dtype=values.dtype)
+            out[there] = np.where(good, values, fill)
+            return out
+
+        known = np.ones(self.regions, dtype=np.bool_)
+        known[there] = good
+        pinned = None if self._pinned is None else _words(data, self._pinned).astype(np.int64)
+        whole_kind, whole_used = spread(kind, RegionKind.UNCOMMITTED), spread(used, 0)
+        if whole_kind is None or whole_used is None:
+            raise AssertionError("a region has a kind and bounds")
+        return G1Reading(
+            base=self._low,
+            grain=self.grain,
+            known=known,
+            kind=whole_kind,
+            used=whole_used,
+            live=spread(live, -1),
+            remembered=spread(remembered, 0),
+            state=spread(state, 0),
+            pinned=spread(pinned, 0),
+            collections=heads[0],
+            collecting=bool(heads[1]),
+        )
+
+    def _read_private(
+        self, data: U8, used: I64, kind: U8, top: U64
+    ) -> tuple[I64 | None, I64 | None, U8 | None]:
+        """Return live bytes, remembered cards and their state, (regions that are there,) each."""
+        private = self._private
+        if private is None:
+            return None, None, None
+        live: I64 | None = None
+        if private.marked_bytes is not None and private.marked_top is not None:
+            above = top.astype(np.int64) - _words(data, private.marked_top).astype(np.int64)
+            live = _words(data, private.marked_bytes).astype(np.int64) + above
+        elif private.garbage_bytes is not None:
+            live = used - _words(data, private.garbage_bytes).astype(np.int64)
+        if live is not None:
+            counted = (kind >= RegionKind.OLD) & (live >= 0) & (live <= used)
+            live = np.where(counted, live, np.where(kind == RegionKind.FREE, 0, -1))
+        if private.remembered is None and private.state is None:
+            return live, None, None
+        if self._rem_sets is None:
+            self._rem_sets = Gather(self._memory.process, _words(data, private.rem_set), _REM_SET_BYTES)
+        self._rem_sets.read()
+        sets = self._rem_sets.data
+        remembered = None if private.remembered is None else _words(sets, private.remembered).astype(np.int64)
+        state = None if private.state is None else np.minimum(sets[:, private.state], 2)
+        return live, remembered, state
+
+    def _prove(self, private: G1Private | None) -> tuple[G1Private | None, str]:
+        """Believe a layout only where each region has its own number, and its remembered set points back to it."""
+        if private is None:
+            return None, f"no layout is known for regions that are told in {self._size} bytes"
+        heads = self._read_heads()
+        if (
+            heads is None
+            or not self._read_regions(heads[2:])
+            or self._gather is None
+            or not self._gather.ok.all()
+        ):
+            return None, "the regions could not be read"
+        data, there = self._gather.data, self._there
+        numbers = data[:, private.number : private.number + 4].copy().view("<u4")[:, 0]
+        if not np.array_equal(numbers, there.astype(np.uint32)):
+            return None, "its regions have their numbers elsewhere than in the layout that is known"
+        sets, ok = self._memory.read_many(_words(data, private.rem_set), _REM_SET_BYTES)
+        back = sets.view("<u8") == self._pointers[there][:, np.newaxis]
+        if not ok.all() or not back.all(axis=0).any():
+            return None, "its remembered sets are not where the layout that is known has them"
+        return private, ""
+
+
+def _words(data: U8, offset: int) -> U64:
+    return data[:, offset : offset + _WORD].copy().view("<u8")[:, 0]
+
+
+def _top_offset(tables: Tables, region: str) -> int:
+    """Return where a region's top is: in 8 and 11 it belongs to a type between, which is not always named as its superclass."""
+    for holder in (region, "G1ContiguousSpace", "G1OffsetTableContigSpace", "ContiguousSpace"):
+        found = tables.offset(holder, "_top")
+        if found is not None:
+            return found
+    raise TargetError("this JVM does not export where a region's top is")
+
+
+def _kinds(tables: Tables, tag_type: str) -> U8:
+    """Return the kind of each tag, (256,)."""
+    constants = tables.constants
+    kinds = np.full(256, _UNTOLD, dtype=np.uint8)
+    old, archive = constants.get(f"{tag_type}::OldMask", 8), constants.get(f"{tag_type}::ArchiveMask")
+    for tag in range(256):
+        if tag & old:
+            kinds[tag] = RegionKind.OLD
+        if archive is not None and tag & archive:
+            kinds[tag] = RegionKind.ARCHIVE
+    # JDK 8 exports none: these are its values, and what it has there is believed only with its private layout.
+    usual = {"FreeTag": 0, "EdenTag": 2, "SurvTag": 3, "StartsHumongousTag": 4, "ContinuesHumongousTag": 5}
+    meaning = {
+        "FreeTag": RegionKind.FREE,
+        "EdenTag": RegionKind.EDEN,
+        "SurvTag": RegionKind.SURVIVOR,
+        "StartsHumongousTag": RegionKind.HUMONGOUS,
+        "ContinuesHumongousTag": RegionKind.HUMONGOUS_REST,
+    }
+    for name, kind in meaning.items():
+        kinds[constants.get(f"{tag_type}::{name}", usual[name]) & 0xFF] = kind
+    return kinds

@@ -1,0 +1,124 @@
+"""The heap of G1 as a view: reader, mappings, cards and space together.
+
+Knows which goes with which; knows neither structures nor tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from gcspy_protocol.errors import TargetError
+
+from gcspy_drivers.hotspot.cards import CardKind, Cards, find_cards
+from gcspy_drivers.hotspot.committed import Committed
+from gcspy_drivers.hotspot.g1 import G1Reader, G1Reading, RegionKind
+from gcspy_drivers.hotspot.g1_space import G1_POOLS, G1Space, pools_of, with_uncommitted
+from gcspy_drivers.hotspot.jvm import Jvm
+from gcspy_drivers.hotspot.pool_space import Pool
+from gcspy_drivers.hotspot.region_tiles import RegionTiles
+from gcspy_drivers.hotspot.tiling import choose_tile_bytes
+from gcspy_drivers.hotspot.view import CARDS
+from gcspy_server.api import GatherRequest, Server
+
+__all__ = ["G1View"]
+
+
+class G1View:
+    """The heap of one JVM with G1.
+
+    Args:
+        jvm: The JVM.
+        server: Where the space is added.
+        tiles: About how many tiles it may have at most.
+
+    Raises:
+        TargetError: It does not export what is needed, or cannot be read now.
+    """
+
+    def __init__(self, jvm: Jvm, server: Server, *, tiles: int) -> None:
+        heap = jvm.heap()
+        self._reader = G1Reader(jvm.memory, jvm.tables, heap)
+        self._cards = find_cards(jvm.memory, jvm.tables, jvm.flags, heap)
+        self._committed = Committed(jvm.maps)
+        first = self._reader.read()
+        if first is None:
+            raise TargetError(
+                f"process {jvm.process.pid}: its regions could not be read: it is starting, try again"
+            )
+        low, high = self._reader.reserved
+        tile_bytes = choose_tile_bytes(high - low, tiles, smallest=self._reader.grain)
+        self._space = G1Space(
+            server,
+            self._cut_to(tile_bytes),
+            first,
+            cards=self._cards is not None,
+            why_no_private=self._reader.why_no_private,
+        )
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """First address of the heap and the one behind its last byte."""
+        return self._reader.reserved
+
+    @property
+    def tile_bytes(self) -> int:
+        """Size of a tile now."""
+        return self._space.tiles.tiling.tile_bytes
+
+    @property
+    def pool_names(self) -> Sequence[str]:
+        """Pools of regions by their kind."""
+        return G1_POOLS
+
+    def cut(self, tile_bytes: int) -> None:
+        """Give the space tiles of another size."""
+        if tile_bytes != self.tile_bytes:
+            self._space.cut(self._cut_to(tile_bytes))
+
+    def gather(self, request: GatherRequest, level: int) -> Sequence[Pool]:
+        """Read the regions, fill the space, and return the pools."""
+        reading = self._reader.read()
+        committed = self._which_committed(reading)
+        if request.wants(self._space.space):
+            self._space.fill(reading, committed)
+            if self._cards is not None and level >= CARDS and reading is not None:
+                kinds, covered, unknown = self._read_cards(self._cards, reading)
+                self._space.fill_cards(kinds, covered, unknown, self._cards.card_bytes)
+        kind = np.zeros(0, dtype=np.uint8) if reading is None else with_uncommitted(reading, committed)
+        return pools_of(reading, kind)
+
+    def _cut_to(self, tile_bytes: int) -> RegionTiles:
+        low, _ = self._reader.reserved
+        return RegionTiles(low, self._reader.grain, self._reader.regions, tile_bytes)
+
+    def _which_committed(self, reading: G1Reading | None) -> npt.NDArray[np.bool_]:
+        """Return which regions have memory, (regions,); only free ones have to be asked about."""
+        committed = np.ones(self._reader.regions, dtype=np.bool_)
+        if reading is not None:
+            free = np.flatnonzero(reading.kind == RegionKind.FREE)
+            addrs = np.uint64(reading.base) + free.astype(np.uint64) * np.uint64(reading.grain)
+            committed[free] = self._committed.covers(addrs)
+        return committed
+
+    def _read_cards(
+        self, cards: Cards, reading: G1Reading
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Read the cards of all regions in use, as runs of neighbours: those of others may have no memory.
+
+        Returns:
+            (cards,) kinds, (regions,) which have cards, and (regions,) of which they could not be read.
+        """
+        each = reading.grain // cards.card_bytes
+        kinds = np.full(len(reading.kind) * each, CardKind.NONE, dtype=np.uint8)
+        unknown = ~reading.known
+        wanted = reading.known & (reading.kind > RegionKind.FREE)
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], wanted, [False]))))
+        for first, end in edges.reshape(-1, 2).tolist():
+            found = cards.read(reading.base + first * reading.grain, reading.base + end * reading.grain)
+            if found is None:
+                unknown[first:end] = True
+            else:
+                kinds[first * each : end * each] = found
+        return kinds, wanted, unknown

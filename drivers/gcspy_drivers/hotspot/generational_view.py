@@ -1,0 +1,82 @@
+"""The heap of Serial, Parallel and Epsilon as a view: reader, cards and space together.
+
+Knows which goes with which; knows neither structures nor tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from gcspy_drivers.hotspot.cards import find_cards
+from gcspy_drivers.hotspot.generational import GenerationalReader
+from gcspy_drivers.hotspot.generational_space import PART_NAMES, GenerationalSpace
+from gcspy_drivers.hotspot.jvm import Jvm
+from gcspy_drivers.hotspot.pool_space import Pool
+from gcspy_drivers.hotspot.tiling import Tiling, choose_tile_bytes
+from gcspy_drivers.hotspot.view import CARDS
+from gcspy_server.api import GatherRequest, Server
+
+__all__ = ["GenerationalView"]
+
+_SMALLEST_TILE: Final = 4096
+
+
+class GenerationalView:
+    """The heap of one JVM.
+
+    Args:
+        jvm: The JVM.
+        server: Where the space is added.
+        tiles: About how many tiles it may have at most.
+
+    Raises:
+        TargetError: It does not export what is needed.
+    """
+
+    def __init__(self, jvm: Jvm, server: Server, *, tiles: int) -> None:
+        heap = jvm.heap()
+        self._reader = GenerationalReader(jvm.memory, jvm.tables, heap, jvm.collector)
+        self._cards = (
+            find_cards(jvm.memory, jvm.tables, jvm.flags, heap) if jvm.collector != "Epsilon" else None
+        )
+        low, high = self._reader.reserved
+        tile_bytes = choose_tile_bytes(high - low, tiles, smallest=_SMALLEST_TILE)
+        self._space = GenerationalSpace(
+            server,
+            Tiling.of(low, high, tile_bytes),
+            cards=self._cards is not None,
+            why_no_cards=""
+            if self._cards is not None
+            else "not available: this collector has none, or the VM does not export it",
+        )
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """First address of the heap and the one behind its last byte."""
+        return self._reader.reserved
+
+    @property
+    def tile_bytes(self) -> int:
+        """Size of a tile now."""
+        return self._space.tiling.tile_bytes
+
+    @property
+    def pool_names(self) -> Sequence[str]:
+        """Eden, from, to and old."""
+        return tuple(PART_NAMES.values())
+
+    def cut(self, tile_bytes: int) -> None:
+        """Give the space tiles of another size."""
+        self._space.cut(Tiling.of(*self.extent, tile_bytes))
+
+    def gather(self, request: GatherRequest, level: int) -> Sequence[Pool]:
+        """Read the heap, fill the space, and return the pools."""
+        reading = self._reader.read()
+        if request.wants(self._space.space):
+            self._space.fill(reading)
+            if self._cards is not None and level >= CARDS and reading is not None:
+                old = reading.generations[-1]
+                low, high = old.committed_low, old.committed_high
+                self._space.fill_cards(self._cards.read(low, high), low, high, self._cards.card_bytes)
+        return self._space.pools(reading)

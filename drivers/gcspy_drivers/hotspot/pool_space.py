@@ -1,0 +1,87 @@
+"""The space "Memory pools": a tile is a part of the VM's memory by its purpose, as ``jstat`` and JMX have it.
+
+Small, so that a history graph of it tells how the generations and what is beside the heap grow and shrink. Knows names and
+numbers; knows neither collectors nor addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gcspy_server.api import PaintStyle, Presentation, Server, ServerStream, StringNames
+
+__all__ = ["Pool", "PoolSpace"]
+
+_I8_MAX = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A part of the VM's memory; None: it is not known.
+
+    Attributes:
+        name: What it is called.
+        used: Bytes in use.
+        committed: Bytes that the VM may use at once.
+        most: Bytes that it may ever be.
+    """
+
+    name: str
+    used: int | None
+    committed: int | None
+    most: int | None
+
+
+class PoolSpace:
+    """The pools of one JVM as a space.
+
+    Args:
+        server: Where the space is added.
+        names: What the pools are called, in the order in which they are given later.
+    """
+
+    def __init__(self, server: Server, names: Sequence[str]) -> None:
+        self.space = server.add_space(
+            "Memory pools",
+            names=StringNames(list(names)),
+            driver="hotspot",
+            tile_title="Pool ",
+            description="Parts of the VM's memory by purpose, of the heap and beside it",
+        )
+
+        def stream(name: str, order: int, description: str, of: ServerStream | None = None) -> ServerStream:
+            return self.space.add_stream(
+                name,
+                dtype="i8",
+                maximum=_I8_MAX,
+                suffix=" bytes",
+                presentation=Presentation.MAX_VAR if of is None else Presentation.PERCENT_VAR,
+                max_stream=of,
+                paint_style=PaintStyle.ZERO,
+                order=order,
+                description=description,
+            )
+
+        stream("Used", 0, "Bytes in use")
+        committed = stream("Committed", 1, "Bytes that the VM may use without asking the system")
+        stream("Most", 2, "Bytes that it may ever have; unknown where there is no bound")
+        stream("Filled", 3, "Bytes in use, in percent of those committed", committed)
+
+    def fill(self, pools: Sequence[Pool], note: str = "") -> None:
+        """Give the space what is known of each pool."""
+        self.space.reset()
+        columns = (
+            [pool.used for pool in pools],
+            [pool.committed for pool in pools],
+            [pool.most for pool in pools],
+            [None if pool.committed is None else pool.used for pool in pools],
+        )
+        for stream, column in zip(self.space.streams, columns, strict=True):
+            unknown = np.array([value is None for value in column], dtype=np.bool_)
+            stream.data[:] = [stream.schema.default if value is None else value for value in column]
+            if unknown.any():
+                stream.set_unknown(unknown)
+        self.space.info = note

@@ -1,0 +1,130 @@
+"""Streams that several heaps have in common: bytes, and cards.
+
+Knows presentations and tiles; knows no collector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gcspy_drivers.hotspot.cards import CardKind
+from gcspy_drivers.hotspot.tiling import Tiling
+from gcspy_server.api import PaintStyle, Presentation, ServerSpace, ServerStream
+
+__all__ = ["MOST_TILE_BYTES", "CardStreams", "add_bytes", "add_cards", "count_cards", "fill_cards"]
+
+MOST_TILE_BYTES: Final = 1 << 30
+"""The largest tile that can be chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class CardStreams:
+    """What is shown of cards."""
+
+    all: ServerStream
+    dirty: ServerStream
+    other: ServerStream
+
+
+def add_bytes(
+    space: ServerSpace, name: str, order: int, description: str, *, of: ServerStream | None = None
+) -> ServerStream:
+    """Add a stream of bytes, in percent of another stream where there is one."""
+    return space.add_stream(
+        name,
+        dtype="u4",
+        maximum=MOST_TILE_BYTES,
+        suffix=" bytes",
+        presentation=Presentation.PLUS if of is None else Presentation.PERCENT_VAR,
+        max_stream=of,
+        paint_style=PaintStyle.ZERO,
+        order=order,
+        description=description,
+    )
+
+
+def add_cards(space: ServerSpace, order: int) -> CardStreams:
+    """Add the streams of a card table."""
+
+    def stream(name: str, at: int, description: str, of: ServerStream | None = None) -> ServerStream:
+        return space.add_stream(
+            name,
+            dtype="u4",
+            maximum=MOST_TILE_BYTES,
+            presentation=Presentation.MAX_VAR if of is None else Presentation.PERCENT_VAR,
+            max_stream=of,
+            paint_style=PaintStyle.ZERO,
+            order=at,
+            description=description,
+        )
+
+    everything = stream("Cards", order + 2, "Cards of committed memory of the old generation")
+    dirty = stream(
+        "Dirty cards",
+        order,
+        "Cards in which a reference was stored that no collection has looked at yet",
+        everything,
+    )
+    other = stream(
+        "Other cards",
+        order + 1,
+        "Cards that are neither clean nor dirty, such as those already looked at",
+        everything,
+    )
+    return CardStreams(everything, dirty, other)
+
+
+def count_cards(
+    tiling: Tiling, kinds: npt.NDArray[np.uint8], low: int, card_bytes: int, kind: CardKind
+) -> npt.NDArray[np.int64]:
+    """Count the cards of one kind in each tile; cheap for a kind that is rare.
+
+    Args:
+        tiling: The tiles, none smaller than a card.
+        kinds: (cards,) `CardKind` from ``low`` on.
+        low: An address; its card is the first.
+        card_bytes: Bytes of a card.
+        kind: Which are counted.
+
+    Returns:
+        (tiles,), new.
+    """
+    hits = np.flatnonzero(kinds == kind)
+    tiles = (hits + (low - tiling.base) // card_bytes) // (tiling.tile_bytes // card_bytes)
+    inside = tiles[(tiles >= 0) & (tiles < tiling.count)]
+    return np.bincount(inside, minlength=tiling.count).astype(np.int64, copy=False)
+
+
+def fill_cards(
+    streams: CardStreams,
+    tiling: Tiling,
+    kinds: npt.NDArray[np.uint8] | None,
+    low: int,
+    high: int,
+    card_bytes: int,
+) -> None:
+    """Give the streams the cards of a range; None: they are unknown there.
+
+    Args:
+        streams: What `add_cards` made.
+        tiling: The tiles.
+        kinds: (cards,) `CardKind` of the range.
+        low: Its first address.
+        high: The address behind its last byte.
+        card_bytes: Bytes of a card.
+    """
+    every = (streams.all, streams.dirty, streams.other)
+    for stream in every:
+        stream.data[:] = 0
+    if kinds is None:
+        unknown = tiling.held(low, high) != 0
+        for stream in every:
+            stream.set_unknown(unknown)
+        return
+    streams.all.data[:] = tiling.held(low, high) // card_bytes
+    streams.dirty.data[:] = count_cards(tiling, kinds, low, card_bytes, CardKind.DIRTY)
+    streams.other.data[:] = count_cards(tiling, kinds, low, card_bytes, CardKind.OTHER)

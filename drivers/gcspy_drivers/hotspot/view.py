@@ -1,0 +1,86 @@
+"""What the driver asks of a kind of heap, whichever collector has it.
+
+A view has the spaces of one kind of heap and what reads them. Knows the shape of a view; knows no collector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from gcspy_drivers.hotspot.pool_space import Pool
+from gcspy_server.api import GatherRequest, Setting, SettingKind
+
+__all__ = ["CARDS", "TILE_SIZE", "HeapView", "tile_size_setting"]
+
+CARDS: Final = 2
+"""The level at which card tables, and what is beside the heap, are read; below it only bounds, regions and counters."""
+
+TILE_SIZE: Final = 16
+"""Number of the setting for the size of a tile."""
+
+_SMALLEST_SHIFT: Final = 9
+_GREATEST_SHIFT: Final = 30
+_MOST_TILES: Final = 1 << 22
+_UNITS: Final = ("bytes", "KiB", "MiB", "GiB")
+
+
+class HeapView(Protocol):
+    """The spaces of a heap, and what fills them."""
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """First address of the heap and the one behind its last byte."""
+        ...
+
+    @property
+    def tile_bytes(self) -> int:
+        """Size of a tile now."""
+        ...
+
+    @property
+    def pool_names(self) -> Sequence[str]:
+        """What `gather` returns are pools of."""
+        ...
+
+    def cut(self, tile_bytes: int) -> None:
+        """Give the spaces tiles of another size, between events."""
+        ...
+
+    def gather(self, request: GatherRequest, level: int) -> Sequence[Pool]:
+        """Read what is wanted, fill the spaces, and return the pools.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it any more.
+        """
+        ...
+
+
+def tile_size_setting(extent_bytes: int, tile_bytes: int) -> tuple[Setting, tuple[int, ...]]:
+    """Make the setting for the size of a tile.
+
+    Returns:
+        The setting, whose value is a place in the sizes, and the sizes.
+    """
+    sizes = tuple(
+        1 << shift
+        for shift in range(_SMALLEST_SHIFT, _GREATEST_SHIFT + 1)
+        if extent_bytes >> shift <= _MOST_TILES and (1 << shift <= extent_bytes or 1 << shift == tile_bytes)
+    )
+    setting = Setting(
+        id=TILE_SIZE,
+        name="Tile size",
+        about="How much of the heap a tile stands for; another size gives all tiles new names and no history",
+        kind=SettingKind.CHOICE,
+        value=sizes.index(tile_bytes),
+        minimum=0,
+        maximum=len(sizes) - 1,
+        choices=tuple(map(_size_text, sizes)),
+    )
+    return setting, sizes
+
+
+def _size_text(size_bytes: int) -> str:
+    unit = (size_bytes.bit_length() - 1) // 10
+    return f"{size_bytes >> 10 * unit} {_UNITS[unit]}"

@@ -1,0 +1,25 @@
+"""Which view shows the heap of which collector.
+
+Knows the names of collectors; knows no heap.
+"""
+
+from __future__ import annotations
+
+from gcspy_drivers.hotspot.g1_view import G1View
+from gcspy_drivers.hotspot.generational_view import GenerationalView
+from gcspy_drivers.hotspot.jvm import Jvm
+from gcspy_drivers.hotspot.view import HeapView
+from gcspy_server.api import Server
+
+__all__ = ["open_view"]
+
+
+def open_view(jvm: Jvm, server: Server, *, tiles: int) -> HeapView:
+    """Add the spaces of a JVM's heap.
+
+    Raises:
+        TargetError: It does not export what is needed, or its heap is not there yet.
+    """
+    if jvm.collector == "G1":
+        return G1View(jvm, server, tiles=tiles)
+    return GenerationalView(jvm, server, tiles=tiles)

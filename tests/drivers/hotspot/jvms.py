@@ -1,0 +1,214 @@
+"""JVMs to watch: found on this machine, started with a tiny program that does what it is told and else stands still.
+
+A JVM that stands still for its program goes on for itself now and then. So what is read from outside and what the JVM says of itself are
+compared between two equal readings; see `agreed`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+import pytest
+
+HOMES = "GCSPY_JAVA_HOMES"
+"""Folders, each a JVM's home or full of them, for versions besides the one on the path."""
+
+PROGRAM = """
+import java.util.*;
+
+public class Still {
+    static final List<Object> kept = new ArrayList<>();
+    static volatile boolean churning;
+
+    public static void main(String[] arguments) throws Exception {
+        Scanner commands = new Scanner(System.in);
+        System.out.println("ready");
+        while (commands.hasNext()) {
+            String command = commands.next();
+            int number = commands.nextInt();
+            if (command.equals("keep")) keep(number);
+            if (command.equals("drop")) kept.clear();
+            if (command.equals("waste")) for (int i = 0; i < number * 16; i++) waste = new byte[64 * 1024];
+            if (command.equals("large")) kept.add(new byte[number << 20]);
+            if (command.equals("store")) for (int i = 0; i < number; i++) ((Object[]) kept.get(0))[i] = new Object();
+            if (command.equals("collect")) System.gc();
+            if (command.equals("churn")) churn(number);
+            System.out.println("done");
+        }
+    }
+
+    static byte[] waste;
+
+    static void keep(int megabytes) {
+        for (int i = 0; i < megabytes; i++) {
+            Object[] parts = new Object[1024];
+            for (int k = 0; k < 1023; k++) parts[k] = new byte[1000];
+            kept.add(parts);
+        }
+    }
+
+    static void churn(int megabytes) {
+        churning = megabytes > 0;
+        if (!churning) return;
+        Thread thread = new Thread(() -> {
+            List<Object> some = new ArrayList<>();
+            while (churning) {
+                some.add(new byte[10000]);
+                if (some.size() > megabytes * 100) some.subList(0, megabytes * 50).clear();
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+    }
+}
+"""
+
+T = TypeVar("T")
+
+
+class Jvm:
+    """A running JVM with the program.
+
+    Args:
+        java: The launcher.
+        classes: Folder with the compiled program.
+        flags: What the JVM is started with.
+    """
+
+    def __init__(self, java: str, classes: Path, *flags: str) -> None:
+        self.java = java
+        self.process = subprocess.Popen(
+            [java, *flags, "-cp", str(classes), "Still", "an argument"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.pid = self.process.pid
+        first = self._line()
+        while first not in ("ready", ""):  # a warning about flags comes before it
+            first = self._line()
+        if not first:
+            self.end()
+            pytest.skip(f"{java} does not start with {' '.join(flags)}: not tested here")
+
+    def __enter__(self) -> Jvm:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+    def tell(self, command: str, number: int = 1) -> None:
+        """Have the program do something, and wait until it is done."""
+        if self.process.stdin is None:
+            raise AssertionError("stdin is a pipe")
+        self.process.stdin.write(f"{command} {number}\n")
+        self.process.stdin.flush()
+        while (line := self._line()) != "done":
+            assert line, f"the JVM ended at {command!r}"
+
+    def ask(self, *words: str) -> str:
+        """Ask the JVM what a ``jcmd`` would, by the attach protocol."""
+        return attach(self.pid, "jcmd", " ".join(words))
+
+    def end(self) -> None:
+        """End it and wait until it is gone."""
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def _line(self) -> str:
+        if self.process.stdout is None:
+            raise AssertionError("stdout is a pipe")
+        return self.process.stdout.readline().strip()
+
+
+def attach(pid: int, *words: str) -> str:
+    """Speak the attach protocol: four texts that end with zero, then the answer, whose first line is a code."""
+    path = Path(tempfile.gettempdir()) / f".java_pid{pid}"
+    if not path.exists():
+        wish = Path(f"/proc/{pid}/cwd/.attach_pid{pid}")
+        wish.touch()
+        try:
+            os.kill(pid, signal.SIGQUIT)
+            while not path.exists():
+                os.kill(pid, 0)
+        finally:
+            wish.unlink()
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(30)
+        line.connect(str(path))
+        line.sendall(b"1\0" + b"".join(word.encode() + b"\0" for word in (*words, "", "")[:4]))
+        answer = b""
+        while piece := line.recv(1 << 16):
+            answer += piece
+    code, _, text = answer.decode().partition("\n")
+    assert code == "0", f"the JVM answers {answer!r}"
+    return text
+
+
+def agreed(read: Callable[[], T], said: Callable[[], str]) -> tuple[T, str]:
+    """Return what was read and what the JVM says, where reading it before and after that gave the same."""
+    for _ in range(50):
+        before, text, after = read(), said(), read()
+        if before == after:
+            return before, text
+    raise AssertionError(f"the JVM never stood still; at last {before} and {after}")
+
+
+def find_javas() -> list[str]:
+    """Find launchers: that of the path, and those of the homes that `HOMES` names."""
+    found = []
+    usual = shutil.which("java")
+    if usual:
+        found.append(os.path.realpath(usual))
+    for name in filter(None, os.environ.get(HOMES, "").split(os.pathsep)):
+        folder = Path(name)
+        homes = [folder] if (folder / "bin/java").exists() else sorted(folder.iterdir())
+        found += [str(home / "bin/java") for home in homes if (home / "bin/java").exists()]
+    return list(dict.fromkeys(found))
+
+
+def find_javac() -> str | None:
+    """Find a compiler, on the path or beside a launcher."""
+    beside = [str(Path(java).with_name("javac")) for java in find_javas()]
+    return shutil.which("javac") or next((path for path in beside if os.path.exists(path)), None)
+
+
+def compile_program(folder: Path) -> Path:
+    """Compile the program so that a Java 8 runs it; skips where there is no compiler."""
+    javac = find_javac()
+    if javac is None:
+        pytest.skip(f"no javac on PATH or in {HOMES}: JVMs are not tested here")
+    (folder / "Still.java").write_text(PROGRAM)
+    done = subprocess.run(
+        [javac, "--release", "8", "-Xlint:-options", "-nowarn", "Still.java"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (folder / "Still.class").exists(), done.stderr
+    return folder
+
+
+def kib(text: str, pattern: str) -> int:
+    """Return the number of a text such as ``used 123K`` as bytes."""
+    match = re.search(pattern, text)
+    assert match is not None, f"{pattern} is not in {text}"
+    return int(match[1]) * 1024
