@@ -9,13 +9,23 @@ from gcspy_protocol.errors import LocalProtocolError
 from gcspy_drivers.simulator.heap import Heap
 from gcspy_drivers.simulator.plan import Plan
 from gcspy_drivers.simulator.plans.incremental import Incremental
+from gcspy_drivers.simulator.plans.markcompact import MarkCompact
 from gcspy_drivers.simulator.plans.marksweep import MarkSweep
 from gcspy_drivers.simulator.plans.nogc import NoGC
 from gcspy_drivers.simulator.plans.refcount import RefCount
+from gcspy_drivers.simulator.plans.semispace import SemiSpace
 
 __all__ = ["PLANS", "make_plan"]
 
-PLANS: Final[dict[str, type[Plan]]] = {plan.name: plan for plan in (NoGC, MarkSweep, Incremental, RefCount)}
+_PLANS: Final[tuple[type[Plan], ...]] = (
+    NoGC,
+    MarkSweep,
+    Incremental,
+    RefCount,
+    SemiSpace,
+    MarkCompact,
+)
+PLANS: Final[dict[str, type[Plan]]] = {plan.name: plan for plan in _PLANS}
 
 
 def make_plan(name: str, heap: Heap, *, threads: int = 1, **options: Any) -> Plan:

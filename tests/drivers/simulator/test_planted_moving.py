@@ -1,0 +1,127 @@
+"""Defects, planted in collectors that move objects: each must be caught. How: `test_planted`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from gcspy_drivers.simulator.heap import Heap
+from gcspy_drivers.simulator.mutator import Mutator
+from gcspy_drivers.simulator.plan import Phase, Plan
+from gcspy_drivers.simulator.plans.markcompact import MarkCompact
+from gcspy_drivers.simulator.plans.semispace import SemiSpace
+
+from tests.drivers.simulator.variants import HEAP_BYTES, ROOTS, Watch, over, run_at_random, wrong_of
+
+
+def but(phases: Sequence[Phase], name: str, work: Callable[[Phase, int], int]) -> list[Phase]:
+    """Return phases of which one does something else."""
+
+    def other(phase: Phase) -> Phase:
+        return phase._replace(work=lambda limit: work(phase, limit))
+
+    return [other(phase) if phase.name == name else phase for phase in phases]
+
+
+class MissesARoot(SemiSpace):
+    """Never looks at the last root slot."""
+
+    def _begin(self, kind: str) -> Sequence[Phase]:
+        def all_but_one(phase: Phase, limit: int) -> int:
+            last, self.heap.roots[-1] = int(self.heap.roots[-1]), 0
+            done = phase.work(limit)
+            self.heap.roots[-1] = last
+            return done
+
+        return but(super()._begin(kind), "roots", all_but_one)
+
+
+class IgnoresAForwardingPointer(SemiSpace):
+    """Takes a root's object for not copied yet: there will be two of it."""
+
+    def _begin(self, kind: str) -> Sequence[Phase]:
+        def again(phase: Phase, limit: int) -> int:
+            copied = [int(cell) for cell in self.heap.roots if cell]
+            done = phase.work(limit)
+            for cell in copied:
+                self.heap.words[cell] &= ~(1 << 58)
+            return done
+
+        return but(super()._begin(kind), "roots", again)
+
+
+class ScansNothing(SemiSpace):
+    """Copies what the roots hold, and nothing else."""
+
+    def _begin(self, kind: str) -> Sequence[Phase]:
+        return but(super()._begin(kind), "copy", lambda phase, limit: 0)
+
+
+class ForgetsToUpdate(MarkCompact):
+    """Moves objects, but leaves fields as they were."""
+
+    def _begin(self, kind: str) -> Sequence[Phase]:
+        return but(super()._begin(kind), "update", lambda phase, limit: phase.work(min(limit, ROOTS)))
+
+
+class ForgetsTheRoots(MarkCompact):
+    """Moves objects, but leaves roots as they were."""
+
+    def _begin(self, kind: str) -> Sequence[Phase]:
+        def not_roots(phase: Phase, limit: int) -> int:
+            before = self.heap.roots.copy()
+            done = phase.work(limit)
+            self.heap.roots[:] = before
+            return done
+
+        return but(super()._begin(kind), "update", not_roots)
+
+
+class LeavesMarks(MarkCompact):
+    """Marks an object after the marking was over: it stays, and no program ever notices."""
+
+    def _begin(self, kind: str) -> Sequence[Phase]:
+        phases = super()._begin(kind)
+        self._marking.shade(int(self.objects().cells[0]))
+        return phases
+
+
+Planted = tuple[type[Plan], dict[str, Any], str]
+
+PLANTED: list[Planted] = [
+    (MissesARoot, {}, "root 23"),
+    (IgnoresAForwardingPointer, {}, "others at"),
+    (ScansNothing, {}, "field"),
+    (ForgetsToUpdate, {}, "field"),
+    (ForgetsTheRoots, {}, "root"),
+    (LeavesMarks, {}, "survived a full collection"),
+]
+
+
+def run(mutator: Mutator, watch: Watch) -> list[str]:
+    """Make all there can be: old objects that refer to young ones, garbage, a list whose end is far from its root; collect."""
+    run_at_random(mutator, 600)
+    mutator.clear(0)
+    mutator.new(ROOTS - 1, 1, 1)
+    for _ in range(ROOTS):
+        mutator.new(1, 1, 1)
+        mutator.store(1, 0, ROOTS - 1)
+        mutator.copy(ROOTS - 1, 1)
+    mutator.copy(2, 1)
+    mutator.clear(1)
+    for kind in mutator.plan.kinds:
+        mutator.plan.collect(kind)
+    return [*watch.wrong, *wrong_of(mutator)]
+
+
+@pytest.mark.parametrize(("plan", "options", "says"), PLANTED, ids=lambda one: getattr(one, "__name__", None))
+def test_a_planted_defect_is_caught(plan: type[Plan], options: dict[str, Any], says: str) -> None:
+    found = run(*over(plan(Heap(HEAP_BYTES, roots=ROOTS), threads=2, **options)))
+    assert any(says in one for one in found), found
+
+
+@pytest.mark.parametrize("plan", sorted({(one[0].__mro__[1], *one[1].items()) for one in PLANTED}, key=str), ids=lambda one: one[0].__name__)
+def test_without_the_defect_nothing_is_found(plan: tuple[Any, ...]) -> None:
+    mutator, watch = over(plan[0](Heap(HEAP_BYTES, roots=ROOTS), threads=2, **dict(plan[1:])))
+    assert run(mutator, watch) == []
