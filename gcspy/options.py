@@ -16,6 +16,7 @@ from gcspy.quantities import budget_of, patience_of
 
 __all__ = [
     "CONDITION",
+    "class_options",
     "file_argument",
     "files_argument",
     "needs_token",
@@ -93,6 +94,20 @@ def sampling_options(function: F) -> F:
         help="What watching may take of the program's time; beyond it, events are only counted, and large readings come more rarely. off: no limit.",
     )
     return clock(tiles(level(budget(function))))
+
+
+def class_options(function: F) -> F:
+    """`--name` and `--successor`: who sits there, and who has control when that one's connection is lost."""
+    name = click.option(
+        "--name", "person", default="", metavar="NAME", help="What others in this session call you; by default your login's name."
+    )
+    successor = click.option(
+        "--successor",
+        default="",
+        metavar="NAME",
+        help="Who has control when this connection is lost, as soon as one of that name has joined.",
+    )
+    return name(successor(function))
 
 
 rung_option = click.option(

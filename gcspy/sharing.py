@@ -9,13 +9,18 @@ from dataclasses import replace
 import click
 from gcspy_protocol.address import TcpAddress, parse_address
 
-__all__ = ["reachable", "say_addresses"]
+__all__ = ["reachable", "reachable_ones", "say_addresses"]
 
 
 def say_addresses(addresses: Iterable[str]) -> None:
     """Print a join line for each address."""
     for address in addresses:
         click.echo(f"gcspy: join with  gcspy view {reachable(address)}")
+
+
+def reachable_ones(addresses: Iterable[str]) -> tuple[str, ...]:
+    """The same of several."""
+    return tuple(map(reachable, addresses))
 
 
 def reachable(address: str) -> str:

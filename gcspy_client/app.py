@@ -28,6 +28,7 @@ from PySide6.QtCore import (
 )
 from PySide6.QtWidgets import QApplication
 
+from gcspy_client.model.attending import ClassWish
 from gcspy_client.model.front import FrontDoor
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.recent import Recent
@@ -99,6 +100,7 @@ def run_window(
     compare: Sequence[Path] = (),
     front: FrontDoor | None = None,
     remember: bool = False,
+    wish: ClassWish | None = None,
     on_ready: Callable[[MainWindow], None] | None = None,
 ) -> int:
     """Show a window until it is closed.
@@ -113,6 +115,7 @@ def run_window(
         compare: The files of a recording to put beside the session.
         front: What can be started from the window.
         remember: Whether the address is listed on the start page from now on; a recording's files always are.
+        wish: What is wished of a class.
         on_ready: Called once with the window, when it is shown.
 
     Returns:
@@ -141,6 +144,8 @@ def run_window(
         window.starting.opened(Recent(files=tuple(path.absolute() for path in recording)))
     elif where is not None and remember:
         window.starting.opened(Recent(address=str(where)))
+    if wish is not None:
+        window.classroom.wish(wish)
     if where is not None:
         window.link.open(where, token=token, wants_control=control)
     if on_ready is not None:

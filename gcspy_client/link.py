@@ -67,6 +67,8 @@ class Link(QObject):
         status: Where it stands.
         meter: What the connection carried since it was made.
         tap: Gets all that is received; None: nobody does. Set it before `open`.
+        person: Name of who sits here, told with the greeting; empty: not told.
+        follows: Whether the greeting says that this client follows who leads the class.
 
     Signals:
         status_changed: A `LinkStatus`.
@@ -86,6 +88,8 @@ class Link(QObject):
         self.status = LinkStatus(phase=LinkPhase.IDLE)
         self.meter = LinkMeter()
         self.tap: Tap | None = None
+        self.person = ""
+        self.follows = False
         self._held = False
         self._address: Address | None = None
         self._token = ""
@@ -240,7 +244,13 @@ class Link(QObject):
         if self._socket is None:
             return
         self._tell(LinkPhase.GREETING, "", "")
-        hello = Hello(client="gcspy window", wants_control=self._wants_control, token=self._token)
+        hello = Hello(
+            client="gcspy window",
+            wants_control=self._wants_control,
+            token=self._token,
+            person=self.person,
+            following=self.follows,
+        )
         self._socket.write(self._connection.preamble() + self._connection.send(hello))
 
     def _give_up_waiting(self) -> None:

@@ -12,9 +12,17 @@ import click
 from gcspy_protocol.address import TcpAddress, parse_address
 
 from gcspy.gui import require_window
-from gcspy.options import CONDITION, read_token, rung_option, sampling_options, theme_option, token_option
+from gcspy.options import (
+    CONDITION,
+    class_options,
+    read_token,
+    rung_option,
+    sampling_options,
+    theme_option,
+    token_option,
+)
 from gcspy.serving import LONGEST_HOLD_SECS, ServingOptions, serve_target
-from gcspy.sharing import say_addresses
+from gcspy.sharing import reachable_ones, say_addresses
 from gcspy.sidecar import start_sidecar
 from gcspy.starting import front_door
 from gcspy.tokens import own_token
@@ -54,6 +62,7 @@ __all__ = ["command"]
 @rung_option
 @token_option
 @theme_option
+@class_options
 def command(
     pid: int,
     no_window: bool,
@@ -67,6 +76,8 @@ def command(
     rung: str,
     token_file: Path | None,
     theme: str | None,
+    person: str,
+    successor: str,
 ) -> int:
     """Watch the running process PID, unprepared, from outside.
 
@@ -101,9 +112,11 @@ def command(
         sidecar = stack.enter_context(start_sidecar(options))
         # Loaded while the sidecar starts: both take about half a second.
         from gcspy_client.app import run_window
+        from gcspy_client.model.attending import ClassWish
 
         say_addresses(sidecar.addresses[1:])
-        return run_window(sidecar.addresses[0], theme=theme, front=front_door())
+        wish = ClassWish(person=person, successor=successor, addresses=reachable_ones(sidecar.addresses[1:]))
+        return run_window(sidecar.addresses[0], theme=theme, front=front_door(), wish=wish)
 
 
 def _serve(options: ServingOptions) -> int:

@@ -14,9 +14,9 @@ import click
 from gcspy_protocol.address import TcpAddress, parse_address
 
 from gcspy.gui import require_window
-from gcspy.options import files_argument, read_token, theme_option, token_option
+from gcspy.options import class_options, files_argument, read_token, theme_option, token_option
 from gcspy.playing import PlayingOptions, default_playing_address, losses_of, play
-from gcspy.sharing import say_addresses
+from gcspy.sharing import reachable_ones, say_addresses
 from gcspy.sidecar import start_sidecar
 from gcspy.starting import front_door
 from gcspy.tokens import own_token
@@ -101,6 +101,7 @@ def loop_of(text: str) -> tuple[int, int] | None:
 )
 @token_option
 @theme_option
+@class_options
 def command(
     files: tuple[Path, ...],
     no_window: bool,
@@ -115,6 +116,8 @@ def command(
     compare: tuple[Path, ...],
     token_file: Path | None,
     theme: str | None,
+    person: str,
+    successor: str,
 ) -> int:
     """Play a recording in a window, as it was seen live, or to whoever joins.
 
@@ -154,11 +157,15 @@ def command(
         sidecar = stack.enter_context(start_sidecar(options))
         # Loaded while the sidecar starts: both take about half a second.
         from gcspy_client.app import run_window
+        from gcspy_client.model.attending import ClassWish
 
         say_addresses(sidecar.addresses[1:])
         for note in sidecar.notes:
             click.echo(f"gcspy: {note}", err=True)
-        return run_window(sidecar.addresses[0], theme=theme, recording=files, compare=compare, front=front_door())
+        wish = ClassWish(person=person, successor=successor, addresses=reachable_ones(sidecar.addresses[1:]))
+        return run_window(
+            sidecar.addresses[0], theme=theme, recording=files, compare=compare, front=front_door(), wish=wish
+        )
 
 
 def _serve(options: PlayingOptions) -> int:

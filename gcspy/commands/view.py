@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from gcspy_protocol.address import TcpAddress, parse_address
+from gcspy_protocol.address import Address, TcpAddress, parse_address
 
 from gcspy.gui import require_window
-from gcspy.options import read_token, theme_option, token_option
+from gcspy.options import class_options, read_token, theme_option, token_option
 from gcspy.starting import front_door
 
 __all__ = ["command"]
@@ -19,7 +19,22 @@ __all__ = ["command"]
 @token_option
 @theme_option
 @click.option("--watch-only", is_flag=True, help="Do not ask for control: never pause, step or filter.")
-def command(address: str, token_file: Path | None, theme: str | None, watch_only: bool) -> int:
+@click.option(
+    "--follow/--roam",
+    "following",
+    default=False,
+    help="Look where the leader of the class looks, without asking for control; or by yourself, which is the default. Shift+F changes it.",
+)
+@class_options
+def command(
+    address: str,
+    token_file: Path | None,
+    theme: str | None,
+    watch_only: bool,
+    following: bool,
+    person: str,
+    successor: str,
+) -> int:
     """Open a window on the session at ADDRESS.
 
     ADDRESS is HOST:PORT, unix:/PATH, or tls:HOST:PORT#FINGERPRINT, as `gcspy attach` prints it.
@@ -27,8 +42,20 @@ def command(address: str, token_file: Path | None, theme: str | None, watch_only
     where = parse_address(address)
     require_window()
     from gcspy_client.app import run_window
+    from gcspy_client.model.attending import ClassWish
 
     token = read_token(token_file, ask=isinstance(where, TcpAddress))
     return run_window(
-        str(where), token=token, theme=theme, control=not watch_only, front=front_door(), remember=True
+        str(where),
+        token=token,
+        theme=theme,
+        control=not (watch_only or following),
+        front=front_door(),
+        remember=True,
+        wish=ClassWish(person=person, following=following, successor=successor, addresses=_shared(where)),
     )
+
+
+def _shared(where: Address) -> tuple[str, ...]:
+    """The address, if others can join there, too."""
+    return (str(where),) if isinstance(where, TcpAddress) else ()

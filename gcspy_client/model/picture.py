@@ -44,6 +44,7 @@ class Picture:
     Attributes:
         source: The numbers that are painted.
         zoom: Wanted cell size in pixels; None fits every tile into the view.
+        enlarged: How much larger than usual cells and labels may be.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Picture:
         self.source = self._source_of(stream)
         self.theme = theme
         self.zoom: int | None = None
+        self.enlarged = 1.0
         self._size = (1, 1)
         self._scale = 1.0
         self._codes = TileCodes(self.source.schema)
@@ -93,6 +95,12 @@ class Picture:
     def maximum(self) -> int:
         """The value that is painted as the highest now."""
         return self._codes.maximum
+
+    def enlarge(self, factor: float) -> None:
+        """Draw cells and labels larger than usual, where there is room; 1: as usual."""
+        if factor != self.enlarged:
+            self.enlarged = factor
+            self._lay_out()
 
     def show(self, stream: int | TileSource) -> None:
         """Paint another stream, or other numbers."""
@@ -180,10 +188,10 @@ class Picture:
             self.space.count,
             width,
             height,
-            largest=round(LARGEST_CELL * self._scale),
+            largest=round(LARGEST_CELL * self._scale * self.enlarged**1.6),
             row_width=self.space.space.row_width,
-            label_width=round(LABEL_WIDTH * self._scale),
-            label_height=round(LABEL_HEIGHT * self._scale),
+            label_width=round(LABEL_WIDTH * self._scale * self.enlarged),
+            label_height=round(LABEL_HEIGHT * self._scale * self.enlarged),
         )
 
     def _lay_out(self) -> None:

@@ -292,6 +292,10 @@ class Session:
         state = self.interpreter.spaces.get(space)
         return None if key is None or state is None else state.names.index_of(key)
 
+    def selected_key(self, space: int) -> int | None:
+        """The selected tile's stable key, whether or not it is there; None when none is selected."""
+        return self._selected.get(space)
+
     def selection_gone(self, space: int) -> bool:
         """Whether the selected tile no longer exists."""
         return space in self._selected and self.selected(space) is None

@@ -14,6 +14,8 @@ from gcspy_client.model.filters import FilterPart
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import ordered_streams
 from gcspy_client.view.actions import Action, Gesture
+from gcspy_client.view.classroom.part import actions_of_class
+from gcspy_client.view.classroom.presenting import actions_of_presenting
 from gcspy_client.view.compare.comparing import actions_of_comparing
 from gcspy_client.view.history.menus import HISTORY_GESTURES, actions_of_history
 from gcspy_client.view.panels.copying import actions_of_copying
@@ -63,8 +65,10 @@ def actions_of(window: MainWindow) -> tuple[Action, ...]:
         *actions_of_comparing(window),
         *_time_actions(window),
         *_view_actions(window),
+        *actions_of_presenting(window),
         *actions_of_looking(window),
         *actions_of_telling(window),
+        *actions_of_class(window),
         *window.docks.actions(),
         *actions_of_history(window),
         *_help_actions(window),

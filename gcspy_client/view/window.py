@@ -32,6 +32,7 @@ from gcspy_client.model.status import LinkPhase, LinkStatus
 from gcspy_client.model.timeshift import TimeShift
 from gcspy_client.settings import Settings
 from gcspy_client.view.actions import Actions
+from gcspy_client.view.classroom.part import ClassPart
 from gcspy_client.view.commands import GESTURES, actions_of, entries_of
 from gcspy_client.view.compare.comparing import ComparePart
 from gcspy_client.view.following import Following
@@ -107,7 +108,7 @@ class MainWindow(QMainWindow):
         self.shift.on_room = self.link.read_on
         self._follow_system = theme is None
         self.theme = theme if theme is not None else system_theme()
-        self._refusal = ""
+        self._refusal = self._undo_of = ""
         self._closed = self._laid_out = False
         self._put_away: list[QWidget] = []  # what the start page does without
         self.event_bar = EventBar(self.session)
@@ -125,7 +126,6 @@ class MainWindow(QMainWindow):
         )
         self.history = HistoryPanel(self.session, self.shift, lambda: self.bookmarking.recording, self.theme)
         self.undo = ViewUndo(self)
-        self._undo_of = ""
         self.history_menus = HistoryMenus(self.history, self.session)
         self.history_undo = HistoryUndo(self.history, self.undo)
         self.sides = Sides(self.spaces)
@@ -145,6 +145,7 @@ class MainWindow(QMainWindow):
         self.triggers = TriggerPart(self)
         self.comparing = ComparePart(self)
         self.telling = Telling(self)
+        self.classroom = ClassPart(self)
         self._build()
         self._wire()
         self._keys: KeySheet | None = None
@@ -513,7 +514,7 @@ class MainWindow(QMainWindow):
     def set_theme(self, theme: Theme) -> None:
         """Dress window and tiles."""
         self.theme = theme
-        dress(self, theme)
+        dress(self, theme, points=self.classroom.presenting.points)
         self.spaces.set_theme(theme)
         self.details.set_theme(theme)
         self.time_panel.set_theme(theme)
@@ -526,6 +527,7 @@ class MainWindow(QMainWindow):
         self.cost.set_theme(theme)
         self.comparing.set_theme(theme)
         self.telling.set_theme(theme)
+        self.classroom.set_theme(theme)
         self.palette_sheet.set_colours(tokens(theme))
         self.following.refresh()
 
@@ -569,6 +571,7 @@ class MainWindow(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Leave the session; the target goes on. Also in the middle of an event."""
+        self.classroom.presenting.leave()
         if not self._closed:
             self._store_layout()
         self._closed = True
@@ -580,6 +583,7 @@ class MainWindow(QMainWindow):
         self.triggers.stop()
         self.comparing.stop()
         self.telling.stop()
+        self.classroom.stop()
         self.spaces.stop()
         self.starting.stop()
         self.facts.stop()

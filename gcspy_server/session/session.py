@@ -38,6 +38,8 @@ __all__ = ["Introduction", "Session"]
 
 _PULSE_SECS = 1.0
 _FAREWELL_SECS = 2.0
+_PATIENCE = 3
+"""So many times longer may a controller be silent that holds nothing, before its successor has control."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,17 +158,20 @@ class Session:
     def _check_controller(self, number: int) -> None:
         now = trio.current_time()
         controller = self._clients.get(self.roles.controller or 0)
-        # Somebody waits for control to be theirs: a program that stands still, or a class with its successor.
-        awaited = self.core.flow.held or self.roles.successor is not None
-        if not awaited or controller is None:
+        held, successor = self.core.flow.held, self.roles.successor
+        if controller is None or not (held or successor is not None):
             self._held_since = None
             return
         if self._held_since is None:
             self._held_since = now
         silence = now - max(self._held_since, controller.last_heard)
-        if silence > self.options.silence_secs:
-            what = "it held the target" if self.core.flow.held else "a successor waits"
-            controller.end(f"silent for {silence:.1f} s while {what}")
+        if held and silence > self.options.silence_secs:
+            controller.end(f"silent for {silence:.1f} s while it held the target")
+        elif successor is not None and silence > _PATIENCE * self.options.silence_secs:
+            # Nothing stands still for it, so that it may stay: it may be a window that is busy.
+            log.warning("%s silent for %.1f s: control goes to client %d", controller, silence, successor)
+            self.roles.hand_over(successor)
+            self.tell_clients()
         else:
             controller.push_if_room(encode(m.Ping(number=number)).data)
 

@@ -132,14 +132,16 @@ def test_the_named_successor_has_control_when_the_teachers_connection_is_cut(ser
 
 
 def test_a_teacher_who_falls_silent_gives_way_to_the_successor_though_nothing_is_held(
-    serve: Serve, join: Join, ended: EndLog
+    serve: Serve, join: Join
 ) -> None:
-    address = serve(Target(), options=SessionOptions(silence_secs=0.5)).addresses[0]
+    address = serve(Target(), options=SessionOptions(silence_secs=0.3)).addresses[0]
     teacher, heir = join(address, control=True, person="t"), join(address, person="h")
     teacher.send(m.NameSuccessor(client=heir.number))
     # From here on the teacher reads nothing: the network is gone, and no end of the connection was ever told.
     heir.until(lambda: heir.state.clients.controller == heir.number)
-    assert "a successor waits" in ended.abnormal()[0]
+    # It was a window that was busy: it is still there, as a viewer.
+    teacher.sync()
+    assert teacher.state.clients.controller == heir.number
 
 
 def test_who_reads_nothing_is_told_as_behind_and_stalled_and_who_reads_is_not(serve: Serve, join: Join) -> None:

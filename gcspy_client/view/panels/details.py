@@ -135,6 +135,10 @@ class Details(QObject):
         self.filters.set_theme(theme)
         self.graph.set_colours(colours)
 
+    def enlarge(self, factor: float) -> None:
+        """Draw the legend larger than usual; 1: as usual."""
+        self._legend.enlarge(factor)
+
     def show_difference(self, difference: DifferenceSource | None, theme: Theme) -> None:
         """Explain the colours of a difference in place of those of a stream; None: those of the stream."""
         if difference is not None:

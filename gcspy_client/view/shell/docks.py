@@ -266,6 +266,10 @@ class Docks(QObject):
         """Make a panel so high, as if its border were dragged."""
         self.area.resizeDocks([self[name]], [pixels], Qt.Orientation.Vertical)
 
+    def give_width(self, name: str, pixels: int) -> None:
+        """Make a panel so wide, and those above and below it."""
+        self.area.resizeDocks([self[name]], [pixels], Qt.Orientation.Horizontal)
+
     def actions(self) -> tuple[Action, ...]:
         """The menu of panels."""
         panels = tuple(

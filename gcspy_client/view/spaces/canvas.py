@@ -197,11 +197,11 @@ class TileCanvas(QWidget):
             self.probe(picture.space.space.id, self._sequence, time.monotonic_ns())
 
     def _paint_frames(self, painter: QPainter) -> None:
-        colours = tokens(self.picture.theme)
+        colours, broad = tokens(self.picture.theme), self.picture.enlarged
         for tile, colour, width in (
-            *((tile, colours.warning, 1.5) for tile in self.marks),
-            (self.under_mouse, colours.dim, 1.0),
-            (self.selected, colours.accent, 2.0),
+            *((tile, colours.warning, 1.5 * broad) for tile in self.marks),
+            (self.under_mouse, colours.dim, 1.0 * broad),
+            (self.selected, colours.accent, 2.0 * broad),
         ):
             if tile is None or not 0 <= tile < self.picture.layout.count:
                 continue

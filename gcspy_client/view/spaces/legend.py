@@ -41,6 +41,10 @@ class Swatch(QWidget):
         self._code = 0
         self.setFixedSize(QSize(_SWATCH, _SWATCH))
 
+    def enlarge(self, factor: float) -> None:
+        """Be larger than usual; 1: as usual."""
+        self.setFixedSize(QSize(round(_SWATCH * factor), round(_SWATCH * factor)))
+
     def show_code(self, palette: Palette, code: int) -> None:
         """Show the look of a paint code."""
         self._palette, self._code = palette, code
@@ -50,7 +54,7 @@ class Swatch(QWidget):
         """Draw the cell as the canvas would."""
         if self._palette is None:
             return
-        side = round(_SWATCH * self.devicePixelRatioF())
+        side = round(self.width() * self.devicePixelRatioF())
         stamp = atlas(self._palette, side, side, 0)[self._code].copy()
         image = QImage(stamp.data, side, side, side * 4, QImage.Format.Format_RGB32)
         with QPainter(self) as painter:
@@ -133,6 +137,7 @@ class Legend(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._shown: tuple[object, ...] = ()
+        self._factor = 1.0
         self._ramp = RampStrip()
         self._ends = [ElidedLabel(), ElidedLabel(), ElidedLabel()]
         self._ramp_box = QWidget()
@@ -225,6 +230,13 @@ class Legend(QWidget):
         entries = [(ZERO, "both zero"), (UNKNOWN, "either unknown"), (UNUSED, unused_text or "unused")]
         self._fill(entries, bivariate(theme))
 
+    def enlarge(self, factor: float) -> None:
+        """Draw swatches and strip larger than usual; 1: as usual."""
+        self._factor = factor
+        self._ramp.setFixedHeight(round(_SWATCH * factor))
+        for swatch in self._grid_box.findChildren(Swatch):
+            swatch.enlarge(factor)
+
     def _say(self, text: str) -> None:
         self._said.setText(text)
         self._said.setVisible(bool(text))
@@ -262,6 +274,7 @@ class Legend(QWidget):
                 widget.deleteLater()
         for number, (code, text) in enumerate(entries):
             swatch, label = Swatch(), ElidedLabel(text)
+            swatch.enlarge(self._factor)
             swatch.show_code(palette, code)
             row, column = divmod(number, 2)
             self._grid.addWidget(swatch, row, 2 * column)

@@ -190,7 +190,7 @@ class SpacePanel(QFrame):
         """Show another state of the same space, with cells and place as they are."""
         before = self.canvas.picture
         picture = Picture(space, before.source, theme, before.palettes)
-        picture.zoom = before.zoom
+        picture.zoom, picture.enlarged = before.zoom, before.enlarged
         self.canvas.use(picture)
         picture.scroll_to(before.layout.first_row)
         if self.view is not None:
@@ -277,6 +277,11 @@ class SpacePanel(QFrame):
         else:
             self.view.refresh()
 
+    def enlarge(self, factor: float) -> None:
+        """Draw cells, labels and frames larger than usual; 1: as usual."""
+        self.canvas.picture.enlarge(factor)
+        self.canvas.update()
+
     def height_for(self, width: int) -> int | None:
         """The height it needs in a width, or None when it takes what it gets."""
         if self.view is not None and not self.view.keeps_height:
@@ -284,8 +289,8 @@ class SpacePanel(QFrame):
         tiles = wanted_height(
             self.canvas.picture.space.count,
             width - 2 * _MARGIN - 4,
-            cell_width=LABEL_WIDTH,
-            cell_height=LABEL_HEIGHT,
+            cell_width=round(LABEL_WIDTH * self.canvas.picture.enlarged),
+            cell_height=round(LABEL_HEIGHT * self.canvas.picture.enlarged),
         )
         if tiles is None or self.canvas.picture.space.space.row_width:
             return None

@@ -62,6 +62,7 @@ class Spaces(QScrollArea):
         super().__init__(parent)
         self._session = session
         self._theme = theme
+        self._enlarged = 1.0
         self._probe: PaintProbe | None = None
         self._arranged_by_user = False
         self._heights: dict[int, int | None] = {}
@@ -188,6 +189,15 @@ class Spaces(QScrollArea):
         for panel in self.panels.values():
             panel.set_theme(theme)
 
+    def enlarge(self, factor: float) -> None:
+        """Draw cells, labels and frames larger than usual, for who sits far away; 1: as usual."""
+        if factor == self._enlarged:
+            return
+        self._enlarged = factor
+        for panel in self.panels.values():
+            panel.enlarge(factor)
+        self.arrange()
+
     def settle(self) -> None:
         """Show everything now that would be shown a moment later."""
         for panel in self.panels.values():
@@ -279,6 +289,7 @@ class Spaces(QScrollArea):
     def _add(self, space_id: int, source: TileSource) -> None:
         picture = Picture(self._session.interpreter.spaces[space_id], source, self._theme, self._session.palettes)
         panel = SpacePanel(picture)
+        panel.enlarge(self._enlarged)
         panel.toolbar.set_theme(self._theme)
         panel.canvas.probe = self._probe
         panel.activated.connect(self.activated)

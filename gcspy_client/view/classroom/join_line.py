@@ -1,0 +1,110 @@
+"""The line to join with, large enough for the last bench, and ready to be copied.
+
+Knows addresses; a token is never part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from gcspy_client.view.theme import numbers_font
+
+__all__ = ["JoinSheet", "join_line"]
+
+_LARGEST = 34.0
+_SMALLEST = 10.0
+
+_NOBODY = (
+    "Nobody can join from another computer: this session listens on this one only.\n"
+    "Start it with --listen tls:0.0.0.0:0, and the line to join with is shown here."
+)
+_TOKEN = "They are asked for the session's token: say it, or give it in a file. It is not in this line."
+
+
+def join_line(address: str) -> str:
+    """What a student types."""
+    return f"gcspy view --follow '{address}'" if "#" in address else f"gcspy view --follow {address}"
+
+
+class JoinSheet(QDialog):
+    """The lines.
+
+    Args:
+        addresses: Where others join; none: they cannot.
+    """
+
+    def __init__(self, addresses: Sequence[str], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Join this session")
+        self.lines = tuple(join_line(one) for one in addresses)
+        self.labels: list[QLabel] = []
+        column = QVBoxLayout(self)
+        column.setContentsMargins(28, 24, 28, 20)
+        column.setSpacing(16)
+        title = QLabel("Join this session" if self.lines else _NOBODY)
+        font = title.font()
+        font.setPointSizeF(font.pointSizeF() * (1.8 if self.lines else 1.2))
+        title.setFont(font)
+        title.setWordWrap(True)
+        column.addWidget(title)
+        for line in self.lines:
+            label = QLabel(_breakable(line))
+            label.setAccessibleName(line)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setWordWrap(True)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            self.labels.append(label)
+            column.addWidget(label, 1)
+        note = QLabel(_TOKEN)
+        note.setWordWrap(True)
+        note.setVisible(any(not address.startswith("unix:") for address in addresses))
+        column.addWidget(note)
+        buttons = QHBoxLayout()
+        self.copy = QPushButton("Copy")
+        self.copy.setProperty("primary", "true")
+        self.copy.clicked.connect(self.copy_line)
+        self.copy.setEnabled(bool(self.lines))
+        close = QPushButton("Close")
+        close.clicked.connect(self.close)
+        buttons.addStretch(1)
+        buttons.addWidget(self.copy)
+        buttons.addWidget(close)
+        column.addLayout(buttons)
+        if parent is not None:
+            self.resize(round(parent.width() * 0.8), round(parent.height() * (0.6 if self.lines else 0.3)))
+        self._fit()
+
+    def copy_line(self) -> None:
+        """Copy the first line."""
+        if self.lines:
+            QGuiApplication.clipboard().setText(self.lines[0])
+            self.copy.setText("Copied")
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """As large as there is room."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """The longest line in two rows, or three where that would be too small."""
+        longest = max((len(line) for line in self.lines), default=1)
+        for label in self.labels:
+            font = numbers_font(label.font())
+            size = _LARGEST
+            while size > _SMALLEST:
+                font.setPointSizeF(size)
+                label.setFont(font)
+                if label.fontMetrics().averageCharWidth() * longest <= 3 * max(200, self.width() - 80):
+                    break
+                size -= 1.0
+
+
+def _breakable(line: str) -> str:
+    """The same with places where a row may end that nobody sees: a fingerprint has 64 characters without one."""
+    head, mark, pin = line.partition("=")
+    groups = [pin[at : at + 8] for at in range(0, len(pin), 8)]
+    return head + mark + "\u200b".join(groups)

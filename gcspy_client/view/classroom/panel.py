@@ -1,0 +1,215 @@
+"""The panel "Class": who is present, how far each has read, and what may be done about it.
+
+Knows rows and buttons; does not know sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QPushButton,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gcspy_client.model.attending import Seat, summary_words
+from gcspy_client.model.palette import Theme
+from gcspy_client.view.theme import tokens
+from gcspy_client.view.widgets.tables import Cell, RowsModel
+
+__all__ = ["ClassPanel"]
+
+_ROWS_SHOWN = 6
+
+
+class ClassPanel(QFrame):
+    """Who is present.
+
+    Signals:
+        opened: It is seen now.
+        chosen: Another row is chosen.
+        handed: Hand control over to the client of this number.
+        named: Name the client of this number as successor; -1: nobody.
+        follow_toggled: Follow, or roam.
+        name_asked: The user would be called otherwise.
+        line_asked: Show the line to join with.
+
+    Args:
+        theme: For which ground.
+    """
+
+    opened = Signal()
+    chosen = Signal()
+    handed = Signal(int)
+    named = Signal(int)
+    follow_toggled = Signal()
+    name_asked = Signal()
+    line_asked = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("card", "true")
+        self._seats: list[Seat] = []
+        self._may_hand = self._is_playback = False
+        self.words, self.mine = QLabel(), QLabel()
+        self.mine.setProperty("dim", "true")
+        for label in (self.words, self.mine):
+            label.setTextFormat(Qt.TextFormat.PlainText)  # names are strangers'
+            label.setWordWrap(True)
+        self.rows = RowsModel(("Name", "", "Has read"), (), tokens(theme))
+        self.table = QTableView()
+        self.table.setAccessibleName("Who is present")
+        self._dress_table()
+        self.follow = self._button("Follow", "Look where the leader looks, or roam (Shift+F)", self.follow_toggled.emit)
+        self.hand = self._button("Hand over", "Let the chosen one control and lead", self._hand)
+        self.heir = self._button("Successor", "Let the chosen one inherit control when this connection is lost", self._name)
+        self.line = self._button("Join line", "Show the line to join with, large", self.line_asked.emit)
+        self.rename = self._button("Your name", "Say what the others shall call you", self.name_asked.emit)
+        grid = QGridLayout()
+        grid.setSpacing(6)
+        for place, button in enumerate((self.follow, self.hand, self.heir)):
+            grid.addWidget(button, 0, place)
+        last = QHBoxLayout()
+        last.setSpacing(6)
+        last.addWidget(self.line, 1)
+        last.addWidget(self.rename, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(10, 7, 10, 9)
+        column.setSpacing(6)
+        column.addWidget(self.words)
+        column.addWidget(self.mine)
+        column.addWidget(self.table, 1)
+        column.addLayout(grid)
+        column.addLayout(last)
+        self.tell([], following=False, may_hand=False, is_playback=False)
+
+    def _dress_table(self) -> None:
+        table = self.table
+        table.setModel(self.rows)
+        table.setFrameShape(QFrame.Shape.NoFrame)
+        table.setShowGrid(False)
+        table.setWordWrap(False)
+        table.setProperty("dense", "true")
+        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        table.verticalHeader().hide()
+        line = table.fontMetrics().height() + 6
+        table.verticalHeader().setDefaultSectionSize(line)
+        header = table.horizontalHeader()
+        header.setSectionsClickable(False)
+        header.setHighlightSections(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        table.setMinimumHeight((_ROWS_SHOWN + 1) * line)
+        table.selectionModel().selectionChanged.connect(self._chosen)
+        table.doubleClicked.connect(lambda _index: self._hand())
+
+    def _button(self, text: str, tip: str, run: object) -> QPushButton:
+        button = QPushButton(text)
+        button.setToolTip(tip)
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        button.clicked.connect(run)
+        return button
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Nobody has said anything to it while it was closed."""
+        super().showEvent(event)
+        self.opened.emit()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Use another theme."""
+        self.rows.set_colours(tokens(theme))
+
+    # ------------------------------------------------------------------------- saying
+
+    def tell(self, seats: Sequence[Seat], *, following: bool, may_hand: bool, is_playback: bool) -> None:
+        """Say who is present.
+
+        Args:
+            seats: Who.
+            following: Whether this window follows.
+            may_hand: Whether it may hand over.
+            is_playback: Whether a recording is played.
+        """
+        before = self.chosen_number
+        self._seats, self._may_hand, self._is_playback = list(seats), may_hand, is_playback
+        self.words.setText(summary_words(self._seats))
+        self.rows.set_rows([_row(seat) for seat in self._seats])
+        if before is not None:
+            self.choose(before)
+        mine = next((seat for seat in self._seats if seat.ours), None)
+        leader = next((seat for seat in self._seats if seat.leads), None)
+        self.mine.setText(_mine(mine, leader, following=following))
+        self.follow.setText("Roam" if following else "Follow")
+        self._enable()
+
+    @property
+    def chosen_number(self) -> int | None:
+        """Number of the client whose row is chosen."""
+        rows = self.table.selectionModel().selectedRows()
+        place = rows[0].row() if rows else -1
+        return self._seats[place].number if 0 <= place < len(self._seats) else None
+
+    def choose(self, number: int) -> None:
+        """Choose the row of a client, if it is there."""
+        for place, seat in enumerate(self._seats):
+            if seat.number == number and self.chosen_number != number:
+                self.table.selectRow(place)
+
+    def _chosen(self) -> None:
+        self._enable()
+        self.chosen.emit()
+
+    def _enable(self) -> None:
+        seat = self._chosen_seat()
+        other = seat is not None and not seat.ours
+        self.hand.setEnabled(self._may_hand and other)
+        self.heir.setEnabled(self._may_hand and other)
+        self.heir.setText("No successor" if seat is not None and seat.succeeds else "Successor")
+
+    def _chosen_seat(self) -> Seat | None:
+        number = self.chosen_number
+        return next((seat for seat in self._seats if seat.number == number), None)
+
+    def _hand(self) -> None:
+        seat = self._chosen_seat()
+        if seat is not None and not seat.ours and self._may_hand:
+            self.handed.emit(seat.number)
+
+    def _name(self) -> None:
+        seat = self._chosen_seat()
+        if seat is not None and not seat.ours and self._may_hand:
+            self.named.emit(-1 if seat.succeeds else seat.number)
+
+
+def _row(seat: Seat) -> tuple[Cell, ...]:
+    tone = "accent" if seat.leads else "text"
+    reading = "error" if seat.stalled else "warning" if seat.behind else "dim"
+    name = f"{seat.name}  (you)" if seat.ours else seat.name
+    return (
+        Cell(name, tone=tone, bold=seat.leads),
+        Cell(seat.role, tone="text" if seat.following or seat.leads else "dim"),
+        Cell(seat.reading, tone=reading),
+    )
+
+
+def _mine(mine: Seat | None, leader: Seat | None, *, following: bool) -> str:
+    """What this window does, in words."""
+    if mine is None:
+        return "Not connected."
+    if mine.leads:
+        return "You lead: those who follow look where you look."
+    whom = "nobody leads yet" if leader is None else f"{leader.name} leads"
+    return f"You follow; {whom}." if following else f"You roam; {whom}."

@@ -1,0 +1,407 @@
+"""A class in a window: tells where this window looks while it leads, looks where the leader looks while it follows.
+
+While it follows, what the user does in the window stays until the leader looks somewhere else; who would rather stay roams.
+
+Knows which part of the window does what; who is present is the server's to say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gcspy_protocol.attendance import PERSON_CHARS, LookAt, person_name
+from gcspy_protocol.interpreter import EventChange
+from gcspy_protocol.messages import Attend, Clients, HandOver, Look, Looked, Message, NameSuccessor
+from gcspy_protocol.playback import Seek
+from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtWidgets import QInputDialog
+
+from gcspy_client.model.attending import ClassWish, Moments, Seat, leader_of, login_name, place_of, roster
+from gcspy_client.model.looks import TABLE, TILES
+from gcspy_client.model.palette import Theme
+from gcspy_client.view.actions import Action
+from gcspy_client.view.classroom.join_line import JoinSheet
+from gcspy_client.view.classroom.panel import ClassPanel
+from gcspy_client.view.classroom.presenting import Presenting
+from gcspy_client.view.spaces.views import known_renderers
+
+if TYPE_CHECKING:
+    from gcspy_client.view.window import MainWindow
+
+__all__ = ["ClassPart", "actions_of_class"]
+
+_MENU = "&Session/&Class"
+_NAME = "class.name"
+_LOOK_MILLIS = 50
+"""The shortest time between two places that are told: a selection that is dragged is one movement."""
+
+_NOBODY_ELSE = "nobody else is in this session"
+_NOT_OURS = "only the one in control may do that"
+
+
+class ClassPart(QObject):
+    """The class of a window; made when all panels are there, of which it notices which is in front.
+
+    Attributes:
+        panel: Who is present.
+        presenting: The window as a projector shows it.
+        following: Whether this window follows who leads.
+        addresses: Where others join.
+        front: Name of the panel that came to the front last, while it can be seen; else empty.
+        heir: Name of who shall be the successor as soon as one of that name is there; empty: nobody in particular.
+    """
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self.panel = ClassPanel(window.theme)
+        self.presenting = Presenting(window)
+        self.following = False
+        self.addresses: tuple[str, ...] = ()
+        self.heir = ""
+        self._moments = Moments()
+        self._identity = ""
+        self._told: LookAt | None = None
+        self._told_as = False
+        self.front = ""
+        self._obeying = self._stopped = False
+        self._handed_by: int | None = None
+        self._controller: int | None = None
+        self._sheet: JoinSheet | None = None
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.timeout.connect(self._tell_place)
+        side = Qt.DockWidgetArea.RightDockWidgetArea
+        about = "class: who is present, who follows, who is behind"
+        window.docks.add("class", "Class", self.panel, side, keys=("Shift+L",), about=about)
+        panel = self.panel
+        panel.opened.connect(self.refresh)
+        panel.handed.connect(self.hand_over)
+        panel.named.connect(lambda number: self.choose_successor(None if number < 0 else number))
+        panel.follow_toggled.connect(self.toggle_following)
+        panel.name_asked.connect(self.ask_name)
+        panel.line_asked.connect(self.show_line)
+        window.link.person = self.name
+        window.link.received.connect(self._take)
+        window.following.applied.connect(self._came)
+        window.following.spoken.connect(self.look_soon)
+        window.timing.moved.connect(self.look_soon)
+        for name in window.docks:
+            if name != "class":
+                window.docks[name].seen.connect(partial(self._panel_seen, name))
+
+    def stop(self) -> None:
+        """Tell nothing any more; no timer is left."""
+        self._stopped = True
+        self._soon.stop()
+        if self._sheet is not None:
+            self._sheet.close()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw for another ground."""
+        self.panel.set_theme(theme)
+
+    # ------------------------------------------------------------------------ who we are
+
+    def wish(self, wish: ClassWish) -> None:
+        """Begin as whoever opened the window wishes; before it connects."""
+        if wish.person:
+            self.call(wish.person, remember=False)
+        self.heir, self.addresses = person_name(wish.successor), wish.addresses
+        self.follow(wish.following)
+
+    @property
+    def name(self) -> str:
+        """What the others call us: as the user said, else the login."""
+        return person_name(self._window.settings.text(_NAME)) or login_name()
+
+    def call(self, name: str, *, remember: bool = True) -> None:
+        """Be called otherwise.
+
+        Args:
+            name: The name; made fit, and the login's where nothing is left.
+            remember: Whether other windows, too, have it from now on.
+        """
+        if remember:
+            self._window.settings.store(_NAME, person_name(name))
+        self._window.link.person = person_name(name) or self.name
+        self._attend()
+
+    def ask_name(self) -> None:
+        """Ask the user for a name."""
+        now = self._window.link.person
+        name, wanted = QInputDialog.getText(self._window, "Your name", f"What the others see, up to {PERSON_CHARS} letters:", text=now)
+        if wanted:
+            self.call(name)
+
+    def follow(self, wanted: bool) -> None:
+        """Look where the leader looks from now on, or roam."""
+        self.following = wanted
+        self._attend()
+        self.refresh()
+
+    def toggle_following(self) -> None:
+        """Follow, or roam."""
+        self.follow(not self.following)
+
+    def _attend(self) -> None:
+        link = self._window.link
+        link.follows = self.following
+        link.send(Attend(person=link.person, following=self.following))
+
+    # ------------------------------------------------------------------------ who is there
+
+    @property
+    def seats(self) -> list[Seat]:
+        """Who is present."""
+        connected = self._window.link.status.phase.connected
+        return roster(self._window.session.live) if connected else []
+
+    @property
+    def leads(self) -> bool:
+        """Whether this window is whom the others follow."""
+        live = self._window.session.live
+        return live.welcome is not None and leader_of(live) == live.welcome.client_id and live.is_controller()
+
+    @property
+    def may_hand(self) -> bool:
+        """Whether this window has control that it may hand over."""
+        return self._window.link.status.phase.connected and self._window.session.live.is_controller()
+
+    @property
+    def others(self) -> list[Seat]:
+        """Who else is present."""
+        return [seat for seat in self.seats if not seat.ours]
+
+    def hand_over(self, number: int) -> None:
+        """Let another control and lead; who leads no more follows."""
+        self._window.link.send(HandOver(client=number))
+        if self.leads:
+            self.follow(True)
+
+    def choose_successor(self, number: int | None) -> None:
+        """Let another inherit control, whoever was wished for when the window was opened."""
+        self.heir = ""
+        self.name_successor(number)
+
+    def name_successor(self, number: int | None) -> None:
+        """Let another inherit control when this connection is lost; None: nobody."""
+        self._window.link.send(NameSuccessor(client=number))
+
+    def hand_back(self) -> None:
+        """Give control back to who had it before."""
+        if self._handed_by is not None:
+            self.hand_over(self._handed_by)
+
+    @property
+    def may_hand_back(self) -> bool:
+        """Whether control came from somebody who is still there."""
+        return self.may_hand and any(seat.number == self._handed_by for seat in self.others)
+
+    def ask_heir(self, title: str, question: str) -> int | None:
+        """Ask for one of the others; the chosen row of the panel first."""
+        others = self.others
+        names = [seat.name for seat in others]
+        chosen = next((i for i, seat in enumerate(others) if seat.number == self.panel.chosen_number), 0)
+        name, wanted = QInputDialog.getItem(self._window, title, question, names, chosen, False)
+        return others[names.index(name)].number if wanted and name in names else None
+
+    def ask_hand_over(self) -> None:
+        """Ask to whom control goes."""
+        number = self.ask_heir("Hand over control", "Who controls and leads from now on:")
+        if number is not None:
+            self.hand_over(number)
+
+    def ask_successor(self) -> None:
+        """Ask who inherits control."""
+        number = self.ask_heir("Successor", "Who has control when this connection is lost:")
+        if number is not None:
+            self.choose_successor(number)
+
+    def refresh(self) -> None:
+        """Say anew who is present, if anybody sees it."""
+        if self.panel.isVisible():
+            playback = self._window.session.is_playback
+            self.panel.tell(self.seats, following=self.following, may_hand=self.may_hand, is_playback=playback)
+
+    def show_line(self) -> JoinSheet:
+        """Show the line to join with."""
+        if self._sheet is not None:
+            self._sheet.close()
+            self._sheet.deleteLater()
+        self._sheet = JoinSheet(self.addresses, self._window)
+        self._sheet.show()
+        return self._sheet
+
+    # ------------------------------------------------------------------------ what comes
+
+    def _came(self, change: EventChange) -> None:
+        self._moments.add(change.event)
+
+    def _take(self, messages: list[Message]) -> None:
+        live = self._window.session.live
+        identity = "" if live.welcome is None else live.welcome.session
+        if identity != self._identity:
+            self._identity = identity
+            self._moments.clear()
+            self._told, self._handed_by, self._controller = None, None, None
+        looked: Looked | None = None
+        for message in messages:
+            if isinstance(message, Clients):
+                self._roles(message)
+            elif isinstance(message, Looked):
+                looked = message
+        if looked is not None and self.following and not self.leads:
+            self.obey(looked.at)
+        if any(isinstance(message, Clients) for message in messages):
+            self.refresh()
+            self.look_soon()
+
+    def _roles(self, clients: Clients) -> None:
+        """Note from whom control came."""
+        live = self._window.session.live
+        ours = None if live.welcome is None else live.welcome.client_id
+        if clients.controller == ours and self._controller not in (None, ours):
+            self._handed_by = self._controller
+        self._controller = clients.controller
+        if self.heir and self.may_hand:
+            heirs = [seat for seat in self.others if seat.name.casefold() == self.heir.casefold()]
+            if len(heirs) == 1 and not heirs[0].succeeds:
+                self.name_successor(heirs[0].number)
+
+    # ------------------------------------------------------------------------ where we look
+
+    def _panel_seen(self, name: str, seen: bool) -> None:
+        if seen:
+            self.front = name
+        elif self.front == name:
+            self.front = ""
+        self.look_soon()
+
+    def look_soon(self) -> None:
+        """Tell where this window looks, in a moment, if it leads."""
+        self.refresh_role()
+        if not self._soon.isActive() and self._matters():
+            self._soon.start(_LOOK_MILLIS if self._told is not None else 0)
+
+    def refresh_role(self) -> None:
+        """A window that has lost the lead has to tell its place anew when it leads again."""
+        if self._told_as != self.leads:
+            self._told_as = self.leads
+            self._told = None
+
+    def _matters(self) -> bool:
+        live = self._window.session.live
+        return not self._stopped and self.leads and not self._obeying and len(live.clients.clients) > 1
+
+    def _tell_place(self) -> None:
+        if not self._matters():
+            return
+        at = place_of(self._window.session, self.front)
+        if at != self._told:
+            self._told = at
+            self._window.link.send(Look(at=at))
+
+    def obey(self, at: LookAt) -> None:
+        """Look there, as far as it is here."""
+        self._obeying = True
+        try:
+            self._go_to(at)
+            self._look_at(at)
+            if at.panel and at.panel in self._window.docks and not self._window.docks[at.panel].in_sight:
+                self._window.docks.show(at.panel)
+        finally:
+            self._obeying = False
+
+    def _go_to(self, at: LookAt) -> None:
+        """Go to the leader's event; a playback is there already."""
+        window = self._window
+        if window.session.is_playback:
+            return
+        if at.sequence is None:
+            if window.timing.looks_back:
+                window.timing.last()
+            return
+        time_nanos = self._moments.time_of(at.sequence)
+        if time_nanos is None:
+            window.say(f"The leader looks at event {at.sequence:,}, which was before this window came.")
+        elif window.timing.usable:
+            window.timing.playing.seek(Seek(time_nanos=time_nanos))
+
+    def _look_at(self, at: LookAt) -> None:
+        window, session = self._window, self._window.session
+        space = None if at.space is None else session.interpreter.spaces.get(at.space)
+        if space is None or space.space.id not in window.spaces.panels:
+            return
+        number = space.space.id
+        session.activate(number)
+        if at.stream in space.streams and session.chosen_stream(number) != at.stream:
+            session.choose_stream(number, at.stream)
+            window.spaces.show_stream(number)
+        look = session.looks.of(number)
+        if at.view and at.view != look.view and (at.view in (TILES, TABLE) or at.view in known_renderers()):
+            session.looks.by_space[number] = replace(look, view=at.view)
+            window.spaces.show_look(number)
+        if at.key is None:
+            session.select(number, None)
+        else:
+            session.select_key(number, at.key)
+        window.spaces.select(number)
+        window.spaces.ensureWidgetVisible(window.spaces.panels[number])
+        window.following.refresh()
+
+
+def actions_of_class(window: MainWindow) -> tuple[Action, ...]:
+    """What can be done in a class."""
+    part = window.classroom
+    return (
+        Action(
+            name="class.follow",
+            menu=_MENU,
+            text="&Follow the leader",
+            about="follow: look where the leader looks; or roam",
+            run=part.toggle_following,
+            keys=("Shift+F",),
+            checked=lambda: part.following,
+        ),
+        Action(
+            name="class.hand-over",
+            menu=_MENU,
+            text="&Hand over control…",
+            run=part.ask_hand_over,
+            keys=("Ctrl+Shift+H",),
+            enabled=lambda: part.may_hand and bool(part.others),
+            why_not=f"{_NOT_OURS}, and {_NOBODY_ELSE}",
+            begins_group=True,
+        ),
+        Action(
+            name="class.hand-back",
+            menu=_MENU,
+            text="Hand control &back",
+            about="hand control back to whom it came from",
+            run=part.hand_back,
+            keys=("Ctrl+Shift+B",),
+            enabled=lambda: part.may_hand_back,
+            why_not="control did not come from anybody who is here",
+        ),
+        Action(
+            name="class.successor",
+            menu=_MENU,
+            text="Name a &successor…",
+            about="name who has control when this connection is lost",
+            run=part.ask_successor,
+            enabled=lambda: part.may_hand and bool(part.others),
+            why_not=f"{_NOT_OURS}, and {_NOBODY_ELSE}",
+        ),
+        Action(name="class.name", menu=_MENU, text="Your &name…", run=part.ask_name, begins_group=True),
+        Action(
+            name="class.line",
+            menu=_MENU,
+            text="&Join line…",
+            about="show the line to join with, large, to be copied",
+            run=part.show_line,
+            keys=("Ctrl+Shift+J",),
+        ),
+    )
