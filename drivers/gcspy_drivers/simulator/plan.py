@@ -344,6 +344,10 @@ class Plan(ABC):
         """Return its card table, if it has one."""
         return None
 
+    def lines(self) -> Cards | None:
+        """Return its line table, if it marks lines."""
+        return None
+
     def remembered_sets(self) -> Sequence[RememberedSet]:
         """Return its remembered sets."""
         return ()

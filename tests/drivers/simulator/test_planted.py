@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from gcspy_drivers.simulator.heap import HEADER_WORDS, LINK_SHIFT, SIZE_MASK, Heap
 from gcspy_drivers.simulator.mutator import Mutator
-from gcspy_drivers.simulator.plan import FULL, Phase, Plan
+from gcspy_drivers.simulator.plan import FULL, Collection, Phase, Plan
+from gcspy_drivers.simulator.plans.immix import Immix
 from gcspy_drivers.simulator.plans.incremental import BARRIERS, Incremental
 from gcspy_drivers.simulator.plans.marksweep import MarkSweep
 from gcspy_drivers.simulator.plans.refcount import RefCount
@@ -102,6 +103,24 @@ class TakesAwayTooMuch(RefCount):
         return done
 
 
+class IgnoresForwardingAddressesOfRoots(Immix):
+    """Moves objects, and leaves roots as they were."""
+
+    def _roots(self, limit: int) -> int:
+        before = self.heap.roots.copy()
+        done = super()._roots(limit)
+        self.heap.roots[:] = before
+        return done
+
+
+class MissesALine(Immix):
+    """Takes the first line that is in use for a free one."""
+
+    def _end(self, collection: Collection) -> None:
+        super()._end(collection)
+        self._space.lines[self._space.lines.argmax()] = 0
+
+
 class KeepsGarbage(MarkSweep):
     """Marks an object that nothing reaches: no program ever notices."""
 
@@ -122,6 +141,8 @@ PLANTED: list[tuple[type[Plan], str]] = [
     (ForgetsTheRootsAtTheEnd, "should hold object"),
     (ForgetsToCountRoots, ""),
     (TakesAwayTooMuch, "counted"),
+    (IgnoresForwardingAddressesOfRoots, "root"),
+    (MissesALine, "lies in lines that are free"),
     (KeepsGarbage, "survived a full collection"),
 ]
 
@@ -148,7 +169,8 @@ def test_an_object_that_is_taken_where_marking_has_been_is_found_by_each_barrier
 
 @pytest.mark.parametrize(("plan", "says"), PLANTED, ids=lambda one: getattr(one, "__name__", None))
 def test_a_planted_defect_is_caught(plan: type[Plan], says: str) -> None:
-    mutator, watch = over(plan(Heap(HEAP_BYTES, roots=ROOTS), threads=2))
+    options = {"block_bytes": 512, "line_bytes": 64} if issubclass(plan, Immix) else {}
+    mutator, watch = over(plan(Heap(HEAP_BYTES, roots=ROOTS), threads=2, **options))
     found: list[str] = []
     if isinstance(mutator.plan, Incremental):
         hide_an_object(mutator)
@@ -172,7 +194,7 @@ def test_a_planted_defect_is_caught(plan: type[Plan], says: str) -> None:
     assert any(says in one for one in found), found
 
 
-@pytest.mark.parametrize("plan", [MarkSweep, Incremental, RefCount])
+@pytest.mark.parametrize("plan", [MarkSweep, Incremental, RefCount, Immix])
 def test_without_the_defect_nothing_is_found(plan: type[Plan]) -> None:
     mutator, watch = over(plan(Heap(HEAP_BYTES, roots=ROOTS), threads=2))
     run_at_random(mutator, 400)

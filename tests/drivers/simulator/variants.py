@@ -28,6 +28,7 @@ _OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"lists": 1, "fit": "next"},
         {"lists": 1, "fit": "first", "coalesce": False},
     ],
+    "immix": [{"block_bytes": 512, "line_bytes": 64}, {"block_bytes": 1024, "line_bytes": 64, "evacuate": False}],
     "refcount": [{}, {"candidates": 20, "burst": 3}],
     "incremental": [{"barrier": "insertion", "pace": 10}, {"barrier": "retreating", "pace": 10}, {"barrier": "snapshot", "pace": 10}],
 }

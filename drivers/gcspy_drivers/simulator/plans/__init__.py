@@ -8,6 +8,7 @@ from gcspy_protocol.errors import LocalProtocolError
 
 from gcspy_drivers.simulator.heap import Heap
 from gcspy_drivers.simulator.plan import Plan
+from gcspy_drivers.simulator.plans.immix import Immix
 from gcspy_drivers.simulator.plans.incremental import Incremental
 from gcspy_drivers.simulator.plans.markcompact import MarkCompact
 from gcspy_drivers.simulator.plans.marksweep import MarkSweep
@@ -22,6 +23,7 @@ _PLANS: Final[tuple[type[Plan], ...]] = (
     MarkSweep,
     Incremental,
     RefCount,
+    Immix,
     SemiSpace,
     MarkCompact,
 )
