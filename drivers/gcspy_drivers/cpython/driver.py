@@ -288,8 +288,13 @@ class CPythonDriver:
         if objects:
             # Who sees none of its spaces does not pay for references.
             wanted = any(request.wants(space) for space in self._objects.reference_spaces)
+            large = self._objects.large_space
             self._objects.fill(
-                heaps, self._interpreters, references=wanted and level >= REFERENCES, copies=copies
+                heaps,
+                self._interpreters,
+                references=wanted and level >= REFERENCES,
+                large=large is not None and request.wants(large),
+                copies=copies,
             )
             self._counted = True
         now = time.monotonic_ns()

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from gcspy_drivers.cpython.interpreters import Interpreter
 from gcspy_drivers.cpython.keeper_space import KeeperSpace
+from gcspy_drivers.cpython.large_space import LargeSpace
 from gcspy_drivers.cpython.object_space import ObjectSpace, TrackedSpace
 from gcspy_drivers.cpython.objects import machine_code
 from gcspy_drivers.cpython.reference_space import ReferenceSpace
@@ -38,6 +39,7 @@ class ObjectView:
         self._tracked: dict[int, TrackedSpace] = {}
         self._references: dict[int, ReferenceSpace] = {}
         self._arenas: dict[int, KeeperSpace] = {}
+        self._large: LargeSpace | None = None
 
     @property
     def spaces(self) -> list[ServerSpace]:
@@ -48,8 +50,14 @@ class ObjectView:
             *(one.space for one in self._heaps.values()),
             *(one.space for one in self._arenas.values()),
             *(one.space for one in self._tracked.values()),
+            *([] if self._large is None else [self._large.space]),
             *(one.space for one in self._references.values()),
         ]
+
+    @property
+    def large_space(self) -> ServerSpace | None:
+        """That of large blocks, once there is one."""
+        return None if self._large is None else self._large.space
 
     @property
     def reference_spaces(self) -> list[ServerSpace]:
@@ -94,6 +102,8 @@ class ObjectView:
         for ident in present:
             if ident not in self._tracked and len(self._tracked) < _MOST_SHOWN:
                 self._tracked[ident] = TrackedSpace(server, title_of("Tracked objects", ident))
+        if self._large is None:
+            self._large = LargeSpace(server, self._types, tiles=self._tiles)
         for gone in [ident for ident in self._heaps if ident not in owners]:
             server.remove_space(self._heaps.pop(gone).space)
             server.remove_space(self._arenas.pop(gone).space)
@@ -108,6 +118,7 @@ class ObjectView:
         interpreters: tuple[Interpreter, ...],
         *,
         references: bool = False,
+        large: bool = False,
         copies: ObjectCopies | None = None,
     ) -> None:
         """Look into the pools and give the spaces what is there.
@@ -116,6 +127,7 @@ class ObjectView:
             heaps: As they were read, just before.
             interpreters: Those that have a collector.
             references: Whether to look for references too.
+            large: Whether to look for large blocks too.
             copies: What was copied of them; without it they are copied now.
 
         Raises:
@@ -125,7 +137,12 @@ class ObjectView:
         if self._types is None:
             raise AssertionError("open comes before fill")
         found = self._target.objects(
-            heaps, interpreters, code=machine_code.compiled(), references=references, copies=copies
+            heaps,
+            interpreters,
+            code=machine_code.compiled(),
+            references=references,
+            large=large,
+            copies=copies,
         )
         self._types.fill(found)
         tables = []
@@ -141,6 +158,8 @@ class ObjectView:
         self._types.answer_with(everything)
         for ident, tracked in self._tracked.items():
             tracked.fill(found, ident)
+        if self._large is not None:
+            self._large.fill(found)
 
     def lengths(self, ident: int) -> npt.NDArray[np.int64] | None:
         """Return how many objects each generation of an interpreter had at the last filling, (3,); None when that is not known."""

@@ -22,10 +22,12 @@ from gcspy_drivers.cpython.layouts.debug_offsets import DebuggerSupport
 from gcspy_drivers.cpython.locate import Locator
 from gcspy_drivers.cpython.memory_map import MemoryMap, MemoryMapper
 from gcspy_drivers.cpython.objects.copying import CopyRoom, HeapCopy
+from gcspy_drivers.cpython.objects.large import LargeBlocks, LargeReader
 from gcspy_drivers.cpython.objects.lists import Heads, ListReader, Lists
 from gcspy_drivers.cpython.objects.machine_code import Kernels
+from gcspy_drivers.cpython.objects.pool_index import PoolIndex
 from gcspy_drivers.cpython.objects.references import BlockMap, find_references
-from gcspy_drivers.cpython.objects.scan import Nodes, Objects, ObjectScanner
+from gcspy_drivers.cpython.objects.scan import NO_ENTRIES, NO_HOLDERS, Nodes, Objects, ObjectScanner
 from gcspy_drivers.cpython.objects.types import TypeTable
 from gcspy_drivers.cpython.obmalloc import Arenas, HeapReading, ObmallocPlace, PoolReader
 from gcspy_drivers.cpython.pools import PoolState
@@ -110,6 +112,7 @@ class ObjectReading:
         nodes_by_list: (lists + 1, 3) tracked objects, bytes of their blocks, and those outside of pools; the last row is for those whose
             list is not known.
         references: (pools of all heaps, 5) what there is of each of `references.FOUND`; None when they were not looked for.
+        large: Blocks outside of pools that objects lead to; None when they were not looked for.
     """
 
     heaps: tuple[HeapObjects, ...]
@@ -119,6 +122,7 @@ class ObjectReading:
     nodes_by_pool: npt.NDArray[np.int32]
     nodes_by_list: npt.NDArray[np.int64]
     references: npt.NDArray[np.int64] | None = None
+    large: LargeBlocks | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,6 +357,7 @@ class Target:
         *,
         code: Kernels | None = None,
         references: bool = False,
+        large: bool = False,
         copies: ObjectCopies | None = None,
     ) -> ObjectReading:
         """Look into the pools of some heaps: which objects they hold, and on which of the collector's lists these are.
@@ -362,6 +367,7 @@ class Target:
             interpreters: As `interpreters` listed them.
             code: Compiled loops, to use instead of numpy.
             references: Whether to look for references too.
+            large: Whether to look for large blocks too.
             copies: What was copied of them; without it they are copied now, a part at a time.
 
         Raises:
@@ -371,7 +377,9 @@ class Target:
         """
         types = self._type_table()
         scanner = ObjectScanner(types, self._layout.objects, self.geometry, code)
-        blocks = BlockMap.of([heap.reading for heap in heaps], self.geometry) if references else None
+        readings = [heap.reading for heap in heaps]
+        blocks = BlockMap.of(readings, self.geometry) if references else None
+        index = PoolIndex.of(readings, self.geometry)
         if copies is None:
             types.begin()
         found: list[HeapObjects] = []
@@ -384,7 +392,8 @@ class Target:
                 else copies.heaps[number]
             )
             after = before + len(heap.reading.pools)
-            objects = scanner.scan(copy) if blocks is None else scanner.scan(copy, blocks.entry[before:after])
+            entries = NO_ENTRIES if blocks is None else blocks.entry[before:after]
+            objects = scanner.scan(copy, entries, index)
             found.append(HeapObjects(heap, objects, before))
             parts.append((copy, before))
             before = after
@@ -402,7 +411,14 @@ class Target:
                 inside = lists.inside
                 blocks.give_lists(inside.address, lists.of_node[: len(inside)], LISTS, code)
             counted = find_references(blocks, parts, code)
-        return ObjectReading(tuple(found), lists, owners, types, by_pool, by_list, counted)
+        blocks_outside = None
+        if large:
+            reader = LargeReader(self._memory, self._maps, types, self._layout.objects, index)
+            holders = np.concatenate([NO_HOLDERS, *(one.objects.holders for one in found)])
+            blocks_outside = reader.read(holders, lists)
+        return ObjectReading(
+            tuple(found), lists, owners, types, by_pool, by_list, counted, blocks_outside
+        )
 
     def warm(self, heaps: tuple[Heap, ...]) -> bool:
         """Have room for copies of some heaps, so that `copy_objects` needs no memory of the system; False when there is too little."""

@@ -85,7 +85,10 @@ class TypeSpace:
             number = objects.count.astype(np.int64)
             np.add.at(counts, objects.type, number)  # the last row is what is no object
             np.add.at(size, objects.type, number * objects.block_bytes)
-        self._give_tiles(size[:kinds], found.types.names)
+        outside = np.zeros(kinds, dtype=np.int64)
+        if found.large is not None:  # what has large blocks is named too
+            np.add.at(outside, found.large.type, np.maximum(found.large.size, 1))
+        self._give_tiles(size[:kinds] + outside, found.types.names)
         tile = self.tile_of(np.append(np.arange(kinds, dtype=np.int32), np.int32(-1)))
         self.space.reset()
         for stream, figures in zip(self.space.streams, (size, counts), strict=True):

@@ -43,7 +43,8 @@ def assert_same(one: Any, other: Any, names: tuple[str, ...]) -> None:
         assert np.array_equal(mine, theirs), name
 
 
-SUMS = ("known", "objects", "trackable", "tracked", "blocks", "pool", "type", "count", "block_bytes")
+SUMS = ("known", "objects", "trackable", "tracked", "blocks", "pool", "type", "count", "block_bytes", "holders")
+LARGE = ("address", "size", "kind", "type", "owner", "of_list", "elsewhere", "elsewhere_bytes", "torn")
 COLUMNS = ("address", "following", "before", "pool", "type", "block_bytes")
 
 
@@ -69,7 +70,7 @@ def assert_lists_same(one: Lists | None, other: Lists | None, pools: int) -> Non
 
 def read(target: Target, code: Kernels | None) -> ObjectReading:
     interpreters = target.interpreters() or ()
-    return target.objects(target.heaps(interpreters), interpreters, code=code, references=True)
+    return target.objects(target.heaps(interpreters), interpreters, code=code, references=True, large=True)
 
 
 def assert_readings_same(one: ObjectReading, other: ObjectReading) -> None:
@@ -81,6 +82,10 @@ def assert_readings_same(one: ObjectReading, other: ObjectReading) -> None:
     assert one.references is not None
     assert other.references is not None
     assert np.array_equal(one.references, other.references)
+    assert one.large is not None
+    assert other.large is not None
+    for name in LARGE:
+        assert np.array_equal(getattr(one.large, name), getattr(other.large, name)), name
 
 
 @pytest.mark.parametrize("setting", ["", "debug"])

@@ -124,6 +124,11 @@ class ObjectLayout:
         prefix_bytes: These two words.
         refcount_flags: Bits of the word with the reference count that are something else.
         most_references: The largest reference count that is believed.
+        compact_keys: Whether the head of a dictionary's table has sizes in single bytes (from 3.11 on), and not in words.
+        text_at: In an instance of a class derived from ``str``: pointer to its text.
+        cached_keys_at: In a class: pointer to the table of names that its instances share.
+        digits_shift: Bits of the word behind an ``int``'s type that are no digits; 0: the word is their number, negative as the number is.
+        bytearray_object: Whether a ``bytearray`` keeps its bytes in an object of type ``bytes`` (3.15).
     """
 
     gc_head_bytes: int = 16
@@ -131,6 +136,11 @@ class ObjectLayout:
     prefix_bytes: int = 16
     refcount_flags: int = 0
     most_references: int = (1 << 33) - 1
+    compact_keys: bool = False
+    text_at: int = 72
+    cached_keys_at: int = 872
+    digits_shift: int = 0
+    bytearray_object: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

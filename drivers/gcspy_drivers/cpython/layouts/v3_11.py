@@ -12,6 +12,6 @@ LAYOUT = Layout(
     interpreter_id=48,
     interpreter_gc=648,
     interpreter_bytes=4096,
-    objects=ObjectLayout(prefix_flags=16),
+    objects=ObjectLayout(prefix_flags=16, compact_keys=True),
     obmalloc_home=ObmallocHome.STATIC,
 )

@@ -14,7 +14,14 @@ LAYOUT = Layout(
     interpreter_id=7280,
     interpreter_gc=7408,
     interpreter_bytes=194968,
-    objects=ObjectLayout(prefix_flags=24, refcount_flags=0xFFFF << 48),
+    objects=ObjectLayout(
+        prefix_flags=24,
+        refcount_flags=0xFFFF << 48,
+        compact_keys=True,
+        text_at=56,
+        cached_keys_at=880,
+        digits_shift=3,
+    ),
     obmalloc_home=ObmallocHome.POINTER,
     interpreter_obmalloc=10904,
     gc=GcLayout(

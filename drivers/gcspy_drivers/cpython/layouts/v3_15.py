@@ -12,7 +12,15 @@ LAYOUT = Layout(
     interpreter_id=7272,
     interpreter_gc=7400,
     interpreter_bytes=226240,
-    objects=ObjectLayout(prefix_flags=24, refcount_flags=0xFFFF << 48),
+    objects=ObjectLayout(
+        prefix_flags=24,
+        refcount_flags=0xFFFF << 48,
+        compact_keys=True,
+        text_at=56,
+        cached_keys_at=888,
+        digits_shift=3,
+        bytearray_object=True,
+    ),
     obmalloc_home=ObmallocHome.POINTER,
     interpreter_obmalloc=10880,
     gc=GcLayout(

@@ -74,6 +74,8 @@ def look_into(
     candidates: I64,
     fill: I64,
     blocks: I8,
+    pools: Flags,
+    holders: I64,
 ) -> int:
     """Look into copied pools: which blocks are in use, and which objects are in them.
 
@@ -87,12 +89,14 @@ def look_into(
         pool_rows: (n,) row of the pool in the reading.
         begin: The first pool to look into.
         form: Numbers that stay the same: bytes of a pool's header, of a block of class 0, words of padding, flags of a reference count, the
-            largest one believed, the lowest address, multiplier, shift and mask of ``slots``, shift and mask of ``refused``.
+            largest one believed, the lowest address, multiplier, shift and mask of ``slots``, shift, mask and multiplier of ``refused``;
+            and of ``pools`` the first place and the bits of an address inside of one.
         starts: (m,) first addresses of what is mapped.
         ends: (m,) addresses behind it.
         slots: Number of the type whose address has this slot; -1.
         type_address: (types,).
-        type_forms: (types, 3) bytes before the reference count, bytes that a block must have, and whether it may be tracked.
+        type_forms: (types, 5) bytes before the reference count, bytes that a block must have, whether it may be tracked, and where two
+            pointers to what an object keeps are.
         refused: Words that were looked at and are no types.
         recent: (`RECENT`,) zeros, room for the latest candidates.
         good: (n,) filled: whether the pool could be looked into.
@@ -104,8 +108,11 @@ def look_into(
         head_rows: (2, room) filled: its pool and type.
         head_bytes: (room,) filled: bytes of its block.
         candidates: (room,) filled: words that may be types and are not known.
-        fill: (3,) how many entries, nodes and candidates there are; goes on from what it is.
+        fill: (4,) how many entries, nodes, candidates and holders there are; goes on from what it is.
         blocks: (pools of the reading, cells) filled: see `references.BlockMap`; without rows: not wanted.
+        pools: (places,) whether a pool is there; see `pool_index.PoolIndex`.
+        holders: (room, 10) filled: objects that lead out of the pools: address, type, and the words behind the type; 0 for those behind
+            the block.
 
     Returns:
         The first pool that was not looked into, as the room might not do for it; n when all were.
@@ -128,6 +135,7 @@ def look_into(
             fill[0] + used > len(entries)
             or fill[1] + used > heads.shape[1]
             or fill[2] + 3 * used > len(candidates)
+            or fill[3] + used > len(holders)
         ):
             return row
         good[row] = False
@@ -194,6 +202,20 @@ def look_into(
             if kind < 0:
                 continue
             sums[row, 0] += 1
+            if type_forms[kind, 3] != 0:
+                fill[3] = _hold(
+                    words[row],
+                    base,
+                    at_word,
+                    int(size),
+                    address[row],
+                    kind,
+                    type_forms,
+                    pools,
+                    form,
+                    holders,
+                    fill[3],
+                )
             if type_forms[kind, 2] == 0:
                 if len(blocks):
                     blocks[pool_rows[row], base >> 1] = 2 + 16 * (at_word >> 1)
@@ -220,6 +242,39 @@ def look_into(
             entries[entry, 3] = size
             tally[entries[entry, 1] + 1] = 0
     return len(address)
+
+
+def _hold(
+    words: I64,
+    base: int,
+    at_word: int,
+    size: int,
+    pool: int,
+    kind: int,
+    type_forms: I64,
+    pools: Flags,
+    form: I64,
+    holders: I64,
+    count: int,
+) -> int:
+    """Write down an object that leads out of the pools; returns how many there are then."""
+    leads = False
+    for which in range(3, 5):
+        offset = type_forms[kind, which]
+        if offset == 0 or (at_word << 3) + offset + 8 > size:
+            continue
+        word = words[base + at_word + (offset >> 3)]
+        place = (word >> form[13]) - form[12]
+        if word != 0 and (place < 0 or place >= len(pools) or not pools[place]):
+            leads = True
+    if not leads:
+        return count
+    holders[count, 0] = pool + ((base + at_word) << 3)
+    holders[count, 1] = kind
+    for word in range(8):
+        at = at_word + 2 + word
+        holders[count, 2 + word] = words[base + at] if (at + 1) << 3 <= size else 0
+    return count + 1
 
 
 def _covered(starts: I64, ends: I64, word: int) -> bool:

@@ -16,7 +16,9 @@ import numpy.typing as npt
 from gcspy_drivers.cpython.layouts import ObjectLayout, PoolGeometry
 from gcspy_drivers.cpython.objects import kernels
 from gcspy_drivers.cpython.objects.blocks import PoolCopies
+from gcspy_drivers.cpython.objects.forms import HOLDER_WORDS
 from gcspy_drivers.cpython.objects.machine_code import Kernels
+from gcspy_drivers.cpython.objects.pool_index import PoolIndex
 from gcspy_drivers.cpython.objects.types import TypeColumns, TypeTable
 from gcspy_drivers.cpython.pools import capacities
 
@@ -24,6 +26,7 @@ __all__ = ["PoolLoop"]
 
 _ENTRIES: Final = 1 << 17
 _CANDIDATES: Final = 1 << 17
+_HOLDERS: Final = 1 << 15
 _LOWEST_ADDRESS: Final = 0x400000
 
 I64 = npt.NDArray[np.int64]
@@ -41,9 +44,11 @@ class PoolLoop:
         geometry: Sizes that its pymalloc was built with.
         blocks: About how many blocks are in use in all; more are no trouble.
         entries: Where to say of each block what it is; see `references.BlockMap`. Without rows: nowhere.
+        index: Where pools are.
 
     Attributes:
         entries: Parts of (entries, 4): pool, type, count and bytes of a block.
+        holders: Parts of (holders, 10): objects that lead out of the pools, see `kernels.look_into`.
     """
 
     def __init__(
@@ -55,8 +60,10 @@ class PoolLoop:
         *,
         blocks: int,
         entries: npt.NDArray[np.int8],
+        index: PoolIndex,
     ) -> None:
         self._block_entries = entries
+        self._index = index
         self._code = code
         self._types = types
         self._layout = layout
@@ -67,9 +74,11 @@ class PoolLoop:
         self._entries: I32 = np.empty((_ENTRIES, 4), dtype=np.int32)
         self._candidates: I64 = np.empty(_CANDIDATES, dtype=np.int64)
         self._in_use = np.zeros(self._most, dtype=np.bool_)
-        self._fill: I64 = np.zeros(3, dtype=np.int64)
+        self._holders: I64 = np.empty((_HOLDERS, HOLDER_WORDS + 2), dtype=np.int64)
+        self._fill: I64 = np.zeros(4, dtype=np.int64)
         self._tally: I64 = np.zeros(0, dtype=np.int64)
         self.entries: list[I32] = []
+        self.holders: list[I64] = []
 
     def look(
         self, copies: PoolCopies, rows: npt.NDArray[np.intp], shift: int
@@ -94,7 +103,7 @@ class PoolLoop:
             if columns is None:
                 return None
             nodes = int(self._fill[1])
-            self._fill[0] = self._fill[2] = 0
+            self._fill[0] = self._fill[2] = self._fill[3] = 0
             if len(self._tally) != len(columns.address) + 1:
                 self._tally = np.zeros(len(columns.address) + 1, dtype=np.int64)
             end = self._code.look_into(
@@ -124,6 +133,8 @@ class PoolLoop:
                 self._candidates,
                 self._fill,
                 self._block_entries,
+                self._index.inside,
+                self._holders,
             )
             if self._fill[2] and self._types.learn(self._candidates[: self._fill[2]].astype(np.uint64)):
                 columns = self._types.columns()
@@ -132,6 +143,8 @@ class PoolLoop:
             if end == begin:
                 self._grow(nodes)
             self.entries.append(self._entries[: self._fill[0]].copy())
+            if self._fill[3]:
+                self.holders.append(self._holders[: self._fill[3]].copy())
             begin = end
         return good, sums
 
@@ -162,6 +175,8 @@ class PoolLoop:
                 columns.refused_shift,
                 columns.refused_mask,
                 columns.golden,
+                self._index.lowest,
+                self._index.shift,
             ],
             dtype=np.int64,
         )

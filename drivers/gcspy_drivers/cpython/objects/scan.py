@@ -22,12 +22,14 @@ import numpy.typing as npt
 from gcspy_drivers.cpython.layouts import ObjectLayout, PoolGeometry
 from gcspy_drivers.cpython.objects.blocks import PoolCopies, blocks_in_use
 from gcspy_drivers.cpython.objects.copying import HeapCopy
+from gcspy_drivers.cpython.objects.forms import HOLDER_WORDS
 from gcspy_drivers.cpython.objects.machine_code import Kernels
+from gcspy_drivers.cpython.objects.pool_index import PoolIndex
 from gcspy_drivers.cpython.objects.pool_loop import PoolLoop
 from gcspy_drivers.cpython.objects.types import TypeTable
 from gcspy_drivers.cpython.pools import PoolState, capacities
 
-__all__ = ["Nodes", "ObjectScanner", "Objects"]
+__all__ = ["NO_ENTRIES", "NO_HOLDERS", "Nodes", "ObjectScanner", "Objects"]
 
 _HEAD_WORDS = 8  # of a block: enough for prefix, collector's head, reference count and type, behind padding
 _PADDING_WORDS = 2  # of the debug hooks, before what was asked for
@@ -42,7 +44,10 @@ I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
 I8 = npt.NDArray[np.int8]
 Mask = npt.NDArray[np.bool_]
-_NO_ENTRIES: Final[I8] = np.zeros((0, 0), dtype=np.int8)
+NO_ENTRIES: Final[I8] = np.zeros((0, 0), dtype=np.int8)
+"""Where nobody wants to know of each block what it is."""
+
+NO_HOLDERS: Final[I64] = np.zeros((0, HOLDER_WORDS + 2), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +129,7 @@ class Objects:
         pool, type, count, block_bytes: (entries,) how many objects of each type with blocks of each size a pool has, in order of pool
             and type; type -1: no object.
         nodes: The tracked ones.
+        holders: (n, 10) objects that lead out of the pools, in order of address: where, type, and the eight words behind the type.
         pools_copied: Pools that were copied.
     """
 
@@ -137,6 +143,7 @@ class Objects:
     count: I32
     block_bytes: I32
     nodes: Nodes
+    holders: I64
     pools_copied: int
 
 
@@ -151,11 +158,13 @@ class _Sums:
     blocks: I64
     entries: list[tuple[I64, I64, I64, int]]
     nodes: list[Nodes]
+    holders: list[I64] = field(default_factory=list)
     from_loop: list[I32] = field(default_factory=list)
 
     def add(self, loop: PoolLoop) -> None:
         """Take what a loop found besides the sums."""
         self.from_loop = loop.entries
+        self.holders += loop.holders
         heads, rows, size = loop.nodes()
         address, following, before = heads.view(np.uint64)
         self.nodes.append(Nodes(address, following, before, rows[0], rows[1], size))
@@ -193,15 +202,17 @@ class ObjectScanner:
         self._types = types
         self._layout = layout
         self._geometry = geometry
-        self._entries = _NO_ENTRIES
+        self._entries = NO_ENTRIES
+        self._index = PoolIndex.of((), geometry)
         self._shift = 0
         self._kernels = kernels
 
-    def scan(self, copy: HeapCopy, entries: I8 = _NO_ENTRIES) -> Objects:
+    def scan(self, copy: HeapCopy, entries: I8 = NO_ENTRIES, index: PoolIndex | None = None) -> Objects:
         """Look into the pools in use.
 
         Args:
             copy: Where to get them. `TypeTable.begin` was called for this gathering.
+            index: Where pools of all heaps are; None: those of this one.
             entries: (pools, cells) filled: what each block is, see `references.BlockMap`; without rows: not wanted.
 
         Raises:
@@ -220,6 +231,7 @@ class ObjectScanner:
             entries=[],
             nodes=[],
         )
+        self._index = PoolIndex.of((copy.reading,), self._geometry) if index is None else index
         loop = self._loop(int(pools.blocks_used[copy.rows].sum()), entries)
         self._entries = entries
         first = True
@@ -243,6 +255,7 @@ class ObjectScanner:
             count=number,
             block_bytes=size,
             nodes=Nodes.together(sums.nodes),
+            holders=_together(sums.holders),
             pools_copied=len(copy.rows),
         )
 
@@ -250,7 +263,13 @@ class ObjectScanner:
         if self._kernels is None:
             return None
         return PoolLoop(
-            self._kernels, self._types, self._layout, self._geometry, blocks=blocks, entries=entries
+            self._kernels,
+            self._types,
+            self._layout,
+            self._geometry,
+            blocks=blocks,
+            entries=entries,
+            index=self._index,
         )
 
     def _look_with(self, loop: PoolLoop, copies: PoolCopies, rows: npt.NDArray[np.intp], sums: _Sums) -> bool:
@@ -310,6 +329,8 @@ class ObjectScanner:
         sums.blocks[pool] += np.bincount(local, minlength=size)
         sums.objects[pool] += np.bincount(local[is_object], minlength=size)
         sums.entries += _histogram(pool, local, kind, block_bytes)
+        first = self._geometry.header_bytes + block * block_bytes
+        self._hold(copies, of_class[local], first, kind, prefix, block_bytes, sums)
         trackable = np.flatnonzero(is_object & self._types.collected[kind])
         sums.trackable[pool] += np.bincount(local[trackable], minlength=size)
         # The collector's head is right before the object, behind what else is there.
@@ -337,6 +358,38 @@ class ObjectScanner:
                 block_bytes=np.full(len(trackable), block_bytes, dtype=np.uint16),
             )
         )
+
+    def _hold(
+        self,
+        copies: PoolCopies,
+        row: npt.NDArray[np.intp],
+        begin: I64,
+        kind: I32,
+        prefix: I64,
+        block_bytes: int,
+        sums: _Sums,
+    ) -> None:
+        """Write down the objects that lead out of the pools; ``row`` is the pool's in the copies, ``begin`` the block's place in it."""
+        may = np.flatnonzero((kind >= 0) & (self._types.pointers[kind, 0] != 0))
+        if not len(may):
+            return
+        words = copies.words.view(np.int64)
+        row, begin, kind = row[may], begin[may], kind[may]
+        at = prefix[may] + 8 * self._shift
+        leads = np.zeros(len(may), dtype=np.bool_)
+        for offset in self._types.pointers[kind].T:
+            there = np.flatnonzero((offset != 0) & (at + offset + 8 <= block_bytes))
+            word = words[row[there], (begin + at + offset)[there] >> 3]
+            leads[there] |= (word != 0) & self._index.outside(word)
+        row, begin, kind, at = row[leads], begin[leads], kind[leads], at[leads]
+        found = np.zeros((len(row), HOLDER_WORDS + 2), dtype=np.int64)
+        found[:, 0] = copies.address[row].astype(np.int64) + begin + at
+        found[:, 1] = kind
+        for word in range(HOLDER_WORDS):
+            place = at + 16 + 8 * word
+            there = np.flatnonzero(place + 8 <= block_bytes)
+            found[there, 2 + word] = words[row[there], (begin + place)[there] >> 3]
+        sums.holders.append(found)
 
     def _types_of(self, heads: U64, block_bytes: int) -> tuple[I32, I64]:
         """Return the type of each block, -1 for no object, and how many bytes it has before its reference count."""
@@ -376,6 +429,14 @@ class ObjectScanner:
         word = (self._geometry.header_bytes + block * size + 8) >> 3
         padded = np.count_nonzero(copies.words[row, word] & ~np.uint64(0xFF) == np.uint64(_PADDED))
         return _PADDING_WORDS if 2 * padded > len(row) else 0
+
+
+def _together(parts: list[I64]) -> I64:
+    """Return all holders, in order of address."""
+    if not parts:
+        return NO_HOLDERS
+    found = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return found if bool((found[1:, 0] > found[:-1, 0]).all()) else found[np.argsort(found[:, 0], kind="stable")]
 
 
 def _histogram(

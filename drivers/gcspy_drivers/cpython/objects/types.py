@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.cpython.layouts import ObjectLayout
+from gcspy_drivers.cpython.objects.forms import Form, form_of, pointers_of
 from gcspy_drivers.remote.address import PAGE_BYTES
 from gcspy_drivers.remote.maps import LiveMaps
 from gcspy_drivers.remote.memory import Memory
@@ -35,6 +36,8 @@ _TYPE = np.dtype(
         ("item_bytes", "<i8"),
         ("_slots", "V120"),
         ("flags", "<u8"),
+        ("_more", "V80"),
+        ("base", "<u8"),
     ]
 )
 _HAVE_GC, _READY = 1 << 14, 1 << 12
@@ -42,6 +45,7 @@ _UNICODE, _TYPE_SUBCLASS = 1 << 28, 1 << 31
 _LASTING_FLAGS = np.uint64(_HAVE_GC | _UNICODE | _TYPE_SUBCLASS | 0x1C)
 _MOST_BASIC, _MOST_ITEM = 1 << 20, 1 << 16
 _DEPTH = 4  # metaclasses of metaclasses
+_BASES = 64  # classes from one to the built-in type that it comes from
 _NAME_BYTES = 128
 _REFUSED_BITS = 16
 _MULTIPLIERS = 32
@@ -61,7 +65,7 @@ class TypeColumns(NamedTuple):
         slots: Number of the type whose address has this slot; -1.
         multiplier, shift, mask: How an address becomes a slot.
         address: (types,).
-        forms: (types, 3) `TypeTable.prefix_bytes`, `TypeTable.least_bytes`, `TypeTable.collected`.
+        forms: (types, 5) `TypeTable.prefix_bytes`, `TypeTable.least_bytes`, `TypeTable.collected`, `TypeTable.pointers`.
         refused: Words that are no types, each where ``refused_shift`` puts it; not a copy.
         refused_shift, refused_mask: The same with the multiplier ``golden``.
     """
@@ -92,6 +96,8 @@ class TypeTable:
         prefix_bytes: (types,) bytes of an object before its reference count: collector's head, dictionary and weak references.
         least_bytes: (types,) bytes that a block must have for one, prefix included.
         collected: (types,) whether the collector may track its objects.
+        form: (types,) `forms.Form` of its objects.
+        pointers: (types, 2) where in its objects pointers to what they keep are, bytes from the reference count; 0: nowhere.
     """
 
     def __init__(self, memory: Memory, maps: LiveMaps, layout: ObjectLayout, root: int) -> None:
@@ -107,11 +113,37 @@ class TypeTable:
         self.prefix_bytes: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.least_bytes: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.collected: Mask = np.zeros(0, dtype=np.bool_)
+        self.form: npt.NDArray[np.int8] = np.zeros(0, dtype=np.int8)
+        self.pointers: npt.NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
+        self._forms: dict[int, Form] = {}
         self._rebuild()
         self.learn(np.array([root], dtype=np.uint64))
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def address(self) -> U64:
+        """(types,) where each is; not a copy."""
+        return self._address
+
+    @property
+    def basic_bytes(self) -> npt.NDArray[np.int64]:
+        """(types,) bytes of an object without its items, from the reference count on; not a copy."""
+        found: npt.NDArray[np.int64] = self._records["basic_bytes"]
+        return found
+
+    @property
+    def item_bytes(self) -> npt.NDArray[np.int64]:
+        """(types,) bytes of an item; not a copy."""
+        found: npt.NDArray[np.int64] = self._records["item_bytes"]
+        return found
+
+    @property
+    def flags(self) -> U64:
+        """(types,) their ``tp_flags``; not a copy."""
+        found: U64 = self._records["flags"]
+        return found
 
     def begin(self) -> None:
         """Look at all remembered types again, before a gathering; those that changed are forgotten, and refused words too.
@@ -131,6 +163,7 @@ class TypeTable:
         if not same.all():
             gone = living[~same]
             self._living[gone] = False
+            self._forms.clear()
             self._rebuild()
             self.learn(self._address[gone].copy())
 
@@ -154,7 +187,9 @@ class TypeTable:
             shift=int(self._shift),
             mask=len(self._slots) - 1,
             address=self._address.view(np.int64),
-            forms=np.stack((self.prefix_bytes, self.least_bytes, self.collected.astype(np.int64)), axis=1),
+            forms=np.column_stack(
+                (self.prefix_bytes, self.least_bytes, self.collected.astype(np.int64), self.pointers)
+            ),
             refused=self._refused.view(np.int64),
             golden=_signed(_GOLDEN),
             refused_shift=64 - _REFUSED_BITS,
@@ -230,7 +265,41 @@ class TypeTable:
         self.least_bytes = np.concatenate(
             (self.least_bytes, prefix + np.where(fixed, records["basic_bytes"], 16))
         )
+        form = [
+            self._form_of(int(where), name, record)
+            for where, name, record in zip(address, names, records, strict=True)
+        ]
+        self.form = np.concatenate((self.form, np.array(form, dtype=np.int8)))
+        pointers = np.array([pointers_of(each, self._layout) for each in form], dtype=np.int64)
+        self.pointers = np.concatenate((self.pointers, pointers.reshape(-1, 2)))
         self._rebuild()
+
+    def _form_of(self, address: int, name: str | None, record: np.void) -> Form:
+        """Say what its objects are: what the type says of itself, or the nearest of its bases that does."""
+        chain = []
+        found: Form | None = None
+        for _ in range(_BASES):
+            found = self._forms.get(address)
+            if found is not None:
+                break
+            chain.append(address)
+            found = form_of(name or "", int(record["flags"]))
+            address = int(record["base"])
+            data = None if found is not None or not address else self._record(address)
+            if data is None:
+                break
+            record = data
+            name = self._name(int(record["name"])) if self._maps.maps.cover(int(record["name"])) else None
+        for each in chain:
+            self._forms[each] = Form.NONE if found is None else found
+        return Form.NONE if found is None else found
+
+    def _record(self, address: int) -> np.void | None:
+        if not self._maps.maps.cover(address, _TYPE.itemsize):
+            return None
+        data = self._memory.try_read(address, _TYPE.itemsize)
+        record: np.void | None = None if data is None else np.frombuffer(data, dtype=_TYPE)[0]
+        return record
 
     def _plausible(self, records: Records) -> Mask:
         basic, item = records["basic_bytes"], records["item_bytes"]

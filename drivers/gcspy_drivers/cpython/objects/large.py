@@ -1,0 +1,416 @@
+"""Blocks outside of pymalloc that objects lead to: objects of more than 512 bytes, and tables, items and buffers of that size.
+
+pymalloc hands on what is larger to the C allocator, whose own books nobody reads here. What is found is found from objects: those that the
+collector tracks are on its lists, wherever they are; and of containers the pointer to what they keep is in the object (`forms`). How
+many bytes a block has is what ``sys.getsizeof`` counts for it, which is what the program asked for, or a little less; the C allocator's own
+rounding is not in it. Of some objects only the interpreter knows the size (frames, generators): theirs is unknown.
+
+Not found: what no such pointer leads to, as the memory that extension modules keep; and at this level texts, bytes and numbers.
+
+While the program runs, a block may have moved between two looks. What is not mapped whole, or runs into another, is dropped and counted.
+
+Knows objects, addresses and sizes; knows no tiles. Source: CPython 3.9 to 3.15 Objects/dictobject.c (_PyDict_KeysSize, keys sizes),
+Objects/setobject.c, Objects/bytearrayobject.c, Modules/_collectionsmodule.c (block, deque_sizeof), Objects/typeobject.c (type___sizeof__).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gcspy_drivers.cpython.layouts import ObjectLayout
+from gcspy_drivers.cpython.objects.forms import HOLDER_WORDS, Form
+from gcspy_drivers.cpython.objects.lists import Lists
+from gcspy_drivers.cpython.objects.pool_index import PoolIndex
+from gcspy_drivers.cpython.objects.types import TypeTable
+from gcspy_drivers.remote.maps import LiveMaps
+from gcspy_drivers.remote.memory import Memory
+
+__all__ = ["KINDS", "NOT_TRACKED", "NO_BYTES", "Kind", "LargeBlocks", "LargeReader"]
+
+NOT_TRACKED: Final = -2
+"""The list of a block whose owner the collector does not track."""
+
+NO_BYTES: Final = -1
+"""The bytes of a block whose size nobody told."""
+
+_LEAST_BYTES: Final = 488
+"""What keeps no more is in a pool, also behind the 24 bytes of the debug hooks."""
+
+_MOST_BYTES: Final = 1 << 46
+_HEAD_BYTES: Final = 16 + 8 * HOLDER_WORDS
+_DEQUE_BLOCK: Final = 528
+_DEQUE_LINK: Final = 520
+_DEQUE_ITEMS: Final = 64
+_MOST_LINKS: Final = 1024
+"""Blocks of one deque that are gone through, each known only from the one before."""
+
+_SMALL_SET: Final = 7
+_UNSIZED: Final = ("frame", "generator", "coroutine", "async_generator")
+"""They have items, and another field where others have their number."""
+
+_INT, _BYTES_HEAD = 1 << 24, 33
+_SPLIT: Final = 2
+_LEGACY_HEAD, _COMPACT_HEAD = 40, 32
+
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+I32 = npt.NDArray[np.int32]
+I8 = npt.NDArray[np.int8]
+Mask = npt.NDArray[np.bool_]
+
+
+class Kind(IntEnum):
+    """What a block is to its owner."""
+
+    OBJECT = 0
+    ITEMS = 1
+    DICT_TABLE = 2
+    SHARED_TABLE = 3
+    DICT_VALUES = 4
+    SET_TABLE = 5
+    BUFFER = 6
+    DEQUE_BLOCK = 7
+    TEXT = 8
+    ORDER_TABLE = 9
+
+
+KINDS: Final = (
+    "object",
+    "items of a list",
+    "table of a dict",
+    "names shared by instances",
+    "values of an instance",
+    "table of a set",
+    "buffer",
+    "block of a deque",
+    "text",
+    "order of a dict",
+)
+"""What each `Kind` is called."""
+
+
+@dataclass(frozen=True, eq=False)
+class LargeBlocks:
+    """The blocks that were found, in order of address, none in another.
+
+    Attributes:
+        address: (n,) where each begins.
+        size: (n,) bytes; `NO_BYTES` where they are not known.
+        kind: (n,) `Kind`.
+        type: (n,) number of the owner's type.
+        owner: (n,) address of the object that the block is, or belongs to.
+        of_list: (n,) number of the collector's list that the owner is on; `NOT_TRACKED`; -1: not known.
+        elsewhere: Blocks of which it is known that they are, and not where.
+        elsewhere_bytes: Bytes of those.
+        torn: Blocks that were led to and are not as they should be.
+    """
+
+    address: U64
+    size: I64
+    kind: I8
+    type: I32
+    owner: U64
+    of_list: I8
+    elsewhere: int
+    elsewhere_bytes: int
+    torn: int
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+
+@dataclass(frozen=True, eq=False)
+class _Holders:
+    """Objects that may lead to blocks: where, type, list, and the words behind the type, (n, `HOLDER_WORDS`)."""
+
+    address: I64
+    type: I32
+    of_list: I8
+    words: I64
+
+
+@dataclass
+class _Found:
+    """What is filled while blocks are looked for: row of the holder, address, bytes and kind of each."""
+
+    rows: list[npt.NDArray[np.intp]]
+    address: list[I64]
+    size: list[I64]
+    kind: list[I8]
+    elsewhere: int = 0
+    elsewhere_bytes: int = 0
+    torn: int = 0
+
+    def add(self, rows: npt.NDArray[np.intp], address: I64, size: I64, kind: Kind | I8) -> None:
+        """Add blocks of some holders."""
+        self.rows.append(rows)
+        self.address.append(address)
+        self.size.append(size)
+        self.kind.append(np.full(len(rows), kind, dtype=np.int8) if isinstance(kind, Kind) else kind)
+
+
+class _Tables(NamedTuple):
+    """Tables of dictionaries: bytes, 0 where there is none; entries that they have room for; whether several share it."""
+
+    size: I64
+    entries: I64
+    shared: Mask
+
+
+class LargeReader:
+    """Finds the large blocks of one process.
+
+    Args:
+        memory: Its memory.
+        maps: Its maps, as of this gathering.
+        types: Its types.
+        layout: What its objects look like.
+        index: Where its pools are.
+    """
+
+    def __init__(
+        self, memory: Memory, maps: LiveMaps, types: TypeTable, layout: ObjectLayout, index: PoolIndex
+    ) -> None:
+        self._memory = memory
+        self._maps = maps
+        self._types = types
+        self._layout = layout
+        self._index = index
+
+    def read(self, holders: I64, lists: Lists | None) -> LargeBlocks:
+        """Find the blocks.
+
+        Args:
+            holders: (n, 10) as in `scan.Objects.holders`, of all heaps.
+            lists: The collector's lists; None: they could not be read.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it any more.
+        """
+        found = _Found([], [], [], [])
+        outside = self._outside(lists, found)
+        inside = self._inside(holders, lists)
+        together = _Holders(
+            np.concatenate((outside.address, inside.address)),
+            np.concatenate((outside.type, inside.type)),
+            np.concatenate((outside.of_list, inside.of_list)),
+            np.concatenate((outside.words, inside.words)),
+        )
+        every = np.arange(len(outside.address))
+        prefix = self._types.prefix_bytes[outside.type]
+        found.add(every, outside.address - prefix, self._own_bytes(outside), Kind.OBJECT)
+        self._parts(together, found)
+        return self._together(together, found)
+
+    def _outside(self, lists: Lists | None, found: _Found) -> _Holders:
+        """Read the tracked objects that are in no pool."""
+        none = np.zeros(0, dtype=np.int64)
+        address, kind, number = none, none.astype(np.int32), none.astype(np.int8)
+        if lists is not None:
+            address = lists.outside.address.astype(np.int64) + 16
+            kind, number = lists.outside.type, lists.of_node[len(lists.inside) :]
+            mine = self._index.outside(address)
+            address, kind, number = address[mine], kind[mine], number[mine]
+        data, ok = self._memory.read_many(address.astype(np.uint64), _HEAD_BYTES)
+        words = data.view(np.int64).reshape(len(address), -1)
+        good = ok & (words[:, 1].view(np.uint64) == self._types.address[kind])
+        found.torn += int(np.count_nonzero(~good))
+        return _Holders(address[good], kind[good], number[good], words[good, 2:])
+
+    def _inside(self, holders: I64, lists: Lists | None) -> _Holders:
+        """Take the objects in pools, and say on which list each is."""
+        address, kind = holders[:, 0], holders[:, 1].astype(np.int32)
+        number = np.full(len(address), NOT_TRACKED, dtype=np.int8)
+        if lists is None:
+            number[self._types.collected[kind]] = -1
+        elif len(lists.inside):
+            heads = lists.inside.address
+            head = (address - 16).astype(np.uint64)
+            row = np.minimum(np.searchsorted(heads, head), len(heads) - 1)
+            on_list = self._types.collected[kind] & (heads[row] == head)
+            number[on_list] = lists.of_node[row[on_list]]
+        return _Holders(address, kind, number, holders[:, 2:])
+
+    def _own_bytes(self, outside: _Holders) -> I64:
+        """Return how many bytes objects have with what is before them, as ``sys.getsizeof`` counts; `NO_BYTES` where nobody told."""
+        types, kind = self._types, outside.type
+        item, flags = types.item_bytes[kind], types.flags[kind]
+        count = np.abs(outside.words[:, 0])
+        if self._layout.digits_shift:
+            digits = outside.words[:, 0] >> self._layout.digits_shift
+            count = np.where(flags & np.uint64(_INT), digits, count)
+        # A class has items of its own, which are not counted by anybody.
+        count = np.where(types.form[kind] == Form.TYPE, 0, np.minimum(count, _MOST_BYTES))
+        size: I64 = types.prefix_bytes[kind] + types.basic_bytes[kind] + item * count
+        unsized = [number for number in np.unique(kind).tolist() if types.names[number] in _UNSIZED]
+        size[(item > 0) & np.isin(kind, unsized)] = NO_BYTES
+        return size
+
+    def _parts(self, holders: _Holders, found: _Found) -> None:
+        form = self._types.form[holders.type]
+        ways: tuple[tuple[Form, Callable[[_Holders, npt.NDArray[np.intp], _Found], None]], ...] = (
+            (Form.TYPE, self._names_of_classes),
+            (Form.LIST, self._items),
+            (Form.DICT, self._dicts),
+            (Form.ORDERED_DICT, self._ordered),
+            (Form.SET, self._sets),
+            (Form.BYTEARRAY, self._bytearrays),
+            (Form.DEQUE, self._deques),
+            (Form.ARRAY, self._arrays),
+            (Form.TEXT, self._texts),
+        )
+        for which, way in ways:
+            rows = np.flatnonzero(form == which)
+            if len(rows):
+                way(holders, rows, found)
+
+    def _items(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
+        words = holders.words[rows]
+        found.add(rows, words[:, 1], 8 * np.clip(words[:, 2], 0, _MOST_BYTES), Kind.ITEMS)
+
+    def _sets(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
+        rows = rows[holders.words[rows, 2] > _SMALL_SET]  # a small one has its table in itself
+        words = holders.words[rows]
+        found.add(rows, words[:, 3], 16 * np.clip(words[:, 2] + 1, 0, _MOST_BYTES), Kind.SET_TABLE)
+
+    def _bytearrays(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
+        rows = rows[holders.words[rows, 1] > 0]
+        words = holders.words[rows]
+        head = _BYTES_HEAD if self._layout.bytearray_object else 0
+        at = words[:, 5 if self._layout.bytearray_object else 2]
+        found.add(rows, at, np.minimum(words[:, 1], _MOST_BYTES) + head, Kind.BUFFER)
+
+    def _texts(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
+        words = holders.words[rows]
+        width = (words[:, 2] >> 2) & 7
+        at = words[:, (self._layout.text_at - 16) // 8]
+        found.add(rows, at, (np.clip(words[:, 0], 0, _MOST_BYTES) + 1) * width, Kind.TEXT)
+
+    def _arrays(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
+        words = holders.words[rows]
+        # What an item takes is in a description that all arrays of one letter share.
+        where, inverse = np.unique(words[:, 3], return_inverse=True)
+        data, ok = self._memory.read_many(where.astype(np.uint64), 8)
+        width = np.where(ok, data.view(np.int32).reshape(len(where), 2)[:, 1], 0)[inverse].astype(np.int64)
+        found.add(rows, words[:, 1], np.clip(words[:, 2], 0, _MOST_BYTES) * np.clip(width, 0, 16), Kind.BUFFER)
+
+    def _names_of_classes(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
+        where = (holders.address[rows] + self._layout.cached_keys_at).astype(np.uint64)
+        data, ok = self._memory.read_many(where, 8)
+        at = data.view(np.int64)[:, 0]
+        rows, at = rows[ok & (at != 0)], at[ok & (at != 0)]
+        found.add(rows, at, self._tables(at).size, Kind.SHARED_TABLE)
+
+    def _dicts(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
+        words = holders.words[rows]
+        values = words[:, 3]
+        split = values != 0 if not self._layout.compact_keys else np.zeros(len(rows), dtype=np.bool_)
+        # A table in a pool need not be looked into, but for how many values stand beside it.
+        wanted = np.flatnonzero(self._index.outside(words[:, 2]) | (split & self._index.outside(values)))
+        rows, words, split = rows[wanted], words[wanted], split[wanted]
+        tables = self._tables(words[:, 2])
+        kind = np.where(tables.shared, Kind.SHARED_TABLE, Kind.DICT_TABLE).astype(np.int8)
+        found.add(rows, words[:, 2], tables.size, kind)
+        if split.any():
+            found.add(rows[split], words[split, 3], 8 * tables.entries[split], Kind.DICT_VALUES)
+
+    def _ordered(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
+        self._dicts(holders, rows, found)
+        words = holders.words[rows]
+        found.add(rows, words[:, 6], 8 * np.clip(words[:, 7], 0, _MOST_BYTES), Kind.ORDER_TABLE)
+
+    def _tables(self, where: I64) -> _Tables:
+        """Read the heads of dictionaries' tables."""
+        address, inverse = np.unique(where, return_inverse=True)
+        data, ok = self._memory.read_many(address.view(np.uint64), _COMPACT_HEAD)
+        words = data.view(np.int64).reshape(len(address), -1)
+        if self._layout.compact_keys:
+            bits, index_bits, kind = (data[:, at].astype(np.int64) for at in (8, 9, 10))
+            good = (bits <= 44) & (index_bits <= 47) & (kind <= _SPLIT)
+            bits, index_bits = np.where(good, bits, 0), np.where(good, index_bits, 0)
+            entries = (2 << bits) // 3
+            size = _COMPACT_HEAD + (1 << index_bits) + entries * np.where(kind == 0, 24, 16)
+        else:
+            slots = words[:, 1]
+            good = (slots >= 1) & (slots <= 1 << 44) & (slots & (slots - 1) == 0)
+            slots = np.where(good, slots, 8)
+            width = np.select([slots <= 0xFF, slots <= 0xFFFF, slots <= 0xFFFFFFFF], [1, 2, 4], 8)
+            entries = (slots << 1) // 3
+            size = _LEGACY_HEAD + slots * width + entries * 24
+        good &= ok & (words[:, 0] > 0)
+        shared = words[:, 0] > 1
+        return _Tables(
+            np.where(good, size, 0)[inverse], np.where(good, entries, 0)[inverse], shared[inverse]
+        )
+
+    def _deques(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
+        words = holders.words[rows]
+        count = (words[:, 3] + words[:, 0] + _DEQUE_ITEMS - 1) // _DEQUE_ITEMS
+        good = (words[:, 0] >= 0) & (words[:, 0] < _MOST_BYTES) & (words[:, 3] >= 0)
+        left, at = np.where(good, np.maximum(count, 1), 0), words[:, 1]
+        for _ in range(_MOST_LINKS):
+            going = np.flatnonzero(left > 0)
+            if not len(going):
+                return
+            there = self._maps.maps.covers(at[going], _DEQUE_BLOCK)
+            found.torn += int(np.count_nonzero(~there))
+            left[going[~there]] = 0
+            going = going[there]
+            found.add(rows[going], at[going].copy(), np.full(len(going), _DEQUE_BLOCK), Kind.DEQUE_BLOCK)
+            left[going] -= 1
+            going = going[left[going] > 0]
+            data, _ = self._memory.read_many((at[going] + _DEQUE_LINK).astype(np.uint64), 8)
+            at[going] = data.view(np.int64)[:, 0]
+        found.elsewhere += int(left.sum())
+        found.elsewhere_bytes += int(left.sum()) * _DEQUE_BLOCK
+
+    def _together(self, holders: _Holders, found: _Found) -> LargeBlocks:
+        """Put what was found in order, each block once, and drop what cannot be."""
+        row = np.concatenate(found.rows).astype(np.intp)
+        address, size = np.concatenate(found.address), np.concatenate(found.size)
+        kind = np.concatenate(found.kind)
+        wanted = (size == NO_BYTES) | (kind == Kind.OBJECT) | (size > _LEAST_BYTES)
+        wanted &= (address > 0) & self._index.outside(address)
+        # Of a table that several share the first is told, and that is the class if there is one.
+        chosen = np.flatnonzero(wanted)
+        chosen = chosen[np.unique(address[chosen], return_index=True)[1]]
+        row, address, size, kind = row[chosen], address[chosen], size[chosen], kind[chosen]
+        known = np.where(size == NO_BYTES, _HEAD_BYTES, size)
+        whole = _mapped(self._maps, address, known)
+        found.torn += int(np.count_nonzero(~whole))
+        keep = np.flatnonzero(whole)
+        while len(keep):
+            runs_into = address[keep[:-1]] + known[keep[:-1]] > address[keep[1:]]
+            if not runs_into.any():
+                break
+            found.torn += int(np.count_nonzero(runs_into))
+            keep = keep[~np.append(runs_into, False)]
+        row = row[keep]
+        return LargeBlocks(
+            address=address[keep].astype(np.uint64),
+            size=size[keep],
+            kind=kind[keep],
+            type=holders.type[row],
+            owner=holders.address[row].astype(np.uint64),
+            of_list=holders.of_list[row],
+            elsewhere=found.elsewhere,
+            elsewhere_bytes=found.elsewhere_bytes,
+            torn=found.torn,
+        )
+
+
+def _mapped(maps: LiveMaps, address: I64, size: I64) -> Mask:
+    """Tell which blocks are mapped whole."""
+    start, end = maps.maps.readable
+    if not len(start):
+        return np.zeros(len(address), dtype=np.bool_)
+    first = address.astype(np.uint64)
+    row = np.searchsorted(start, first, side="right") - 1
+    return np.asarray((row >= 0) & (first < end[row]) & (end[row] - first >= size.astype(np.uint64)))
