@@ -8,11 +8,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gcspy_drivers.cpython.amounts import add_amount, hide, show_carved, show_tiles
 from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.obmalloc import HeapReading
+from gcspy_drivers.cpython.pool_tables import CONTENTS, PoolTables
 from gcspy_drivers.cpython.pools import PoolState, block_bytes, capacities
-from gcspy_drivers.cpython.tiling import Tiling, choose_group, tile_pools
-from gcspy_server.api import Control, ExtentNames, PaintStyle, Presentation, Server
+from gcspy_drivers.cpython.tiling import HeapTiles, Tiling
+from gcspy_server.api import DetailFunction, ExtentNames, PaintStyle, Presentation, Server
 
 __all__ = ["ArenaSpace", "class_names", "dominant_classes"]
 
@@ -26,7 +28,7 @@ class ArenaSpace:
         server: Where the space is added.
         title: Name of the space.
         geometry: Sizes that this pymalloc was built with.
-        tiles: About how many tiles it may have.
+        tiles: Its tilings.
         main: Whether it is the space to look at first.
         first: A reading to begin with; None: the space begins without tiles.
     """
@@ -37,27 +39,25 @@ class ArenaSpace:
         title: str,
         geometry: PoolGeometry,
         *,
-        tiles: int,
+        tiles: HeapTiles,
         main: bool,
         first: HeapReading | None = None,
     ) -> None:
         self._geometry = geometry
-        self._tiles = tiles
-        self._most = geometry.arena_bytes // geometry.pool_bytes
-        self._addresses: npt.NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
-        pools = 0 if first is None else len(first.pools)
-        group = choose_group(pools, tiles, before=1, most=self._most)
-        self._tiling: Tiling | None = None
+        self._tiles = tiles.pools
+        most = geometry.arena_bytes // geometry.pool_bytes
+        tiling = None if first is None else self._tiles.cut(first)
         self.space = server.add_space(
             title,
-            names=ExtentNames([], []) if first is None else self._cut(first, group),
+            names=ExtentNames([], []) if tiling is None else tiling.names,
             driver="cpython",
-            tile_title="Pool " if group == 1 else "Pool group ",
+            tile_title="Pool " if tiling is None or tiling.group == 1 else "Pool group ",
             unused_text="not carved into pools yet",
             main=main,
             description="Arenas of pymalloc in order of address; a tile is a pool, or a power of two of neighbouring pools",
+            details=(CONTENTS,),
         )
-        most_blocks = int(capacities(geometry)[0]) * self._most
+        most_blocks = int(capacities(geometry)[0]) * most
         self.carved_bytes = self.space.add_stream(
             "Carved",
             dtype="u4",
@@ -68,34 +68,24 @@ class ArenaSpace:
             description="Bytes of the tile that are cut into pools: more can never be in use",
         )
         # In percent of what is carved *now*: how many pools a tile has changes when a growing heap is regrouped.
-        self.used_bytes = self.space.add_stream(
+        self.used_bytes = add_amount(
+            self.space,
             "Used",
-            dtype="u4",
-            maximum=geometry.arena_bytes,
-            suffix=" bytes",
-            presentation=Presentation.PERCENT_VAR,
-            max_stream=self.carved_bytes,
-            paint_style=PaintStyle.ZERO,
+            "Bytes of blocks in use, in percent of what is carved",
             order=0,
-            description="Bytes of blocks in use, in percent of what is carved",
+            most=geometry.arena_bytes,
+            suffix=" bytes",
+            of=self.carved_bytes,
         )
-        self.blocks_used = self.space.add_stream(
-            "Blocks in use",
-            dtype="u4",
-            maximum=most_blocks,
-            presentation=Presentation.MAX_VAR,
-            paint_style=PaintStyle.ZERO,
-            order=1,
-            description="Blocks that were handed out and not given back",
+        self.blocks_used = add_amount(
+            self.space, "Blocks in use", "Blocks that were handed out and not given back", order=1, most=most_blocks
         )
-        self.blocks_free = self.space.add_stream(
+        self.blocks_free = add_amount(
+            self.space,
             "Free blocks",
-            dtype="u4",
-            maximum=most_blocks,
-            presentation=Presentation.MAX_VAR,
-            paint_style=PaintStyle.ZERO,
+            "Blocks of pools in use that are not in use themselves: only their own size class can have them",
             order=2,
-            description="Blocks of pools in use that are not in use themselves: only their own size class can have them",
+            most=most_blocks,
         )
         self.size_class = self.space.add_stream(
             "Size class",
@@ -110,7 +100,8 @@ class ArenaSpace:
 
     def fill(self, reading: HeapReading) -> None:
         """Give the space what a reading says."""
-        tiling = self._tile(reading)
+        tiling = self._tiles.cut(reading)
+        show_tiles(self.space, tiling)
         pools, space = reading.pools, self.space
         unknown = tiling.sums(pools.state == PoolState.UNKNOWN) != 0
         carved = tiling.sums(pools.state != PoolState.UNCARVED)
@@ -123,15 +114,8 @@ class ArenaSpace:
         self.blocks_used.data[:] = tiling.sums(pools.blocks_used)
         self.blocks_free.data[:] = tiling.sums(pools.blocks_free)
         self.size_class.data[:] = dominant_classes(reading, tiling)
-        if unknown.any():
-            for stream in space.streams:
-                stream.data[unknown] = (
-                    stream.schema.default
-                )  # what was not read must not look as if it had been
-                stream.set_unknown(unknown)
-        control = space.control
-        control[:] = np.where(carved != 0, Control.USED, Control.UNUSED)
-        control[tiling.begins_arena] |= np.uint8(Control.SEPARATOR)
+        hide(space.streams, unknown)
+        show_carved(space, reading, tiling)
         counted = (carved != 0) & ~unknown
         # Of a tile that is carved in part, only the part that is can be used.
         self.used_bytes.set_summary(
@@ -140,25 +124,11 @@ class ArenaSpace:
             covered=int(counted.sum()),
         )
         space.info = _info(reading, tiling)
+        space.answer_with(CONTENTS, PoolTables.of(reading, tiling).table)
 
-    def _tile(self, reading: HeapReading) -> Tiling:
-        """Return the tiles of this reading; the space is resized when they are others than before."""
-        before = self._tiling
-        group = choose_group(
-            len(reading.pools), self._tiles, before=1 if before is None else before.group, most=self._most
-        )
-        if before is not None and np.array_equal(self._addresses, reading.arenas.address):
-            return before  # as many pools as before are cut into the same groups
-        names = self._cut(reading, group)
-        self.space.resize(names)
-        if self._tiling is None:
-            raise AssertionError("a reading that was cut has tiles")
-        return self._tiling
-
-    def _cut(self, reading: HeapReading, group: int) -> ExtentNames:
-        self._addresses = reading.arenas.address.copy()
-        self._tiling = tile_pools(reading, group)
-        return ExtentNames(self._tiling.base, self._tiling.size_bytes)
+    def answer_with(self, contents: DetailFunction) -> None:
+        """Answer what is in a tile with this instead: objects were counted too."""
+        self.space.answer_with(CONTENTS, contents)
 
 
 def class_names(geometry: PoolGeometry) -> tuple[str, ...]:
@@ -180,7 +150,7 @@ def dominant_classes(reading: HeapReading, tiling: Tiling) -> npt.NDArray[np.uin
     if tiling.group == 1:
         return (pools.size_class + 1).astype(np.uint8)
     used = np.flatnonzero(pools.state == PoolState.USED)
-    tile = tiling.tile_of_pools()[used]
+    tile = tiling.tile_of_pool[used]
     votes = np.bincount(tile * classes + pools.size_class[used], minlength=len(tiling) * classes).reshape(
         len(tiling), classes
     )

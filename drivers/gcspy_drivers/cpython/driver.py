@@ -31,6 +31,7 @@ from gcspy_drivers.cpython.rings import ToldTime, times_text
 from gcspy_drivers.cpython.size_class_space import SizeClassSpace
 from gcspy_drivers.cpython.survivors import Survivors
 from gcspy_drivers.cpython.target import Heap, InterpreterReading, ObjectCopies, Target
+from gcspy_drivers.cpython.tiling import HeapTiles
 from gcspy_drivers.remote.waiting import waited_nanos
 from gcspy_server.api import (
     LEVEL,
@@ -73,6 +74,7 @@ through page tables, in which the target's own mapping has to wait."""
 class _HeapSpaces:
     """The spaces of one pymalloc."""
 
+    tiles: HeapTiles
     arenas: ArenaSpace
     classes: SizeClassSpace
     whole: ReturnSpace
@@ -289,13 +291,17 @@ class CPythonDriver:
             # Who sees none of its spaces does not pay for references.
             wanted = any(request.wants(space) for space in self._objects.reference_spaces)
             large = self._objects.large_space
-            self._objects.fill(
+            tables = self._objects.fill(
                 heaps,
                 self._interpreters,
                 references=wanted and level >= REFERENCES,
                 large=large is not None and request.wants(large),
                 copies=copies,
             )
+            for ident, table in tables.items():
+                arenas = self._heap_spaces[ident].arenas
+                if request.wants(arenas.space):  # its tiles are those of this event
+                    arenas.answer_with(table.table)
             self._counted = True
         now = time.monotonic_ns()
         if memory is not None and request.wants(memory.space) and now >= self._map_due_nanos:
@@ -379,18 +385,26 @@ class CPythonDriver:
         for ident in owners:
             if ident in self._heap_spaces or len(self._heap_spaces) >= _MOST_SHOWN:
                 continue
+            tiles = HeapTiles(geometry, tiles=self._options.tiles)
             arenas = ArenaSpace(
                 server,
                 title_of("pymalloc arenas", ident),
                 geometry,
-                tiles=self._options.tiles,
+                tiles=tiles,
                 main=ident == 0,
                 first=readings.get(ident),
             )
             self._heap_spaces[ident] = _HeapSpaces(
+                tiles,
                 arenas,
                 SizeClassSpace(server, title_of("Size classes", ident), geometry),
-                ReturnSpace(server, title_of("Whole arenas", ident), geometry, first=readings.get(ident)),
+                ReturnSpace(
+                    server,
+                    title_of("Whole arenas", ident),
+                    geometry,
+                    tiles=tiles,
+                    first=readings.get(ident),
+                ),
             )
 
     def _add_generation_spaces(self, server: Server) -> None:
@@ -407,6 +421,7 @@ class CPythonDriver:
                 server,
                 self._target.owners(self._interpreters),
                 self._interpreters,
+                tiles={ident: spaces.tiles for ident, spaces in self._heap_spaces.items()},
                 references=self._level >= REFERENCES,
             )
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gcspy_drivers.cpython.amounts import add_amount, hide, show_tiles
 from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.object_space import top_types
 from gcspy_drivers.cpython.objects.scan import Objects
 from gcspy_drivers.cpython.pools import capacities
-from gcspy_drivers.cpython.return_space import tile_arenas
 from gcspy_drivers.cpython.target import HeapObjects
+from gcspy_drivers.cpython.tiling import HeapTiles
 from gcspy_drivers.cpython.type_space import TypeSpace
-from gcspy_server.api import Control, ExtentNames, PaintStyle, Presentation, Server
+from gcspy_server.api import Control, ExtentNames, PaintStyle, Server
 
 __all__ = ["KeeperSpace"]
 
@@ -32,11 +33,14 @@ class KeeperSpace:
         title: Name of the space.
         geometry: Sizes that this pymalloc was built with.
         types: Where types have their names.
+        tiles: Its tilings.
     """
 
-    def __init__(self, server: Server, title: str, geometry: PoolGeometry, types: TypeSpace) -> None:
+    def __init__(
+        self, server: Server, title: str, geometry: PoolGeometry, types: TypeSpace, *, tiles: HeapTiles
+    ) -> None:
         self._types = types
-        self._base: npt.NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
+        self._tiles = tiles.arenas
         self.space = server.add_space(
             title,
             names=ExtentNames([], []),
@@ -55,15 +59,7 @@ class KeeperSpace:
                 ),
             )
         ):
-            self.space.add_stream(
-                name,
-                dtype="u4",
-                maximum=most,
-                presentation=Presentation.MAX_VAR,
-                paint_style=PaintStyle.ZERO,
-                order=order,
-                description=description,
-            )
+            add_amount(self.space, name, description, order=order, most=most)
         self.top_type = self.space.add_stream(
             "Top type",
             dtype="u2",
@@ -77,10 +73,8 @@ class KeeperSpace:
     def fill(self, found: HeapObjects) -> None:
         """Give the space what was found; the types' numbers are those that `TypeSpace` has by now."""
         reading, objects = found.heap.reading, found.objects
-        tiling = tile_arenas(reading)
-        if not np.array_equal(self._base, tiling.base):
-            self._base = tiling.base.copy()
-            self.space.resize(ExtentNames(tiling.base, tiling.size_bytes))
+        tiling = self._tiles.cut(reading)
+        show_tiles(self.space, tiling)
         unknown = tiling.sums(~objects.known) != 0
         blocks = tiling.sums(objects.blocks)
         self.space.reset()
@@ -88,12 +82,9 @@ class KeeperSpace:
         number.data[:] = tiling.sums(objects.objects)
         tracked.data[:] = tiling.sums(objects.tracked)
         others.data[:] = tiling.sums(objects.blocks - objects.objects)
-        arena_of_pool = tiling.tile_of_pools()
+        arena_of_pool = tiling.tile_of_pool
         self.top_type.data[:] = top_types(objects, arena_of_pool, len(tiling), self._types)
-        if unknown.any():
-            for stream in self.space.streams:
-                stream.data[unknown] = stream.schema.default
-                stream.set_unknown(unknown)
+        hide(self.space.streams, unknown)
         self.space.control[:] = np.where(unknown | (blocks != 0), Control.USED, Control.UNUSED)
         self.space.info = self._info(objects, arena_of_pool, np.where(unknown, 0, blocks))
 

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from gcspy_drivers.cpython.amounts import add_amount
 from gcspy_drivers.cpython.generations import LISTS
 from gcspy_drivers.cpython.object_space import LIST_NAMES
 from gcspy_drivers.cpython.objects.large import KINDS, NO_BYTES, NOT_TRACKED, LargeBlocks
@@ -33,7 +34,6 @@ __all__ = ["BLOCKS", "LargeSpace", "LargeTables"]
 BLOCKS: Final = "blocks"
 """The kind of the question."""
 
-_I8_MAX: Final = (1 << 63) - 1
 _LEAST_TILE: Final = 16
 """Bytes of the tile of a block whose size is not known."""
 
@@ -78,15 +78,12 @@ class LargeSpace:
             "extension modules keep",
             details=(BLOCKS,),
         )
-        self.size = self.space.add_stream(
+        self.size = add_amount(
+            self.space,
             "Bytes",
-            dtype="i8",
-            maximum=_I8_MAX,
-            suffix=" bytes",
-            presentation=Presentation.MAX_VAR,
-            paint_style=PaintStyle.ZERO,
+            "Bytes of the block, as sys.getsizeof counts; the sum is of all blocks that were found, with those that have no tile",
             order=0,
-            description="Bytes of the block, as sys.getsizeof counts; the sum is of all blocks that were found, with those that have no tile",
+            suffix=" bytes",
         )
         self.kind = self.space.add_stream(
             "Kind",

@@ -5,23 +5,31 @@ Maps an `ObjectReading` to streams; which tile a pool belongs to is as in "pymal
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 
+from gcspy_drivers.cpython.amounts import add_amount, hide, show_carved, show_tiles
 from gcspy_drivers.cpython.generations import GENERATIONS, LISTS
 from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.objects.scan import Objects
-from gcspy_drivers.cpython.pools import PoolState, capacities
+from gcspy_drivers.cpython.pools import capacities
 from gcspy_drivers.cpython.target import HeapObjects, ObjectReading
-from gcspy_drivers.cpython.tiling import Tiling, choose_group, tile_pools
+from gcspy_drivers.cpython.tiling import HeapTiles
 from gcspy_drivers.cpython.type_space import TypeSpace
 from gcspy_drivers.cpython.type_tables import TYPES, TypeTables
-from gcspy_server.api import Control, ExtentNames, PaintStyle, Presentation, Server, ServerStream, StringNames
+from gcspy_server.api import ExtentNames, PaintStyle, Presentation, Server, StringNames
 
 __all__ = ["LIST_NAMES", "ObjectSpace", "TrackedSpace", "top_types"]
 
+_AMOUNTS: Final = (
+    ("Objects", "Python objects in the tile"),
+    ("Tracked", "Objects that the collector tracks"),
+    ("Untracked", "Objects that the collector could track and does not, such as tuples of numbers"),
+    ("Other blocks", "Blocks in use that are no object"),
+)
 LIST_NAMES = ("0 (young)", "1 (middle)", "2 (old)", "permanent (gc.freeze)")
-_I8_MAX = (1 << 63) - 1
 
 I64 = npt.NDArray[np.int64]
 
@@ -34,17 +42,14 @@ class ObjectSpace:
         title: Name of the space.
         geometry: Sizes that this pymalloc was built with.
         types: Where types have their names.
-        tiles: About how many tiles it may have.
+        tiles: Its tilings.
     """
 
     def __init__(
-        self, server: Server, title: str, geometry: PoolGeometry, types: TypeSpace, *, tiles: int
+        self, server: Server, title: str, geometry: PoolGeometry, types: TypeSpace, *, tiles: HeapTiles
     ) -> None:
-        self._tiles = tiles
-        self._geometry = geometry
+        self._tiles = tiles.pools
         self._types = types
-        self._most = geometry.arena_bytes // geometry.pool_bytes
-        self._tiling: Tiling | None = None
         self.space = server.add_space(
             title,
             names=ExtentNames([], []),
@@ -54,16 +59,11 @@ class ObjectSpace:
             description="The Python objects in pymalloc's pools; blocks that are none hold what an object keeps: items, keys, text",
             details=(TYPES,),
         )
-        most = int(capacities(geometry)[0]) * self._most
-        self.objects = self._stream("Objects", 0, most, "Python objects in the tile")
-        self.tracked = self._stream("Tracked", 1, most, "Objects that the collector tracks")
-        self.untracked = self._stream(
-            "Untracked",
-            2,
-            most,
-            "Objects that the collector could track and does not, such as tuples of numbers",
+        most = int(capacities(geometry)[0]) * (geometry.arena_bytes // geometry.pool_bytes)
+        self.objects, self.tracked, self.untracked, self.others = (
+            add_amount(self.space, name, description, order=order, most=most)
+            for order, (name, description) in enumerate(_AMOUNTS)
         )
-        self.others = self._stream("Other blocks", 3, most, "Blocks in use that are no object")
         self.generation = self.space.add_stream(
             "Generation",
             dtype="u1",
@@ -84,17 +84,6 @@ class ObjectSpace:
             description="The type with most bytes in the tile, as the number of its tile in the space Types",
         )
 
-    def _stream(self, name: str, order: int, most: int, description: str) -> ServerStream:
-        return self.space.add_stream(
-            name,
-            dtype="u4",
-            maximum=most,
-            presentation=Presentation.MAX_VAR,
-            paint_style=PaintStyle.ZERO,
-            order=order,
-            description=description,
-        )
-
     def fill(self, found: HeapObjects, whole: ObjectReading) -> TypeTables:
         """Give the space what was found; the types' numbers are those that `TypeSpace` has by now.
 
@@ -102,27 +91,21 @@ class ObjectSpace:
             What its tiles are made of, by type.
         """
         reading, objects = found.heap.reading, found.objects
-        tiling = self._cut(found)
-        pools = reading.pools
+        tiling = self._tiles.cut(reading)
+        show_tiles(self.space, tiling)
         unknown = tiling.sums(~objects.known) != 0
         self.space.reset()
         self.objects.data[:] = tiling.sums(objects.objects)
         self.tracked.data[:] = tiling.sums(objects.tracked)
         self.untracked.data[:] = tiling.sums(objects.trackable - objects.tracked)
         self.others.data[:] = tiling.sums(objects.blocks - objects.objects)
-        tile_of_pool = tiling.tile_of_pools()
+        tile_of_pool = tiling.tile_of_pool
         tables = TypeTables.of(found, whole, tile_of_pool)
         self.space.answer_with(TYPES, tables.table)
         torn = self._fill_generation(found, whole, tile_of_pool)
         self.top_type.data[:] = top_types(objects, tile_of_pool, len(tiling), self._types)
-        if unknown.any():
-            for stream in self.space.streams:
-                stream.data[unknown] = stream.schema.default
-                stream.set_unknown(unknown)
-        control = self.space.control
-        carved = tiling.sums(pools.state != PoolState.UNCARVED)
-        control[:] = np.where(carved != 0, Control.USED, Control.UNUSED)
-        control[tiling.begins_arena] |= np.uint8(Control.SEPARATOR)
+        hide(self.space.streams, unknown)
+        show_carved(self.space, reading, tiling)
         self.space.info = (
             f"{int(objects.objects.sum())} objects, {int(objects.tracked.sum())} of them tracked, "
             f"{int((objects.blocks - objects.objects).sum())} other blocks"
@@ -132,19 +115,6 @@ class ObjectSpace:
         if torn:
             self.space.info += f"; the generation of {torn} objects is unknown"
         return tables
-
-    def _cut(self, found: HeapObjects) -> Tiling:
-        reading, before = found.heap.reading, self._tiling
-        group = choose_group(
-            len(reading.pools), self._tiles, before=1 if before is None else before.group, most=self._most
-        )
-        tiling = tile_pools(reading, group)
-        if before is None or not (
-            np.array_equal(before.base, tiling.base) and np.array_equal(before.size_bytes, tiling.size_bytes)
-        ):
-            self.space.resize(ExtentNames(tiling.base, tiling.size_bytes))
-        self._tiling = tiling
-        return tiling
 
     def _fill_generation(
         self, found: HeapObjects, whole: ObjectReading, tile_of_pool: npt.NDArray[np.intp]
@@ -218,16 +188,7 @@ class TrackedSpace:
                 ("Large", "", "Those of them that are too large for pymalloc; their bytes are not known"),
             )
         ):
-            self.space.add_stream(
-                name,
-                dtype="i8",
-                maximum=_I8_MAX,
-                suffix=suffix,
-                presentation=Presentation.MAX_VAR,
-                paint_style=PaintStyle.ZERO,
-                order=order,
-                description=description,
-            )
+            add_amount(self.space, name, description, order=order, suffix=suffix)
 
     def fill(self, found: ObjectReading, ident: int) -> None:
         """Give the space what was found of one interpreter."""

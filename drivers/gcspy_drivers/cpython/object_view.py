@@ -5,6 +5,8 @@ Knows spaces and a target that can be looked into; knows neither events nor who 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,7 +17,9 @@ from gcspy_drivers.cpython.object_space import ObjectSpace, TrackedSpace
 from gcspy_drivers.cpython.objects import machine_code
 from gcspy_drivers.cpython.reference_space import ReferenceSpace
 from gcspy_drivers.cpython.target import Heap, ObjectCopies, Target
+from gcspy_drivers.cpython.tiling import HeapTiles
 from gcspy_drivers.cpython.type_space import TypeSpace
+from gcspy_drivers.cpython.type_tables import TypeTables
 from gcspy_server.api import Server, ServerSpace
 
 __all__ = ["ObjectView", "title_of"]
@@ -70,6 +74,7 @@ class ObjectView:
         owners: tuple[int, ...],
         interpreters: tuple[Interpreter, ...],
         *,
+        tiles: Mapping[int, HeapTiles],
         references: bool = False,
     ) -> None:
         """Add what is missing and remove what is gone, between events.
@@ -78,6 +83,7 @@ class ObjectView:
             server: Where the spaces are.
             owners: Ids of the interpreters that have a pymalloc of their own; none: there is nothing to look into.
             interpreters: Those that have a collector.
+            tiles: The tilings of each pymalloc that has spaces, by the id of its interpreter.
             references: Whether there is to be a space of references.
         """
         if not owners:
@@ -86,17 +92,17 @@ class ObjectView:
         if self._types is None:
             self._types = TypeSpace(server)
         for ident in owners:
-            if ident not in self._heaps and len(self._heaps) < _MOST_SHOWN:
-                title = title_of("Objects", ident)
+            if ident not in self._heaps and ident in tiles:
+                geometry, mine = self._target.geometry, tiles[ident]
                 self._heaps[ident] = ObjectSpace(
-                    server, title, self._target.geometry, self._types, tiles=self._tiles
+                    server, title_of("Objects", ident), geometry, self._types, tiles=mine
                 )
                 self._arenas[ident] = KeeperSpace(
-                    server, title_of("Objects in arenas", ident), self._target.geometry, self._types
+                    server, title_of("Objects in arenas", ident), geometry, self._types, tiles=mine
                 )
             if references and ident not in self._references and ident in self._heaps:
                 self._references[ident] = ReferenceSpace(
-                    server, title_of("References", ident), self._target.geometry, tiles=self._tiles
+                    server, title_of("References", ident), tiles=tiles[ident]
                 )
         present = [interpreter.ident for interpreter in interpreters]
         for ident in present:
@@ -120,7 +126,7 @@ class ObjectView:
         references: bool = False,
         large: bool = False,
         copies: ObjectCopies | None = None,
-    ) -> None:
+    ) -> dict[int, TypeTables]:
         """Look into the pools and give the spaces what is there.
 
         Args:
@@ -129,6 +135,9 @@ class ObjectView:
             references: Whether to look for references too.
             large: Whether to look for large blocks too.
             copies: What was copied of them; without it they are copied now.
+
+        Returns:
+            What the tiles of each pymalloc are made of, by the id of its interpreter.
 
         Raises:
             TargetGone: The target has ended.
@@ -145,21 +154,22 @@ class ObjectView:
             copies=copies,
         )
         self._types.fill(found)
-        tables = []
+        tables: dict[int, TypeTables] = {}
         for one in found.heaps:
             space = self._heaps.get(one.heap.owner)
             if space is not None:
-                tables.append(space.fill(one, found))
+                tables[one.heap.owner] = space.fill(one, found)
                 self._arenas[one.heap.owner].fill(one)
             counts = self._references.get(one.heap.owner)
             if counts is not None and found.references is not None:
                 counts.fill(one, found.references)
-        everything = tuple(tables) if len(tables) == len(found.heaps) else ()
+        everything = tuple(tables.values()) if len(tables) == len(found.heaps) else ()
         self._types.answer_with(everything)
         for ident, tracked in self._tracked.items():
             tracked.fill(found, ident)
         if self._large is not None:
             self._large.fill(found)
+        return tables
 
     def lengths(self, ident: int) -> npt.NDArray[np.int64] | None:
         """Return how many objects each generation of an interpreter had at the last filling, (3,); None when that is not known."""

@@ -10,15 +10,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.cpython.layouts import PoolGeometry
-from gcspy_drivers.cpython.pools import PoolState
+from gcspy_drivers.cpython.amounts import U4_MAX, add_amount, hide, show_carved, show_tiles
 from gcspy_drivers.cpython.target import HeapObjects
-from gcspy_drivers.cpython.tiling import Tiling, choose_group, tile_pools
-from gcspy_server.api import Control, ExtentNames, PaintStyle, Presentation, Server
+from gcspy_drivers.cpython.tiling import HeapTiles
+from gcspy_server.api import ExtentNames, Server
 
 __all__ = ["ReferenceSpace"]
-
-_U4_MAX: Final = (1 << 32) - 1
 
 # In the order of `objects.references.FOUND`.
 _STREAMS: Final = (
@@ -42,14 +39,11 @@ class ReferenceSpace:
     Args:
         server: Where the space is added.
         title: Name of the space.
-        geometry: Sizes that this pymalloc was built with.
-        tiles: About how many tiles it may have.
+        tiles: Its tilings.
     """
 
-    def __init__(self, server: Server, title: str, geometry: PoolGeometry, *, tiles: int) -> None:
-        self._tiles = tiles
-        self._most = geometry.arena_bytes // geometry.pool_bytes
-        self._tiling: Tiling | None = None
+    def __init__(self, server: Server, title: str, *, tiles: HeapTiles) -> None:
+        self._tiles = tiles.pools
         self.space = server.add_space(
             title,
             names=ExtentNames([], []),
@@ -60,15 +54,7 @@ class ReferenceSpace:
             "pool. Tables and items of more than 512 bytes are not in pools, and not looked at",
         )
         for order, (name, description) in enumerate(_STREAMS):
-            self.space.add_stream(
-                name,
-                dtype="u4",
-                maximum=_U4_MAX,
-                presentation=Presentation.MAX_VAR,
-                paint_style=PaintStyle.ZERO,
-                order=order,
-                description=description,
-            )
+            add_amount(self.space, name, description, order=order, most=U4_MAX)
 
     def fill(self, found: HeapObjects, counted: npt.NDArray[np.int64]) -> None:
         """Give the space what was found.
@@ -79,33 +65,15 @@ class ReferenceSpace:
         """
         reading, objects = found.heap.reading, found.objects
         mine = counted[found.pools_before : found.pools_before + len(reading.pools)]
-        tiling = self._cut(found)
+        tiling = self._tiles.cut(reading)
+        show_tiles(self.space, tiling)
         self.space.reset()
         for stream, column in zip(self.space.streams, mine.T, strict=True):
-            stream.data[:] = np.minimum(tiling.sums(column), _U4_MAX)
+            stream.data[:] = np.minimum(tiling.sums(column), U4_MAX)
         unknown = tiling.sums(~objects.known) != 0
-        if unknown.any():
-            for stream in self.space.streams:
-                stream.data[unknown] = stream.schema.default
-                stream.set_unknown(unknown)
-        control = self.space.control
-        carved = tiling.sums(reading.pools.state != PoolState.UNCARVED)
-        control[:] = np.where(carved != 0, Control.USED, Control.UNUSED)
-        control[tiling.begins_arena] |= np.uint8(Control.SEPARATOR)
+        hide(self.space.streams, unknown)
+        show_carved(self.space, reading, tiling)
         within, out, _, down, up = mine.sum(axis=0).tolist()
         self.space.info = f"{within + out} references were found, {out} of them between pools; {down} from an older generation to a younger, {up} the other way"
         if unknown.any():
             self.space.info += f"; {int(np.count_nonzero(~objects.known))} pools are unknown"
-
-    def _cut(self, found: HeapObjects) -> Tiling:
-        reading, before = found.heap.reading, self._tiling
-        group = choose_group(
-            len(reading.pools), self._tiles, before=1 if before is None else before.group, most=self._most
-        )
-        tiling = tile_pools(reading, group)
-        if before is None or not (
-            np.array_equal(before.base, tiling.base) and np.array_equal(before.size_bytes, tiling.size_bytes)
-        ):
-            self.space.resize(ExtentNames(tiling.base, tiling.size_bytes))
-        self._tiling = tiling
-        return tiling

@@ -12,14 +12,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gcspy_drivers.cpython.amounts import add_amount, hide, show_tiles
 from gcspy_drivers.cpython.arena_space import class_names, dominant_classes
 from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.obmalloc import HeapReading
 from gcspy_drivers.cpython.pools import PoolState, capacities
-from gcspy_drivers.cpython.tiling import Tiling, tile_pools
-from gcspy_server.api import Control, ExtentNames, PaintStyle, Presentation, Server, ServerStream
+from gcspy_drivers.cpython.tiling import HeapTiles, Tiling
+from gcspy_server.api import Control, ExtentNames, PaintStyle, Presentation, Server
 
-__all__ = ["ReturnSpace", "tile_arenas"]
+__all__ = ["ReturnSpace"]
 
 _SPARSE_SHARE = 4
 """An arena of which less than one part in so many is in use is called sparse."""
@@ -32,45 +33,64 @@ class ReturnSpace:
         server: Where the space is added.
         title: Name of the space.
         geometry: Sizes that this pymalloc was built with.
+        tiles: Its tilings.
         first: A reading to begin with; None: the space begins without tiles.
     """
 
     def __init__(
-        self, server: Server, title: str, geometry: PoolGeometry, *, first: HeapReading | None = None
+        self,
+        server: Server,
+        title: str,
+        geometry: PoolGeometry,
+        *,
+        tiles: HeapTiles,
+        first: HeapReading | None = None,
     ) -> None:
         self._geometry = geometry
-        self._base: npt.NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
-        names = ExtentNames([], [])
-        if first is not None:
-            tiling = tile_arenas(first)
-            self._base, names = tiling.base.copy(), ExtentNames(tiling.base, tiling.size_bytes)
+        self._tiles = tiles.arenas
         pools = geometry.arena_bytes // geometry.pool_bytes
         self.space = server.add_space(
             title,
-            names=names,
+            names=ExtentNames([], []) if first is None else self._tiles.cut(first).names,
             driver="cpython",
             tile_title="Arena ",
             description="Arenas of pymalloc; each can be given back to the system only when none of its blocks is in use",
         )
-        size = self._stream("Size", 6, geometry.arena_bytes, "Bytes of its pools", " bytes")
-        self.used = self._stream(
-            "Used", 0, geometry.arena_bytes, "Bytes of blocks in use, in percent of the arena", " bytes", size
+        arena, bytes_ = geometry.arena_bytes, " bytes"
+        size = add_amount(self.space, "Size", "Bytes of its pools", order=6, most=arena, suffix=bytes_)
+        self.used = add_amount(
+            self.space,
+            "Used",
+            "Bytes of blocks in use, in percent of the arena",
+            order=0,
+            most=arena,
+            suffix=bytes_,
+            of=size,
         )
-        self.blocks = self._stream(
+        self.blocks = add_amount(
+            self.space,
             "Blocks in use",
-            1,
-            pools * int(capacities(geometry)[0]),
             "When these blocks have gone, the arena can be given back",
+            order=1,
+            most=pools * int(capacities(geometry)[0]),
         )
-        total = self._stream("Pools", 7, pools, "Pools that it has room for")
-        self.pools = self._stream("Pools in use", 2, pools, "Pools with at least one block in use", of=total)
-        self.idle = self._stream(
+        total = add_amount(self.space, "Pools", "Pools that it has room for", order=7, most=pools)
+        self.pools = add_amount(
+            self.space,
+            "Pools in use",
+            "Pools with at least one block in use",
+            order=2,
+            most=pools,
+            of=total,
+        )
+        self.idle = add_amount(
+            self.space,
             "Idle",
-            3,
-            geometry.arena_bytes,
             "Bytes that are not in use, and that the system does not get back before the blocks in use have gone",
-            " bytes",
-            size,
+            order=3,
+            most=arena,
+            suffix=bytes_,
+            of=size,
         )
         self.size_class = self.space.add_stream(
             "Size class",
@@ -82,38 +102,19 @@ class ReturnSpace:
             order=4,
             description="Size of the blocks of more than half of its pools in use, or mixed",
         )
-        self.classes = self._stream(
-            "Size classes", 5, geometry.size_classes, "How many sizes of blocks are in use in it"
+        self.classes = add_amount(
+            self.space,
+            "Size classes",
+            "How many sizes of blocks are in use in it",
+            order=5,
+            most=geometry.size_classes,
         )
         self.size, self.total = size, total
 
-    def _stream(
-        self,
-        name: str,
-        order: int,
-        most: int,
-        description: str,
-        suffix: str = "",
-        of: ServerStream | None = None,
-    ) -> ServerStream:
-        return self.space.add_stream(
-            name,
-            dtype="u4",
-            maximum=most,
-            suffix=suffix,
-            presentation=Presentation.MAX_VAR if of is None else Presentation.PERCENT_VAR,
-            max_stream=of,
-            paint_style=PaintStyle.ZERO,
-            order=order,
-            description=description,
-        )
-
     def fill(self, reading: HeapReading) -> None:
         """Give the space what a reading says."""
-        tiling = tile_arenas(reading)
-        if not np.array_equal(self._base, tiling.base):
-            self._base = tiling.base.copy()
-            self.space.resize(ExtentNames(tiling.base, tiling.size_bytes))
+        tiling = self._tiles.cut(reading)
+        show_tiles(self.space, tiling)
         pools = reading.pools
         in_use = pools.state == PoolState.USED
         used = tiling.sums(
@@ -130,19 +131,9 @@ class ReturnSpace:
         self.pools.data[:] = tiling.sums(in_use)
         self.size_class.data[:] = dominant_classes(reading, tiling)
         self.classes.data[:] = _classes(reading, in_use)
-        if unknown.any():
-            for stream in self.space.streams:
-                if stream not in (self.size, self.total):
-                    stream.data[unknown] = stream.schema.default
-                    stream.set_unknown(unknown)
+        hide((one for one in self.space.streams if one not in (self.size, self.total)), unknown)
         self.space.control[:] = np.where(unknown | (blocks != 0), Control.USED, Control.UNUSED)
         self.space.info = _info(tiling, used, blocks, ~unknown) if reading.complete else "could not be read"
-
-
-def tile_arenas(reading: HeapReading) -> Tiling:
-    """Cut the pools of a reading into tiles of an arena each."""
-    geometry = reading.geometry
-    return tile_pools(reading, geometry.arena_bytes // geometry.pool_bytes)
 
 
 def _classes(reading: HeapReading, in_use: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from gcspy_drivers.cpython.amounts import add_amount
 from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.obmalloc import HeapReading, size_classes
 from gcspy_drivers.cpython.pools import PoolState, block_bytes
-from gcspy_server.api import PaintStyle, Presentation, Server, ServerStream, StringNames
+from gcspy_server.api import Server, ServerStream, StringNames
 
 __all__ = ["SizeClassSpace"]
-
-_I8_MAX = (1 << 63) - 1
 
 
 class SizeClassSpace:
@@ -39,17 +38,7 @@ class SizeClassSpace:
         def stream(
             name: str, order: int, description: str, suffix: str = "", of: ServerStream | None = None
         ) -> ServerStream:
-            return self.space.add_stream(
-                name,
-                dtype="i8",
-                maximum=_I8_MAX,
-                suffix=suffix,
-                presentation=Presentation.MAX_VAR if of is None else Presentation.PERCENT_VAR,
-                max_stream=of,
-                paint_style=PaintStyle.ZERO,
-                order=order,
-                description=description,
-            )
+            return add_amount(self.space, name, description, order=order, suffix=suffix, of=of)
 
         stream("Pools", 0, "Pools with at least one block in use")
         stream("Blocks in use", 1, "Blocks that were handed out and not given back")

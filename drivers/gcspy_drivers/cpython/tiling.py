@@ -7,14 +7,17 @@ not what they hold.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.obmalloc import HeapReading
+from gcspy_server.api import ExtentNames
 
-__all__ = ["Tiling", "choose_group", "tile_pools"]
+__all__ = ["HeapTiles", "PoolTiles", "Tiling", "choose_group", "tile_pools"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +43,16 @@ class Tiling:
     def __len__(self) -> int:
         return len(self.starts)
 
+    @cached_property
+    def names(self) -> ExtentNames:
+        """What the tiles are called; the same object for all spaces that have them."""
+        return ExtentNames(self.base, self.size_bytes)
+
+    @cached_property
+    def tile_of_pool(self) -> npt.NDArray[np.intp]:
+        """(pools,) the tile of each pool."""
+        return np.repeat(np.arange(len(self)), np.diff(np.append(self.starts, self.pools)))
+
     def sums(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """Return the sum over each tile's pools, (tiles,)."""
         if self.group == 1:
@@ -47,10 +60,6 @@ class Tiling:
         if not len(self):
             return np.zeros(0, dtype=np.int64)
         return np.add.reduceat(values, self.starts, dtype=np.int64)
-
-    def tile_of_pools(self) -> npt.NDArray[np.intp]:
-        """Return the tile of each pool, (pools,)."""
-        return np.repeat(np.arange(len(self)), np.diff(np.append(self.starts, self.pools)))
 
 
 def choose_group(pools: int, tiles: int, *, before: int, most: int) -> int:
@@ -92,3 +101,53 @@ def tile_pools(reading: HeapReading, group: int) -> Tiling:
         size_bytes=count.astype(np.uint64) * np.uint64(reading.geometry.pool_bytes),
         begins_arena=within == 0,
     )
+
+
+class PoolTiles:
+    """The tiling of one pymalloc, for all spaces that have its tiles: cut anew only when the arenas are others.
+
+    Args:
+        most: The largest group of pools that a tile may have: those of an arena.
+        tiles: About how many tiles there may be; 0: as few as may be, which is one an arena.
+    """
+
+    def __init__(self, most: int, tiles: int) -> None:
+        self._most = most
+        self._tiles = tiles
+        self._tiling: Tiling | None = None
+        self._address: npt.NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
+        self._total: npt.NDArray[np.uint32] = np.zeros(0, dtype=np.uint32)
+
+    def cut(self, reading: HeapReading) -> Tiling:
+        """Return the tiles of a reading's pools: the same object as before while the pools are the same."""
+        before, arenas = self._tiling, reading.arenas
+        if (
+            before is not None
+            and np.array_equal(self._address, arenas.address)
+            and np.array_equal(self._total, arenas.total_pools)
+        ):
+            return before
+        group = choose_group(
+            len(reading.pools), self._tiles, before=1 if before is None else before.group, most=self._most
+        )
+        self._address, self._total = arenas.address.copy(), arenas.total_pools.copy()
+        self._tiling = tile_pools(reading, group)
+        return self._tiling
+
+
+class HeapTiles:
+    """Both tilings of one pymalloc.
+
+    Args:
+        geometry: Sizes that it was built with.
+        tiles: About how many tiles a space of pools may have.
+
+    Attributes:
+        pools: A tile is a pool, or some neighbours.
+        arenas: A tile is a whole arena.
+    """
+
+    def __init__(self, geometry: PoolGeometry, *, tiles: int) -> None:
+        most = geometry.arena_bytes // geometry.pool_bytes
+        self.pools = PoolTiles(most, tiles)
+        self.arenas = PoolTiles(most, 0)

@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gcspy_drivers.cpython.amounts import add_amount
 from gcspy_drivers.cpython.target import ObjectReading
 from gcspy_drivers.cpython.type_tables import TYPES, TypeTables, whole_table
-from gcspy_server.api import DetailTable, PaintStyle, Presentation, Server, StringNames
+from gcspy_server.api import DetailTable, Server, StringNames
 
 __all__ = ["NO_OBJECT", "OTHER_TYPES", "TypeSpace"]
 
@@ -23,7 +24,6 @@ NO_OBJECT, OTHER_TYPES = 0, 1
 _NAMES = ("(no object)", "(other types)")
 _NEW_AT_ONCE = 256
 _MOST_TILES = 4096
-_I8_MAX = (1 << 63) - 1
 
 I64 = npt.NDArray[np.int64]
 
@@ -56,16 +56,7 @@ class TypeSpace:
                 ("Objects", "", "Objects of the type; of what is no object, blocks with items, keys or text"),
             )
         ):
-            self.space.add_stream(
-                name,
-                dtype="i8",
-                maximum=_I8_MAX,
-                suffix=suffix,
-                presentation=Presentation.MAX_VAR,
-                paint_style=PaintStyle.ZERO,
-                order=order,
-                description=description,
-            )
+            add_amount(self.space, name, description, order=order, suffix=suffix)
 
     def tile_of(self, numbers: npt.NDArray[np.int32]) -> I64:
         """Return the tile of each type, by its number in the `TypeTable`; -1 is `NO_OBJECT`. New."""

@@ -187,6 +187,9 @@ def test_streams_say_what_was_found(python: str, start: Start, watched: list[Wat
     assert whole[0] == objects[tile]
     assert whole[2] == one.column("Objects", "Tracked")[tile] == whole[3:].sum()
     assert types[0][0] == names.names[top[tile]]
+    arenas = one.space("pymalloc arenas")
+    asked = Query(number=3, space=arenas.id, kind="contents", key=int(names_of.bases[tile]))
+    assert one.server.ask(asked).table == table
     generation = one.column("Objects", "Generation")
     assert set(generation) <= {0, 1, 2, 3, 4}
     assert 3 in generation
@@ -246,7 +249,22 @@ def test_the_level_is_changed_between_events_and_says_what_each_costs(
     watched.append(one := Watched(child, level=2))
     one.driver.tick()
     assert "Types" not in {space.name for space in one.server.spaces}
-    assert one.space("pymalloc arenas").streams[1].gathered
+    arenas = one.space("pymalloc arenas")
+    assert arenas.streams[1].gathered
+    whole = one.server.ask(Query(number=1, space=arenas.id, kind="contents", most=1024)).table
+    assert whole.columns[0].name == "Blocks of"
+    sums = np.array([row[1:] for row in whole.rows], dtype=np.int64).sum(axis=0).tolist()
+    used, carved = sum(one.column("pymalloc arenas", "Used")), sum(one.column("pymalloc arenas", "Carved"))
+    assert sums[1:4] == [*(sum(one.column("pymalloc arenas", name)) for name in ("Blocks in use", "Free blocks")), used]
+    uncarved = sum(int(row[4 + 1] or 0) for row in whole.rows if row[0] == "(not carved into pools yet)")
+    assert sums[3] + sums[4] == carved + uncarved
+    names = arenas.names
+    assert isinstance(names, ExtentNames)
+    tile = int(np.argmax(one.column("pymalloc arenas", "Used")))
+    mine = one.server.ask(Query(number=2, space=arenas.id, kind="contents", key=int(names.bases[tile]))).table
+    (row,) = mine.rows
+    assert row[2] == one.column("pymalloc arenas", "Blocks in use")[tile]
+    assert row[4] == one.column("pymalloc arenas", "Used")[tile]
     one.server.set_setting(LEVEL, 3)
     one.driver.tick()
     assert one.column("Types", "Objects")[NO_OBJECT] > 0

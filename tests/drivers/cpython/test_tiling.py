@@ -52,7 +52,7 @@ groups = st.sampled_from([1, 2, 4, 8, 16, 32, 64])
 def test_every_pool_is_in_one_tile_of_its_own_arena(totals: list[int], group: int) -> None:
     reading = reading_of(totals)
     tiling = tile_pools(reading, group)
-    tile = tiling.tile_of_pools()
+    tile = tiling.tile_of_pool
     assert len(tile) == len(reading.pools)
     assert (np.diff(tile) >= 0).all()
     for number in range(len(tiling)):
