@@ -181,7 +181,8 @@ def test_collections_since_the_last_tick_are_one_event_with_its_cause(
         child.go_on()
         child.wait_still()
         one.driver.tick()
-    assert [(event.event, event.occurrence, event.cause) for event in one.events] == [
+    # 3.15 tells behind it when each was.
+    assert [(event.event, event.occurrence, event.cause.split(";")[0]) for event in one.events] == [
         (CLOCK, 1, ""),
         (COLLECTIONS, 1, "gen0 +2, gen1 +1"),
         (CLOCK, 3, ""),
