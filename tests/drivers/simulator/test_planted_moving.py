@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from gcspy_drivers.simulator.heap import Heap
+from gcspy_drivers.simulator.heap import HEADER_WORDS, Heap
 from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.plan import Phase, Plan
+from gcspy_drivers.simulator.plans.generational import Generational, GenerationalCompact
 from gcspy_drivers.simulator.plans.markcompact import MarkCompact
 from gcspy_drivers.simulator.plans.semispace import SemiSpace
 
@@ -87,6 +88,50 @@ class LeavesMarks(MarkCompact):
         return phases
 
 
+class MissesCards(Generational):
+    """Has a write barrier that records no field but the first."""
+
+    def write(self, holder: int, number: int, target: int) -> None:
+        if number == 0:
+            super().write(holder, number, target)
+        else:
+            self.heap.words[holder + HEADER_WORDS + number] = target
+
+
+class CleansCardsTooEarly(Generational):
+    """Forgets what refers to survivors that are still young."""
+
+    def _begin(self, kind: str) -> Sequence[Phase]:
+        def cleaned(phase: Phase, limit: int) -> int:
+            done = phase.work(limit)
+            self._records.table[:] = 0
+            return done
+
+        return but(super()._begin(kind), "remembered", cleaned)
+
+
+class LosesARememberedObject(GenerationalCompact):
+    """Loses the last entry of its remembered set."""
+
+    def _begin(self, kind: str) -> Sequence[Phase]:
+        phases = super()._begin(kind)
+        self._noted -= self._noted > 0
+        return phases
+
+
+class DoesNotRecordPromoted(GenerationalCompact):
+    """Does not look whether promoted objects refer to young ones."""
+
+    def _begin(self, kind: str) -> Sequence[Phase]:
+        def unrecorded(phase: Phase, limit: int) -> int:
+            before = self._records.count
+            done = phase.work(limit)
+            self._records.state[3] = before
+            return done
+
+        return but(super()._begin(kind), "copy", unrecorded)
+
+
 Planted = tuple[type[Plan], dict[str, Any], str]
 
 PLANTED: list[Planted] = [
@@ -96,6 +141,10 @@ PLANTED: list[Planted] = [
     (ForgetsToUpdate, {}, "field"),
     (ForgetsTheRoots, {}, "root"),
     (LeavesMarks, {}, "survived a full collection"),
+    (MissesCards, {"card_bytes": 32}, "the cards missed it"),
+    (CleansCardsTooEarly, {}, "the cards missed it"),
+    (LosesARememberedObject, {"barrier": "set"}, "field"),
+    (DoesNotRecordPromoted, {"barrier": "set"}, "the set missed it"),
 ]
 
 
@@ -110,9 +159,17 @@ def run(mutator: Mutator, watch: Watch) -> list[str]:
         mutator.copy(ROOTS - 1, 1)
     mutator.copy(2, 1)
     mutator.clear(1)
-    for kind in mutator.plan.kinds:
+    mutator.new(3, 3, 9)
+    for kind in [*mutator.plan.kinds] * 4:
         mutator.plan.collect(kind)
-    return [*watch.wrong, *wrong_of(mutator)]
+    found = wrong_of(mutator)
+    for _ in range(3):
+        mutator.new(4, 1, 1)
+        mutator.store(3, 2, 4)
+        mutator.clear(4)
+        found += wrong_of(mutator)
+        mutator.plan.collect(sorted(mutator.plan.kinds)[-1])
+    return [*watch.wrong, *found, *wrong_of(mutator)]
 
 
 @pytest.mark.parametrize(("plan", "options", "says"), PLANTED, ids=lambda one: getattr(one, "__name__", None))

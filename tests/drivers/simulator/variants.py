@@ -31,6 +31,8 @@ _OPTIONS: dict[str, list[dict[str, Any]]] = {
     "immix": [{"block_bytes": 512, "line_bytes": 64}, {"block_bytes": 1024, "line_bytes": 64, "evacuate": False}],
     "refcount": [{}, {"candidates": 20, "burst": 3}],
     "incremental": [{"barrier": "insertion", "pace": 10}, {"barrier": "retreating", "pace": 10}, {"barrier": "snapshot", "pace": 10}],
+    "generational": [{}, {"barrier": "set", "tenuring": 0}, {"young": "bump", "card_bytes": 64}],
+    "generational-compact": [{"card_bytes": 64}, {"young": "bump", "barrier": "set"}],
 }
 
 VARIANTS = [Variant(plan, options) for plan in PLANS for options in _OPTIONS.get(plan, [{}])]

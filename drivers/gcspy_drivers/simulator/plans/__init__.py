@@ -8,6 +8,7 @@ from gcspy_protocol.errors import LocalProtocolError
 
 from gcspy_drivers.simulator.heap import Heap
 from gcspy_drivers.simulator.plan import Plan
+from gcspy_drivers.simulator.plans.generational import Generational, GenerationalCompact
 from gcspy_drivers.simulator.plans.immix import Immix
 from gcspy_drivers.simulator.plans.incremental import Incremental
 from gcspy_drivers.simulator.plans.markcompact import MarkCompact
@@ -26,6 +27,8 @@ _PLANS: Final[tuple[type[Plan], ...]] = (
     Immix,
     SemiSpace,
     MarkCompact,
+    Generational,
+    GenerationalCompact,
 )
 PLANS: Final[dict[str, type[Plan]]] = {plan.name: plan for plan in _PLANS}
 

@@ -243,6 +243,16 @@ class FreeListSpace:
         return int(self._state[_FREE_WORDS])
 
     @property
+    def free_cells(self) -> int:
+        """Cells in lists."""
+        return int(self._state[_FREE_CELLS])
+
+    @property
+    def records(self) -> tuple[Words, Words, Words]:
+        """Heads and tails of the lists, and the state: what `take` is given by loops that take cells themselves."""
+        return self._heads, self._tails, self._state
+
+    @property
     def used_words(self) -> int:
         """Words in no list: of objects, and slivers."""
         return self.end - self.start - self.free_words
