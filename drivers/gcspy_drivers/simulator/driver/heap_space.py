@@ -1,0 +1,281 @@
+"""The space of a part of the heap: one tile a few hundred bytes, with what lies in it.
+
+A part is a space of the plan, or both halves of a copying space side by side: then the idle half is unused tiles, with a line between the two.
+
+Streams, from level 1 on (the paper's table 2): used bytes as far as a top says it; 2: dirty cards; 3: used bytes, objects, new, marked, promoted,
+age, old copies, by object; 4: roots and liveness. What cannot be gathered at the level is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcspy_drivers.simulator.driver.moment import Moment
+from gcspy_drivers.simulator.facts import CLEAN
+from gcspy_drivers.simulator.heap import BLACK, GREY, MAX_AGE, WORD_BYTES
+from gcspy_drivers.simulator.plan import Plan, Space
+from gcspy_server.api import Control, GatherRequest, PaintStyle, Presentation, Server, ServerStream, UniformNames
+
+__all__ = ["HeapSpace", "parts_of"]
+
+_HALVES: Final = ("from", "to", "idle")
+_SMALLEST_OBJECT: Final = 16
+_COLOURS: Final = {
+    "Used space": (200, 60, 50),
+    "Live": (70, 150, 70),
+    "Objects": (60, 110, 190),
+    "New": (220, 150, 40),
+    "Marked": (120, 80, 180),
+    "Promoted": (40, 150, 150),
+}
+
+
+def parts_of(spaces: Sequence[Space]) -> list[tuple[str, ...]]:
+    """Put spaces together that are seen as one: halves of a copying space, which lie side by side.
+
+    Returns:
+        The names of the spaces of each part.
+    """
+    parts: list[list[str]] = []
+    halves = False
+    for space in spaces:
+        is_half = space.role in _HALVES
+        if is_half and halves:
+            parts[-1].append(space.name)
+        else:
+            parts.append([space.name])
+        halves = is_half
+    return [tuple(part) for part in parts]
+
+
+def _title(names: tuple[str, ...], spaces: Sequence[Space]) -> str:
+    if len(names) == 1:
+        return names[0]
+    return "Young generation" if len(spaces) > len(names) else "Semi-spaces"
+
+
+class HeapSpace:
+    """One part of the heap.
+
+    Args:
+        server: Whose space it becomes.
+        plan: The collector.
+        part: Names of its spaces; see `parts_of`.
+        tile_bytes: Bytes of a tile.
+        main: Whether the window shows it first.
+    """
+
+    def __init__(self, server: Server, plan: Plan, part: tuple[str, ...], *, tile_bytes: int, main: bool) -> None:
+        self._plan, self._part = plan, part
+        spaces = self._spaces()
+        self.roles = {space.role for space in spaces}
+        self.space = server.add_space(
+            _title(part, plan.spaces()),
+            names=self._names(tile_bytes),
+            driver="simulator",
+            unused_text="in the idle half" if len(part) > 1 else "not in use",
+            main=main,
+            description=", ".join(f"{space.name} ({space.role})" for space in spaces),
+        )
+        self._tile_bytes = tile_bytes
+        self._add_streams()
+
+    def _spaces(self) -> list[Space]:
+        return [space for space in self._plan.spaces() if space.name in self._part]
+
+    def _names(self, tile_bytes: int) -> UniformNames:
+        spaces = self._spaces()
+        base = int(self._plan.heap.bytes_of(spaces[0].start)[0])
+        size = (spaces[-1].end - spaces[0].start) * WORD_BYTES
+        return UniformNames(base, tile_bytes, max(1, -(-size // tile_bytes)))
+
+    def _add_streams(self) -> None:
+        plan, tile = self._plan, self._tile_bytes
+        self._order = 0
+        self.used = self._percent("Used space", "Bytes of objects, dead or alive, that lie in the tile.")
+        self.live = self._percent("Live", "Bytes that the roots reach: what a perfect collector would keep.")
+        self.objects = self._count("Objects", tile // _SMALLEST_OBJECT, "Objects that begin in the tile.")
+        self.new = self._percent("New", "Bytes of objects that were made since the event before.")
+        phases = {phase for kind in plan.kinds.values() for phase in kind}
+        marks = any("mark" in phase or "trace" in phase for phase in phases)
+        self.marked = self._count("Marked", tile // _SMALLEST_OBJECT, "Objects that were reached and looked at (black).") if marks else None
+        self.grey = self._count("Grey", tile // _SMALLEST_OBJECT, "Objects that were reached and not looked at yet.") if marks else None
+        self.promoted = self._percent("Promoted", "Bytes that the collection brought here.") if self.is_old else None
+        self.left = self._count("Old copies", tile // _SMALLEST_OBJECT, "Copies that were left behind; the object is elsewhere.") if plan.moves else None
+        self.oldest = self._count("Age", MAX_AGE, "Collections that the oldest object of the tile survived.") if self._has_ages() else None
+        self.roots = self._count("Roots", 8, "References from the program to objects that begin in the tile.")
+        self.dirty = self._count("Dirty cards", 8, "Cards in the tile into which a reference was stored.") if plan.cards() is not None else None
+
+    @property
+    def is_old(self) -> bool:
+        """Whether objects are promoted into it."""
+        return "old" in self.roles
+
+    def _has_ages(self) -> bool:
+        return self._plan.moves and len(self._plan.kinds) > 1
+
+    def _percent(self, name: str, about: str) -> ServerStream:
+        self._order += 1
+        return self.space.add_stream(
+            name,
+            maximum=self._tile_bytes,
+            suffix=" bytes",
+            presentation=Presentation.PERCENT,
+            paint_style=PaintStyle.ZERO,
+            colour=_COLOURS.get(name),
+            order=self._order,
+            description=about,
+        )
+
+    def _count(self, name: str, most: int, about: str) -> ServerStream:
+        self._order += 1
+        return self.space.add_stream(
+            name,
+            maximum=max(1, most),
+            presentation=Presentation.PLUS,
+            paint_style=PaintStyle.ZERO,
+            colour=_COLOURS.get(name),
+            order=self._order,
+            description=about,
+        )
+
+    def fit(self) -> None:
+        """Follow a heap that has grown or shrunk."""
+        names = self._names(self._tile_bytes)
+        if names != self.space.names:
+            self.space.resize(names)
+
+    # ------------------------------------------------------------------------- gathering
+
+    def gather(self, request: GatherRequest, moment: Moment, level: int) -> None:
+        """Fill the streams that are wanted, as far as the level goes."""
+        self.space.reset()
+        self._mark_parts()
+        if level < 3:
+            self._gather_tops(request)
+        else:
+            self._gather_objects(request, moment)
+        if self.dirty is not None and request.wants(self.space, self.dirty):
+            self._gather_cards(self.dirty, level)
+        if level >= 4:
+            self._gather_references(request, moment)
+        else:
+            self._unknown(self.live, self.roots)
+        self.space.info = self._info()
+
+    def _unknown(self, *streams: ServerStream | None) -> None:
+        for stream in streams:
+            if stream is not None:
+                stream.set_unknown(np.ones(self.space.count, dtype=np.bool_))
+
+    def _gather_tops(self, request: GatherRequest) -> None:
+        """What a top says: in constant time, and only where objects lie one behind the other."""
+        self._unknown(self.objects, self.new, self.marked, self.grey, self.promoted, self.left, self.oldest)
+        if not request.wants(self.space, self.used):
+            return
+        spaces = self._spaces()
+        if any(space.top == space.end and space.role not in ("bump", "idle") for space in spaces):
+            self._unknown(self.used)
+            return
+        starts = self._plan.heap.bytes_of(np.array([space.start for space in spaces]))
+        sizes = np.array([(space.top - space.start) * WORD_BYTES for space in spaces], dtype=np.uint64)
+        self.space.spread(self.used, starts, sizes)
+
+    def _inside(self, moment: Moment) -> slice:
+        """The objects of this part: those of a plan are sorted by address."""
+        spaces = self._spaces()
+        cells = moment.objects.cells
+        return slice(int(np.searchsorted(cells, spaces[0].start)), int(np.searchsorted(cells, spaces[-1].end)))
+
+    def _gather_objects(self, request: GatherRequest, moment: Moment) -> None:
+        inside = self._inside(moment)
+        addresses, sizes = moment.addresses[inside], moment.sizes[inside]
+        colours = moment.objects.colours[inside]
+        counts = {
+            self.objects: None,
+            self.marked: colours == BLACK,
+            self.grey: colours == GREY,
+            self.left: moment.copied[inside],
+        }
+        for stream, which in counts.items():
+            if stream is not None and request.wants(self.space, stream):
+                found = addresses if which is None else addresses[which]
+                self.space.count_at(stream, found)
+                stream.set_summary(len(found))
+        promoted = moment.promoted
+        self._spread(request, self.used, addresses, sizes, None)
+        self._spread(request, self.new, addresses, sizes, moment.new[inside])
+        if promoted is None:
+            self._unknown(self.promoted)
+        elif self.promoted is not None:
+            self._spread(request, self.promoted, addresses, sizes, promoted[inside])
+        if self.oldest is not None and request.wants(self.space, self.oldest):
+            tiles = self.space.tiles_of(addresses)
+            np.maximum.at(self.oldest.data, tiles, moment.objects.ages[inside].astype(self.oldest.data.dtype))
+            self.oldest.set_summary(int(moment.objects.ages[inside].max(initial=0)))
+
+    def _spread(
+        self, request: GatherRequest, stream: ServerStream, addresses: NDArray[np.uint64], sizes: NDArray[np.uint64], which: NDArray[np.bool_] | None
+    ) -> None:
+        if not request.wants(self.space, stream):
+            return
+        if which is not None:
+            addresses, sizes = addresses[which], sizes[which]
+        self.space.spread(stream, addresses, sizes)
+        stream.set_summary(int(sizes.sum()), self._bytes_in_use())
+
+    def _bytes_in_use(self) -> int:
+        """Bytes of the spaces that are not idle."""
+        return sum(space.end - space.start for space in self._spaces() if space.role != "idle") * WORD_BYTES
+
+    def _gather_cards(self, stream: ServerStream, level: int) -> None:
+        cards = self._plan.cards()
+        if level < 2 or cards is None:
+            self._unknown(stream)
+            return
+        dirty = np.flatnonzero(cards.table != CLEAN)
+        addresses = self._plan.heap.bytes_of(cards.start + dirty * cards.card_words)
+        spaces = self._spaces()
+        low, high = self._plan.heap.bytes_of(np.array([spaces[0].start, spaces[-1].end]))
+        inside = (addresses >= low) & (addresses < high)
+        self.space.count_at(stream, addresses[inside])
+        stream.set_summary(int(inside.sum()))
+
+    def _gather_references(self, request: GatherRequest, moment: Moment) -> None:
+        inside = self._inside(moment)
+        if request.wants(self.space, self.roots):
+            spaces = self._spaces()
+            roots = self._plan.heap.roots
+            mine = roots[(roots >= spaces[0].start) & (roots < spaces[-1].end)]
+            self.space.count_at(self.roots, self._plan.heap.bytes_of(mine))
+            self.roots.set_summary(len(mine))
+        if not moment.knows_liveness:
+            self._unknown(self.live)
+        else:
+            self._spread(request, self.live, moment.addresses[inside], moment.sizes[inside], moment.live[inside])
+
+    # --------------------------------------------------------------------------- control
+
+    def _mark_parts(self) -> None:
+        """Say which half is idle, and draw a line between spaces."""
+        control = self.space.control
+        spaces = self._spaces()
+        if len(spaces) == 1 and spaces[0].role == "idle":
+            control[:] = Control.UNUSED
+        if len(spaces) < 2:
+            return
+        starts = self.space.tiles_of(self._plan.heap.bytes_of(np.array([space.start for space in spaces])))
+        ends = [*starts[1:].tolist(), self.space.count]
+        for space, first, end in zip(spaces, starts.tolist(), ends, strict=True):
+            if space.role == "idle":
+                control[first:end] = Control.UNUSED
+        control[starts[1:]] |= Control.SEPARATOR
+
+    def _info(self) -> str:
+        spaces = self._spaces()
+        words = [f"{space.name}: {space.role}, {(space.end - space.start) * WORD_BYTES:,} bytes" for space in spaces]
+        return "; ".join(words)

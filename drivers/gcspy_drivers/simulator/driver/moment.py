@@ -1,0 +1,126 @@
+"""A moment of a simulation: what several spaces want to know of it, found out once, when the first of them asks.
+
+Knows plan and heap; knows no spaces of GCspy.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcspy_drivers.simulator.heap import FORWARDED, HEADER_WORDS, WORD_BYTES, Objects, fields_of
+from gcspy_drivers.simulator.loops import Bytes, Words, loop
+from gcspy_drivers.simulator.plan import Plan
+
+__all__ = ["Moment"]
+
+
+
+@loop
+def reach(words: Words, roots: Words, stack: Words, reached: Bytes) -> int:
+    """Say of each word whether a reachable object begins there: as collectors mark, but beside the heap.
+
+    Args:
+        stack: Room for as many addresses as there can be objects.
+        reached: One byte a word, 0 at first; 1 where a reachable object begins.
+
+    Returns:
+        How many objects.
+    """
+    top, found = 0, 0
+    for slot in range(len(roots)):
+        cell = roots[slot]
+        if cell != 0 and reached[cell] == 0:
+            reached[cell] = 1
+            stack[top] = cell
+            top += 1
+    while top > 0:
+        top -= 1
+        cell = stack[top]
+        found += 1
+        first = cell + HEADER_WORDS
+        for field in range(first, first + fields_of(words, cell)):
+            target = words[field]
+            if target != 0 and reached[target] == 0:
+                reached[target] = 1
+                stack[top] = target
+                top += 1
+    return found
+
+
+class Moment:
+    """What there is to see now; made at an event, and only valid during it.
+
+    Args:
+        plan: The collector.
+        seen: Number of the newest object when the heap was looked at last.
+        old_before: Numbers of the objects that were in old spaces when the collection began, sorted; None: not known.
+    """
+
+    def __init__(self, plan: Plan, *, seen: int, old_before: Words | None) -> None:
+        self.plan = plan
+        self.heap = plan.heap
+        self.seen = seen
+        self.old_before = old_before
+
+    @cached_property
+    def objects(self) -> Objects:
+        """All objects, dead ones and copies that were left behind included, in the order of their addresses."""
+        return self.plan.objects()
+
+    @cached_property
+    def addresses(self) -> NDArray[np.uint64]:
+        """Where each of `objects` begins, in bytes."""
+        return self.heap.bytes_of(self.objects.cells)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.uint64]:
+        """Bytes of each of `objects`."""
+        return (self.objects.sizes * WORD_BYTES).astype(np.uint64)
+
+    @cached_property
+    def copied(self) -> NDArray[np.bool_]:
+        """Which of `objects` are old copies."""
+        return self.objects.having(FORWARDED)
+
+    @cached_property
+    def new(self) -> NDArray[np.bool_]:
+        """Which of `objects` were made since the heap was looked at last."""
+        made: NDArray[np.bool_] = self.objects.identities > self.seen
+        return made
+
+    @cached_property
+    def promoted(self) -> NDArray[np.bool_] | None:
+        """Which of `objects` were not in old spaces when the collection began, wherever they are now; None: not known."""
+        if self.old_before is None:
+            return None
+        return ~np.isin(self.objects.identities, self.old_before, assume_unique=False)
+
+    @property
+    def knows_liveness(self) -> bool:
+        """Whether references can be followed now: in the middle of a collection that moves objects some lead to old copies."""
+        return self.plan.collection is None or not self.plan.moves
+
+    @cached_property
+    def live(self) -> NDArray[np.bool_]:
+        """Which of `objects` the roots reach: what a perfect collector would keep."""
+        heap = self.heap
+        reached: Bytes = np.zeros(len(heap.words), dtype=np.uint8)
+        stack: Words = np.empty(len(self.objects) + 1, dtype=np.int64)
+        reach(heap.words, heap.roots, stack, reached)
+        found: NDArray[np.bool_] = reached[self.objects.cells] != 0
+        return found
+
+    @cached_property
+    def references(self) -> tuple[Words, Words]:
+        """All references between objects that are not null: the index in `objects` of the holder, and the address of the target."""
+        objects = self.objects
+        fields = objects.fields
+        holders = np.repeat(np.arange(len(objects)), fields)
+        starts = np.repeat(np.cumsum(fields) - fields, fields)
+        number = np.arange(len(holders)) - starts
+        targets = self.heap.words[objects.cells[holders] + HEADER_WORDS + number]
+        there = targets != 0
+        return holders[there], targets[there]

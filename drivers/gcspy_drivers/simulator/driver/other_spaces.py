@@ -1,0 +1,316 @@
+"""Spaces that are not memory: free lists, cards, remembered sets, regions and trains, one tile each (the paper's table 1, and drivers 5 and 6 of its section 5.6).
+
+Small structures: level 2. Knows what a plan tells of them; knows no objects.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from gcspy_drivers.simulator.facts import Regions, RememberedSet
+from gcspy_drivers.simulator.heap import WORD_BYTES
+from gcspy_drivers.simulator.plan import Plan
+from gcspy_server.api import (
+    Control,
+    ExtentNames,
+    GatherRequest,
+    PaintStyle,
+    Presentation,
+    Server,
+    ServerSpace,
+    ServerStream,
+    StringNames,
+    UniformNames,
+)
+
+__all__ = ["CardSpace", "FreeListSpace", "OtherSpace", "RegionSpace", "RememberedSetSpace", "TrainSpace", "other_spaces"]
+
+
+class OtherSpace(ABC):
+    """A space with a tile for each of something.
+
+    Attributes:
+        space: What clients see.
+    """
+
+    space: ServerSpace
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    @abstractmethod
+    def fit(self) -> None:
+        """Follow what has become more or fewer."""
+
+    @abstractmethod
+    def gather(self, request: GatherRequest) -> None:
+        """Fill the streams."""
+
+
+def _stream(space: ServerSpace, name: str, most: int, about: str, *, order: int, suffix: str = "", colour: tuple[int, int, int] | None = None) -> ServerStream:
+    """A number that has no greatest value: what is more than `most` is shown as such."""
+    return space.add_stream(
+        name,
+        maximum=max(1, most),
+        suffix=suffix,
+        presentation=Presentation.PLUS,
+        paint_style=PaintStyle.ZERO,
+        order=order,
+        colour=colour,
+        description=about,
+    )
+
+
+class FreeListSpace(OtherSpace):
+    """The free lists, a tile each: the paper's driver 6."""
+
+    def __init__(self, server: Server, plan: Plan) -> None:
+        super().__init__(plan)
+        lists = plan.free_lists()
+        assert lists is not None
+        self.space = server.add_space(
+            "Free lists", names=StringNames(lists.names), driver="simulator", tile_title="List of ", description="One tile a list of free cells."
+        )
+        self._length = _stream(self.space, "Length", 64, "Cells in the list.", order=1, colour=(60, 110, 190))
+        self._size = _stream(self.space, "Free bytes", 4096, "Bytes of all its cells.", order=2, suffix=" bytes")
+        self._largest = _stream(self.space, "Largest cell", 4096, "Bytes of its largest cell.", order=3, suffix=" bytes")
+
+    def fit(self) -> None:
+        """Free lists are as many as at first, unless the plan says otherwise."""
+        lists = self._plan.free_lists()
+        if lists is not None and lists.names != tuple(_texts(self.space)):
+            self.space.resize(StringNames(lists.names))
+
+    def gather(self, request: GatherRequest) -> None:
+        """Count cells and bytes of each list."""
+        lists = self._plan.free_lists()
+        if lists is None or not request.wants(self.space):
+            return
+        self.space.reset()
+        lengths = lists.lengths
+        owner = np.repeat(np.arange(len(lengths)), lengths)
+        sizes = lists.sizes * WORD_BYTES
+        total = np.zeros(len(lengths), dtype=np.int64)
+        np.add.at(total, owner, sizes)
+        most = np.zeros(len(lengths), dtype=np.int64)
+        np.maximum.at(most, owner, sizes)
+        self._length.data[:] = lengths
+        self._size.data[:] = total
+        self._largest.data[:] = most
+        self._length.set_summary(int(lengths.sum()))
+        self._size.set_summary(int(sizes.sum()))
+        self._largest.set_summary(int(sizes.max(initial=0)))
+        self.space.info = f"{len(sizes):,} free cells, {int(sizes.sum()):,} bytes, the largest has {int(sizes.max(initial=0)):,}"
+
+
+class CardSpace(OtherSpace):
+    """The card table, a tile each card."""
+
+    def __init__(self, server: Server, plan: Plan) -> None:
+        super().__init__(plan)
+        cards = plan.cards()
+        assert cards is not None
+        self.space = server.add_space(
+            "Card table", names=self._names(), driver="simulator", tile_title="Card ", description="One tile a card: into which a reference was stored."
+        )
+        self._state = self.space.add_stream(
+            "State",
+            dtype="u1",
+            maximum=len(cards.states) - 1,
+            presentation=Presentation.ENUM,
+            paint_style=PaintStyle.ZERO,
+            enum_names=cards.states,
+            order=1,
+        )
+
+    def _names(self) -> UniformNames:
+        cards = self._plan.cards()
+        assert cards is not None
+        return UniformNames(int(self._plan.heap.bytes_of(cards.start)[0]), cards.card_words * WORD_BYTES, len(cards.table))
+
+    def fit(self) -> None:
+        """Follow a table that covers more or less."""
+        names = self._names()
+        if names != self.space.names:
+            self.space.resize(names)
+
+    def gather(self, request: GatherRequest) -> None:
+        """Copy the table."""
+        cards = self._plan.cards()
+        if cards is None or not request.wants(self.space):
+            return
+        self.space.reset()
+        self._state.data[:] = cards.table
+        counts = np.bincount(cards.table, minlength=len(cards.states))
+        self._state.set_summary(*counts.tolist())
+        self.space.info = ", ".join(f"{count:,} {name}" for name, count in zip(cards.states, counts.tolist(), strict=False))
+
+
+class RememberedSetSpace(OtherSpace):
+    """The remembered sets, a tile each."""
+
+    def __init__(self, server: Server, plan: Plan) -> None:
+        super().__init__(plan)
+        self.space = server.add_space(
+            "Remembered sets", names=self._names(plan.remembered_sets()), driver="simulator", tile_title="Set of ", description="One tile a remembered set."
+        )
+        self._entries = _stream(self.space, "Entries", 64, "What refers into it from elsewhere.", order=1, colour=(40, 150, 150))
+
+    @staticmethod
+    def _names(sets: Sequence[RememberedSet]) -> StringNames:
+        return StringNames([one.name for one in sets])
+
+    def fit(self) -> None:
+        """Follow cars that come and go."""
+        names = self._names(self._plan.remembered_sets())
+        if names != self.space.names:
+            self.space.resize(names)
+
+    def gather(self, request: GatherRequest) -> None:
+        """Count entries."""
+        if not request.wants(self.space):
+            return
+        self.space.reset()
+        sets: list[RememberedSet] = list(self._plan.remembered_sets())
+        self._entries.data[:] = [len(one.holders) for one in sets]
+        self._entries.set_summary(sum(len(one.holders) for one in sets))
+
+
+class RegionSpace(OtherSpace):
+    """Blocks, regions or cars, a tile each: what each is, how full, and to which train it belongs."""
+
+    def __init__(self, server: Server, plan: Plan) -> None:
+        super().__init__(plan)
+        regions = plan.regions()
+        assert regions is not None
+        self.space = server.add_space(
+            f"{regions.what.capitalize()}s",
+            names=self._names(regions),
+            driver="simulator",
+            tile_title=f"{regions.what.capitalize()} ",
+            description=f"One tile a {regions.what}.",
+        )
+        most = int((regions.ends - regions.starts).max(initial=1)) * WORD_BYTES
+        self._kind = self.space.add_stream(
+            "Type", dtype="u1", maximum=max(1, len(regions.kind_names) - 1), presentation=Presentation.ENUM, enum_names=regions.kind_names, order=1
+        )
+        self._used = self.space.add_stream(
+            "Used space", maximum=most, suffix=" bytes", presentation=Presentation.PERCENT, paint_style=PaintStyle.ZERO, order=2, colour=(200, 60, 50)
+        )
+        self._entries = _stream(self.space, "Remembered", 64, "References into it from elsewhere that are remembered.", order=3)
+        self._train: ServerStream | None = None
+        self._car: ServerStream | None = None
+        if regions.what == "car" or (regions.groups >= 0).any():
+            self._train = self.space.add_stream("Train", minimum=-1, maximum=16, zero=-1, default=-1, presentation=Presentation.PLUS, paint_style=PaintStyle.ZERO, order=4)
+            self._car = self.space.add_stream("Number in its train", minimum=-1, maximum=16, zero=-1, default=-1, presentation=Presentation.PLUS, paint_style=PaintStyle.ZERO, order=5)
+
+    def _names(self, regions: Regions) -> ExtentNames:
+        return ExtentNames(self._plan.heap.bytes_of(regions.starts), ((regions.ends - regions.starts) * WORD_BYTES).astype(np.uint64))
+
+    def fit(self) -> None:
+        """Follow regions that come and go."""
+        regions = self._plan.regions()
+        if regions is not None:
+            names = self._names(regions)
+            if names != self.space.names:
+                self.space.resize(names)
+
+    def gather(self, request: GatherRequest) -> None:
+        """Say of each what it is."""
+        regions = self._plan.regions()
+        if regions is None or not request.wants(self.space):
+            return
+        self.space.reset()
+        used = (regions.tops - regions.starts) * WORD_BYTES
+        self._kind.data[:] = regions.kinds
+        self._kind.set_summary(*np.bincount(regions.kinds, minlength=len(regions.kind_names)).tolist())
+        self._used.data[:] = used
+        self._used.set_summary(int(used.sum()), int((regions.ends - regions.starts).sum()) * WORD_BYTES)
+        self._gather_entries(regions)
+        if self._train is not None and self._car is not None:
+            self._train.data[:] = regions.groups
+            self._car.data[:] = regions.numbers
+            self._train.set_summary(len(np.unique(regions.groups[regions.groups >= 0])))
+        free = [name for name in ("free", "unused") if name in regions.kind_names]
+        if free:
+            self.space.control[regions.kinds == regions.kind_names.index(free[0])] = Control.BACKGROUND | Control.USED
+
+    def _gather_entries(self, regions: Regions) -> None:
+        counts = {one.start: len(one.holders) for one in self._plan.remembered_sets() if one.end > one.start}
+        self._entries.data[:] = [counts.get(start, 0) for start in regions.starts.tolist()]
+        self._entries.set_summary(sum(counts.values()))
+
+
+class TrainSpace(OtherSpace):
+    """The trains of a train collector, a tile each: how long, how full, how much is remembered of it."""
+
+    def __init__(self, server: Server, plan: Plan) -> None:
+        super().__init__(plan)
+        self.space = server.add_space(
+            "Trains", names=self._names(), driver="simulator", tile_title="Train ", description="One tile a train, the oldest first."
+        )
+        self._length = _stream(self.space, "Length", 16, "Cars of the train.", order=1, colour=(120, 80, 180))
+        self._bytes = _stream(self.space, "Used bytes", 1 << 16, "Bytes in its cars.", order=2, suffix=" bytes")
+        self._entries = _stream(self.space, "Remembered", 256, "References into its cars that are remembered.", order=3)
+
+    def _groups(self) -> list[int]:
+        regions = self._plan.regions()
+        assert regions is not None
+        return [int(number) for number in np.unique(regions.groups[regions.groups >= 0])]
+
+    def _names(self) -> StringNames:
+        groups = self._groups()
+        return StringNames([f"{number}" for number in groups], keys=groups)
+
+    def fit(self) -> None:
+        """Follow trains that come and go."""
+        names = self._names()
+        if names != self.space.names:
+            self.space.resize(names)
+
+    def gather(self, request: GatherRequest) -> None:
+        """Count cars and bytes."""
+        regions = self._plan.regions()
+        if regions is None or not request.wants(self.space):
+            return
+        self.space.reset()
+        groups = np.array(self._groups(), dtype=np.int64)
+        mine = regions.groups >= 0
+        place = np.searchsorted(groups, regions.groups[mine])
+        used = ((regions.tops - regions.starts) * WORD_BYTES)[mine]
+        counts = {one.start: len(one.holders) for one in self._plan.remembered_sets() if one.end > one.start}
+        entries = np.array([counts.get(start, 0) for start in regions.starts[mine].tolist()], dtype=np.int64)
+        lengths = np.bincount(place, minlength=len(groups))
+        self._length.data[:] = lengths
+        self._bytes.data[:] = np.bincount(place, weights=used, minlength=len(groups)).astype(np.int64)
+        self._entries.data[:] = np.bincount(place, weights=entries, minlength=len(groups)).astype(np.int64)
+        self._length.set_summary(int(lengths.sum()))
+        self._bytes.set_summary(int(used.sum()))
+        self._entries.set_summary(int(entries.sum()))
+        self.space.info = f"{len(groups)} trains, the longest has {int(lengths.max(initial=0))} cars"
+
+
+def _texts(space: ServerSpace) -> list[str]:
+    names = space.names
+    return list(names.names) if isinstance(names, StringNames) else []
+
+
+def other_spaces(server: Server, plan: Plan) -> list[OtherSpace]:
+    """Make the spaces of whatever this plan tells of."""
+    found: list[OtherSpace] = []
+    regions = plan.regions()
+    if regions is not None:
+        if regions.what == "car":
+            found.append(TrainSpace(server, plan))
+        found.append(RegionSpace(server, plan))
+    if plan.free_lists() is not None:
+        found.append(FreeListSpace(server, plan))
+    if plan.cards() is not None:
+        found.append(CardSpace(server, plan))
+    sets = plan.remembered_sets()
+    if sets and regions is None:
+        found.append(RememberedSetSpace(server, plan))
+    return found

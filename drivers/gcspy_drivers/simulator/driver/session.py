@@ -1,0 +1,201 @@
+"""A simulation that is watched: heap, collector, program and server, and what becomes an event.
+
+The program runs in the thread that calls `run`; a pause, a step or a filter holds it within `finish`, in the middle of a collection too,
+so everything that is shown is exact. Events and what they show depend on the options and on what is changed meanwhile, not on time.
+
+Knows how the parts hang together; what is gathered for which space is in their modules.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import numpy as np
+
+from gcspy_drivers.simulator import loops
+from gcspy_drivers.simulator.driver.events import CLOCK, ENDS, PROGRESS, STARTS, Kinds
+from gcspy_drivers.simulator.driver.heap_space import HeapSpace, parts_of
+from gcspy_drivers.simulator.driver.moment import Moment
+from gcspy_drivers.simulator.driver.options import SimulationOptions
+from gcspy_drivers.simulator.driver.other_spaces import OtherSpace, other_spaces
+from gcspy_drivers.simulator.driver.settings import LiveSettings
+from gcspy_drivers.simulator.heap import WORD_BYTES, Heap
+from gcspy_drivers.simulator.loops import Words
+from gcspy_drivers.simulator.mutator import Mutator
+from gcspy_drivers.simulator.plan import Collection, Listener, OutOfHeap, Plan
+from gcspy_drivers.simulator.plans import PLANS, make_plan
+from gcspy_drivers.simulator.programs import PROGRAMS, make_program
+from gcspy_server.api import Mode, PauseActsOn, Server
+
+__all__ = ["SimulatorSession"]
+
+_CLOCK = "allocated bytes"
+
+
+class SimulatorSession(Listener):
+    """One simulation and its server.
+
+    Args:
+        options: What to simulate.
+
+    Attributes:
+        server: To be served, or observed, by who made this.
+        plan: The collector.
+        program: What runs.
+        over: Why the program ended; empty: it has not.
+
+    Raises:
+        LocalProtocolError: There is no such collector or program, or it cannot have these options.
+    """
+
+    def __init__(self, options: SimulationOptions) -> None:
+        options.check()
+        self.options = options
+        known = PROGRAMS.get(options.program)
+        roots = known.roots if known is not None else 256
+        self.heap = Heap(options.heap_bytes, roots=roots, align_words=max(1, options.align_bytes // WORD_BYTES))
+        self.plan: Plan = make_plan(options.collector, self.heap, threads=options.threads, **options.plan)
+        self.mutator = Mutator(self.plan, seed=options.seed)
+        self.program = make_program(options.program, self.mutator, **options.program_options)
+        self.kinds = Kinds(PLANS[options.collector].kinds)
+        self.server = Server(
+            f"{self.plan.title}: {self.program.title}",
+            events=self.kinds.names,
+            mode=Mode.EMBEDDED,
+            pause_acts_on=PauseActsOn.PROGRAM,
+            general_info=f"A simulated heap. Collector: {self.plan.title}; program: {self.program.title}; seed {options.seed}.",
+            target=self._facts(),
+        )
+        self.settings = LiveSettings(self.server, options, self.plan, self.program)
+        self.over = ""
+        self._stop = threading.Event()
+        self._old_before: Words | None = None
+        self._seen = 0
+        self._next_clock = options.clock_step
+        self._heaps: list[HeapSpace] = []
+        self._add_heaps()
+        self._others: list[OtherSpace] = other_spaces(self.server, self.plan)
+        self.plan.listener = self
+
+    def _facts(self) -> dict[str, str]:
+        """What clients are told of it; a lesson's name, so that whoever plays a recording of it finds the lesson."""
+        options = self.options
+        facts = {"runtime": "simulator", "collector": options.collector, "program": options.program, "seed": str(options.seed)}
+        facts["heap"] = f"{options.heap_bytes} bytes"
+        if options.lesson:
+            facts["lesson"] = options.lesson
+        return facts
+
+    def _add_heaps(self) -> None:
+        self._tile_bytes = self.settings.tile_bytes
+        for number, part in enumerate(parts_of(self.plan.spaces())):
+            self._heaps.append(HeapSpace(self.server, self.plan, part, tile_bytes=self._tile_bytes, main=number == 0))
+
+    # --------------------------------------------------------------------------- running
+
+    def run(self, stop: threading.Event, *, on_step: Callable[[], None] | None = None) -> str:
+        """Run the program until it ends, memory is exhausted, or `stop` is set.
+
+        Args:
+            stop: Set by another thread.
+            on_step: Called after each step.
+
+        Returns:
+            Why it ended.
+        """
+        self._stop = stop
+        loops.want()
+        self._event(STARTS)
+        steps = 0
+        try:
+            while not stop.is_set():
+                self.settings.take_knobs()
+                if not self.program.step():
+                    self.over = "the program has ended"
+                    break
+                steps += 1
+                if on_step is not None:
+                    on_step()
+                self._tick()
+                if self.options.steps and steps >= self.options.steps:
+                    self.over = f"the program has ended, after {steps:,} steps"
+                    break
+        except OutOfHeap as error:
+            self.over = str(error)
+        if stop.is_set():
+            return "stopped"
+        self._event(ENDS, self.over)
+        return self.over
+
+    def _tick(self) -> None:
+        """An event each time so much was allocated."""
+        allocated = self.heap.allocated_words * WORD_BYTES
+        if allocated >= self._next_clock:
+            step = self.options.clock_step
+            self._next_clock = (allocated // step + 1) * step
+            self._event(CLOCK)
+
+    # ---------------------------------------------------------------------------- events
+
+    def collection_starts(self, collection: Collection) -> None:
+        """A collection begins."""
+        self._old_before = self._identities_in_old()
+        self._event(Kinds.start(collection.kind), collection.cause)
+
+    def phase_ends(self, collection: Collection, phase: str) -> None:
+        """A phase is over."""
+        done = collection.work.get(phase, 0)
+        self._event(Kinds.phase(collection.kind, phase), f"{done:,} done")
+
+    def progress(self, collection: Collection, phase: str, done: int) -> None:
+        """A bit of a phase was done, in slow motion or as a step of a collection beside the program."""
+        self._event(PROGRESS, f"{collection.kind}: {phase}")
+
+    def collection_ends(self, collection: Collection) -> None:
+        """Everything was done."""
+        counts = ", ".join(f"{number:,} {what}" for what, number in collection.counts.items())
+        self._event(Kinds.end(collection.kind), counts or collection.cause)
+
+    def _identities_in_old(self) -> Words | None:
+        """The numbers of the objects in spaces that things are promoted into; None: there is no such space, or nobody looks."""
+        olds = [space for space in self.plan.spaces() if space.role == "old"]
+        if not olds:
+            return None
+        objects = self.plan.objects()
+        inside = np.zeros(len(objects), dtype=np.bool_)
+        for space in olds:
+            inside |= (objects.cells >= space.start) & (objects.cells < space.end)
+        return np.sort(objects.identities[inside])
+
+    def _event(self, name: str, cause: str = "") -> None:
+        if self._stop.is_set():
+            return
+        level = self.settings.take_view()
+        self._follow_sizes()
+        number = self.kinds.number(name)
+        request = self.server.should_transmit(number)
+        if request:
+            moment = Moment(self.plan, seen=self._seen, old_before=self._old_before)
+            for heap in self._heaps:
+                if request.wants(heap.space):
+                    heap.gather(request, moment, level)
+            if level >= 2:
+                for other in self._others:
+                    other.gather(request)
+            self._seen = self.heap.identities
+        self.server.finish(number, cause, (_CLOCK, self.heap.allocated_words * WORD_BYTES))
+        if request and self.settings.pace_millis:
+            self._stop.wait(self.settings.pace_millis / 1000)
+
+    def _follow_sizes(self) -> None:
+        """Follow a heap, a table or a row of cars that has grown; and tiles of another size, with new spaces."""
+        if self.settings.tile_bytes != self._tile_bytes:
+            for heap in self._heaps:
+                self.server.remove_space(heap.space)
+            self._heaps.clear()
+            self._add_heaps()
+        for heap in self._heaps:
+            heap.fit()
+        for other in self._others:
+            other.fit()
