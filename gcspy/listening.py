@@ -95,7 +95,7 @@ def listen(
             if not token:
                 raise CommandError(f"{place} needs a token: give one, or set GCSPY_TOKEN")
     options = {
-        "plays": False,
+        "does": "watches",
         "pid": os.getpid(),
         "listen": addresses,
         "token": token,

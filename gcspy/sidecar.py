@@ -1,4 +1,4 @@
-"""The sidecar: driver and server, or a player, in a process of their own, beside the window or the text client.
+"""The sidecar: driver and server, a simulation, or a player, in a process of their own, beside the window or the text client.
 
 A window that draws must not delay the sampling or the playing, and its memory must not be
 near the target's. The child lives as long as its standard input is open: when the
@@ -30,6 +30,7 @@ from gcspy_protocol.errors import CommandError, GCspyError
 from gcspy.exit_codes import ExitCode, exit_code_of
 from gcspy.playing import PlayingOptions, losses_of, play
 from gcspy.serving import ServingOptions, serve_target
+from gcspy.simulating import SimulatingOptions, simulate
 
 if TYPE_CHECKING:
     from gcspy_replay.file import Recording
@@ -93,14 +94,15 @@ def command_of_sidecar() -> tuple[str, ...]:
     return sys.executable, "-m", "gcspy.sidecar"
 
 
-def first_line(options: ServingOptions | PlayingOptions) -> str:
+def first_line(options: ServingOptions | PlayingOptions | SimulatingOptions) -> str:
     """What a sidecar reads first; to watch process 0 is to start the demonstration's program and watch that."""
-    return json.dumps({"plays": isinstance(options, PlayingOptions), **asdict(options)})
+    does = "plays" if isinstance(options, PlayingOptions) else "simulates" if isinstance(options, SimulatingOptions) else "watches"
+    return json.dumps({"does": does, **asdict(options)})
 
 
 @contextmanager
 def start_sidecar(
-    options: ServingOptions | PlayingOptions, *, pass_fds: tuple[int, ...] = ()
+    options: ServingOptions | PlayingOptions | SimulatingOptions, *, pass_fds: tuple[int, ...] = ()
 ) -> Iterator[Sidecar]:
     """Start a sidecar for the body of the `with`; it stops with the body, and has the descriptors `pass_fds` as well."""
     # A session of its own, so that Ctrl-C in the terminal reaches us and not the child.
@@ -182,8 +184,11 @@ def main() -> int:
     stop = threading.Event()
     threading.Thread(target=_stop_at_eof, args=(stop,), daemon=True).start()
     try:
-        if fields.pop("plays"):
+        does = fields.pop("does")
+        if does == "plays":
             play(PlayingOptions(**fields), stop=stop, on_ready=_say_playing)
+        elif does == "simulates":
+            simulate(SimulatingOptions(**fields), stop=stop, on_ready=_say_listening)
         else:
             with _target(ServingOptions(**fields)) as options:
                 serve_target(options, stop=stop, on_ready=_say_listening)

@@ -1,34 +1,53 @@
-"""`gcspy demo`: a real program that ships with GCspy, watched in a window, or in a picture where there is no display."""
+"""`gcspy demo`: a real program that ships with GCspy, a simulated collector, or a lesson, watched in a window."""
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import sys
+import threading
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+from gcspy_protocol.address import TcpAddress, parse_address
 
 from gcspy.demo.running import running_workload
-from gcspy.gui import has_display, require_gui
-from gcspy.serving import ServingOptions
+from gcspy.gui import has_display, require_gui, require_window
+from gcspy.options import read_token, theme_option, token_option
+from gcspy.serving import LONGEST_HOLD_SECS, ServingOptions
+from gcspy.sharing import say_addresses
 from gcspy.sidecar import start_sidecar
+from gcspy.simulating import SimulatingOptions, fields_of_lesson, simulate
 from gcspy.starting import front_door
+from gcspy.tokens import own_token
+from gcspy_server.address import default_address
+
+if TYPE_CHECKING:
+    from gcspy_client.lessons import Lesson
+    from gcspy_server.api import Listening, Server
 
 __all__ = ["command"]
 
+
 @click.command()
-@click.option(
-    "--python",
-    default=sys.executable,
-    show_default=False,
-    help="Interpreter for the program that is watched (default: this one).",
-)
-@click.option(
-    "--seconds",
-    default=8.0,
-    show_default=True,
-    help="Without a display: how long to watch before the picture is taken.",
-)
+@click.argument("lesson", required=False)
+@click.option("--list", "lists", is_flag=True, help="List lessons, collectors and programs.")
+@click.option("--json", "as_json", is_flag=True, help="With --list: as one JSON object.")
+@click.option("--collector", metavar="NAME", help="Simulate this collector.")
+@click.option("--program", metavar="NAME", help="The program that runs on it.")
+@click.option("--heap", metavar="SIZE", help="Its memory: 256KiB, 16MiB.")
+@click.option("--tile", metavar="SIZE", help="Bytes of heap a tile.")
+@click.option("--option", "given", multiple=True, metavar="NAME=VALUE", help="An option of the collector, such as order=address; may be repeated.")
+@click.option("--seed", default=1, show_default=True, help="Seed of the program's work.")
+@click.option("--pace", type=click.IntRange(0, 10_000), metavar="MS", help="Milliseconds between two events of a simulation.")
+@click.option("--steps", type=click.IntRange(1), metavar="N", help="A simulated program ends after so many steps.")
+@click.option("--no-window", is_flag=True, help="Serve a simulation or lesson only; others join with `gcspy view` or `gcspy tail`.")
+@click.option("--listen", multiple=True, metavar="ADDRESS", help="HOST:PORT (port 0: any free one), tls:HOST:PORT, or unix:/PATH; may be repeated.")
+@click.option("--python", default=sys.executable, show_default=False, help="Interpreter for the real program (default: this one).")
+@click.option("--seconds", default=8.0, show_default=True, help="Without a display: how long to watch before the picture is taken.")
 @click.option(
     "-o",
     "--output",
@@ -37,20 +56,165 @@ __all__ = ["command"]
     show_default=True,
     help="Without a display: where the picture goes.",
 )
-@click.option("--seed", default=1, show_default=True, help="Seed of the program's work.")
-@click.option(
-    "--theme",
-    type=click.Choice(["dark", "light"]),
-    default=None,
-    help="Colours of the window; by default the system's.",
-)
-@click.option("--clock", "clock_hz", default=10.0, show_default=True, help="Events of the clock a second.")
-def command(python: str, seconds: float, output: Path, seed: int, theme: str | None, clock_hz: float) -> None:
-    """Watch a small web service whose cache leaks a little.
+@theme_option
+@token_option
+@click.option("--clock", "clock_hz", default=10.0, show_default=True, help="Events of the clock a second, of the real program.")
+def command(
+    lesson: str | None,
+    lists: bool,
+    as_json: bool,
+    collector: str | None,
+    program: str | None,
+    heap: str | None,
+    tile: str | None,
+    given: tuple[str, ...],
+    seed: int,
+    pace: int | None,
+    steps: int | None,
+    no_window: bool,
+    listen: tuple[str, ...],
+    python: str,
+    seconds: float,
+    output: Path,
+    theme: str | None,
+    token_file: Path | None,
+    clock_hz: float,
+) -> int:
+    """Watch a program made for a first look, a simulated collector, or take a lesson.
 
-    Starts the service, attaches to it from outside, and opens the window. Without a display
-    it does the same off screen and writes a picture.
+    Without anything: a small web service whose cache leaks a little, watched from outside. With --collector or --program: a simulated
+    heap. With LESSON, one of --list or a file of your own: a lesson about one. Without a display a picture is written.
     """
+    if lists:
+        _list(as_json=as_json)
+        return 0
+    if as_json:
+        raise click.UsageError("--json is for --list")
+    simulated = {"collector": collector, "program": program, "heap_bytes": heap, "tile_bytes": tile, "pace_millis": pace, "steps": steps}
+    chosen = {name: value for name, value in simulated.items() if value is not None}
+    found: Lesson | None = None
+    if lesson is not None:
+        if chosen or given:
+            raise click.UsageError("a lesson says itself what it simulates: leave out " + ", ".join(sorted(_flag(name) for name in chosen)))
+        from gcspy_client.lessons import find_lesson
+
+        found = find_lesson(lesson)
+        chosen = fields_of_lesson(found)
+    if found is None and not chosen and not given:
+        if no_window or listen:
+            raise click.UsageError("--no-window and --listen are for lessons and simulations: name one")
+        return _watch_service(python, seconds=seconds, output=output, seed=seed, theme=theme, clock_hz=clock_hz)
+    fields = chosen if found is not None else _fields(chosen, given, seed)
+    addresses = tuple(parse_address(address) for address in listen)
+    with ExitStack() as stack:
+        token = None
+        if any(isinstance(address, TcpAddress) for address in addresses):
+            token = read_token(token_file, ask=False) or stack.enter_context(own_token(os.getpid()))
+        options = SimulatingOptions(
+            simulation=fields,
+            listen=(str(default_address(os.getpid())), *(str(address) for address in addresses)),
+            token=token,
+            linger=not no_window,
+            longest_hold_secs=LONGEST_HOLD_SECS if no_window and found is None else None,
+            pause_at=_beginning(found),
+        )
+        if no_window:
+            return _serve(options)
+        return _show(stack, options, found, theme=theme, seconds=seconds, output=output)
+
+
+def _flag(name: str) -> str:
+    return "--" + name.removesuffix("_bytes").removesuffix("_millis")
+
+
+def _fields(chosen: dict[str, Any], given: tuple[str, ...], seed: int) -> dict[str, Any]:
+    """Fields of the simulator's options, from those of the command line."""
+    from gcspy_drivers.simulator.driver.options import parse_size
+
+    fields = {name: parse_size(value) if name.endswith("_bytes") else value for name, value in chosen.items()}
+    plan: dict[str, Any] = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise click.UsageError(f"--option {text}: write it as NAME=VALUE")
+        plan[name] = {"yes": True, "no": False}.get(value, int(value) if value.isdigit() else value)
+    return {**fields, "plan": plan, "seed": seed}
+
+
+def _beginning(lesson: Lesson | None) -> str:
+    if lesson is None:
+        return ""
+    from gcspy_client.lessons.lesson import BEGINS
+
+    return BEGINS
+
+
+def _list(*, as_json: bool) -> None:
+    """Say what there is."""
+    from gcspy_drivers.simulator.plans import PLANS
+    from gcspy_drivers.simulator.programs import PROGRAMS
+
+    from gcspy_client.lessons import shipped_lessons
+
+    lessons = [
+        {"name": one.name, "title": one.title, "goal": one.goal, "steps": len(one.steps), "collector": one.simulation.get("collector", "marksweep")}
+        for one in shipped_lessons()
+    ]
+    collectors = [{"name": plan.name, "title": plan.title} for plan in PLANS.values()]
+    programs = [{"name": program.name, "title": program.title, "about": program.about} for program in PROGRAMS.values()]
+    if as_json:
+        click.echo(json.dumps({"lessons": lessons, "collectors": collectors, "programs": programs}))
+        return
+    width = max(len(str(one["name"])) for one in (*lessons, *collectors, *programs)) + 2
+    click.echo("Lessons: gcspy demo NAME")
+    for one in lessons:
+        click.echo(f"  {one['name']!s:{width}}{one['title']}")
+    click.echo("\nCollectors: gcspy demo --collector NAME")
+    for row in collectors:
+        click.echo(f"  {row['name']:{width}}{row['title']}")
+    click.echo("\nPrograms: gcspy demo --program NAME")
+    for row in programs:
+        click.echo(f"  {row['name']:{width}}{row['title']}")
+
+
+def _serve(options: SimulatingOptions) -> int:
+    """Simulate in this process until the program ends, Ctrl-C or SIGTERM."""
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+
+    def ready(server: Server, listening: Listening) -> None:
+        click.echo(f"gcspy: simulating {server.name}; it begins with the first who joins; a pause stops the program")
+        say_addresses(listening.addresses)
+
+    ended = simulate(options, stop=stop, on_ready=ready)
+    click.echo(f"gcspy: {ended}")
+    return 0
+
+
+def _show(
+    stack: ExitStack, options: SimulatingOptions, lesson: Lesson | None, *, theme: str | None, seconds: float, output: Path
+) -> int:
+    """Simulate in a sidecar, and show it in a window, or in a picture where there is no display."""
+    require_gui()
+    if lesson is not None:
+        require_window()
+    sidecar = stack.enter_context(start_sidecar(options))
+    from gcspy_client.app import run_window, take_screenshot  # while the sidecar starts
+
+    address = sidecar.addresses[0]
+    say_addresses(sidecar.addresses[1:])
+    if has_display():
+        return run_window(address, theme=theme, front=front_door(), on_ready=None if lesson is None else lambda window: window.lessons.open(lesson))
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    click.echo(f"gcspy: no display here, so a picture will be taken after {seconds:g} s")
+    take_screenshot(address, output, theme=theme or "dark", settle_secs=seconds)
+    click.echo(f"gcspy: wrote {output.resolve()}")
+    return 0
+
+
+def _watch_service(python: str, *, seconds: float, output: Path, seed: int, theme: str | None, clock_hz: float) -> int:
+    """Start the service, attach to it from outside, and show it; without a display do the same off screen and write a picture."""
     require_gui()
     with running_workload(python, seed=seed) as pid:
         click.echo(f"gcspy: the service runs as process {pid}")
@@ -60,9 +224,9 @@ def command(python: str, seconds: float, output: Path, seed: int, theme: str | N
             address = sidecar.addresses[0]
             click.echo(f"gcspy: attached, passively; serving {address}")
             if has_display():
-                run_window(address, theme=theme, front=front_door())
-                return
+                return run_window(address, theme=theme, front=front_door())
             os.environ["QT_QPA_PLATFORM"] = "offscreen"
             click.echo(f"gcspy: no display here, so a picture will be taken after {seconds:g} s")
             take_screenshot(address, output, theme=theme or "dark", settle_secs=seconds)
             click.echo(f"gcspy: wrote {output.resolve()}")
+    return 0

@@ -332,11 +332,12 @@ class Session:
         for other in self._clients.values():
             if other is not client:
                 other.push_message(others)
-        self.refresh_audience()
         if controls:
+            # Before the audience is told: who waits for a client may begin at once, and must be held at its first event.
             self.core.flow.set_controlled(True)
             if hello.pause_at_connect:
                 self.core.flow.pause()
+        self.refresh_audience()
         if self._any_snapshot:
             self.want_keyframe(client)
         else:

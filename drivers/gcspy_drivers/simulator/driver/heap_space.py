@@ -18,7 +18,15 @@ from gcspy_drivers.simulator.driver.moment import Moment
 from gcspy_drivers.simulator.facts import CLEAN
 from gcspy_drivers.simulator.heap import BLACK, GREY, MAX_AGE, WORD_BYTES
 from gcspy_drivers.simulator.plan import Plan, Space
-from gcspy_server.api import Control, GatherRequest, PaintStyle, Presentation, Server, ServerStream, UniformNames
+from gcspy_server.api import (
+    Control,
+    GatherRequest,
+    PaintStyle,
+    Presentation,
+    Server,
+    ServerStream,
+    UniformNames,
+)
 
 __all__ = ["HeapSpace", "parts_of"]
 

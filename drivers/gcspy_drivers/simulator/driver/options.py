@@ -44,7 +44,7 @@ class SimulationOptions:
 
     Attributes:
         collector: Name of a plan.
-        program: Name of a program.
+        program: Name of a program, or a Python file with one.
         seed: Of the program's dice.
         heap_bytes: All the memory there is.
         tile_bytes: Of a tile of the heap; 0: such that there are about a thousand.
@@ -55,7 +55,7 @@ class SimulationOptions:
         level: How much is gathered.
         slow: Units of a collection between two events; 0: none in between.
         steps: The program ends after so many; 0: when it likes.
-        plan: More options of the collector, by name; program_options: of the program.
+        plan: More options of the collector, by name; program_options: what the program's knobs begin with.
         lesson: Name of the lesson that this is; empty: none.
     """
 

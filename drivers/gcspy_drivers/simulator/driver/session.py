@@ -25,12 +25,14 @@ from gcspy_drivers.simulator.loops import Words
 from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.plan import Collection, Listener, OutOfHeap, Plan
 from gcspy_drivers.simulator.plans import PLANS, make_plan
-from gcspy_drivers.simulator.programs import PROGRAMS, make_program
+from gcspy_drivers.simulator.programs import make_run
 from gcspy_server.api import Mode, PauseActsOn, Server
 
 __all__ = ["SimulatorSession"]
 
 _CLOCK = "allocated bytes"
+_ROOTS = 256
+"""Root slots a thread."""
 
 
 class SimulatorSession(Listener):
@@ -38,6 +40,7 @@ class SimulatorSession(Listener):
 
     Args:
         options: What to simulate.
+        longest_hold_secs: The program is held no longer in one go; None: as long as a client likes.
 
     Attributes:
         server: To be served, or observed, by who made this.
@@ -49,15 +52,16 @@ class SimulatorSession(Listener):
         LocalProtocolError: There is no such collector or program, or it cannot have these options.
     """
 
-    def __init__(self, options: SimulationOptions) -> None:
+    def __init__(self, options: SimulationOptions, *, longest_hold_secs: float | None = None) -> None:
         options.check()
         self.options = options
-        known = PROGRAMS.get(options.program)
-        roots = known.roots if known is not None else 256
-        self.heap = Heap(options.heap_bytes, roots=roots, align_words=max(1, options.align_bytes // WORD_BYTES))
+        self.heap = Heap(options.heap_bytes, roots=_ROOTS * options.threads, align_words=max(1, options.align_bytes // WORD_BYTES))
         self.plan: Plan = make_plan(options.collector, self.heap, threads=options.threads, **options.plan)
         self.mutator = Mutator(self.plan, seed=options.seed)
-        self.program = make_program(options.program, self.mutator, **options.program_options)
+        self._run = make_run(options.program, self.mutator)
+        self.program = self._run.program
+        for name, value in options.program_options.items():
+            self.program.turn(name, value)
         self.kinds = Kinds(PLANS[options.collector].kinds)
         self.server = Server(
             f"{self.plan.title}: {self.program.title}",
@@ -66,6 +70,7 @@ class SimulatorSession(Listener):
             pause_acts_on=PauseActsOn.PROGRAM,
             general_info=f"A simulated heap. Collector: {self.plan.title}; program: {self.program.title}; seed {options.seed}.",
             target=self._facts(),
+            longest_hold_secs=longest_hold_secs,
         )
         self.settings = LiveSettings(self.server, options, self.plan, self.program)
         self.over = ""
@@ -111,7 +116,7 @@ class SimulatorSession(Listener):
         try:
             while not stop.is_set():
                 self.settings.take_knobs()
-                if not self.program.step():
+                if not self._run.step():
                     self.over = "the program has ended"
                     break
                 steps += 1
@@ -123,10 +128,10 @@ class SimulatorSession(Listener):
                     break
         except OutOfHeap as error:
             self.over = str(error)
-        if stop.is_set():
-            return "stopped"
-        self._event(ENDS, self.over)
-        return self.over
+        if not stop.is_set():
+            self._event(ENDS, self.over)
+        self._run.close()
+        return self.over or "stopped"
 
     def _tick(self) -> None:
         """An event each time so much was allocated."""
@@ -150,7 +155,7 @@ class SimulatorSession(Listener):
 
     def progress(self, collection: Collection, phase: str, done: int) -> None:
         """A bit of a phase was done, in slow motion or as a step of a collection beside the program."""
-        self._event(PROGRESS, f"{collection.kind}: {phase}")
+        self._event(PROGRESS, f"{collection.kind}: {phase}, {done:,} more done")
 
     def collection_ends(self, collection: Collection) -> None:
         """Everything was done."""

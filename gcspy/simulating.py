@@ -1,0 +1,112 @@
+"""Serving a simulated heap: collector, program and server interpreter in this process, until told to stop.
+
+Knows the simulator's session; the command line and lessons say what is simulated.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gcspy_server.address import default_address
+
+if TYPE_CHECKING:
+    from gcspy_drivers.simulator.driver import SimulationOptions
+
+    from gcspy_client.lessons import Lesson
+    from gcspy_server.api import Listening, Server
+
+__all__ = ["SimulatingOptions", "fields_of_lesson", "simulate", "simulation_of"]
+
+_LOOK_SECS = 0.1
+"""How often a wait for the first client looks whether it should end."""
+
+_SIZES = {"heap": "heap_bytes", "tile": "tile_bytes", "clock": "clock_bytes"}
+_NUMBERS = {"align": "align_bytes", "pace": "pace_millis", "options": "plan"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SimulatingOptions:
+    """What is simulated and served.
+
+    Attributes:
+        simulation: Fields of the simulator's options that are not as by default.
+        listen: Addresses; empty takes the local default of this process.
+        token: The secret for TCP; None where only Unix sockets are used.
+        linger: Go on serving what was gathered after the program ended.
+        wait: Begin with the first client.
+        longest_hold_secs: The program is held no longer in one go; None: as long as a client likes.
+        pause_at: A condition at which it pauses, as a trigger of lessons: who leads through one replaces it.
+    """
+
+    simulation: Mapping[str, Any] = field(default_factory=dict)
+    listen: tuple[str, ...] = ()
+    token: str | None = None
+    linger: bool = True
+    wait: bool = True
+    longest_hold_secs: float | None = None
+    pause_at: str = ""
+
+
+def fields_of_lesson(lesson: Lesson) -> dict[str, Any]:
+    """What a lesson simulates, as fields of the simulator's options.
+
+    Raises:
+        LocalProtocolError: A size is none.
+    """
+    from gcspy_drivers.simulator.driver.options import parse_size
+
+    found: dict[str, Any] = {"lesson": lesson.name}
+    for key, value in lesson.simulation.items():
+        found[_SIZES.get(key, _NUMBERS.get(key, key))] = parse_size(value) if key in _SIZES else value
+    return found
+
+
+def simulation_of(fields: Mapping[str, Any]) -> SimulationOptions:
+    """The simulator's options."""
+    from gcspy_drivers.simulator.driver import SimulationOptions
+
+    return SimulationOptions(**fields)
+
+
+def simulate(
+    options: SimulatingOptions, *, stop: threading.Event, on_ready: Callable[[Server, Listening], None]
+) -> str:
+    """Simulate and serve until `stop` is set or the program ends.
+
+    Args:
+        options: What is simulated, and for whom.
+        stop: Set by another thread or a signal handler.
+        on_ready: Called once, when clients can connect.
+
+    Returns:
+        Why it ended, for a human.
+
+    Raises:
+        LocalProtocolError: There is no such collector or program, or it cannot have these options.
+        LinkError: An address cannot be listened on.
+    """
+    # numpy and trio are loaded only by who simulates.
+    from gcspy_drivers.simulator.driver import SimulatorSession
+
+    session = SimulatorSession(simulation_of(options.simulation), longest_hold_secs=options.longest_hold_secs)
+    if options.pause_at:
+        from gcspy_client.lessons.lesson import TRIGGER
+        from gcspy_server.api import Trigger
+
+        session.server.set_trigger(Trigger(id=TRIGGER, expression=options.pause_at, note="the lesson begins"))
+    addresses = options.listen or (str(default_address(os.getpid())),)
+    with session.server.serve(*addresses, token=options.token) as listening:
+        on_ready(session.server, listening)
+        while options.wait and not stop.is_set() and not session.server.wait_for_client(_LOOK_SECS):
+            pass
+        session.server.let_go_when(lambda: "the simulation was stopped" if stop.is_set() else "")
+        ended = session.run(stop)
+        if not stop.is_set():
+            session.server.end(ended)
+            if options.linger:
+                stop.wait()
+        return ended

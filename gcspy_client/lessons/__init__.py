@@ -1,0 +1,13 @@
+"""Lessons: a text in steps, with the simulation that it is about, where it pauses, and questions; how to write one: `docs/lessons.md`.
+
+`text` reads a file and says in which line it is wrong, `shipped` are those that come with GCspy. Knows files and conditions; does not know windows,
+drivers or collectors.
+"""
+
+from __future__ import annotations
+
+from gcspy_client.lessons.lesson import Lesson, Question, Step, View
+from gcspy_client.lessons.shipped import find_lesson, lesson_names, shipped_lessons
+from gcspy_client.lessons.text import read_lesson
+
+__all__ = ["Lesson", "Question", "Step", "View", "find_lesson", "lesson_names", "read_lesson", "shipped_lessons"]

@@ -1,0 +1,127 @@
+"""What a lesson is, once its file was read.
+
+Knows no file and no window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from gcspy_protocol.model import EventFilter
+
+__all__ = ["BEGINS", "TRIGGER", "Filter", "Lesson", "Question", "Step", "View"]
+
+TRIGGER: Final = 1
+"""Number of the trigger that stops at a step's event: there is one at a time."""
+
+BEGINS: Final = "event == 'Program starts'"
+"""Where a lesson stands before its first step."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """What happens next? What comes next is hidden until it is answered.
+
+    Attributes:
+        ask: The question.
+        choices: What can be answered, two or more.
+        answer: Place of the right one.
+        because: Why; told with the answer.
+    """
+
+    ask: str
+    choices: tuple[str, ...]
+    answer: int
+    because: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class View:
+    """What to look at.
+
+    Attributes:
+        space: Name of the space that is made the active one; empty: none is.
+        stream: Name of its stream.
+        renderer: Name of the view: ``tiles``, ``table`` …; empty: as it is.
+        history: Streams of history graphs beside that of the active space, as space and stream.
+        panels: Names of panels to open.
+        close: Names of panels to close.
+        tile: A tile of the space to select.
+    """
+
+    space: str = ""
+    stream: str = ""
+    renderer: str = ""
+    history: tuple[tuple[str, str], ...] = ()
+    panels: tuple[str, ...] = ()
+    close: tuple[str, ...] = ()
+    tile: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Filter:
+    """An event filter, by the name of the kind of event.
+
+    Attributes:
+        event: Name of the kind.
+        enabled: Whether it is sent at all.
+        delay_millis: How long to wait after it.
+        period: One in so many is sent.
+    """
+
+    event: str
+    enabled: bool = True
+    delay_millis: int = 0
+    period: int = 1
+
+    def of(self, number: int) -> EventFilter:
+        """The filter for the kind with this number."""
+        return EventFilter(event=number, enabled=self.enabled, delay_millis=self.delay_millis, period=self.period)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """One step.
+
+    Attributes:
+        title: Its heading.
+        text: Markdown.
+        until: A condition: the program runs to the event at which it becomes true, and pauses there. Empty: it stays where it is.
+        settings: Values to choose, by the name of the setting; a number, or the name of a choice.
+        view: What to look at; None: as before.
+        filters: Event filters that hold from now on; None: as before.
+        question: Asked when the step's event was reached; None: there is none.
+        line: Where it begins in its file.
+    """
+
+    title: str
+    text: str
+    until: str = ""
+    settings: Mapping[str, int | str] = field(default_factory=dict)
+    view: View | None = None
+    filters: tuple[Filter, ...] | None = None
+    question: Question | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lesson:
+    """A lesson.
+
+    Attributes:
+        name: How it is asked for: the name of its file, without its ending.
+        title: Its heading.
+        goal: What a student knows afterwards, in one sentence.
+        simulation: What is simulated: fields of the simulator's options, by name.
+        steps: In their order; at least one.
+        path: Where it was read from.
+    """
+
+    name: str
+    title: str
+    goal: str
+    simulation: Mapping[str, Any]
+    steps: tuple[Step, ...]
+    path: str = ""
