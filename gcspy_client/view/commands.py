@@ -18,6 +18,7 @@ from gcspy_client.view.classroom.part import actions_of_class
 from gcspy_client.view.classroom.presenting import actions_of_presenting
 from gcspy_client.view.compare.comparing import actions_of_comparing
 from gcspy_client.view.history.menus import HISTORY_GESTURES, actions_of_history
+from gcspy_client.view.lessons.part import actions_of_lessons
 from gcspy_client.view.panels.copying import actions_of_copying
 from gcspy_client.view.panels.cost import actions_of_cost
 from gcspy_client.view.panels.telling import actions_of_telling
@@ -71,6 +72,7 @@ def actions_of(window: MainWindow) -> tuple[Action, ...]:
         *actions_of_class(window),
         *window.docks.actions(),
         *actions_of_history(window),
+        *actions_of_lessons(window),
         *_help_actions(window),
     )
 

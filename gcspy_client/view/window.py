@@ -39,6 +39,7 @@ from gcspy_client.view.following import Following
 from gcspy_client.view.history.menus import HistoryMenus
 from gcspy_client.view.history.panel import HistoryPanel
 from gcspy_client.view.history.undo import HistoryUndo
+from gcspy_client.view.lessons.part import LessonPart
 from gcspy_client.view.panels.copying import Copying
 from gcspy_client.view.panels.cost import CostPart
 from gcspy_client.view.panels.details import Details
@@ -146,6 +147,7 @@ class MainWindow(QMainWindow):
         self.comparing = ComparePart(self)
         self.telling = Telling(self)
         self.classroom = ClassPart(self)
+        self.lessons = LessonPart(self)
         self._build()
         self._wire()
         self._keys: KeySheet | None = None
@@ -155,11 +157,14 @@ class MainWindow(QMainWindow):
         for action in self.actions_table.made():
             self.addAction(action)
         self.actions_table.fill(self.menuBar())
+        self._name_transport()
+        self.set_theme(self.theme)
+        self._refresh_status()
+
+    def _name_transport(self) -> None:
         self.time_panel.transport.pressed.connect(self.actions_table.run)
         names = ("first", "back", "reverse", "play", "forward", "last", "loop", "bookmark", "save")
         self.time_panel.transport.set_tips((f"time.{n}", self.actions_table.tip(f"time.{n}")) for n in names)
-        self.set_theme(self.theme)
-        self._refresh_status()
 
     def _single_timer(self, slot: Callable[[], None]) -> QTimer:
         timer = QTimer(self)
@@ -286,6 +291,7 @@ class MainWindow(QMainWindow):
         self.history.refresh()
         self.triggers.refresh()
         self.comparing.refresh()
+        self.lessons.refresh()
         name = self.session.live.welcome
         self.setWindowTitle(f"{name.server} – GCspy" if name is not None else "GCspy")
 
@@ -528,6 +534,7 @@ class MainWindow(QMainWindow):
         self.comparing.set_theme(theme)
         self.telling.set_theme(theme)
         self.classroom.set_theme(theme)
+        self.lessons.set_theme(theme)
         self.palette_sheet.set_colours(tokens(theme))
         self.following.refresh()
 
@@ -581,6 +588,7 @@ class MainWindow(QMainWindow):
         self.link.shut()
         self.history.stop()
         self.triggers.stop()
+        self.lessons.stop()
         self.comparing.stop()
         self.telling.stop()
         self.classroom.stop()

@@ -34,6 +34,7 @@ class TriggerPart(QObject):
         triggering: What is set, and what fired.
         panel: The list.
         notice: The line above the tiles.
+        quiet: Numbers of triggers that are somebody's own, such as a lesson's: no notice is given when they fire.
     """
 
     def __init__(self, window: MainWindow) -> None:
@@ -42,6 +43,7 @@ class TriggerPart(QObject):
         self.triggering = Triggering(window.session, window.link, window.bookmarking, self)
         self.panel = TriggerPanel(self.triggering, window.session, window.theme)
         self.notice = FiredNotice()
+        self.quiet: set[int] = set()
         self.triggering.fired.connect(self._fired)
         self.triggering.changed.connect(window.timing.refresh)
         self.panel.event_asked.connect(self.go_to)
@@ -54,6 +56,9 @@ class TriggerPart(QObject):
         )
 
     def _fired(self, firings: list[Firing]) -> None:
+        firings = [one for one in firings if one.fired.trigger.id not in self.quiet]
+        if not firings:
+            return
         live = self._window.session.live
         fired = chief(firings).fired
         event = f"{live.event_name(fired.event)} #{fired.occurrence:,}"

@@ -1,0 +1,248 @@
+"""Leading through a lesson: which step one is at, what is done to get to its event, and what is hidden until a question is answered.
+
+A step's event is waited for by a trigger, which the server looks at in a live session and the player in a recording: so the same lesson is led in
+both. In a recording nothing is set that changes the run: it was set when it was recorded.
+
+Knows link, session, triggers and time; does not know widgets.
+"""
+
+from __future__ import annotations
+
+from gcspy_protocol.messages import Pause, Resume, SetFilters
+from gcspy_protocol.model import ControlState, EventFilter
+from gcspy_protocol.settings import SetSetting, Setting, SettingKind
+from gcspy_protocol.triggers import Trigger
+from PySide6.QtCore import QObject, Signal
+
+from gcspy_client.lessons.lesson import TRIGGER, Lesson, Step
+from gcspy_client.link import Link
+from gcspy_client.model.session import Session
+from gcspy_client.model.status import LinkPhase
+from gcspy_client.model.trigger_list import Firing
+
+__all__ = ["Leading"]
+
+
+class Leading(QObject):
+    """Where one is in a lesson.
+
+    Attributes:
+        lesson: The lesson; None: there is none.
+        at: Place of the step whose text is shown.
+        reached: For each step that was reached, the number of the event at which it stood.
+        waiting: Whether the program runs to the event of the step `at`.
+        answers: For each question that was answered, the place of the choice.
+        problem: What of the step could not be done; empty: nothing.
+
+    Signals:
+        changed: Any of these is another.
+        view_wished: Something else is to be looked at; its `View`.
+        event_wished: An event of the past is to be shown; its number. 0: the latest.
+
+    Args:
+        session: What is shown, and what is live.
+        link: To whoever runs or plays.
+    """
+
+    changed = Signal()
+    view_wished = Signal(object)
+    event_wished = Signal(int)
+
+    def __init__(self, session: Session, link: Link, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._session, self._link = session, link
+        self.lesson: Lesson | None = None
+        self.at = 0
+        self.reached: dict[int, int] = {}
+        self.answers: dict[int, int] = {}
+        self.waiting = False
+        self.problem = ""
+        self._begun = False
+
+    # --------------------------------------------------------------------------- what is
+
+    @property
+    def step(self) -> Step | None:
+        """The step whose text is shown."""
+        return None if self.lesson is None else self.lesson.steps[self.at]
+
+    @property
+    def arrived(self) -> bool:
+        """Whether the event of this step was reached."""
+        return self.at in self.reached
+
+    @property
+    def asks(self) -> bool:
+        """Whether a question waits for its answer: then nothing that comes later may be seen."""
+        step = self.step
+        return step is not None and step.question is not None and self.arrived and self.at not in self.answers
+
+    @property
+    def limit(self) -> int | None:
+        """Number of the last event that may be seen while a question waits; None: all may."""
+        return self.reached[self.at] if self.asks else None
+
+    @property
+    def why_not_next(self) -> str:
+        """Why the next step cannot be shown; empty: it can."""
+        if self.lesson is None:
+            return "there is no lesson"
+        if self.at + 1 >= len(self.lesson.steps):
+            return "this is the last step"
+        if self.asks:
+            return "answer the question first"
+        if not self.arrived:
+            return "the program has not come to the event of this step yet"
+        return self._why_not_run() if self.at + 1 not in self.reached else ""
+
+    def _why_not_run(self) -> str:
+        live = self._session.live
+        if self._link.status.phase is not LinkPhase.LIVE:
+            return "not connected"
+        if live.state is ControlState.ENDED:
+            return "the program has ended"
+        return "" if live.is_controller() else "only the client in control may run the program: Session ▸ Take control"
+
+    # ------------------------------------------------------------------- what users do
+
+    def open(self, lesson: Lesson | None) -> None:
+        """Begin a lesson, or put it away."""
+        if lesson is None and self.lesson is not None and self._link.status.phase is LinkPhase.LIVE and not self._why_not_run():
+            self._link.send(Trigger(id=TRIGGER))
+        self.lesson = lesson
+        self.at, self.waiting, self.problem, self._begun = 0, False, "", False
+        self.reached.clear()
+        self.answers.clear()
+        self.follow()
+        self.changed.emit()
+
+    def next(self) -> None:
+        """Go to the next step; to its event if that was not reached yet."""
+        if not self.why_not_next:
+            self._turn_to(self.at + 1)
+
+    def back(self) -> None:
+        """Go to the step before, and to its event."""
+        if self.lesson is not None and self.at > 0:
+            self._turn_to(self.at - 1)
+
+    def answer(self, choice: int) -> None:
+        """Answer the question of this step; only the first answer counts."""
+        step = self.step
+        if self.asks and step is not None and step.question is not None and 0 <= choice < len(step.question.choices):
+            self.answers[self.at] = choice
+            self.changed.emit()
+
+    # ------------------------------------------------------------------------ what comes
+
+    def follow(self) -> None:
+        """Begin when the session has something to show; say when it ended before the event came."""
+        if self.lesson is None:
+            return
+        live = self._session.live
+        if not self._begun and self._session.interpreter.last_event is not None and not self._why_not_run():
+            self._begun = True
+            if live.state is ControlState.RUNNING:
+                self._link.send(Pause())
+            self._turn_to(0)
+        if self.waiting and live.state is ControlState.ENDED:
+            self.waiting = False
+            self.problem = f"The program ended before the event of this step: {live.state_reason}" if live.state_reason else "The program ended before the event of this step."
+            self.changed.emit()
+
+    def fired(self, firings: list[Firing]) -> None:
+        """The event of the step may have come."""
+        for firing in firings:
+            if self.waiting and firing.fired.trigger.id == TRIGGER and self.step is not None and firing.fired.trigger.expression == self.step.until:
+                self.waiting = False
+                self.reached[self.at] = firing.number or self._session.timeline.last
+                self._link.send(Trigger(id=TRIGGER))
+                self.changed.emit()
+
+    def restarted(self) -> None:
+        """Another session has begun: the lesson begins anew with it."""
+        if self.lesson is not None:
+            self.open(self.lesson)
+
+    # ------------------------------------------------------------------------ how
+
+    def _turn_to(self, place: int) -> None:
+        lesson = self.lesson
+        assert lesson is not None
+        self.at, self.problem = place, ""
+        step = lesson.steps[place]
+        if place in self.reached:
+            self._look_at(place)
+        else:
+            self.event_wished.emit(0)
+            self._do(step)
+            if step.until:
+                self.waiting = True
+                self._link.send(Trigger(id=TRIGGER, expression=step.until, note=step.title))
+                self._link.send(Resume())
+            else:
+                self.reached[place] = self._session.timeline.last if not self._session.is_playback else self._session.number
+        self.changed.emit()
+
+    def _look_at(self, place: int) -> None:
+        """Show the event at which a step stood."""
+        assert self.lesson is not None
+        number = self.reached[place]
+        newest = number == max(self.reached.values())
+        self.event_wished.emit(0 if newest and not self._session.is_playback else number)
+        self._show_view(place)
+
+    def _show_view(self, place: int) -> None:
+        """What a step looks at: what it says, or the latest before it that says something."""
+        assert self.lesson is not None
+        for step in reversed(self.lesson.steps[: place + 1]):
+            if step.view is not None:
+                self.view_wished.emit(step.view)
+                return
+
+    def _do(self, step: Step) -> None:
+        """Set what a step sets."""
+        if step.view is not None:
+            self.view_wished.emit(step.view)
+        if step.filters is not None:
+            welcome = self._session.live.welcome
+            names = {} if welcome is None else {kind.name: kind.id for kind in welcome.events}
+            filters = [one.of(names[one.event]) for one in step.filters if one.event in names]
+            self._complain("kind of event", [one.event for one in step.filters if one.event not in names])
+            others = [EventFilter(event=number) for number in names.values() if number not in {one.event for one in filters}]
+            self._link.send(SetFilters(filters=(*filters, *others)))
+        if self._session.is_playback:
+            return
+        known = {setting.name: setting for setting in self._session.live.settings.settings}
+        self._complain("setting", [name for name in step.settings if name not in known])
+        for name, value in step.settings.items():
+            if name in known:
+                self._set(known[name], value)
+
+    def _set(self, setting: Setting, value: int | str) -> None:
+        number = _value_of(setting, value)
+        if number is None or not setting.allows(number):
+            among = ", ".join(setting.choices) or f"{setting.minimum} to {setting.maximum}"
+            self._say(f"{setting.name} cannot be {value!r}: it may be {among}")
+        else:
+            self._link.send(SetSetting(id=setting.id, value=number))
+
+    def _complain(self, what: str, names: list[str]) -> None:
+        if names:
+            self._say(f"there is no {what} {', '.join(map(repr, names))} here")
+
+    def _say(self, what: str) -> None:
+        assert self.lesson is not None
+        assert self.step is not None
+        self.problem = f"{self.lesson.path}:{self.step.line}: {what}"
+
+
+def _value_of(setting: Setting, value: int | str) -> int | None:
+    """The number of a value that is said by its name."""
+    if setting.kind is SettingKind.ACTION:
+        return setting.value + 1
+    if isinstance(value, int):
+        return value
+    return setting.minimum + setting.choices.index(value) if value in setting.choices else None
+
+

@@ -1,0 +1,192 @@
+"""The panel of a lesson: the text of a step, its question, and how one goes on.
+
+Knows lessons and where one is in one; does not know the session.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import QSize, Qt, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QScrollArea,
+    QTextBrowser,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gcspy_client.lessons.lesson import Lesson, Question
+from gcspy_client.model.palette import Theme
+from gcspy_client.view.lessons.leading import Leading
+
+__all__ = ["LessonPanel"]
+
+MOST_CHOICES = 6
+"""Choices that have a key."""
+
+_LARGER = 1.15
+"""The text is to be read, not looked up."""
+
+
+class LessonPanel(QWidget):
+    """One step of a lesson.
+
+    Signals:
+        guide_asked: A page of the guide was asked for; its name.
+
+    Args:
+        leading: Where one is.
+    """
+
+    guide_asked = Signal(str)
+
+    def __init__(self, leading: Leading, theme: Theme) -> None:
+        super().__init__()
+        self._leading = leading
+        self._theme = theme
+        self._shown: tuple[object, ...] = ()
+        self.title, self.place = QLabel(), QLabel()
+        self.title.setProperty("caption", "true")
+        self.title.setWordWrap(True)
+        self.place.setProperty("dim", "true")
+        self.bar = QProgressBar()
+        self.bar.setTextVisible(False)
+        self.bar.setFixedHeight(4)
+        self.text = QTextBrowser()
+        self.text.setFrameShape(QFrame.Shape.NoFrame)
+        self.text.setOpenLinks(False)
+        self.text.anchorClicked.connect(self._follow)
+        self.text.setAccessibleName("Text of the lesson")
+        larger = self.text.font()
+        larger.setPointSizeF(larger.pointSizeF() * _LARGER)
+        self.text.setFont(larger)
+        self.asked, self.told, self.note = QLabel(), QLabel(), QLabel()
+        self.choices: list[QPushButton] = []
+        self._choice_column = QVBoxLayout()
+        self._choice_column.setSpacing(4)
+        for label in (self.asked, self.told, self.note):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.MarkdownText)
+        font = self.asked.font()
+        font.setBold(True)
+        self.asked.setFont(font)
+        self.note.setProperty("tone", "warning")
+        self.back, self.next = QPushButton("Back"), QPushButton("Next")
+        self.next.setProperty("primary", "true")
+        self.back.clicked.connect(leading.back)
+        self.next.clicked.connect(leading.next)
+        self._build()
+        self.refresh()
+
+    def _build(self) -> None:
+        head = QHBoxLayout()
+        head.addWidget(self.title, 1)
+        head.addWidget(self.place)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.back)
+        buttons.addStretch(1)
+        buttons.addWidget(self.next)
+        card = QFrame()
+        card.setProperty("card", "true")
+        inside = QVBoxLayout(card)
+        inside.setContentsMargins(10, 8, 10, 8)
+        inside.setSpacing(6)
+        inside.addWidget(self.asked)
+        inside.addLayout(self._choice_column)
+        inside.addWidget(self.told)
+        self._card = card
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(10, 6, 10, 8)
+        column.setSpacing(6)
+        column.addLayout(head)
+        column.addWidget(self.bar)
+        column.addWidget(self.text, 1)
+        column.addWidget(card)
+        column.addWidget(self.note)
+        column.addLayout(buttons)
+
+    def sizeHint(self) -> QSize:
+        """Wide enough for lines that read well."""
+        return QSize(360, 460)
+
+    def refresh(self) -> None:
+        """Say everything anew."""
+        leading = self._leading
+        lesson, step = leading.lesson, leading.step
+        for part in (self.bar, self.back, self.next, self.place):
+            part.setVisible(lesson is not None)
+        if lesson is None or step is None:
+            self.title.setText("No lesson")
+            self.text.setMarkdown("`gcspy demo --list` lists the lessons; *Lesson ▸ Open a lesson…* opens one of your own.")
+            self._card.hide()
+            self.note.hide()
+            self._shown = ()
+            return
+        self.title.setText(lesson.title)
+        self.place.setText(f"Step {leading.at + 1} of {len(lesson.steps)}")
+        self.bar.setRange(0, len(lesson.steps))
+        self.bar.setValue(leading.at + 1)
+        if self._shown != (id(lesson), leading.at):
+            self._shown = (id(lesson), leading.at)
+            self.text.setMarkdown(self._markdown(lesson, leading.at))
+            self._make_choices(step.question)
+        self._refresh_question(step.question)
+        self.note.setText(leading.problem or ("The program runs to the next event of the lesson …" if leading.waiting else ""))
+        self.note.setVisible(bool(self.note.text()))
+        why = leading.why_not_next
+        self.next.setEnabled(not why)
+        self.next.setToolTip(why[:1].upper() + why[1:] if why else "The next step (Alt+Right)")
+        self.back.setEnabled(leading.at > 0)
+
+    @staticmethod
+    def _markdown(lesson: Lesson, place: int) -> str:
+        step = lesson.steps[place]
+        goal = f"*{lesson.goal}*\n\n" if place == 0 else ""
+        return f"### {step.title}\n\n{goal}{step.text}"
+
+    def _make_choices(self, question: Question | None) -> None:
+        for button in self.choices:
+            self._choice_column.removeWidget(button)
+            button.deleteLater()
+        self.choices = []
+        for number, words in enumerate(question.choices if question is not None else ()):
+            button = QPushButton(f"{number + 1}   {words}")
+            button.setStyleSheet("text-align: left")
+            button.clicked.connect(partial(self._leading.answer, number))
+            self._choice_column.addWidget(button)
+            self.choices.append(button)
+
+    def _refresh_question(self, question: Question | None) -> None:
+        leading = self._leading
+        shown = question is not None and leading.arrived
+        self._card.setVisible(shown)
+        if question is None or not shown:
+            return
+        self.asked.setText(question.ask)
+        given = leading.answers.get(leading.at)
+        for number, button in enumerate(self.choices):
+            mark = "" if given is None else "✓ " if number == question.answer else "✗ " if number == given else ""
+            button.setText(f"{mark}{number + 1}   {question.choices[number]}")
+            button.setEnabled(given is None)
+        self.told.setVisible(given is not None)
+        if given is not None:
+            right = given == question.answer
+            self.told.setProperty("tone", "good" if right else "warning")
+            self.told.style().unpolish(self.told)
+            self.told.style().polish(self.told)
+            self.told.setText(f"{'That is so.' if right else 'Not so.'} {question.because}")
+
+    def _follow(self, link: QUrl) -> None:
+        if link.scheme() == "page":
+            self.guide_asked.emit(link.path())
+        elif link.scheme() in ("http", "https"):
+            QDesktopServices.openUrl(link)
