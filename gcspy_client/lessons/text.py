@@ -135,7 +135,8 @@ def _steps(path: str, lines: list[str], first: int) -> list[Step]:
             starts.append(number)
         elif line.strip() and not starts:
             raise CommandError(f"{path}:{number + 1}: this stands before the first step: begin each with a heading, ## and its title")
-    return [_step(path, lines, start, end) for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
+    ends = [*starts, len(lines)][1:]
+    return [_step(path, lines, start, end) for start, end in zip(starts, ends, strict=True)]
 
 
 def _step(path: str, lines: list[str], start: int, end: int) -> Step:
