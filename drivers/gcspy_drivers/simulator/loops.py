@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from gcspy_drivers.machine_code import VARIABLE, cache_folder
 
-__all__ = ["Bytes", "Loop", "Words", "as_machine_code", "as_written", "available", "compile_all", "loop", "want"]
+__all__ = ["Bytes", "Loop", "Words", "as_machine_code", "as_written", "available", "compile_all", "forget", "loop", "want"]
 
 Words: TypeAlias = NDArray[np.int64]
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -101,6 +101,10 @@ class Loop(Generic[P, R]):
             self._machine = njit([self.signature], nogil=True, cache=keep, error_model="numpy")(function)
         return self._machine
 
+    def forget(self) -> None:
+        """Have no compiled function."""
+        self._machine = None
+
     def _as_written(self) -> Callable[..., R]:
         """Return the function as written, which calls others as they are written, without this class in between."""
         if self._plain is None:
@@ -146,6 +150,12 @@ def compile_all() -> bool:
     for each in _loops:
         each.compile(numba.njit, keep=folder is not None)
     return True
+
+
+def forget() -> None:
+    """Have no compiled loops: from now on all run as written."""
+    for each in _loops:
+        each.forget()
 
 
 def want() -> None:

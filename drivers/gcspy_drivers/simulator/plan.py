@@ -26,7 +26,7 @@ from gcspy_protocol.errors import LocalProtocolError
 from gcspy_drivers.simulator.facts import Cards, FreeLists, Regions, RememberedSet
 from gcspy_drivers.simulator.heap import FREE, HEADER_WORDS, WORD_BYTES, Heap, Objects, status_of
 
-__all__ = ["FULL", "WHOLE", "Choice", "Collection", "Knob", "Listener", "OutOfHeap", "Phase", "Plan", "Space"]
+__all__ = ["FULL", "WHOLE", "Choice", "Collection", "Knob", "Listener", "OutOfHeap", "Phase", "Plan", "Space", "heap_knob"]
 
 WHOLE: Final = 1 << 60
 """A limit that no phase reaches."""
@@ -135,6 +135,12 @@ class Knob(NamedTuple):
     value: int | str
     values: tuple[int, int] | Choice
     unit: str = ""
+
+
+def heap_knob(heap: Heap, end: int) -> Knob:
+    """Return the knob for the size of a plan's heap, which ends at word `end`, and may have at most all words that there are."""
+    most = (heap.end - heap.start) * WORD_BYTES
+    return Knob("heap", "Heap", (end - heap.start) * WORD_BYTES, (min(1024, most), most), "bytes")
 
 
 class Plan(ABC):

@@ -152,6 +152,34 @@ def test_every_knob_can_be_turned_while_a_program_runs_and_refuses_what_it_canno
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_a_heap_that_is_made_smaller_holds_less_and_grows_again(variant: Variant) -> None:
+    mutator, watch = make(variant)
+    plan = mutator.plan
+    if "heap" not in {knob.name for knob in plan.knobs()}:
+        pytest.skip(f"the heap of {variant.plan} keeps its size")
+    quarter = HEAP_BYTES // 4
+    plan.turn("heap", quarter)
+    with pytest.raises(OutOfHeap):
+        grow_for_ever(mutator)
+    held = int(plan.objects().sizes.sum()) * WORD_BYTES
+    assert held <= quarter
+    plan.turn("heap", HEAP_BYTES)
+    with pytest.raises(OutOfHeap):
+        grow_for_ever(mutator)
+    assert int(plan.objects().sizes.sum()) * WORD_BYTES > 3 * held
+    if plan.kinds:
+        # What was too full to be made smaller is so when the next collection has made room.
+        plan.turn("heap", quarter)
+        for slot in range(len(mutator.heap.roots)):
+            mutator.clear(slot)
+        plan.collect()
+        with pytest.raises(OutOfHeap):
+            grow_for_ever(mutator)
+        assert int(plan.objects().sizes.sum()) * WORD_BYTES <= quarter
+    assert [*watch.wrong, *wrong_of(mutator)] == []
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_objects_begin_where_the_heap_is_aligned(variant: Variant) -> None:
     heap = Heap(HEAP_BYTES, roots=8, align_words=2)
     mutator = Mutator(make_plan(variant.plan, heap, **variant.options), shadow=True)

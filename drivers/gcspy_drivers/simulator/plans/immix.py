@@ -15,10 +15,11 @@ from typing import ClassVar
 import numpy as np
 
 from gcspy_drivers.simulator.facts import Cards, Regions
-from gcspy_drivers.simulator.heap import Heap
-from gcspy_drivers.simulator.plan import FULL, Choice, Collection, Knob, Phase, Plan, Space
+from gcspy_drivers.simulator.heap import WORD_BYTES, Heap
+from gcspy_drivers.simulator.plan import FULL, Choice, Collection, Knob, Phase, Plan, Space, heap_knob
 from gcspy_drivers.simulator.policies.marking import Marking
 from gcspy_drivers.simulator.policies.markregion import (
+    ABSENT,
     KIND_NAMES,
     LARGE,
     RECYCLABLE,
@@ -52,6 +53,7 @@ class Immix(Plan):
         )
         self._marking = Marking(heap)
         self._reserve, self._evacuate, self._used = reserve, evacuate, 0
+        self._wanted = heap.end
         # Lines of each block that survivors of the last collection are in.
         self._survived = self._space.lines_in_use()
 
@@ -71,6 +73,15 @@ class Immix(Plan):
         ends = starts + space.block_words
         return Regions("block", starts, ends, ends, space.kinds.astype(np.int64), KIND_NAMES, nothing, nothing)
 
+    @property
+    def heap_words(self) -> int:
+        """Words of the blocks that are in the heap."""
+        return int((self._space.kinds != ABSENT).sum()) * self._space.block_words
+
+    @property
+    def _blocks_wanted(self) -> int:
+        return max((self._wanted - self.heap.start) // self._space.block_words, 2 + self._reserve)
+
     def lines(self) -> Cards:
         """The lines, and whether each is in use."""
         return Cards(self._space.start, self._space.line_words, self._space.lines.copy(), ("free", "in use"))
@@ -87,10 +98,14 @@ class Immix(Plan):
         return [f"object {one} lies in lines that are free" for one in wrong.identities.tolist()]
 
     def knobs(self) -> Sequence[Knob]:
-        """Whether it evacuates."""
-        return (Knob("evacuate", "Move objects out of fragmented blocks", "yes" if self._evacuate else "no", Choice(("yes", "no"))),)
+        """Size of the heap, which changes by blocks, and whether it evacuates."""
+        return (heap_knob(self.heap, self._wanted), Knob("evacuate", "Move objects out of fragmented blocks", "yes" if self._evacuate else "no", Choice(("yes", "no"))),)
 
     def _turn(self, name: str, value: int | str) -> None:
+        if name == "heap":
+            self._wanted = self.heap.start + int(value) // WORD_BYTES
+            self._space.resize(self._blocks_wanted)
+            return
         self._evacuate = value == "yes"
         self._space.reserve = self._reserve if self._evacuate else 0
 
@@ -154,5 +169,6 @@ class Immix(Plan):
         self._space.leaving[:] = 0
         self._used = self._space.live_words
         self._survived = self._space.lines_in_use()
+        self._space.resize(self._blocks_wanted)
         collection.counts.update(self._space.counts())
         collection.counts["large blocks"] = int((self._space.kinds == LARGE).sum())

@@ -194,4 +194,6 @@ class Incremental(MarkSweep):
         elif name == "pace":
             self._pace = int(value)
         else:
+            # The heap's size too, which is no matter for half a collection.
+            self.finish()
             super()._turn(name, value)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from gcspy_drivers.simulator.facts import FreeLists
-from gcspy_drivers.simulator.heap import Heap
-from gcspy_drivers.simulator.plan import FULL, Choice, Collection, Knob, Phase, Plan, Space
+from gcspy_drivers.simulator.heap import WORD_BYTES, Heap
+from gcspy_drivers.simulator.plan import FULL, Choice, Collection, Knob, Phase, Plan, Space, heap_knob
 from gcspy_drivers.simulator.policies.freelist import FITS, ORDERS, FreeListSpace
 from gcspy_drivers.simulator.policies.marking import Marking
 
@@ -46,6 +46,8 @@ class MarkSweep(Plan):
         super().__init__(heap, threads=threads)
         self._space = FreeListSpace(heap, heap.start, heap.end, lists=lists, fit=fit, order=order, coalesce=coalesce)
         self._marking = Marking(heap)
+        # Where the space is to end: it may have objects behind that, until a collection frees them.
+        self._wanted = heap.end
 
     def _allocate(self, thread: int, size: int, status: int, identity: int) -> int:
         return self._space.allocate(size, status, identity)
@@ -62,6 +64,8 @@ class MarkSweep(Plan):
     def _end(self, collection: Collection) -> None:
         objects, words = self._space.freed
         collection.counts.update({"freed objects": objects, "freed words": words})
+        if self._space.end > self._wanted:
+            self._space.resize(self._wanted)
 
     def spaces(self) -> Sequence[Space]:
         """One: the whole heap."""
@@ -76,8 +80,9 @@ class MarkSweep(Plan):
         return self._space.lists()
 
     def knobs(self) -> Sequence[Knob]:
-        """Fit and order of the lists, and whether neighbours are merged."""
+        """Size of the heap, fit and order of the lists, and whether neighbours are merged."""
         return (
+            heap_knob(self.heap, self._wanted),
             Knob("fit", "Fit", self._space.fit, Choice(FITS)),
             Knob("order", "Order of free lists", self._space.order, Choice(ORDERS)),
             Knob("coalesce", "Merge free neighbours", "yes" if self._space.coalesce else "no", Choice(("yes", "no"))),
@@ -85,5 +90,10 @@ class MarkSweep(Plan):
 
     def _turn(self, name: str, value: int | str) -> None:
         space = self._space
+        if name == "heap":
+            self._wanted = self.heap.start + self.heap.aligned(int(value) // WORD_BYTES)
+            if self.collection is None:
+                space.resize(self._wanted)
+            return
         wanted = {"fit": space.fit, "order": space.order, "coalesce": "yes" if space.coalesce else "no", name: str(value)}
         space.configure(fit=wanted["fit"], order=wanted["order"], coalesce=wanted["coalesce"] == "yes")

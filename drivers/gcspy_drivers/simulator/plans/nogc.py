@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gcspy_drivers.simulator.heap import Heap
-from gcspy_drivers.simulator.plan import Plan, Space
+from gcspy_drivers.simulator.heap import WORD_BYTES, Heap
+from gcspy_drivers.simulator.plan import Knob, Plan, Space, heap_knob
 from gcspy_drivers.simulator.policies.bump import BumpSpace
 
 __all__ = ["NoGC"]
@@ -37,7 +37,14 @@ class NoGC(Plan):
 
     def spaces(self) -> Sequence[Space]:
         """One: the whole heap."""
-        return [Space("Heap", "bump", self.heap.start, self.heap.end, self._space.top)]
+        return [Space("Heap", "bump", self.heap.start, self._space.end, self._space.top)]
+
+    def knobs(self) -> Sequence[Knob]:
+        """Size of the heap."""
+        return (heap_knob(self.heap, self._space.end),)
+
+    def _turn(self, name: str, value: int | str) -> None:
+        self._space.end = max(self.heap.start + self.heap.aligned(int(value) // WORD_BYTES), self._space.top)
 
     def used_words(self) -> int:
         """All that was given out."""

@@ -34,6 +34,7 @@ from gcspy_drivers.simulator.heap import (
     PURPLE,
     SIZE_MASK,
     WHITE,
+    WORD_BYTES,
     Heap,
     colour_of,
     fields_of,
@@ -41,7 +42,7 @@ from gcspy_drivers.simulator.heap import (
     paint,
 )
 from gcspy_drivers.simulator.loops import Words, loop
-from gcspy_drivers.simulator.plan import FULL, WHOLE, Collection, Knob, Phase, Plan, Space
+from gcspy_drivers.simulator.plan import FULL, WHOLE, Collection, Knob, Phase, Plan, Space, heap_knob
 from gcspy_drivers.simulator.policies.freelist import FreeListSpace, insert
 
 __all__ = ["RefCount"]
@@ -287,6 +288,7 @@ class RefCount(Plan):
         self._rescued: Words = np.zeros(1, dtype=np.int64)
         self._state: Words = np.zeros(_STATES, dtype=np.int64)
         self._threshold, self._burst = candidates, burst
+        self._wanted = heap.end
 
     def alloc(self, thread: int, size: int, fields: int, type_id: int) -> int:
         """Make an object, after a collection of cycles if there are too many candidates."""
@@ -336,14 +338,18 @@ class RefCount(Plan):
         return found + [f"object {one} has a colour of trial deletion, and none is under way" for one in strange.identities.tolist()]
 
     def knobs(self) -> Sequence[Knob]:
-        """How many candidates begin a collection, and how many objects are freed at a time."""
+        """Size of the heap, how many candidates begin a collection, and how many objects are freed at a time."""
         return (
+            heap_knob(self.heap, self._wanted),
             Knob("candidates", "Collects at", self._threshold, (0, 1_000_000), "candidates"),
             Knob("burst", "Frees at once", self._burst, (0, 1_000_000), "objects"),
         )
 
     def _turn(self, name: str, value: int | str) -> None:
-        if name == "candidates":
+        if name == "heap":
+            self._wanted = self.heap.start + self.heap.aligned(int(value) // WORD_BYTES)
+            self._space.resize(self._wanted)
+        elif name == "candidates":
             self._threshold = int(value)
         else:
             self._burst = int(value)
@@ -382,7 +388,7 @@ class RefCount(Plan):
         self._state[_CANDIDATES] = 0
 
     def _release(self, limit: int) -> int:
-        heads, tails, state = self._space.arrays
+        heads, tails, state = self._space.records
         return release(self.heap.words, self._candidates, self._pending, self._state, heads, tails, state, limit)
 
     def _take_away(self, limit: int) -> int:
@@ -396,7 +402,7 @@ class RefCount(Plan):
         return gather_white(self.heap.words, self._candidates, self._stack, self._queue, self._state, limit)
 
     def _free(self, limit: int) -> int:
-        heads, tails, state = self._space.arrays
+        heads, tails, state = self._space.records
         return free_queued(self.heap.words, self._queue, self._state, heads, tails, state, limit)
 
     def _merge(self, limit: int) -> int:
@@ -405,3 +411,5 @@ class RefCount(Plan):
     def _end(self, collection: Collection) -> None:
         state = self._state
         collection.counts.update({"freed objects": int(state[_FREED]), "freed words": int(state[_FREED_WORDS])})
+        if self._space.end > self._wanted:
+            self._space.resize(self._wanted)

@@ -287,6 +287,26 @@ class FreeListSpace:
         """Free one cell: as a reference count of 0 does. Neighbours are merged at the next sweep only."""
         insert(self._heap.words, self._heads, self._tails, self._state, cell, size)
 
+    def resize(self, end: int) -> None:
+        """Let the space end elsewhere: not before its last object. Cells that are free are put in order on the way."""
+        heap = self._heap
+        if end > self.end:
+            insert(heap.words, self._heads, self._tails, self._state, self.end, end - self.end)
+            self.end = end
+            return
+        cells = heap.columns(heap.cells(self.start, self.end))
+        objects = cells.where(~cells.having(FREE))
+        behind = int(objects.cells[-1] + objects.sizes[-1]) if len(objects) else self.start
+        end = max(end, behind)
+        last = int(cells.cells[np.searchsorted(cells.cells, end, side="right") - 1]) if end < self.end else end
+        if last < end:
+            free_cell(heap.words, last, end - last)
+        self.end = end
+        freed = self.freed
+        self.begin_sweep()
+        self.merge(self.end - self.start + 1)
+        self._state[[_FREED, _FREED_WORDS]] = freed
+
     def begin_sweep(self) -> None:
         """Empty the lists: the sweep fills them again."""
         self._heads[:] = 0
@@ -301,11 +321,6 @@ class FreeListSpace:
     def merge(self, limit: int) -> int:
         """Look at so many cells, and only put the free ones in order; `begin_sweep` begins it."""
         return sweep(self._heap.words, self._heads, self._tails, self._state, self.end, 1, limit)
-
-    @property
-    def arrays(self) -> tuple[Words, Words, Words]:
-        """Heads, tails and state, for loops that call `insert` and `take` themselves."""
-        return self._heads, self._tails, self._state
 
     def lists(self) -> FreeLists:
         """Return the lists as they are."""

@@ -4,7 +4,7 @@ A *line* is some hundred bytes, a *block* some thousand; an object may lie acros
 own. A line is free if no object that was marked touches it. A *hole* is a row of free lines in a block; threads take holes as their
 buffers, so allocation is as simple as in an empty heap, and no free lists are needed.
 
-    a block        free: all its lines are; recyclable: it has holes; in use: it has none; large: of an object that has blocks of its own
+    a block        not in the heap: it was made smaller; free: all its lines are; recyclable: it has holes; in use: it has none; large: of an object that has blocks of its own
 
 Free cells of a block are merged when it is swept, so that each hole lies in one free cell; taking the hole splits that one in three.
 
@@ -43,8 +43,8 @@ from gcspy_drivers.simulator.loops import Bytes, Words, loop
 
 __all__ = ["KIND_NAMES", "BlockSpace", "reach_roots", "trace"]
 
-FREE_BLOCK, RECYCLABLE, IN_USE, LARGE = 0, 1, 2, 3
-KIND_NAMES: Final = ("free", "recyclable", "in use", "large")
+FREE_BLOCK, RECYCLABLE, IN_USE, LARGE, ABSENT = range(5)
+KIND_NAMES: Final = ("free", "recyclable", "in use", "large", "not in the heap")
 
 # Geometry: what does not change.
 _START, _BLOCKS, _BLOCK_WORDS, _LINE_WORDS = range(4)
@@ -230,6 +230,9 @@ def sweep(words: Words, lines: Bytes, kinds: Bytes, geometry: Words, state: Word
     while state[_CURSOR] < geometry[_BLOCKS] and done < limit:
         done += 1
         block = state[_CURSOR]
+        if kinds[block] == ABSENT:
+            state[_CURSOR] += 1
+            continue
         cell = geometry[_START] + block * block_words
         end = cell + block_words
         size = words[cell] & SIZE_MASK
@@ -334,6 +337,18 @@ class BlockSpace:
         if self._hole(self._buffers[thread], at, size) or self._free_block(self._buffers[thread]):
             return bump(words, self._buffers[thread], status, identity)
         return 0
+
+    def resize(self, blocks: int) -> None:
+        """Let the space have so many blocks: as many as can be taken away that are free, from the end."""
+        present = int((self.kinds != ABSENT).sum())
+        if blocks < present:
+            given_up = np.flatnonzero(self.kinds == FREE_BLOCK)[::-1][: present - blocks]
+            self.kinds[given_up] = ABSENT
+            self.state[_FREE_BLOCKS] -= len(given_up)
+        else:
+            taken_back = np.flatnonzero(self.kinds == ABSENT)[: blocks - present]
+            self.kinds[taken_back] = FREE_BLOCK
+            self.state[_FREE_BLOCKS] += len(taken_back)
 
     def begin(self) -> None:
         """Begin a collection: no line is in use, no thread has a buffer."""
