@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_BY = ("number", "kind", "clock", "wall")
+_BY = ("number", "kind", "clock", "wall", "program")
 _FILE = click.Path(exists=True, path_type=Path)
 _NUMBER = click.IntRange(1)
 
@@ -31,7 +31,7 @@ _NUMBER = click.IntRange(1)
     "--by",
     type=click.Choice(_BY),
     default=None,
-    help="Which event of B belongs to A's: by event number, as the n-th of its kind, by time since the beginning, or by the time of day.",
+    help="Which event of B belongs to A's: by event number, as the n-th of its kind, by time since the beginning, by the time of day, or by a clock of the program's, such as allocated bytes.",
 )
 @click.option(
     "--tiles",
@@ -79,17 +79,20 @@ def _counterpart(one: Recording, two: Recording, number: int, by: str) -> int:
     from gcspy_client.model.pairing import Alignment, EventMatching, counterpart
 
     matching = dict(zip(_BY, EventMatching, strict=True))[by]
-    found = counterpart(_side(one), _side(two), number, Alignment(matching))
+    sides = [_side(recording, with_clock=matching is EventMatching.PROGRAM) for recording in (one, two)]
+    found = counterpart(sides[0], sides[1], number, Alignment(matching))
     if found is None:
         raise CommandError(f"B has no event that belongs to event {number} of A, by {matching.value}: name it with --other")
     return found
 
 
-def _side(recording: Recording) -> Any:
+def _side(recording: Recording, *, with_clock: bool) -> Any:
     import numpy as np
     from gcspy_protocol.playback import TIMELINE
+    from gcspy_replay.file import events_with_clock
 
     from gcspy_client.model.pairing import Side
+    from gcspy_client.model.program_clock import ProgramClock
     from gcspy_client.model.timeline import Timeline
 
     events = recording.events
@@ -98,7 +101,8 @@ def _side(recording: Recording) -> Any:
         rows[field] = events[field]
     timeline = Timeline()
     timeline.extend(events["number"], rows)
-    return Side(timeline, recording.welcome.events, recording.welcome.wall_offset_nanos)
+    clock = ProgramClock.of(*events_with_clock(recording)) if with_clock else None
+    return Side(timeline, recording.welcome.events, recording.welcome.wall_offset_nanos, clock)
 
 
 def facts_of(one: Recording, two: Recording, first: int, second: int, tiles: str | None) -> dict[str, Any]:

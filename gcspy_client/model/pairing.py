@@ -14,6 +14,7 @@ import numpy as np
 from gcspy_protocol.messages import Welcome
 from gcspy_protocol.model import EventKind, Presentation, Space, Stream
 
+from gcspy_client.model.program_clock import ProgramClock
 from gcspy_client.model.timeline import Timeline
 
 __all__ = ["Alignment", "EventMatching", "Pair", "Side", "counterpart", "pair_spaces", "pair_streams", "same_process"]
@@ -99,6 +100,8 @@ class EventMatching(StrEnum):
     """The latest that was not later, by time since the first event."""
     WALL = "time of day"
     """The latest that was not later, by the clock on the wall: two programs that ran at once."""
+    PROGRAM = "program's clock"
+    """The latest that was not later, by a clock of the program's, such as allocated bytes: two collectors under the same program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ class Alignment:
 
     Attributes:
         by: What decides.
-        offset: Added to the number of the left's event; by time, in nanoseconds, to its time.
+        offset: Added to the number of the left's event; by time, in nanoseconds, to its time; by the program's clock, to that.
     """
 
     by: EventMatching = EventMatching.NUMBER
@@ -126,11 +129,13 @@ class Side(NamedTuple):
         timeline: Its events.
         kinds: Its kinds of event, for their names; empty: numbers of kinds mean the same on both sides.
         wall_offset_nanos: Add to a time for nanoseconds since 1970.
+        clock: Its program's clock, as far as its events tell; of the left one the event in question is enough.
     """
 
     timeline: Timeline
     kinds: Sequence[EventKind] = ()
     wall_offset_nanos: int = 0
+    clock: ProgramClock | None = None
 
 
 def counterpart(left: Side, right: Side, number: int, alignment: Alignment) -> int | None:
@@ -164,6 +169,19 @@ def counterpart(left: Side, right: Side, number: int, alignment: Alignment) -> i
         case EventMatching.WALL:
             shift = left.wall_offset_nanos - right.wall_offset_nanos
             return right.timeline.not_later(int(row["time_nanos"]) + shift + alignment.offset)
+        case EventMatching.PROGRAM:
+            kind = _kind_of(int(row["event"]), (left.kinds, right.kinds))
+            return _by_program_clock(left, right, int(row["time_nanos"]), kind, alignment.offset)
+
+
+def _by_program_clock(left: Side, right: Side, time_nanos: int, kind: int | None, offset: int) -> int | None:
+    """The event on the right when its program's clock was where the left's is; clocks of two names have nothing to do with each other."""
+    mine, theirs = left.clock, right.clock
+    if mine is None or theirs is None or not mine.name or mine.name != theirs.name:
+        return None
+    value = mine.value_at(time_nanos)
+    time_there = None if value is None else theirs.time_of(value + offset, kind)
+    return None if time_there is None else right.timeline.nearest_time(time_there)
 
 
 def _kind_of(kind: int, kinds: tuple[Sequence[EventKind], Sequence[EventKind]]) -> int | None:

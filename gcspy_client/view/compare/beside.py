@@ -17,6 +17,7 @@ from PySide6.QtCore import QObject, Signal
 from gcspy_client.model.comparing import Comparison, Pairing
 from gcspy_client.model.pairing import Pair, Side, counterpart, pair_spaces, pair_streams, same_process
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.program_clock import ProgramClock
 from gcspy_client.model.session import event_words
 from gcspy_client.model.tile_source import StreamSource, TileSource
 from gcspy_client.view.compare.differencing import Differencing
@@ -89,7 +90,10 @@ class SideBySide(QObject):
         session = self._window.session
         welcome = session.live.welcome
         return Side(
-            session.timeline, () if welcome is None else welcome.events, 0 if welcome is None else welcome.wall_offset_nanos
+            session.timeline,
+            () if welcome is None else welcome.events,
+            0 if welcome is None else welcome.wall_offset_nanos,
+            ProgramClock.of(session.interpreter.last_event),
         )
 
     def _begin(self) -> None:

@@ -18,13 +18,14 @@ from gcspy_protocol.errors import RecordingError, RemoteProtocolError
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Message
 from gcspy_protocol.playback import TIMELINE
-from gcspy_replay.file import Recording
+from gcspy_replay.file import Recording, events_with_clock
 from gcspy_replay.playback import Timetable
 from PySide6.QtCore import QObject, Qt, Signal
 
 from gcspy_client.link import Link
 from gcspy_client.model.errand import LatestErrand
 from gcspy_client.model.pairing import Side
+from gcspy_client.model.program_clock import ProgramClock
 from gcspy_client.model.session import Session
 from gcspy_client.model.status import LinkPhase
 from gcspy_client.model.timeline import Timeline
@@ -41,6 +42,7 @@ class Other(QObject):
     Attributes:
         session: It.
         name: What users called it.
+        clock: Its program's clock.
 
     Signals:
         ready: It is known what there is of it.
@@ -58,13 +60,14 @@ class Other(QObject):
         super().__init__(parent)
         self.name, self.session = name, session
         self.wished = 0
+        self.clock = ProgramClock()
 
     @property
     def side(self) -> Side:
         """Its events."""
         welcome = self.session.interpreter.welcome
         kinds = () if welcome is None else welcome.events
-        return Side(self.session.timeline, kinds, 0 if welcome is None else welcome.wall_offset_nanos)
+        return Side(self.session.timeline, kinds, 0 if welcome is None else welcome.wall_offset_nanos, self.clock)
 
     @property
     def title(self) -> str:
@@ -122,6 +125,9 @@ class OtherRecording(Other):
         try:
             table = Timetable(recording)
             state = recording.seek(recording.first) if len(recording) else None
+            # Only where the first event tells of a clock: all events have to be read for it.
+            if state is not None and state.last_event is not None and state.last_event.program_clock is not None:
+                self.clock = ProgramClock.of(*events_with_clock(recording))
         except RecordingError:
             recording.close()
             raise
@@ -210,7 +216,10 @@ class OtherLive(Other):
         events = 0
         for message in messages:
             try:
-                events += self.session.apply(message) is not None
+                change = self.session.apply(message)
+                if change is not None:
+                    events += 1
+                    self.clock.add(change.event)
             except RemoteProtocolError as error:
                 self.link.fail(error)
                 return

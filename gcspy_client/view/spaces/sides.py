@@ -115,7 +115,8 @@ class AlignmentBar(QWidget):
         self.offset.setDecimals(3 if by_time else 0)
         self.offset.setSingleStep(0.1 if by_time else 1)
         self.offset.setPrefix("offset ")
-        self.offset.setSuffix(" s" if by_time else " events")
+        by_program = self.by.currentData() == EventMatching.PROGRAM
+        self.offset.setSuffix(" s" if by_time else "" if by_program else " events")
 
     def _chosen(self) -> None:
         self.offset.blockSignals(True)

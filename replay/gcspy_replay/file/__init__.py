@@ -26,6 +26,7 @@ from gcspy_replay.file.keyframe import (
 )
 from gcspy_replay.file.layout import FORMAT_VERSION, PartFacts
 from gcspy_replay.file.packed import PACKED_SUFFIX, open_source, pack, unpack
+from gcspy_replay.file.program_clock import events_with_clock
 from gcspy_replay.file.reader import EVENTS, Recording, compensated_nanos, sources_of
 from gcspy_replay.file.shift import ShiftStore
 from gcspy_replay.file.sidecar import (
@@ -78,6 +79,7 @@ __all__ = [
     "cut",
     "encode_keyframe",
     "encode_sidecar",
+    "events_with_clock",
     "name_pages",
     "names_in_event",
     "new_names",

@@ -1,0 +1,44 @@
+"""The program's own clock at each event of a recording, such as allocated bytes, without decoding any tile.
+
+Knows chunks and EVENT frames; does not know what the clock is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gcspy_protocol.codec import decode
+from gcspy_protocol.errors import CorruptChunk, RemoteProtocolError
+from gcspy_protocol.messages import Event
+
+from gcspy_replay.file.layout import blamed
+from gcspy_replay.file.reader import Recording
+from gcspy_replay.file.walk import check_entry, read_entry
+
+__all__ = ["events_with_clock"]
+
+
+def events_with_clock(recording: Recording) -> Iterator[Event]:
+    """The events that tell their program's clock, in order.
+
+    Raises:
+        CorruptChunk: The recording is damaged.
+    """
+    for at in recording.chunks:
+        part, place = at.part, at.place
+        head_bytes = part.head(place).head_bytes
+        offset, end = place.offset, place.offset + (place.end_at or place.size)
+        while offset < end:
+            entry = read_entry(part.window, offset, end, recording.limits)
+            if entry is None:
+                raise CorruptChunk(f"damaged at byte {offset}: a frame leaves its chunk", offset=offset, chunk=place.number)
+            check_entry(entry)
+            if entry.is_event and offset - place.offset >= head_bytes:
+                last = entry.frames[-1]
+                try:
+                    event = decode(last.header, entry.payload(last), recording.limits)
+                except RemoteProtocolError as error:
+                    raise blamed(error, entry.offset + last.start, place.number) from error
+                if isinstance(event, Event) and event.program_clock is not None:
+                    yield event
+            offset = entry.end
