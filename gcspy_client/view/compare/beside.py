@@ -15,7 +15,15 @@ from gcspy_protocol.interpreter import SpaceState
 from PySide6.QtCore import QObject, Signal
 
 from gcspy_client.model.comparing import Comparison, Pairing
-from gcspy_client.model.pairing import Pair, Side, counterpart, pair_spaces, pair_streams, same_process
+from gcspy_client.model.pairing import (
+    EventMatching,
+    Pair,
+    Side,
+    counterpart,
+    pair_spaces,
+    pair_streams,
+    same_process,
+)
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.program_clock import ProgramClock
 from gcspy_client.model.session import event_words
@@ -279,7 +287,13 @@ class SideBySide(QObject):
             self.changed.emit()
             return
         if self.wished is None:
-            matching = self._window.sides.bar.by.currentText()
+            bar = self._window.sides.bar
+            matching = bar.by.currentText()
+            clocks = (self._left_side().clock, self.other.clock)
+            if bar.alignment.by is EventMatching.PROGRAM and (len({one.name for one in clocks if one}) != 1 or not all(clocks)):
+                self.pane.say("Not both sessions tell a clock of the program's, or not the same one. Choose another matching.")
+                self.changed.emit()
+                return
             last = other.timeline.last
             self.pane.say(
                 f"B has no event that belongs to event {session.number:,} of A, by {matching}: "

@@ -111,7 +111,10 @@ def test_events_are_matched_by_number_by_kind_and_by_clock(watched: Watched, sav
     for matching in EventMatching:
         bar.by.setCurrentIndex(list(EventMatching).index(matching))
         assert window.comparing.settle()
-        assert beside(window).wished == 6, matching
+        if matching is EventMatching.PROGRAM:
+            assert "tell a clock of the program's" in beside(window).pane.why_not, "this program has none"
+        else:
+            assert beside(window).wished == 6, matching
     bar.by.setCurrentIndex(list(EventMatching).index(EventMatching.OCCURRENCE))
     bar.offset.setValue(-2)
     assert beside(window).wished == 4
