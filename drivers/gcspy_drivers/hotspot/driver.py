@@ -15,12 +15,12 @@ from typing import ClassVar, Final
 
 from gcspy_protocol.errors import TargetError, Unsupported
 
-from gcspy_drivers.hotspot.beside import beside_names, beside_pools
+from gcspy_drivers.hotspot.beside import Beside
 from gcspy_drivers.hotspot.counting import Collections
 from gcspy_drivers.hotspot.discover import look
 from gcspy_drivers.hotspot.jvm import Jvm
 from gcspy_drivers.hotspot.pool_space import PoolSpace
-from gcspy_drivers.hotspot.view import TILE_SIZE, HeapView, tile_size_setting
+from gcspy_drivers.hotspot.view import CARDS, TILE_SIZE, HeapView, tile_size_setting
 from gcspy_drivers.hotspot.views import open_view
 from gcspy_drivers.remote.maps import read_maps
 from gcspy_drivers.remote.process import Process
@@ -67,6 +67,7 @@ class HotSpotDriver:
         self._server: Server | None = None
         self._view: HeapView | None = None
         self._pools: PoolSpace | None = None
+        self._beside: Beside | None = None
         self._collections: Collections | None = None
         self._tile_sizes: tuple[int, ...] = ()
         self._level = options.level
@@ -159,10 +160,12 @@ class HotSpotDriver:
         self._server = server
         jvm = self._jvm
         self._view = open_view(jvm, server, tiles=self._options.tiles)
-        low, high = self._view.extent
-        setting, self._tile_sizes = tile_size_setting(high - low, self._view.tile_bytes)
-        server.add_setting(setting)
-        self._pools = PoolSpace(server, [*self._view.pool_names, *beside_names(jvm)])
+        if self._view.tile_bytes is not None:
+            low, high = self._view.extent
+            setting, self._tile_sizes = tile_size_setting(high - low, self._view.tile_bytes)
+            server.add_setting(setting)
+        self._beside = Beside(jvm, server, tiles=self._options.tiles)
+        self._pools = PoolSpace(server, [*self._view.pool_names, *self._beside.names])
         self._collections = Collections(jvm.memory, jvm.tables, jvm.counters, jvm.heap())
 
     def tick(self) -> None:
@@ -176,7 +179,8 @@ class HotSpotDriver:
         if server is None or self._view is None or self._collections is None:
             raise AssertionError("open comes before tick")
         self._level = server.take_setting(LEVEL)
-        self._view.cut(self._tile_sizes[server.take_setting(TILE_SIZE)])
+        if self._tile_sizes:
+            self._view.cut(self._tile_sizes[server.take_setting(TILE_SIZE)])
         cause = self._collections.since()
         event, request = self._event_due(server, cause)
         if request is not None:
@@ -208,12 +212,15 @@ class HotSpotDriver:
         return CLOCK, server.should_transmit(CLOCK)
 
     def _gather(self, request: GatherRequest) -> None:
-        if self._view is None or self._pools is None:
+        if self._view is None or self._pools is None or self._beside is None:
             raise AssertionError("open comes before tick")
         level = min(self._level, request.level)
         pools = self._view.gather(request, level)
+        code = self._beside.code
+        if code is not None and level >= CARDS:
+            self._beside.gather(fills=request.wants(code.space))
         if request.wants(self._pools.space):
-            beside, note = beside_pools(self._jvm)
+            beside, note = self._beside.pools()
             self._pools.fill([*pools, *beside], note)
 
 

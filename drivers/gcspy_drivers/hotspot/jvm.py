@@ -24,7 +24,7 @@ from gcspy_drivers.remote.process import Process
 
 __all__ = ["COLLECTORS", "Jvm"]
 
-COLLECTORS: Final = ("Serial", "Parallel", "Epsilon", "G1")
+COLLECTORS: Final = ("Serial", "Parallel", "Epsilon", "G1", "Shenandoah", "ZGC", "Generational ZGC")
 """Those whose heaps are read."""
 
 _LIBRARY: Final = re.compile(r"/libjvm\.so$")
@@ -150,6 +150,13 @@ class Jvm:
                 f"the heap of this collector cannot be read in Java {self.release}",
                 found=self.collector or "a collector that is not known",
                 known=", ".join(COLLECTORS),
+            )
+
+        if self.collector == "Shenandoah" and self.tables.offset("ShenandoahHeap", "_regions") is None:
+            raise Unsupported(
+                f"Java {self.release} does not export the regions of Shenandoah",
+                found=f"Shenandoah of {self.version}",
+                known="Shenandoah of 17 and later",
             )
 
     def _static_text(self, type_name: str, field: str) -> str:

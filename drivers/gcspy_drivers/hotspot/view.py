@@ -34,8 +34,8 @@ class HeapView(Protocol):
         ...
 
     @property
-    def tile_bytes(self) -> int:
-        """Size of a tile now."""
+    def tile_bytes(self) -> int | None:
+        """Size of a tile now; None where tiles are what the VM has, and nobody chooses."""
         ...
 
     @property

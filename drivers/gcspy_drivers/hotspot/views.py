@@ -8,7 +8,9 @@ from __future__ import annotations
 from gcspy_drivers.hotspot.g1_view import G1View
 from gcspy_drivers.hotspot.generational_view import GenerationalView
 from gcspy_drivers.hotspot.jvm import Jvm
+from gcspy_drivers.hotspot.shenandoah_view import ShenandoahView
 from gcspy_drivers.hotspot.view import HeapView
+from gcspy_drivers.hotspot.zgc_view import ZView
 from gcspy_server.api import Server
 
 __all__ = ["open_view"]
@@ -22,4 +24,8 @@ def open_view(jvm: Jvm, server: Server, *, tiles: int) -> HeapView:
     """
     if jvm.collector == "G1":
         return G1View(jvm, server, tiles=tiles)
+    if jvm.collector == "Shenandoah":
+        return ShenandoahView(jvm, server, tiles=tiles)
+    if jvm.collector in ("ZGC", "Generational ZGC"):
+        return ZView(jvm, server)
     return GenerationalView(jvm, server, tiles=tiles)

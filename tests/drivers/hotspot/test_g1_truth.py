@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from gcspy_drivers.hotspot.view import TILE_SIZE
 
@@ -50,6 +51,8 @@ def test_every_region_is_as_the_jvm_logs_it(jvm: Jvm, log: Path) -> None:
     jvm.tell("large", 3)
     jvm.tell("waste", 16)
     jvm.tell("collect")
+    if not log.exists():
+        pytest.skip(f"{jvm.java} does not log its regions: compared by sums only")
     logged: dict[int, tuple[int, int, int, str]] = {}
     for line in log.read_text().rpartition("Heap Regions:")[2].splitlines():
         if found := _LOGGED.search(line):
@@ -82,9 +85,10 @@ def test_sums_are_those_that_the_jvm_says(jvm: Jvm) -> None:
 
         pools, text = agreed(read, lambda: jvm.ask("GC.heap_info"))
         heap = ("eden", "survivor", "old", "humongous")
-        assert sum(pools[name] for name in heap) // 1024 * 1024 == kib(
-            text, r"garbage-first heap.* used (\d+)K"
-        )
+        more = sum(pools[name] for name in heap) - kib(text, r"garbage-first heap.* used (\d+)K")
+        # Until 11 the JVM leaves out the region from which it allocates just now.
+        eden_used = watched.values("Heap", "Used")[_of_kind(watched, "eden")].tolist()
+        assert any(0 <= more - size < 1024 for size in [0, *eden_used]), (more, eden_used, text)
         young = re.search(r"(\d+) young .*, (\d+) survivors", text)
         assert young is not None
         names = watched.stream("Heap", "Type").schema.enum_names
@@ -133,3 +137,9 @@ def test_a_dirty_card_is_where_the_store_was(jvm: Jvm) -> None:
         watched.driver.tick()
         more = watched.values("Heap", "Dirty cards").sum() + watched.values("Heap", "Other cards").sum()
         assert more >= dirty.sum()
+
+
+def _of_kind(watched: Watched, kind: str) -> npt.NDArray[np.intp]:
+    """Return the numbers of the regions of a kind."""
+    names = watched.stream("Heap", "Type").schema.enum_names
+    return np.flatnonzero(watched.values("Heap", "Type") == names.index(kind))

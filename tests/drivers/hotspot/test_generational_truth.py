@@ -104,3 +104,24 @@ def test_another_tile_size_says_the_same(jvm: Jvm) -> None:
         watched.driver.tick()
         assert watched.space("Heap").count == count // 16
         assert watched.values("Heap", "Used").sum() == pytest.approx(used, rel=0.05)
+
+
+def test_the_code_cache_has_as_much_as_the_jvm_says(jvm: Jvm) -> None:
+    with Watched(jvm.pid) as watched:
+        try:
+            jvm.ask("Compiler.codecache")
+        except AssertionError:
+            pytest.skip(f"{jvm.java} does not say what is in its code cache")
+
+        def read() -> int:
+            watched.driver.close()
+            watched.attach()
+            watched.driver.tick()
+            return int(watched.values("Code cache", "Used").sum())
+
+        used, text = agreed(read, lambda: jvm.ask("Compiler.codecache"))
+        said = [int(number) for number in re.findall(r"^CodeHeap.* used=(\d+)Kb", text, re.M)] or [
+            int(number) for number in re.findall(r"^CodeCache:.* used=(\d+)Kb", text, re.M)
+        ]
+        assert 0 <= used - sum(said) * 1024 < len(said) * 1024, text
+        assert watched.pools()["code cache"] == used

@@ -21,7 +21,13 @@ class Watched:
     """
 
     def __init__(self, pid: int, options: AttachOptions | None = None) -> None:
-        self.driver = HotSpotDriver.attach(pid, options or AttachOptions())
+        self._pid = pid
+        self._options = options or AttachOptions()
+        self.attach()
+
+    def attach(self) -> None:
+        """Attach, another time too."""
+        self.driver = HotSpotDriver.attach(self._pid, self._options)
         self.server = self.driver.describe().server()
         self.events: list[Event] = []
         self.server.add_observer(self.events.append)
