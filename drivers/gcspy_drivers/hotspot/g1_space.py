@@ -71,13 +71,13 @@ class G1Space:
         self.used = add_bytes(
             self.space,
             "Used",
-            0,
+            1,
             "Bytes below the regions' tops, in percent of those committed",
             of=self.committed,
         )
         self.kind = self._enum(
             "Type",
-            1,
+            0,
             (*KIND_NAMES, "mixed"),
             "What the region is for; of several that of most of them, or mixed",
         )

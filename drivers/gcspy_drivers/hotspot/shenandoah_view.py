@@ -75,7 +75,7 @@ class ShenandoahView:
         self._used = add_bytes(
             self._space,
             "Used",
-            0,
+            1,
             "Bytes below the regions' tops, in percent of those committed",
             of=self._committed,
         )
@@ -86,7 +86,7 @@ class ShenandoahView:
             presentation=Presentation.ENUM,
             enum_names=(*_NAMES, "mixed"),
             paint_style=PaintStyle.ZERO,
-            order=1,
+            order=0,
             description="What the region is for; of several that of most of them, or mixed",
         )
 

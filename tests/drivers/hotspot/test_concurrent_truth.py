@@ -72,7 +72,7 @@ def test_shenandoah_has_as_many_bytes_as_it_says(shenandoah: Jvm) -> None:
 
 def test_zgc_has_the_pages_that_it_says(zgc: Jvm) -> None:
     zgc.tell("keep", 8)
-    zgc.tell("large", 3)
+    zgc.tell("large", 5)
     zgc.tell("collect")
     zgc.tell("collect")
     with Watched(zgc.pid) as watched:
@@ -91,7 +91,7 @@ def test_zgc_has_the_pages_that_it_says(zgc: Jvm) -> None:
             assert 0 <= more <= 96 << 20, text
         names = watched.stream("Heap", "Type").schema.enum_names
         large = [size for size, kind in zip(sizes, kinds, strict=True) if names[kind] == "large"]
-        assert large == [4 << 20], "3 MiB and a header take two granules"
+        assert large == [6 << 20], "5 MiB and a header take three granules"
         for stream in watched.space("Heap").streams:
             if stream.name == "Used":
                 assert (watched.values("Heap", "Used") <= np.array(sizes)).all()
