@@ -13,6 +13,7 @@ from gcspy_server.binning import bytes_per_tile, tiles_of
 from gcspy_server.drivers import (
     ENTRY_POINT_GROUP,
     LEVEL,
+    RUNG,
     AttachOptions,
     Driver,
     Recognition,
@@ -30,6 +31,7 @@ from gcspy_server.spaces import DetailFunction, ServerSpace, ServerStream
 __all__ = [
     "ENTRY_POINT_GROUP",
     "LEVEL",
+    "RUNG",
     "Answer",
     "AnswerState",
     "AttachOptions",

@@ -22,6 +22,7 @@ from gcspy_server.server import Server
 __all__ = [
     "ENTRY_POINT_GROUP",
     "LEVEL",
+    "RUNG",
     "AttachOptions",
     "Driver",
     "Recognition",
@@ -30,6 +31,9 @@ __all__ = [
     "find_drivers",
     "load_driver",
 ]
+
+RUNG = 3
+"""Number of the setting "Rung" of a driver that can watch its target in several modes."""
 
 ENTRY_POINT_GROUP = "gcspy.drivers"
 """Where an installed package announces its drivers."""
@@ -68,6 +72,7 @@ class AttachOptions:
         level: How much is gathered at each event: 1 what takes constant time, 2 small structures, 3 objects, 4 fields with references.
         stub_fd: A connected socket whose other end a stub in the target has or will have; taken over. None: none.
         inject: How a stub is brought into a target that has none: ``auto``, ``remote-exec``, ``gdb``; empty: not at all.
+        rung: ``stopped``: hold the target while it is read; ``passive``: do not; to begin with, where the driver can change it.
     """
 
     tiles: int = 65536
@@ -98,6 +103,8 @@ class ServerDescription:
         level: The one to begin with; the nearest that it has is taken.
         processors: How many processors the target may use; 0: as many as we.
         waited_nanos: As of `Server`.
+        rungs: Modes that the driver can change between while it watches, `mode` among them; none: it cannot.
+        rung_refusal: Why a mode cannot be had now, as the function of `Server.add_setting`.
     """
 
     name: str
@@ -110,6 +117,8 @@ class ServerDescription:
     level: int = 2
     processors: int = 0
     waited_nanos: Callable[[], int | None] | None = None
+    rungs: tuple[Mode, ...] = ()
+    rung_refusal: Callable[[Mode], str] | None = None
 
     def server(
         self,
@@ -140,7 +149,25 @@ class ServerDescription:
         )
         if self.levels:
             server.add_setting(self._level_setting())
+        if self.rungs:
+            server.add_setting(self._rung_setting(), refusal=self._rung_refused)
         return server
+
+    def _rung_setting(self) -> Setting:
+        return Setting(
+            id=RUNG,
+            name="Rung",
+            about="Whether the target is held while it is read, or read while it runs",
+            kind=SettingKind.CHOICE,
+            value=self.rungs.index(self.mode),
+            minimum=0,
+            maximum=len(self.rungs) - 1,
+            choices=tuple(mode.value for mode in self.rungs),
+            modes=self.rungs,
+        )
+
+    def _rung_refused(self, value: int) -> str:
+        return "" if self.rung_refusal is None else self.rung_refusal(self.rungs[value])
 
     def _level_setting(self) -> Setting:
         return Setting(

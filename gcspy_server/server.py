@@ -274,13 +274,17 @@ class Server:
         """
         self._core.set_trigger(trigger)
 
-    def add_setting(self, setting: Setting) -> None:
+    def add_setting(self, setting: Setting, *, refusal: Callable[[int], str] | None = None) -> None:
         """Add something that the controller may choose; before `serve`.
+
+        Args:
+            setting: It, with the value to begin with.
+            refusal: Why it cannot have a value now; empty: it can. Asked in the session's thread when a controller chooses: it must be quick.
 
         Raises:
             LocalProtocolError: There are too many, its number is taken, or it contradicts itself.
         """
-        self._core.settings.add(setting)
+        self._core.settings.add(setting, refusal=refusal)
 
     def set_setting(self, ident: int, value: int) -> None:
         """Choose a value, as a controller does.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from gcspy_protocol.interpreter import ClientInterpreter, SpaceState
 from gcspy_protocol.messages import Event
+from gcspy_protocol.model import Mode
 from gcspy_protocol.settings import Setting, SettingKind
 
 from gcspy_client.model.text import duration
@@ -28,10 +29,20 @@ __all__ = [
     "level_setting",
     "looks_old",
     "old_spaces",
+    "rung_rows",
+    "rung_setting",
 ]
 
 BUDGETS = (10, 20, 50, 100, 250, 1000)
 """Budgets that are offered, in thousandths."""
+
+_HOLDS = {
+    Mode.PASSIVE: "read while it runs",
+    Mode.STOPPED: "held while it is read",
+    Mode.COOPERATIVE: "waits at its events",
+    Mode.EMBEDDED: "reports by itself",
+    Mode.PLAYBACK: "a recording",
+}
 
 _ALL = 1000
 _OLD_NANOS = 2_000_000_000
@@ -71,6 +82,24 @@ def budget_setting(session: ClientInterpreter) -> Setting | None:
     if budget is None:
         return None
     return next((one for one in session.settings.settings if one.id == budget.setting), None)
+
+
+def rung_setting(session: ClientInterpreter) -> Setting | None:
+    """The setting that says in which mode the target is watched; None: that cannot be chosen."""
+    return next((one for one in session.settings.settings if one.modes), None)
+
+
+def rung_rows(session: ClientInterpreter) -> list[tuple[int, str]]:
+    """Value and words of each mode that can be chosen; the one that is in use says what gathering took with it."""
+    setting = rung_setting(session)
+    if setting is None:
+        return []
+    rows = []
+    for place, mode in enumerate(setting.modes):
+        cost = setting.costs[place] if place < len(setting.costs) else 0
+        took = f", took {duration(cost)}" if cost else ""
+        rows.append((setting.minimum + place, f"{mode.value}: {_HOLDS[mode]}{took}"))
+    return rows
 
 
 def level_rows(session: ClientInterpreter) -> list[LevelRow]:

@@ -70,7 +70,7 @@ def general_facts(session: Session) -> list[Fact]:
         Fact("Target"),
         Fact("Name", welcome.server),
         *(Fact("PID" if name == "pid" else name.capitalize(), value) for name, value in welcome.target.items()),
-        Fact("Watching", mode_words(welcome.mode)),
+        Fact("Watching", mode_words(session.live.mode or welcome.mode)),
     ]
     if welcome.general_info:
         facts.append(Fact("About", welcome.general_info))

@@ -8,10 +8,11 @@ nanoseconds; does not know what any setting does.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gcspy_protocol.errors import LocalProtocolError
+from gcspy_protocol.model import Mode
 from gcspy_protocol.settings import MOST_CHOICES, MOST_SETTINGS, Setting, SettingKind, Settings
 
 __all__ = ["SettingTable"]
@@ -27,9 +28,14 @@ class SettingTable:
         self._lock = threading.Lock()
         self._settings: dict[int, Setting] = {}
         self._taken: dict[int, int] = {}
+        self._refusals: dict[int, Callable[[int], str]] = {}
 
-    def add(self, setting: Setting) -> None:
+    def add(self, setting: Setting, *, refusal: Callable[[int], str] | None = None) -> None:
         """Add a setting.
+
+        Args:
+            setting: It, with the value to begin with.
+            refusal: Asked, without the lock and by whoever chooses, why it cannot have a value now; empty: it can.
 
         Raises:
             LocalProtocolError: There are too many, its number is taken, or it contradicts itself.
@@ -49,22 +55,38 @@ class SettingTable:
                 raise LocalProtocolError(f"{what}: {len(setting.choices)} names for {values} values")
             costs = (0,) * values if values <= MOST_CHOICES and setting.kind is not SettingKind.ACTION else ()
             self._settings[setting.id] = replace(setting, costs=costs, applies=0)
+            if refusal is not None:
+                self._refusals[setting.id] = refusal
 
     def set(self, ident: int, value: int) -> None:
         """Choose a value.
 
         Raises:
-            LocalProtocolError: There is no such setting, or it cannot have the value.
+            LocalProtocolError: There is no such setting, or it cannot have the value, or not now.
         """
         with self._lock:
             setting = self._settings.get(ident)
-            if setting is None:
-                raise LocalProtocolError(f"setting {ident}: there is none such")
-            if not setting.allows(value):
-                raise LocalProtocolError(
-                    f"setting {setting.name!r} to {value}: it goes from {setting.minimum} to {setting.maximum}"
-                )
-            self._settings[ident] = replace(setting, value=value, applies=0)
+        if setting is None:
+            raise LocalProtocolError(f"setting {ident}: there is none such")
+        if not setting.allows(value):
+            raise LocalProtocolError(
+                f"setting {setting.name!r} to {value}: it goes from {setting.minimum} to {setting.maximum}"
+            )
+        refusal = self._refusals.get(ident)
+        why = "" if refusal is None else refusal(value)
+        if why:
+            raise LocalProtocolError(f"setting {setting.name!r} to {setting.name_of(value)!r}: {why}")
+        with self._lock:
+            self._settings[ident] = replace(self._settings[ident], value=value, applies=0)
+
+    @property
+    def mode(self) -> Mode | None:
+        """How the target is watched, where that is something to choose: with what was taken last."""
+        with self._lock:
+            modes = [
+                replace(one, value=self._taken.get(one.id, one.value)).mode for one in self._settings.values() if one.modes
+            ]
+        return modes[0] if modes else None
 
     def value(self, ident: int) -> int | None:
         """Return what is gathered with: what was taken last, or chosen if nothing was; None: there is no such setting."""

@@ -304,7 +304,7 @@ class Session:
             session=self._id,
             client_id=client.number,
             controller=controls,
-            mode=introduction.mode,
+            mode=self.core.settings.mode or introduction.mode,
             pause_acts_on=introduction.pause_acts_on,
             events=introduction.events,
             general_info=introduction.general_info,

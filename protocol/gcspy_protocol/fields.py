@@ -147,6 +147,13 @@ class Fields:
         """A list of texts."""
         return tuple(self._text_of(key, value) for value in self.items(key, most))
 
+    def choices(self, key: str, most: int, kind: type[E]) -> tuple[E, ...]:
+        """A list of values of an enumeration of texts."""
+        try:
+            return tuple(kind(self._text_of(key, value)) for value in self.items(key, most))
+        except ValueError:
+            raise self._fail(key, "a list of " + ", ".join(str(one.value) for one in kind)) from None
+
     def text_map(self, key: str, most: int) -> dict[str, str]:
         """A map of texts to texts."""
         value = self._values.get(key, {})

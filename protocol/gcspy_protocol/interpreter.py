@@ -20,7 +20,16 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.limits import CLIENT_LIMITS, Limits
 from gcspy_protocol.messages import Event, Message, StreamDelta, StreamKey, Summary, Tiles, Welcome
-from gcspy_protocol.model import CONTROL_STREAM, ControlState, EventFilter, Naming, PauseActsOn, Space, Stream
+from gcspy_protocol.model import (
+    CONTROL_STREAM,
+    ControlState,
+    EventFilter,
+    Mode,
+    Naming,
+    PauseActsOn,
+    Space,
+    Stream,
+)
 from gcspy_protocol.named import NamedStream, named, steady, tally
 from gcspy_protocol.names import TileNameTable
 from gcspy_protocol.remap import Remap
@@ -334,6 +343,7 @@ class ClientInterpreter:
         self.spaces: dict[int, SpaceState] = {}
         self.epoch = 0
         self.counters: tuple[int, ...] = ()
+        self.mode: Mode | None = None
         self.state = ControlState.RUNNING
         self.state_reason = ""
         self.filters: dict[int, EventFilter] = {}
@@ -472,6 +482,7 @@ class ClientInterpreter:
         match message:
             case Welcome():
                 self.welcome = message
+                self.mode = message.mode
             case m.SpaceDefined():
                 if message.space.id in self.spaces:
                     raise RemoteProtocolError(f"space {message.space.id} is defined twice")
@@ -510,6 +521,8 @@ class ClientInterpreter:
                 self.fired = message
             case m.Settings():
                 self.settings = message
+                if self.mode is not Mode.PLAYBACK:
+                    self.mode = next((one.mode for one in message.settings if one.applies and one.mode is not None), self.mode)
             case m.Budget():
                 self.budget = message
             case m.Playback():

@@ -13,6 +13,7 @@ from gcspy_protocol.fields import Fields, pack_map
 from gcspy_protocol.frame import Frame, Header, pack_frame
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType
+from gcspy_protocol.model import Mode
 from gcspy_protocol.settings import MOST_CHOICES, MOST_SETTINGS, SetSetting, Setting, SettingKind, Settings
 
 __all__ = ["pack_settings", "read_settings"]
@@ -58,6 +59,7 @@ def _budget(budget: Budget) -> dict[str, Any]:
 
 
 def _setting(setting: Setting) -> dict[str, Any]:
+    modes = {"modes": [mode.value for mode in setting.modes]} if setting.modes else {}
     return {
         "id": setting.id,
         "name": setting.name,
@@ -69,6 +71,7 @@ def _setting(setting: Setting) -> dict[str, Any]:
         "choices": list(setting.choices),
         "costs": list(setting.costs),
         "applies": setting.applies,
+        **modes,
     }
 
 
@@ -103,6 +106,7 @@ def _read(fields: Fields) -> Setting:
         choices=fields.texts("choices", MOST_CHOICES),
         costs=fields.integers("costs", MOST_CHOICES, 0, _I64),
         applies=fields.integer("applies", 0, _I64, 0),
+        modes=fields.choices("modes", MOST_CHOICES, Mode),
     )
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from gcspy_protocol.model import Mode
+
 __all__ = ["MOST_CHOICES", "MOST_SETTINGS", "SetSetting", "Setting", "SettingKind", "Settings"]
 
 MOST_SETTINGS = 64
@@ -43,6 +45,8 @@ class Setting:
         choices: Names of the values of a choice, from the least on.
         costs: Nanoseconds that gathering took at the latest event with each value, from the least on; 0: not measured. May be empty.
         applies: Sequence of the first snapshot that was gathered with this value; 0: none yet.
+        modes: Where the choice is how the target is watched: the mode of each value, from the least on. Once a value applies, the session is of its
+            mode.
     """
 
     id: int
@@ -55,6 +59,13 @@ class Setting:
     choices: tuple[str, ...] = ()
     costs: tuple[int, ...] = ()
     applies: int = 0
+    modes: tuple[Mode, ...] = ()
+
+    @property
+    def mode(self) -> Mode | None:
+        """The mode of the value; None: it has nothing to do with that."""
+        place = self.value - self.minimum
+        return self.modes[place] if 0 <= place < len(self.modes) else None
 
     def allows(self, value: int) -> bool:
         """Whether it can have the value."""

@@ -251,6 +251,7 @@ _SETTINGS: SearchStrategy[Setting] = st.builds(
     choices=st.lists(TEXT, max_size=3).map(tuple),
     costs=st.lists(I63, max_size=3).map(tuple),
     applies=I63,
+    modes=st.lists(st.sampled_from(Mode), max_size=3).map(tuple),
 )
 _TRIGGERS: SearchStrategy[m.Trigger] = st.builds(
     m.Trigger,

@@ -522,6 +522,17 @@ def _setting_messages() -> Iterator[tuple[str, str, Message]]:
     )
     collect = Setting(id=0, name="Collect now", kind=SettingKind.ACTION, value=0, minimum=0, maximum=0)
     yield "settings", "A level that was just chosen, a budget, an action.", m.Settings(settings=(level, budget, collect))
+    rung = Setting(
+        id=3,
+        name="Rung",
+        value=1,
+        minimum=0,
+        maximum=1,
+        choices=("passive", "stopped"),
+        costs=(47_000_000, 0),
+        modes=(Mode.PASSIVE, Mode.STOPPED),
+    )
+    yield "settings-modes", "How the target is watched was just chosen.", m.Settings(settings=(rung,))
     yield "settings-none", "Nothing can be set.", m.Settings(settings=())
     yield (
         "budget",

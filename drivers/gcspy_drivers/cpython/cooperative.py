@@ -112,6 +112,7 @@ class CooperativeDriver(CPythonDriver):
             super().describe(),
             events=("Clock", "GC start", "GC end"),
             mode=Mode.COOPERATIVE,
+            rungs=(),
             pause_acts_on=PauseActsOn.PROGRAM,
             general_info=(
                 "At GC start and GC end the program waits, with the interpreter's lock, while it is read: pymalloc and the "
@@ -119,6 +120,9 @@ class CooperativeDriver(CPythonDriver):
                 "clock the running program is read, and what changed meanwhile is unknown; a pause waits for a collection."
             ),
         )
+
+    def _follow_rung(self, server: Server) -> None:
+        """There is one rung only: it stands still by itself."""
 
     def open(self, server: Server) -> None:
         """Add the spaces; the target begins with the first tick or wait.

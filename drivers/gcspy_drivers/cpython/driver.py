@@ -29,12 +29,15 @@ from gcspy_drivers.cpython.object_view import ObjectView, title_of
 from gcspy_drivers.cpython.return_space import ReturnSpace
 from gcspy_drivers.cpython.rings import ToldTime, times_text
 from gcspy_drivers.cpython.size_class_space import SizeClassSpace
+from gcspy_drivers.cpython.stopped import ABOUT_HOLDS, LONGEST_HOLD_SECS, HeldReader, why_not_held
 from gcspy_drivers.cpython.survivors import Survivors
 from gcspy_drivers.cpython.target import Heap, InterpreterReading, ObjectCopies, Target
 from gcspy_drivers.cpython.tiling import HeapTiles
+from gcspy_drivers.remote.stopping import held
 from gcspy_drivers.remote.waiting import waited_nanos
 from gcspy_server.api import (
     LEVEL,
+    RUNG,
     AttachOptions,
     GatherRequest,
     Mode,
@@ -58,6 +61,9 @@ _LEVELS: Final = (
     "3: objects in all pools",
     "4: references in them",
 )
+
+_RUNGS: Final = (Mode.PASSIVE, Mode.STOPPED)
+"""Values of the setting "Rung"."""
 
 CLOCK: Final = 0
 COLLECTIONS: Final = 1
@@ -86,7 +92,7 @@ class _HeapSpaces:
 
 
 class CPythonDriver:
-    """Watches one CPython process, passively.
+    """Watches one CPython process, passively, or held while it is read, as the controller chooses.
 
     Args:
         target: The process.
@@ -109,6 +115,8 @@ class CPythonDriver:
         self._map_due_nanos = 0
         self._objects = ObjectView(target, tiles=options.tiles)
         self._level = options.level
+        self._stops = options.rung == Mode.STOPPED.value
+        self._held_reader: HeldReader | None = None
         self._why_not_exact = ""
         self._counted = False  # whether objects were gathered at this event
 
@@ -136,14 +144,18 @@ class CPythonDriver:
             TargetGone: There is no such process.
             NotPermitted: The system does not let us read it.
             Unsupported: It is no CPython that can be read.
-            TargetError: It is, and is not as its version should be.
+            TargetError: It is, and is not as its version should be; or it is to be held, and cannot be.
         """
         if not options.cooperates:
-            if options.rung == "stopped":
-                from gcspy_drivers.cpython.stopped import StoppedDriver
-
-                return StoppedDriver.attach(pid, options)
-            return cls(Target(pid), options)
+            target = Target(pid)
+            if options.rung == Mode.STOPPED.value:
+                try:
+                    with held(target.process, longest_secs=LONGEST_HOLD_SECS):
+                        pass
+                except BaseException:
+                    target.close()
+                    raise
+            return cls(target, options)
         from gcspy_drivers.cpython.cooperative import CooperativeDriver
 
         try:
@@ -163,7 +175,8 @@ class CPythonDriver:
         target = self._target
         version = ".".join(map(str, target.version))
         info = self._why_not_exact + (
-            "Read from outside while it runs; what changed while it was read is read again, and then unknown."
+            "Passive: read from outside while it runs; what changed while it was read is read again, and then unknown. "
+            f"Stopped: {ABOUT_HOLDS[0].lower()}{ABOUT_HOLDS[1:]}"
         )
         if not self._has_pymalloc():
             setting = f" (PYTHONMALLOC={target.malloc_setting})" if target.malloc_setting else ""
@@ -175,7 +188,9 @@ class CPythonDriver:
             level=self._level,
             processors=_processors(target.process.pid),
             waited_nanos=partial(waited_nanos, target.process.pid),
-            mode=Mode.PASSIVE,
+            mode=Mode.STOPPED if self._stops else Mode.PASSIVE,
+            rungs=_RUNGS,
+            rung_refusal=self._why_not_rung,
             pause_acts_on=PauseActsOn.SAMPLING,
             general_info=info,
             target={
@@ -201,6 +216,7 @@ class CPythonDriver:
         self._add_generation_spaces(server)
         self._memory_space = MemorySpace(server, main=not heaps)
         self._follow_level(server)
+        self._follow_rung(server)
         for reading in self._target.generations(self._interpreters):
             self._before[reading.ident] = reading.generations
             self._survivors_of(reading.ident).look(reading.generations)
@@ -311,7 +327,8 @@ class CPythonDriver:
 
     def _read_heaps(self, *, objects: bool) -> tuple[tuple[Heap, ...], ObjectCopies | None]:
         """Read the heaps, and what `ObjectView.fill` is to look into if it is not to read that itself."""
-        del objects
+        if self._stops and self._held_reader is not None:
+            return self._held_reader.read(self._interpreters, objects=objects)
         return self._target.heaps(self._interpreters), None
 
     def _fill_generations(self, request: GatherRequest) -> None:
@@ -362,11 +379,12 @@ class CPythonDriver:
             return None  # it changed while it was read: unknown at this event
 
     def _follow_interpreters(self, server: Server) -> None:
-        """Notice sub-interpreters that came or went, between events: their spaces come and go with them; and another level."""
+        """Notice sub-interpreters that came or went, between events: their spaces come and go with them; and another level or rung."""
         found = self._target.interpreters()
         if found and found != self._interpreters:
             self._change_interpreters(server, found)
         self._follow_level(server)
+        self._follow_rung(server)
 
     def _change_interpreters(self, server: Server, found: tuple[Interpreter, ...]) -> None:
         self._interpreters = found
@@ -424,6 +442,18 @@ class CPythonDriver:
                 tiles={ident: spaces.tiles for ident, spaces in self._heap_spaces.items()},
                 references=self._level >= REFERENCES,
             )
+
+    def _follow_rung(self, server: Server) -> None:
+        """Notice between events that the target shall be held while it is read, or not any more."""
+        self._stops = _RUNGS[server.take_setting(RUNG)] is Mode.STOPPED
+        if self._stops and self._held_reader is None:
+            self._held_reader = HeldReader(self._target, server)
+
+    def _why_not_rung(self, mode: Mode) -> str:
+        """Why the target cannot be watched so from now on; empty: it can. Asked in the session's thread."""
+        if mode is not Mode.STOPPED or self._stops:
+            return ""
+        return why_not_held(self._target)
 
     def _has_pymalloc(self) -> bool:
         return bool(self._target.owners(self._target.interpreters() or ()))

@@ -1,4 +1,4 @@
-"""The driver for a CPython that is held while it is read: all of its threads stand still from the first pool header to the last object.
+"""Reading a CPython that is held meanwhile: all of its threads stand still from the first pool header to the last object.
 
 What is held for is the copying alone: pool headers, and at level 3 the pools themselves, into memory of ours that was made ready before;
 everything else is done when the program goes on. Objects outside of pools are read while it is held if they were known from
@@ -6,34 +6,31 @@ the reading before; those that are new are read a moment later. The collector's 
 passive mode, and what pause acts on is the sampling. Each hold counts against the budget, is told with its event, and is a row of figures in the
 space "Holds".
 
-Knows the passive driver and holds; knows neither ptrace nor the wire.
+Knows the target's readings and holds; knows neither ptrace nor the wire.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from gcspy_protocol.errors import TargetError, TargetGone
 
-from gcspy_drivers.cpython.driver import CPythonDriver
+from gcspy_drivers.cpython.interpreters import Interpreter
 from gcspy_drivers.cpython.target import Heap, ObjectCopies, Target
 from gcspy_drivers.remote.stopping import Hold, held
-from gcspy_server.api import (
-    AttachOptions,
-    Mode,
-    PaintStyle,
-    Presentation,
-    Server,
-    ServerDescription,
-    StringNames,
-)
+from gcspy_server.api import PaintStyle, Presentation, Server, StringNames
 
-__all__ = ["LONGEST_HOLD_SECS", "HoldSpace", "StoppedDriver"]
+__all__ = ["ABOUT_HOLDS", "LONGEST_HOLD_SECS", "HeldReader", "HoldSpace", "why_not_held"]
 
 LONGEST_HOLD_SECS: Final = 2.0
 """The program goes on after so long, whether it was read or not: a gigabyte is copied in a third of that."""
+
+ABOUT_HOLDS: Final = (
+    "All threads are held while pools are read, and go on before anything is made of it: arenas, size classes and objects in pools "
+    "are of one moment. The collector's counters, the memory map, and objects outside of pools that were not known before are "
+    f"read while it runs. A hold ends after {LONGEST_HOLD_SECS:g} s whatever happens; a pause holds the sampling."
+)
 
 _HEADERS, _OBJECTS = 0, 1
 _I8_MAX = (1 << 63) - 1
@@ -105,61 +102,34 @@ class HoldSpace:
         self.space.info = "; ".join([*text, note] if note else text)
 
 
-class StoppedDriver(CPythonDriver):
-    """Watches one CPython process and holds it while it is read.
+class HeldReader:
+    """Reads the heaps of one process while it is held, and says for how long that was.
 
     Args:
         target: The process.
-        options: What the user chose.
+        server: Where the space "Holds" is added, and told of each hold.
     """
 
-    def __init__(self, target: Target, options: AttachOptions) -> None:
-        super().__init__(target, options)
-        self._holds: HoldSpace | None = None
-        self._holding_server: Server | None = None
+    def __init__(self, target: Target, server: Server) -> None:
+        self._target = target
+        self._server = server
+        self._space = HoldSpace(server)
 
-    @classmethod
-    def attach(cls, pid: int, options: AttachOptions) -> StoppedDriver:
-        """Find the runtime's structures in a process, and hold it once, to see that it can be.
+    def read(
+        self, interpreters: tuple[Interpreter, ...], *, objects: bool
+    ) -> tuple[tuple[Heap, ...], ObjectCopies | None]:
+        """Read the heaps; while it runs, with a note, where it cannot be held.
 
-        Raises:
-            TargetError: As `CPythonDriver.attach`; or it cannot be held.
-        """
-        target = Target(pid)
-        try:
-            with held(target.process, longest_secs=LONGEST_HOLD_SECS):
-                pass
-        except BaseException:
-            target.close()
-            raise
-        return cls(target, options)
-
-    def describe(self) -> ServerDescription:
-        """How the session introduces itself."""
-        described = super().describe()
-        return replace(
-            described,
-            mode=Mode.STOPPED,
-            general_info=(
-                "All threads are held while pools are read, and go on before anything is made of it: arenas, size classes and objects in pools "
-                "are of one moment. The collector's counters, the memory map, and objects outside of pools that were not known before are "
-                f"read while it runs. A hold ends after {LONGEST_HOLD_SECS:g} s whatever happens; a pause holds the sampling."
-            ),
-        )
-
-    def open(self, server: Server) -> None:
-        """Add the spaces, with the tiles that there are now.
+        Args:
+            interpreters: Those that there are.
+            objects: Whether what is in the pools is to be copied, too.
 
         Raises:
             TargetGone: The target has ended.
+            TargetError: It cannot be read.
         """
-        super().open(server)
-        self._holding_server = server
-        self._holds = HoldSpace(server)
-
-    def _read_heaps(self, *, objects: bool) -> tuple[tuple[Heap, ...], ObjectCopies | None]:
         target, note = self._target, ""
-        if objects and not target.warm(target.heaps(self._interpreters)):
+        if objects and not target.warm(target.heaps(interpreters)):
             objects, note = (
                 False,
                 "too little memory is free to copy all objects at once: they were read while it went on",
@@ -168,21 +138,29 @@ class StoppedDriver(CPythonDriver):
         hold: Hold | None = None
         try:
             with held(target.process, longest_secs=LONGEST_HOLD_SECS) as hold:
-                heaps = target.heaps(self._interpreters)
+                heaps = target.heaps(interpreters)
                 if objects:
-                    copies = target.copy_objects(heaps, self._interpreters)
+                    copies = target.copy_objects(heaps, interpreters)
         except TargetGone:
             raise
         except TargetError as error:
             if hold is not None:
                 raise
             note = f"read while it went on: {error}"
-            heaps = target.heaps(self._interpreters)
+            heaps = target.heaps(interpreters)
         else:
             if hold.expired:
                 note = f"it went on after {LONGEST_HOLD_SECS:g} s, before all was read: what changed then may be unknown"
-        if self._holds is not None and self._holding_server is not None:
-            if hold is not None:
-                self._holding_server.held(hold.nanos)
-            self._holds.fill(hold, objects=copies is not None, note=note)
+        if hold is not None:
+            self._server.held(hold.nanos)
+        self._space.fill(hold, objects=copies is not None, note=note)
         return heaps, copies
+
+
+def why_not_held(target: Target) -> str:
+    """Hold a process once, for as long as it takes to see that it can be; return why it cannot, empty if it can."""
+    try:
+        with held(target.process, longest_secs=LONGEST_HOLD_SECS):
+            return ""
+    except TargetError as error:
+        return str(error)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gcspy_protocol.budget import Budget
 from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.model import Mode
 from gcspy_protocol.settings import SetSetting, Setting
 from PySide6.QtCore import QObject, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CostPanel", "CostPart", "actions_of_cost"]
 
-_LEVEL_MENU, _BUDGET_MENU = "&Session/&Level", "&Session/&Budget"
+_LEVEL_MENU, _BUDGET_MENU, _RUNG_MENU = "&Session/&Level", "&Session/&Budget", "&Session/R&ung"
+_RUNGS = ((Mode.PASSIVE, "&Passive", "read the program while it runs"), (Mode.STOPPED, "&Stopped", "hold the program while it is read"))
 _MOST_LEVELS = 4
 _OF_NOBODY = "Only the client in control may do that: Session ▸ Take control."
 _NONE = "This session has no levels and no budget: its driver gathers what it gathers."
@@ -100,7 +102,7 @@ class CostPanel(QFrame):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("card", "true")
-        self._level_id = self._budget_id = 0
+        self._level_id = self._budget_id = self._rung_id = 0
         self.nothing = QLabel(_NONE)
         self.nothing.setWordWrap(True)
         self.nothing.setProperty("dim", "true")
@@ -116,6 +118,9 @@ class CostPanel(QFrame):
         self.budget.setToolTip("What watching may take of the program's time")
         self.budget.activated.connect(self._budget_chosen)
         self._budget_caption = _caption("Budget")
+        self.rung = Chooser()
+        self.rung.activated.connect(self._rung_chosen)
+        self._rung_caption = _caption("Rung")
         self.meter = _Meter(tokens(theme))
         self.spent, self.did, self.why, self.old = QLabel(), QLabel(), QLabel(), QLabel()
         for label in (self.spent, self.did, self.why, self.old):
@@ -138,6 +143,10 @@ class CostPanel(QFrame):
         column.addWidget(self.nothing)
         column.addWidget(self._level_caption)
         column.addLayout(self._level_grid)
+        rung_row = QHBoxLayout()
+        rung_row.addWidget(self._rung_caption)
+        rung_row.addWidget(self.rung, 1)
+        column.addLayout(rung_row)
         column.addLayout(row)
         column.addWidget(self.meter)
         column.addWidget(self.spent)
@@ -161,6 +170,7 @@ class CostPanel(QFrame):
         level, budget = cost.level_setting(session), cost.budget_setting(session)
         self.nothing.setVisible(level is None and session.budget is None)
         self._show_levels(session, level, why_not)
+        self._show_rung(session, why_not)
         self._show_budget(session, budget, why_not)
         for label, text in (
             (self.spent, cost.budget_words(session)),
@@ -198,6 +208,28 @@ class CostPanel(QFrame):
                 between = one.given and not one.chosen
                 button.setToolTip(why_not or ("Most events are gathered at this level now, for the budget" if between else ""))
                 label.setText(("now  " if between else "") + one.cost)
+
+    def _show_rung(self, session: ClientInterpreter, why_not: str) -> None:
+        rows, setting = cost.rung_rows(session), cost.rung_setting(session)
+        self._rung_id = 0 if setting is None else setting.id
+        for widget in (self._rung_caption, self.rung):
+            widget.setVisible(bool(rows))
+        if setting is None:
+            return
+        while self.rung.count() > len(rows):
+            self.rung.removeItem(len(rows))
+        for place, (value, words) in enumerate(rows):
+            if place >= self.rung.count():
+                self.rung.addItem(words, value)
+            self.rung.setItemText(place, words)
+            self.rung.setItemData(place, value)
+        if not self.rung.view().isVisible():
+            self.rung.setCurrentIndex(setting.value - setting.minimum)
+        self.rung.setEnabled(not why_not)
+        self.rung.setToolTip(why_not or setting.about)
+
+    def _rung_chosen(self, place: int) -> None:
+        self.wished.emit(self._rung_id, self.rung.itemData(place))
 
     def _show_budget(self, session: ClientInterpreter, setting: Setting | None, why_not: str) -> None:
         there = setting is not None
@@ -296,6 +328,10 @@ class CostPart(QObject):
         """Draw for another ground."""
         self.panel.set_theme(theme)
 
+    def rung(self) -> Setting | None:
+        """The setting that says in which mode the target is watched."""
+        return cost.rung_setting(self._window.session.live)
+
     def level(self) -> Setting | None:
         """The setting that says how much is gathered."""
         return cost.level_setting(self._window.session.live)
@@ -364,7 +400,36 @@ def actions_of_cost(window: MainWindow) -> tuple[Action, ...]:
         )
         for value in cost.BUDGETS
     ]
-    return (*levels, *budgets)
+    rungs = [
+        Action(
+            name=f"rung.{mode.value}",
+            menu=_RUNG_MENU,
+            text=text,
+            about=about,
+            run=partial(_set_rung, part, mode),
+            checked=partial(_is_rung, part, mode),
+            enabled=partial(_may_rung, part, mode),
+            why_not="this target cannot be watched so, or another client is in control",
+        )
+        for mode, text, about in _RUNGS
+    ]
+    return (*levels, *rungs, *budgets)
+
+
+def _set_rung(part: CostPart, mode: Mode) -> None:
+    setting = part.rung()
+    if setting is not None and mode in setting.modes:
+        part.set(setting.id, setting.minimum + setting.modes.index(mode))
+
+
+def _is_rung(part: CostPart, mode: Mode) -> bool:
+    setting = part.rung()
+    return setting is not None and setting.mode is mode
+
+
+def _may_rung(part: CostPart, mode: Mode) -> bool:
+    setting = part.rung()
+    return setting is not None and mode in setting.modes and not part.why_not
 
 
 def _set_level(part: CostPart, value: int) -> None:

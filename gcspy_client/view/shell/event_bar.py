@@ -89,8 +89,9 @@ class EventBar(QWidget):
         self._server.setToolTip(
             "\n".join(part for part in (welcome.server, welcome.general_info, facts) if part)
         )
-        self._mode.setText(welcome.mode.value)
-        self._mode.setToolTip(mode_words(welcome.mode))
+        mode = live.mode or welcome.mode
+        self._mode.setText(mode.value)
+        self._mode.setToolTip(mode_words(mode))
         self._say_recorded(welcome)
         self._say_role()
         if live.missed_total:

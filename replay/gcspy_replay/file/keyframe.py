@@ -38,7 +38,8 @@ def schema_messages(session: ClientInterpreter) -> list[Message]:
     """
     if session.welcome is None:
         raise LocalProtocolError("a session without a welcome cannot be kept: connect first")
-    messages: list[Message] = [session.welcome]
+    # As for one who joins now: how the target is watched may have been changed since the welcome.
+    messages: list[Message] = [replace(session.welcome, mode=session.mode or session.welcome.mode)]
     messages += [m.SpaceDefined(space=state.space) for state in session.spaces.values()]
     messages.append(m.EpochEnd(epoch=session.epoch))
     if session.filters:

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from gcspy_protocol import messages as m
 from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.model import Mode
 
 from gcspy_client.model import cost
 from gcspy_client.view.window import MainWindow
-from gcspy_server.api import LEVEL, PauseActsOn, Server, ServerDescription, StringNames, UniformNames
+from gcspy_server.api import LEVEL, RUNG, PauseActsOn, Server, ServerDescription, StringNames, UniformNames
 from gcspy_server.interpreter.spending import BUDGET
 from tests.client.conftest import MakeWindow
 from tests.client.watching import Wait
@@ -31,7 +32,10 @@ class Costly:
             levels=("1: counters", "2: objects"),
             level=2,
             pause_acts_on=PauseActsOn.PROGRAM,
+            rungs=(Mode.PASSIVE, Mode.STOPPED),
+            rung_refusal=lambda mode: self.refusal if mode is Mode.STOPPED else "",
         )
+        self.refusal = ""
         self.server: Server = described.server(lambda: self.now, budget=50)
         self.objects = self.server.add_space("Objects", names=UniformNames(0x1000, 0x100, 400), main=True)
         self.used = self.objects.add_stream("Used", dtype="u1", maximum=255)
@@ -44,6 +48,7 @@ class Costly:
         for _ in range(number):
             self.now += apart
             chosen = self.server.take_setting(LEVEL)
+            self.server.take_setting(RUNG)
             request = self.server.should_transmit(0)
             if request is not None:
                 level = min(chosen, request.level)
@@ -81,6 +86,12 @@ def told(window: MainWindow) -> m.Budget:
     return budget
 
 
+def rung_of(window: MainWindow) -> Mode | None:
+    setting = cost.rung_setting(window.session.live)
+    assert setting is not None
+    return setting.mode
+
+
 def test_levels_and_budget_in_the_window(costly: Costly, window: MainWindow, wait: Wait) -> None:
     try:
         levels = costly.events(100)
@@ -115,7 +126,7 @@ def test_levels_and_budget_in_the_window(costly: Costly, window: MainWindow, wai
         # and by action, with the budget: then everything is gathered again, and nothing is old
         assert window.actions_table.run("level.2")
         assert window.actions_table.run("budget.none")
-        wait(lambda: {one.id: one.value for one in window.session.live.settings.settings} == {LEVEL: 2, BUDGET: 1000})
+        wait(lambda: {one.id: one.value for one in window.session.live.settings.settings} == {LEVEL: 2, RUNG: 0, BUDGET: 1000})
         assert costly.events(10, apart=SEC) == [2] * 10
         wait(lambda: not told(window).limits and told(window).given == 2)
         wait(lambda: window.session.live.spaces[costly.objects.id].streams[0].occurrence == costly.server.counts()[0])
@@ -125,6 +136,37 @@ def test_levels_and_budget_in_the_window(costly: Costly, window: MainWindow, wai
         assert panel.budget.currentText() == "no limit"
         assert "no limit" in window.cost.words.text()
         assert not window.actions_table["level.3"].enabled()
+    finally:
+        costly.server.close()
+
+
+def test_the_rung_is_chosen_in_the_window_which_says_it_once_it_applies(costly: Costly, window: MainWindow, wait: Wait) -> None:
+    try:
+        costly.events(1)
+        wait(lambda: window.session.events_seen >= 1)
+        window.docks.show("cost")
+        wait(lambda: window.docks["cost"].in_sight)
+        window.settle()
+        panel, chip = window.cost.panel, window.event_bar._mode
+        assert panel.rung.itemText(0).startswith("passive: read while it runs")
+        assert panel.rung.currentIndex() == 0
+        window.actions_table.run("rung.stopped")
+        wait(lambda: panel.rung.currentIndex() == 1)
+        assert chip.text() == "passive", "it is chosen, and no event was read so"
+        costly.events(1, apart=60 * SEC)
+        wait(lambda: chip.text() == "stopped")
+        assert "held while memory is read" in chip.toolTip()
+        assert panel.rung.itemText(1).startswith("stopped: held while it is read, took ")
+        # by hand, and back
+        panel.rung.activated.emit(0)
+        wait(lambda: rung_of(window) is Mode.PASSIVE)
+        costly.events(1, apart=60 * SEC)
+        wait(lambda: chip.text() == "passive")
+        # what cannot be had now is refused with the reason, and nothing is changed
+        costly.refusal = "gdb is attached to it"
+        window.actions_table.run("rung.stopped")
+        wait(lambda: "gdb is attached to it" in window._refusal)
+        assert rung_of(window) is Mode.PASSIVE
     finally:
         costly.server.close()
 

@@ -5,19 +5,23 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.pools import PoolState
-from gcspy_drivers.cpython.stopped import StoppedDriver
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.remote import stopping
 from gcspy_drivers.remote.stopping import held
+from gcspy_protocol import messages as m
 from gcspy_protocol.errors import NotPermitted
+from gcspy_protocol.messages import ErrorCode
 
-from gcspy_server.api import AttachOptions, Event, Mode
+from gcspy.link import connect
+from gcspy_server.api import RUNG, AttachOptions, Event, Mode, Setting
 from tests.drivers.conftest import Start
+from tests.server.viewer import Viewer
 
 # Four threads that make and drop objects of all sizes, large ones among them, as fast as they can.
 CHURN = """
@@ -82,7 +86,6 @@ def test_a_session_says_that_it_holds_and_for_how_long(churning: int) -> None:
     events: list[Event] = []
     driver = CPythonDriver.attach(churning, AttachOptions(level=3, rung="stopped"))
     try:
-        assert isinstance(driver, StoppedDriver)
         described = driver.describe()
         assert described.mode is Mode.STOPPED
         server = described.server(budget=1000)
@@ -100,6 +103,61 @@ def test_a_session_says_that_it_holds_and_for_how_long(churning: int) -> None:
         assert int(streams["Threads"].data[1]) >= 5
         assert "threads were held for" in space.info
         assert all(event.stopped_nanos > 0 for event in events)
+    finally:
+        driver.close()
+
+
+def test_the_rung_is_chosen_while_it_is_watched_and_refused_where_it_cannot_be(churning: int, tmp_path: Path) -> None:
+    driver = CPythonDriver.attach(churning, AttachOptions(level=2))
+    server = driver.describe().server(budget=1000)
+    driver.open(server)
+    try:
+        with server.serve(f"unix:{tmp_path}/session") as listening:
+            viewer = Viewer(connect(listening.addresses[0], client="test", wants_control=True))
+
+            def mode() -> Mode | None:
+                return viewer.state.mode
+
+            def choose(rung: Mode) -> Setting:
+                (setting,) = (one for one in viewer.state.settings.settings if one.id == RUNG)
+                viewer.send(m.SetSetting(id=RUNG, value=setting.modes.index(rung)))
+                return next(one for one in viewer.next(m.Settings).settings if one.id == RUNG)
+
+            def gather() -> Event:
+                seen = len(viewer.changes)
+                driver.tick()
+                viewer.until_events(seen + 1)
+                viewer.sync()
+                return viewer.changes[-1].event
+
+            assert gather().stopped_nanos == 0
+            assert mode() is Mode.PASSIVE
+            told = choose(Mode.STOPPED)
+            assert (told.mode, told.applies) == (Mode.STOPPED, 0)
+            assert mode() is Mode.PASSIVE, "it is chosen, and nothing was gathered so yet"
+            event = gather()
+            assert event.stopped_nanos > 0
+            assert mode() is Mode.STOPPED
+            (rung,) = (one for one in viewer.state.settings.settings if one.id == RUNG)
+            assert rung.applies == event.sequence
+            (holds,) = (one for one in viewer.state.spaces.values() if one.space.name == "Holds")
+            assert "threads were held for" in holds.info
+            late = Viewer(connect(listening.addresses[0], client="late", wants_control=False))
+            assert late.link.welcome.mode is Mode.STOPPED, "who comes now is told how it is watched now"
+            late.send(m.SetSetting(id=RUNG, value=0))
+            assert late.next(m.Error).code is ErrorCode.NOT_CONTROLLER
+            late.link.close()
+
+            choose(Mode.PASSIVE)
+            assert gather().stopped_nanos == 0
+            assert mode() is Mode.PASSIVE
+            with Target(churning) as target, held(target.process, longest_secs=60):
+                viewer.send(m.SetSetting(id=RUNG, value=1))
+                error = viewer.next(m.Error)
+            assert "attached to it as a debugger" in error.message
+            assert gather().stopped_nanos == 0
+            assert mode() is Mode.PASSIVE
+            viewer.link.close()
     finally:
         driver.close()
 
