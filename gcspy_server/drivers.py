@@ -103,6 +103,7 @@ class ServerDescription:
         level: The one to begin with; the nearest that it has is taken.
         processors: How many processors the target may use; 0: as many as we.
         waited_nanos: As of `Server`.
+        pairs: As of `Server`.
         rungs: Modes that the driver can change between while it watches, `mode` among them; none: it cannot.
         rung_refusal: Why a mode cannot be had now, as the function of `Server.add_setting`.
     """
@@ -117,6 +118,7 @@ class ServerDescription:
     level: int = 2
     processors: int = 0
     waited_nanos: Callable[[], int | None] | None = None
+    pairs: tuple[tuple[int, int], ...] = ()
     rungs: tuple[Mode, ...] = ()
     rung_refusal: Callable[[Mode], str] | None = None
 
@@ -146,6 +148,7 @@ class ServerDescription:
             budget=budget,
             processors=self.processors or None,
             waited_nanos=self.waited_nanos,
+            pairs=self.pairs,
         )
         if self.levels:
             server.add_setting(self._level_setting())

@@ -71,6 +71,7 @@ class Server:
         processors: How many processors the target may use; those of this process, if not said.
         waited_nanos: How long the target's threads have waited for a processor so far, all together; None when it cannot be
             said. The target can have lost no more than that to whoever reads it while it runs.
+        pairs: Kinds of event that are start and end of the same, such as of a collection: the budget leaves out both or neither.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Server:
         budget: int | None = None,
         processors: int | None = None,
         waited_nanos: Callable[[], int | None] | None = None,
+        pairs: Sequence[tuple[int, int]] = (),
     ) -> None:
         if not 0 < len(events) <= CLIENT_LIMITS.events:
             raise LocalProtocolError(
@@ -111,6 +113,7 @@ class Server:
             holds=pause_acts_on is PauseActsOn.PROGRAM,
             processors=processors or len(os.sched_getaffinity(0)),
             waited_nanos=waited_nanos,
+            pairs=pairs,
         )
         self._next_space = 1
         self._listening: Listening | None = None

@@ -7,6 +7,9 @@ Where the level that was asked for costs so much that it could be gathered less 
 goes to gatherings at that level, two fifths to lighter ones between them (a tenth is kept back), each with a debt of its own; then
 no more is spent than the share and one gathering of either sort.
 
+Kinds of event can be *pairs*: the start of something and its end, of which one without the other tells little. The end is gathered if its start was,
+and at the same level; then no more is spent than the share, one pair, and one other gathering.
+
 Where levels do not help, or there are none, the spaces themselves take turns: a gathering of *part* of them stands below the lightest level.
 
 Deterministic: all times and costs are arguments. Knows kinds of event and levels as numbers; knows no clock, no clients and no spaces.
@@ -15,6 +18,7 @@ Deterministic: all times and costs are arguments. Knows kinds of event and level
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 __all__ = ["ALL", "PART", "BudgetKeeper", "Pace"]
@@ -97,10 +101,17 @@ class BudgetKeeper:
         kinds: How many kinds of event there are.
         thousandths: What may be spent of the target's time; `ALL`: anything.
         free_nanos: What may be spent before anything is owed, once: a program that ends soon is to be seen as well.
+        pairs: Kinds of event that are start and end of the same, in turn.
     """
 
-    def __init__(self, kinds: int, thousandths: int = ALL, *, free_nanos: int = 0) -> None:
+    def __init__(
+        self, kinds: int, thousandths: int = ALL, *, free_nanos: int = 0, pairs: Sequence[tuple[int, int]] = ()
+    ) -> None:
         self._kinds = [_Kind() for _ in range(kinds)]
+        self._start_of = {end: start for start, end in pairs}
+        self._paired = True
+        # By start: the level that its end is gathered at; None: its end is like any other event.
+        self._open: dict[int, int | None] = {}
         self._costs: dict[int, _Cost] = {}
         self._asked = 0
         self._parts = False
@@ -143,9 +154,16 @@ class BudgetKeeper:
 
     # -------------------------------------------------------------------- deciding
 
-    def ask(self, asked: int, *, parts: bool = False) -> None:
-        """Say which level is wanted; 0: there are no levels. And whether part of the spaces can be gathered."""
+    def ask(self, asked: int, *, parts: bool = False, paired: bool = True) -> None:
+        """Say what is wanted.
+
+        Args:
+            asked: The level; 0: there are no levels.
+            parts: Whether part of the spaces can be gathered.
+            paired: Whether of each pair both or neither is wanted; if not, they are kinds like all others.
+        """
         self._parts = parts
+        self._paired = paired
         if asked != self._asked:
             self._asked = asked
             self._mixes = False
@@ -153,18 +171,41 @@ class BudgetKeeper:
     def level_for(self, kind: int, now_nanos: int) -> int | None:
         """The level at which an event that happens now is gathered; None: it is left out, and was counted so."""
         if not self.limits:
+            self._open[kind] = self._asked
             return self._asked
         at = self._advance(now_nanos)
+        if self._is_end(kind):
+            start = self._start_of[kind]
+            if start not in self._open:
+                self.leave_out(kind, 1, now_nanos)
+                return None
+            given = self._open.pop(start)
+            if given is not None:
+                return given
         level = self._open_level(at)
         if level is None or self._gives_way(kind, at, self._ready_at):
             self.leave_out(kind, 1, now_nanos)
             return None
+        self._open[kind] = level
         return level
+
+    def awaits(self, kind: int) -> bool | None:
+        """Whether an event of this kind will be gathered because its start was; None: it is no end of a pair, or like any other event."""
+        if not self.limits or not self._is_end(kind):
+            return None
+        start = self._start_of[kind]
+        return None if start in self._open and self._open[start] is None else start in self._open
+
+    def passed(self, kind: int) -> None:
+        """Events of this kind happened of which nobody was told: what they began, or would have ended, is over."""
+        self._open.pop(self._start_of.get(kind, kind), None)
 
     def not_before(self, kind: int, now_nanos: int) -> int:
         """When an event of this kind may be gathered at the earliest, as debts are now."""
         if not self.limits:
             return 0
+        if self.awaits(kind):
+            return now_nanos
         at = self._advance(now_nanos)
         light = self._lighter(at)
         if light is None:
@@ -179,6 +220,7 @@ class BudgetKeeper:
 
     def leave_out(self, kind: int, times: int, now_nanos: int) -> None:
         """Count events that somebody wanted, and that were not gathered for the budget."""
+        self.passed(kind)
         found = self._kinds[kind]
         found.left_out += times
         found.left_out_at = now_nanos - self._not_ours
@@ -222,11 +264,15 @@ class BudgetKeeper:
         found = self._kinds[kind]
         if in_vain:
             found.left_out += 1
+            self.passed(kind)
         else:
             found.gathered += 1
         found.gathered_at = at
         self._lately += cost_nanos
         if explicit:
+            self.passed(kind)
+            if not in_vain:
+                self._open[kind] = None
             return
         self._learn(level, cost_nanos, at)
         if level == self._asked:
@@ -321,8 +367,12 @@ class BudgetKeeper:
         recent = at - max(_RECENT_NANOS, 4 * self._turn())
         return any(
             other.gathered_at < mine and other.left_out_at > max(recent, other.gathered_at)
-            for other in self._kinds
+            for number, other in enumerate(self._kinds)
+            if not self._is_end(number)
         )
+
+    def _is_end(self, kind: int) -> bool:
+        return self._paired and kind in self._start_of
 
     def _turn(self) -> float:
         """How long a kind waits for others that have their turn."""

@@ -141,6 +141,7 @@ class Core:
         holds: Whether what a pause acts on stands still during an event.
         processors: How many the target may use.
         waited_nanos: How long the target's threads have waited for a processor so far; None: that cannot be said.
+        pairs: Kinds of event that are start and end of the same: the budget leaves out both or neither.
 
     Attributes:
         live: Whether anybody is there: the one thing that is read when nobody is.
@@ -165,8 +166,10 @@ class Core:
         holds: bool = True,
         processors: int = 1,
         waited_nanos: Callable[[], int | None] | None = None,
+        pairs: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.live = False
+        self._pairs = tuple(pairs)
         self.counts = [0] * len(kinds)
         self.filters = tuple(EventFilter(event=number) for number in range(len(kinds)))
         self.outbox: Outbox[Item] = Outbox()
@@ -182,6 +185,7 @@ class Core:
             thousandths=budget,
             holds=holds,
             processors=processors,
+            pairs=self._pairs,
             processor_nanos=(
                 time.process_time_ns if waited_nanos is None else Contention(time.process_time_ns, waited_nanos)
             ),
@@ -275,13 +279,14 @@ class Core:
         audience = self._audience
         if not self._observers and not self.flow.pausing:
             last = self._last_event
-            due = last is None or now - last.time_nanos >= audience.interval_nanos
+            due = last is None or now - last.time_nanos >= audience.interval_nanos or self._ends_a_pair(event)
             backlog = _LOSSLESS_BACKLOG if self.room.wanted else _BACKLOG
             if not (due or self._looks()) or len(self.outbox) >= backlog:
                 return None
         looks = self._looks()
         wants, level = EVERYTHING if self._observers else audience.wants, ANY_LEVEL
         explicit = self._asked_for(event_filter)
+        self._follow_pairs()
         if self.spending.limits and not explicit:
             wanted = [number for number in self._spaces if wants.has(number)]
             found = self.spending.level_for(event, now, len(wanted))
@@ -317,6 +322,19 @@ class Core:
             return "a client must not miss an event"
         return "a program looks at every event" if self._observers else ""
 
+    def _ends_a_pair(self, event: int) -> bool:
+        """Whether the start was gathered of what this event ends: then a client's rate and the budget let it through."""
+        return self._follow_pairs() and self.spending.limits and self.spending.awaits(event) is True
+
+    def _follow_pairs(self) -> bool:
+        """Notice whether of all pairs both are wanted, and equally often."""
+        wanted = [
+            (first.enabled, first.period) == (second.enabled, second.period)
+            for first, second in ((self.filters[start], self.filters[end]) for start, end in self._pairs)
+        ]
+        self.spending.paired = all(wanted)
+        return bool(wanted) and self.spending.paired
+
     def _tell_budget(self, now: int) -> None:
         told = self.spending.tell(now, self._sequence)
         if told is not None:
@@ -337,6 +355,10 @@ class Core:
         if self.triggers.active or self._asked_for(event_filter) or last is None:
             return Outlook(event_filter.period)
         not_before = last.time_nanos + self._audience.interval_nanos
+        if self._follow_pairs() and self.spending.limits:
+            awaited = self.spending.awaits(event)
+            if awaited is not None:
+                return Outlook(event_filter.period) if awaited else Outlook()
         if self.spending.limits:
             not_before = max(not_before, self.spending.not_before(event, self._time_nanos()))
         return Outlook(event_filter.period, not_before)
@@ -351,6 +373,7 @@ class Core:
             rare = last is not None and now - last.time_nanos < self._audience.interval_nanos
             if one.enabled and wanted and not rare:
                 self.spending.leave_out(event, wanted, now)
+        self.spending.passed(event)
         self.counts[event] += times
 
     def discard(self) -> None:

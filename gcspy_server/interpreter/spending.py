@@ -10,7 +10,7 @@ Used by the driver's thread, but for `message`. Knows settings and clocks; knows
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from gcspy_protocol.messages import Budget
 from gcspy_protocol.settings import Setting, SettingKind
@@ -46,6 +46,10 @@ class Spending:
         holds: Whether what a pause acts on stands still at events, if not said otherwise.
         processors: How many the target may use.
         processor_nanos: Processor time of this process.
+        pairs: Kinds of event of which both or neither is gathered, start and end.
+
+    Attributes:
+        paired: Whether that is wanted now.
     """
 
     def __init__(
@@ -57,9 +61,13 @@ class Spending:
         holds: bool,
         processors: int,
         processor_nanos: Callable[[], int],
+        pairs: Sequence[tuple[int, int]] = (),
     ) -> None:
+        self.paired = True
         self._settings = settings
-        self._keeper = BudgetKeeper(kinds, ALL if thousandths is None else thousandths, free_nanos=_FREE_NANOS)
+        self._keeper = BudgetKeeper(
+            kinds, ALL if thousandths is None else thousandths, free_nanos=_FREE_NANOS, pairs=pairs
+        )
         self._exists = thousandths is not None
         self._holds = holds
         self._processors = max(1, processors)
@@ -119,6 +127,15 @@ class Spending:
         self._ask()
         return self._keeper.not_before(event, now)
 
+    def awaits(self, event: int) -> bool | None:
+        """Whether an event of this kind is gathered because its start was; None: it is like any other."""
+        self._ask()
+        return self._keeper.awaits(event)
+
+    def passed(self, event: int) -> None:
+        """An event of this kind was only counted."""
+        self._keeper.passed(event)
+
     def leave_out(self, event: int, times: int, now: int) -> None:
         """Count events that the driver was not even told of, as the budget had no room for them."""
         self._keeper.leave_out(event, times, now)
@@ -129,7 +146,7 @@ class Spending:
 
     def _ask(self) -> None:
         self._asked = self._settings.value(LEVEL) or 0
-        self._keeper.ask(self._asked, parts=self._spaces > 1)
+        self._keeper.ask(self._asked, parts=self._spaces > 1, paired=self.paired)
 
     # --------------------------------------------------------------------- counting
 

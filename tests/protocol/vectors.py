@@ -132,7 +132,7 @@ def to_json(value: Any) -> Any:
     return value
 
 
-_LATER = {"names_from", "stopped_nanos", "waited_nanos", "details", "person", "following", "behind", "stalled", "leader"}
+_LATER = {"names_from", "stopped_nanos", "waited_nanos", "details", "modes", "person", "following", "behind", "stalled", "leader"}
 """Fields that came after the first vectors were written: those have no word of them, and mean the default."""
 
 

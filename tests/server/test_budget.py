@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -28,8 +29,10 @@ class Gathering:
 class Run:
     """A target that has events, and costs what it costs."""
 
-    def __init__(self, thousandths: int, *, kinds: int = 1, asked: int = 0) -> None:
-        self.keeper = BudgetKeeper(kinds, thousandths)
+    def __init__(
+        self, thousandths: int, *, kinds: int = 1, asked: int = 0, pairs: Sequence[tuple[int, int]] = ()
+    ) -> None:
+        self.keeper = BudgetKeeper(kinds, thousandths, pairs=pairs)
         self.keeper.ask(asked)
         self.now = SEC
         self.done: list[Gathering] = []
@@ -101,6 +104,65 @@ def test_with_levels_no_span_has_more_than_the_share_and_one_gathering_of_either
         run.event(kind, {3: full, 2: light, 1: light})
     light_most = max(most(run.done, 1), most(run.done, 2))
     assert worst_excess(run.done, thousandths / ALL) <= most(run.done, 3) + light_most + 1
+
+
+@given(
+    thousandths=st.integers(1, 500),
+    steps=st.lists(
+        st.tuples(
+            st.integers(0, SEC), st.integers(0, SEC), st.booleans(), st.integers(1, 300 * MS), st.integers(1, 30 * MS)
+        ),
+        min_size=2,
+        max_size=40,
+    ),
+)
+def test_start_and_end_of_the_same_are_gathered_both_or_neither_and_at_one_level(
+    thousandths: int, steps: list[tuple[int, int, bool, int, int]]
+) -> None:
+    clock, start, end = range(3)
+    run = Run(thousandths, kinds=3, asked=3, pairs=[(start, end)])
+    pairs = []
+    for wait, within, ticks, full, light in steps:
+        costs = {3: full, 2: light, 1: light}
+        run.now += wait
+        first = run.event(start, costs)
+        assert run.keeper.awaits(end) is (first is not None)
+        run.now += within
+        if ticks:
+            run.event(clock, costs)  # in the middle of the collection
+        second = run.event(end, costs)
+        assert (first is None) == (second is None)
+        if first is not None and second is not None:
+            assert first.level == second.level
+            pairs.append((first.level, first.cost + second.cost))
+    assert run.keeper.gathered[start] == run.keeper.gathered[end] == len(pairs)
+    assert run.keeper.left_out[start] == run.keeper.left_out[end] == len(steps) - len(pairs)
+    of_each_sort = [max((cost for level, cost in pairs if (level == 3) == is_full), default=0) for is_full in (True, False)]
+    others = [one.cost for one in run.done if one.kind == clock]
+    assert worst_excess(run.done, thousandths / ALL) <= sum(of_each_sort) + 2 * max(others, default=0) + 1
+
+
+def test_an_end_whose_start_nobody_was_told_of_is_left_out() -> None:
+    run = Run(50, kinds=2, pairs=[(0, 1)])
+    assert run.event(0, {0: MS}) is not None
+    run.keeper.passed(1)  # its end, and the next start
+    run.keeper.passed(0)
+    run.now += 10 * SEC
+    assert run.event(1, {0: MS}) is None
+    assert run.event(0, {0: MS}) is not None
+    assert run.event(1, {0: MS}) is not None
+    assert run.event(1, {0: MS}) is None, "one end for each start"
+
+
+def test_an_end_whose_start_somebody_asked_for_is_left_to_the_budget() -> None:
+    run = Run(50, kinds=2, pairs=[(0, 1)])
+    run.event(0, {0: 100 * MS})
+    run.event(1, {0: 100 * MS})
+    run.keeper.spend(0, 0, 100 * MS, run.now, explicit=True)
+    assert run.event(1, {0: MS}) is None, "of what is owed"
+    run.now += 10 * SEC
+    run.keeper.spend(0, 0, 100 * MS, run.now, explicit=True)
+    assert run.event(1, {0: MS}) is not None
 
 
 def test_nothing_is_left_out_where_everything_may_be_spent_or_nothing_costs_much() -> None:

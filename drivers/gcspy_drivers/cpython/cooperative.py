@@ -112,6 +112,7 @@ class CooperativeDriver(CPythonDriver):
             super().describe(),
             events=("Clock", "GC start", "GC end"),
             mode=Mode.COOPERATIVE,
+            pairs=((GC_START, GC_END),),
             rungs=(),
             pause_acts_on=PauseActsOn.PROGRAM,
             general_info=(
@@ -190,8 +191,9 @@ class CooperativeDriver(CPythonDriver):
                 self._time.start(event.number)
             else:
                 self._time.end(event.number, event.generation)
-            before = event.number - 1
-            self._count_to(server, *((server.counts()[GC_START], before) if event.kind else (before, server.counts()[GC_END])))
+            # Of the other kind, all have happened that the stub has counted: one that is still to come belongs to this one.
+            starts, ends = self._line.counts
+            self._count_to(server, *((starts, event.number - 1) if event.kind else (event.number - 1, ends)))
             self._follow_interpreters(server)
             self._follow_level(server)
             request = server.should_transmit(kind)

@@ -87,13 +87,13 @@ class StubbedTarget:
 class Watching:
     """A driver of a stubbed target, the server, and the events that it sent."""
 
-    def __init__(self, target: StubbedTarget, *, watched: bool = True, level: int = 2) -> None:
+    def __init__(self, target: StubbedTarget, *, watched: bool = True, level: int = 2, budget: int | None = None) -> None:
         options = AttachOptions(stub_fd=os.dup(target.connection.fileno()), level=level)
         target.connection.close()  # the only end on our side is the driver's
         driver = CPythonDriver.attach(target.pid, options)
         assert isinstance(driver, CooperativeDriver)
         self.driver = driver
-        self.server: Server = driver.describe().server()
+        self.server: Server = driver.describe().server(budget=budget)
         self.events: list[Event] = []
         if watched:
             self.server.add_observer(self.events.append)

@@ -217,6 +217,41 @@ def test_nothing_is_read_before_the_program_stands_still_however_late_that_is(ow
     assert read == [0, 0], "what the driver had read, and what was there later in the same hold"
 
 
+MANY = """
+kept = [[] for _ in range(30000)]
+gc.disable()
+begin()
+sys.stdin.readline()
+for _ in range(400):
+    gc.collect(0)
+    time.sleep(0.001)
+say("done")
+sys.stdin.readline()
+"""
+
+
+def test_under_a_budget_both_ends_of_a_collection_are_gathered_or_neither(own_python: str, tmp_path: Path) -> None:
+    with (
+        StubbedTarget(own_python, MANY) as target,
+        Watching(target, watched=False, level=1, budget=50) as watching,
+        watching.server.serve(f"unix:{tmp_path}/session") as listening,
+    ):
+        viewer = Viewer(connect(listening.addresses[0], client="test", wants_control=False))
+        watching.server.wait_for_client()
+        watching.driver.tick()
+        target.say("collect")
+        until_line(target, watching)
+        watching.driver.tick()
+        starts, ends = watching.server.counts()[GC_START:]
+        assert starts == ends >= 399  # the last of each may always be on its way
+        viewer.sync()
+        told = [(change.event.event, change.event.occurrence) for change in viewer.changes if change.event.event != CLOCK]
+        gathered = [number for kind, number in told if kind == GC_START]
+        assert told == [(kind, number) for number in gathered for kind in (GC_START, GC_END)]
+        assert 1 <= len(gathered) < 390, "some were left out"
+        viewer.link.close()
+
+
 def test_the_clock_ticks_beside_and_holds_nothing(own_python: str) -> None:
     program = "begin(); sys.stdin.readline(); say(gc.collect()); sys.stdin.readline()"
     with StubbedTarget(own_python, program) as target, Watching(target) as watching:
