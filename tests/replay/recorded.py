@@ -53,9 +53,10 @@ class Seen:
 
 
 def without_clients(truth: Truth) -> Truth:
-    """The truth without who was connected, which a recording does not tell."""
+    """The truth without who was connected and where one of them looked, which a recording does not tell."""
     truth = deepcopy(truth)
     truth.said.pop(m.Clients, None)
+    truth.said.pop(m.Looked, None)
     return truth
 
 
