@@ -125,7 +125,7 @@ def look_into(
         form[9],
         form[10],
     )
-    golden = form[11]
+    golden, lowest_place, pool_shift = form[11], form[12], form[13]
     three = np.int64(~3)
     for row in range(begin, len(address)):
         size = np.int64((max(size_class[row], 0) + 1) * unit)
@@ -203,19 +203,19 @@ def look_into(
                 continue
             sums[row, 0] += 1
             if type_forms[kind, 3] != 0:
-                fill[3] = _hold(
-                    words[row],
-                    base,
-                    at_word,
-                    int(size),
-                    address[row],
-                    kind,
-                    type_forms,
-                    pools,
-                    form,
-                    holders,
-                    fill[3],
-                )
+                leads = False
+                for which in range(3, 5):
+                    offset = type_forms[kind, which]
+                    if offset != 0 and (at_word << 3) + offset + 8 <= size:
+                        word = words[row, base + at_word + (offset >> 3)]
+                        place = (word >> pool_shift) - lowest_place
+                        if word != 0 and (place < 0 or place >= len(pools) or not pools[place]):
+                            leads = True
+                if leads:
+                    _hold(words, row, base, at_word, int(size), holders, fill[3])
+                    holders[fill[3], 0] = address[row] + ((base + at_word) << 3)
+                    holders[fill[3], 1] = kind
+                    fill[3] += 1
             if type_forms[kind, 2] == 0:
                 if len(blocks):
                     blocks[pool_rows[row], base >> 1] = 2 + 16 * (at_word >> 1)
@@ -244,37 +244,11 @@ def look_into(
     return len(address)
 
 
-def _hold(
-    words: I64,
-    base: int,
-    at_word: int,
-    size: int,
-    pool: int,
-    kind: int,
-    type_forms: I64,
-    pools: Flags,
-    form: I64,
-    holders: I64,
-    count: int,
-) -> int:
-    """Write down an object that leads out of the pools; returns how many there are then."""
-    leads = False
-    for which in range(3, 5):
-        offset = type_forms[kind, which]
-        if offset == 0 or (at_word << 3) + offset + 8 > size:
-            continue
-        word = words[base + at_word + (offset >> 3)]
-        place = (word >> form[13]) - form[12]
-        if word != 0 and (place < 0 or place >= len(pools) or not pools[place]):
-            leads = True
-    if not leads:
-        return count
-    holders[count, 0] = pool + ((base + at_word) << 3)
-    holders[count, 1] = kind
-    for word in range(8):
+def _hold(words: I64, row: int, base: int, at_word: int, size: int, holders: I64, count: int) -> None:
+    """Write down the words behind the type of an object that leads out of the pools."""
+    for word in range(holders.shape[1] - 2):
         at = at_word + 2 + word
-        holders[count, 2 + word] = words[base + at] if (at + 1) << 3 <= size else 0
-    return count + 1
+        holders[count, 2 + word] = words[row, base + at] if (at + 1) << 3 <= size else 0
 
 
 def _covered(starts: I64, ends: I64, word: int) -> bool:

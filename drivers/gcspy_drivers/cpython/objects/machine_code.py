@@ -29,7 +29,7 @@ _MAP = f"{_I8_2}, {_I64}, {_I64}, int64, {_I32}, int64"
 _INDEX = f"int64, {_I32}, {_I64_2}, {_I32_2}"
 
 _HELPERS: Final = {
-    "_hold": f"int64({_I64}, int64, int64, int64, int64, int64, {_I64_2}, {_FLAGS}, {_I64}, {_I64_2}, int64)",
+    "_hold": f"void({_I64_2}, int64, int64, int64, int64, {_I64_2}, int64)",
     "_covered": f"boolean({_I64}, {_I64}, int64)",
     "_in_order": f"void({_I32_2}, int64, int64)",
     "_row_of": f"int64(int64, {_INDEX})",
