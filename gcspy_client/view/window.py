@@ -44,6 +44,7 @@ from gcspy_client.view.panels.copying import Copying
 from gcspy_client.view.panels.cost import CostPart
 from gcspy_client.view.panels.details import Details
 from gcspy_client.view.panels.facts import FactPanels
+from gcspy_client.view.panels.settings import SettingPart
 from gcspy_client.view.panels.telling import Telling
 from gcspy_client.view.shell.command_palette import CommandPalette
 from gcspy_client.view.shell.connect_dialog import ConnectDialog
@@ -147,6 +148,7 @@ class MainWindow(QMainWindow):
         self.comparing = ComparePart(self)
         self.telling = Telling(self)
         self.classroom = ClassPart(self)
+        self.setting_part = SettingPart(self)
         self.lessons = LessonPart(self)
         self._build()
         self._wire()
@@ -291,6 +293,7 @@ class MainWindow(QMainWindow):
         self.history.refresh()
         self.triggers.refresh()
         self.comparing.refresh()
+        self.setting_part.refresh()
         self.lessons.refresh()
         name = self.session.live.welcome
         self.setWindowTitle(f"{name.server} – GCspy" if name is not None else "GCspy")

@@ -30,8 +30,9 @@ from gcspy_server.api import (
 
 __all__ = ["HeapSpace", "parts_of"]
 
-_HALVES: Final = ("from", "to", "idle")
 _SMALLEST_OBJECT: Final = 16
+_ONE_BEHIND_THE_OTHER: Final = ("bump", "nursery", "idle")
+"""Roles of spaces that have no holes below their top."""
 _COLOURS: Final = {
     "Used space": (200, 60, 50),
     "Live": (70, 150, 70),
@@ -43,20 +44,17 @@ _COLOURS: Final = {
 
 
 def parts_of(spaces: Sequence[Space]) -> list[tuple[str, ...]]:
-    """Put spaces together that are seen as one: halves of a copying space, which lie side by side.
+    """Put spaces together that are seen as one: halves of a copying space lie side by side, and of a new one the second is idle.
 
     Returns:
         The names of the spaces of each part.
     """
     parts: list[list[str]] = []
-    halves = False
     for space in spaces:
-        is_half = space.role in _HALVES
-        if is_half and halves:
+        if space.role == "idle" and parts and len(parts[-1]) == 1:
             parts[-1].append(space.name)
         else:
             parts.append([space.name])
-        halves = is_half
     return [tuple(part) for part in parts]
 
 
@@ -186,7 +184,7 @@ class HeapSpace:
         if not request.wants(self.space, self.used):
             return
         spaces = self._spaces()
-        if any(space.top == space.end and space.role not in ("bump", "idle") for space in spaces):
+        if any(space.role not in _ONE_BEHIND_THE_OTHER for space in spaces):
             self._unknown(self.used)
             return
         starts = self._plan.heap.bytes_of(np.array([space.start for space in spaces]))
@@ -281,7 +279,7 @@ class HeapSpace:
         for space, first, end in zip(spaces, starts.tolist(), ends, strict=True):
             if space.role == "idle":
                 control[first:end] = Control.UNUSED
-        control[starts[1:]] |= Control.SEPARATOR
+        control[starts[1:]] |= np.uint8(Control.SEPARATOR)
 
     def _info(self) -> str:
         spaces = self._spaces()

@@ -1,0 +1,197 @@
+"""The session's settings in a panel: a slider for a range, a choice, a button for an action; for those that no other panel shows.
+
+A simulation has its heap, nursery, tile size, pace and the like here. What is set takes effect at the next event; in a recording they are shown, as
+they were, and cannot be set.
+
+Knows settings as messages say them; does not know what any of them does.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gcspy_protocol.settings import Setting, SettingKind, SetSetting
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QSlider, QSpinBox, QWidget
+
+from gcspy_client.model import cost
+from gcspy_client.view.widgets.chooser import Chooser
+
+if TYPE_CHECKING:
+    from gcspy_client.view.window import MainWindow
+
+__all__ = ["SettingPart", "SettingsPanel"]
+
+_MOST = (1 << 31) - 1
+_STEPS = 200
+"""Of a slider; between two of its places one chooses in the field beside it."""
+
+
+class _Row(QObject):
+    """One setting."""
+
+    wished = Signal(int, int)
+
+    def __init__(self, setting: Setting, parent: QObject) -> None:
+        super().__init__(parent)
+        self._id = setting.id
+        self.setting = setting
+        self.label = QLabel(setting.name)
+        self.widgets: list[QWidget] = []
+        self.slider: QSlider | None = None
+        self.field: QSpinBox | None = None
+        self.chooser: Chooser | None = None
+        self.button: QPushButton | None = None
+        if setting.kind is SettingKind.ACTION:
+            self.button = QPushButton(setting.name)
+            self.button.clicked.connect(self._act)
+            self.widgets.append(self.button)
+        elif setting.kind is SettingKind.CHOICE:
+            self.chooser = Chooser()
+            for number, name in enumerate(setting.choices):
+                self.chooser.addItem(name, setting.minimum + number)
+            self.chooser.activated.connect(lambda place: self.wished.emit(self._id, setting.minimum + place))
+            self.widgets.append(self.chooser)
+        else:
+            self._make_range(setting)
+        for widget in self.widgets:
+            widget.setToolTip(setting.about)
+            widget.setAccessibleName(setting.name)
+
+    def _make_range(self, setting: Setting) -> None:
+        low, high = max(setting.minimum, -_MOST), min(setting.maximum, _MOST)
+        self.slider, self.field = QSlider(Qt.Orientation.Horizontal), QSpinBox()
+        self.slider.setRange(low, high)
+        self.slider.setPageStep(max(1, (high - low) // 10))
+        self.slider.setSingleStep(max(1, (high - low) // _STEPS))
+        self.field.setRange(low, high)
+        self.field.setSingleStep(max(1, (high - low) // _STEPS))
+        self.field.setKeyboardTracking(False)
+        self.field.setGroupSeparatorShown(True)
+        # Dragging says nothing before the button is let go: each value would be one that the program runs with.
+        self.slider.setTracking(False)
+        self.slider.valueChanged.connect(self._slid)
+        self.slider.sliderMoved.connect(self._moved)
+        self.field.valueChanged.connect(self._slid)
+        self.widgets += [self.slider, self.field]
+
+    def _act(self) -> None:
+        after = self.setting.value + 1
+        self.wished.emit(self._id, after if self.setting.allows(after) else self.setting.minimum)
+
+    def _moved(self, value: int) -> None:
+        if self.field is not None:
+            self.field.blockSignals(True)
+            self.field.setValue(value)
+            self.field.blockSignals(False)
+
+    def _slid(self, value: int) -> None:
+        self.wished.emit(self._id, value)
+
+    def show_setting(self, setting: Setting, why_not: str) -> None:
+        """Show its value, unless the user is about to choose another."""
+        self.setting = setting
+        for widget in self.widgets:
+            widget.setEnabled(not why_not)
+            widget.setToolTip(why_not or setting.about)
+        if self.chooser is not None and not self.chooser.view().isVisible():
+            self.chooser.setCurrentIndex(setting.value - setting.minimum)
+        if self.slider is not None and self.field is not None and not self.slider.isSliderDown() and not self.field.hasFocus():
+            for part in (self.slider, self.field):
+                part.blockSignals(True)
+                part.setValue(max(-_MOST, min(_MOST, setting.value)))
+                part.blockSignals(False)
+
+
+class SettingsPanel(QFrame):
+    """All of them, a row each.
+
+    Signals:
+        wished: A setting is to have another value; its number and the value.
+    """
+
+    wished = Signal(int, int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("card", "true")
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(10, 7, 10, 9)
+        self._grid.setHorizontalSpacing(9)
+        self._grid.setVerticalSpacing(5)
+        self._grid.setColumnStretch(1, 1)
+        self.nothing = QLabel("What is watched has nothing that could be set here.")
+        self.nothing.setWordWrap(True)
+        self.nothing.setProperty("dim", "true")
+        self._grid.addWidget(self.nothing, 0, 0, 1, 3)
+        self.rows: dict[int, _Row] = {}
+        self._made_of: tuple[object, ...] = ()
+
+    def show_settings(self, settings: tuple[Setting, ...], why_not: str) -> None:
+        """Show these."""
+        shape = tuple((one.id, one.name, one.kind, one.minimum, one.maximum, one.choices) for one in settings)
+        if shape != self._made_of:
+            self._made_of = shape
+            self._make(settings)
+        self.nothing.setVisible(not settings)
+        for one in settings:
+            self.rows[one.id].show_setting(one, why_not)
+
+    def _make(self, settings: tuple[Setting, ...]) -> None:
+        for row in self.rows.values():
+            for widget in (row.label, *row.widgets):
+                self._grid.removeWidget(widget)
+                widget.hide()
+                widget.deleteLater()
+            row.deleteLater()
+        self.rows = {}
+        for place, setting in enumerate(settings, start=1):
+            row = _Row(setting, self)
+            row.wished.connect(self.wished)
+            self.rows[setting.id] = row
+            if row.button is not None:
+                self._grid.addWidget(row.button, place, 1, 1, 2)
+                continue
+            self._grid.addWidget(row.label, place, 0)
+            spans = 2 if len(row.widgets) == 1 else 1
+            for column, widget in enumerate(row.widgets, start=1):
+                self._grid.addWidget(widget, place, column, 1, spans)
+
+
+class SettingPart(QObject):
+    """Settings in a window.
+
+    Attributes:
+        panel: The panel.
+    """
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self.panel = SettingsPanel()
+        self.panel.wished.connect(self.set)
+        about = "settings of what is watched: of a simulation heap, nursery, pace, slow motion"
+        self._dock = window.docks.add("settings", "Settings", self.panel, Qt.DockWidgetArea.RightDockWidgetArea, keys=("Shift+S",), about=about)
+        self._dock.seen.connect(partial(self.refresh))
+
+    @property
+    def why_not(self) -> str:
+        """Why nothing can be set now; empty: it can."""
+        session = self._window.session
+        if session.is_playback:
+            return "A recording has the settings that it was recorded with."
+        return self._window.cost.why_not
+
+    def set(self, setting: int, value: int) -> None:
+        """Ask the server to give a setting a value."""
+        if not self.why_not:
+            self._window.link.send(SetSetting(id=setting, value=value))
+
+    def refresh(self, *_seen: object) -> None:
+        """Say everything anew, where it can be seen."""
+        if self._dock.in_sight:
+            live = self._window.session.live
+            others = {one.id for one in (cost.level_setting(live), cost.budget_setting(live)) if one is not None}
+            shown = tuple(one for one in live.settings.settings if one.id not in others)
+            self.panel.show_settings(shown, self.why_not)
