@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gcspy_protocol.errors import CommandError
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QFileDialog
 
 from gcspy_client.lessons import Lesson, View, find_lesson, lesson_names, read_lesson
@@ -32,7 +32,7 @@ __all__ = ["LessonPart", "actions_of_lessons"]
 
 _LESSON = "&Lesson"
 _HIDDEN = "What comes next is hidden until the question is answered."
-_HISTORY_SHARE = 0.42
+_HISTORY_SHARE = 0.5
 
 
 class LessonPart(QObject):
@@ -148,7 +148,8 @@ class LessonPart(QObject):
                 window.history.add_track(TrackSpec(space, stream))
         if not window.docks.is_open("history"):
             window.docks.show("history")
-            window.docks.give_height("history", int(window.docks.area.height() * _HISTORY_SHARE))
+            # When Qt has laid it out: before, it has no border that could be moved.
+            QTimer.singleShot(0, self, partial(window.docks.give_height, "history", int(window.docks.area.height() * _HISTORY_SHARE)))
 
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gcspy_protocol.settings import Setting, SettingKind, SetSetting
+from gcspy_protocol.settings import SetSetting, Setting, SettingKind
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QSlider, QSpinBox, QWidget
 
