@@ -9,9 +9,11 @@ import pytest
 from gcspy_drivers.simulator.heap import HEADER_WORDS, Heap
 from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.plan import Phase, Plan
+from gcspy_drivers.simulator.plans._train import FROM_TRAIN
 from gcspy_drivers.simulator.plans.generational import Generational, GenerationalCompact
 from gcspy_drivers.simulator.plans.markcompact import MarkCompact
 from gcspy_drivers.simulator.plans.semispace import SemiSpace
+from gcspy_drivers.simulator.plans.train import Train
 
 from tests.drivers.simulator.variants import HEAP_BYTES, ROOTS, Watch, over, run_at_random, wrong_of
 
@@ -132,6 +134,34 @@ class DoesNotRecordPromoted(GenerationalCompact):
         return but(super()._begin(kind), "copy", unrecorded)
 
 
+class FreesACarTooEarly(Train):
+    """Does not look at what a car's own train refers to."""
+
+    def _pull_set(self, limit: int) -> int:
+        return 0 if self._state[FROM_TRAIN] else super()._pull_set(limit)
+
+
+class LosesARememberedReference(Train):
+    """Has a write barrier that does not see references from one car into another."""
+
+    def write(self, holder: int, number: int, target: int) -> None:
+        if target >= self._start:
+            self.heap.words[holder + HEADER_WORDS + number] = target
+        else:
+            super().write(holder, number, target)
+
+
+class FreesALivingTrain(Train):
+    """Takes a train for garbage that only roots refer into."""
+
+    def _referenced(self, car: int, train: int) -> int:
+        roots = self.heap.roots.copy()
+        self.heap.roots[:] = 0
+        found = super()._referenced(car, train)
+        self.heap.roots[:] = roots
+        return found
+
+
 Planted = tuple[type[Plan], dict[str, Any], str]
 
 PLANTED: list[Planted] = [
@@ -144,6 +174,9 @@ PLANTED: list[Planted] = [
     (MissesCards, {"card_bytes": 32}, "the cards missed it"),
     (CleansCardsTooEarly, {}, "the cards missed it"),
     (LosesARememberedObject, {"barrier": "set"}, "field"),
+    (FreesACarTooEarly, {}, "should hold object"),
+    (LosesARememberedReference, {"young_bytes": 0}, "should hold object"),
+    (FreesALivingTrain, {}, "root"),
     (DoesNotRecordPromoted, {"barrier": "set"}, "the set missed it"),
 ]
 

@@ -33,6 +33,7 @@ _OPTIONS: dict[str, list[dict[str, Any]]] = {
     "incremental": [{"barrier": "insertion", "pace": 10}, {"barrier": "retreating", "pace": 10}, {"barrier": "snapshot", "pace": 10}],
     "generational": [{}, {"barrier": "set", "tenuring": 0}, {"young": "bump", "card_bytes": 64}],
     "generational-compact": [{"card_bytes": 64}, {"young": "bump", "barrier": "set"}],
+    "train": [{}, {"young_bytes": 0, "train_cars": 2, "popular": 3}],
 }
 
 VARIANTS = [Variant(plan, options) for plan in PLANS for options in _OPTIONS.get(plan, [{}])]

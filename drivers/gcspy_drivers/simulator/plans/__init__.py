@@ -16,6 +16,7 @@ from gcspy_drivers.simulator.plans.marksweep import MarkSweep
 from gcspy_drivers.simulator.plans.nogc import NoGC
 from gcspy_drivers.simulator.plans.refcount import RefCount
 from gcspy_drivers.simulator.plans.semispace import SemiSpace
+from gcspy_drivers.simulator.plans.train import Train
 
 __all__ = ["PLANS", "make_plan"]
 
@@ -29,6 +30,7 @@ _PLANS: Final[tuple[type[Plan], ...]] = (
     MarkCompact,
     Generational,
     GenerationalCompact,
+    Train,
 )
 PLANS: Final[dict[str, type[Plan]]] = {plan.name: plan for plan in _PLANS}
 
