@@ -100,6 +100,6 @@ def test_whatever_a_program_and_a_collector_do_in_turns_nothing_is_lost(variant:
     run_state_machine_as_test(
         OfVariant,
         settings=settings(
-            max_examples=12, stateful_step_count=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+            max_examples=6, stateful_step_count=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
         ),
     )
