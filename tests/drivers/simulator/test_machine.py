@@ -90,16 +90,25 @@ class Machine(RuleBasedStateMachine):
         assert wrong_of(self.mutator) == []
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=str)
-def test_whatever_a_program_and_a_collector_do_in_turns_nothing_is_lost(variant: Variant) -> None:
-    given = variant
-
+def drive(given: Variant, *, examples: int, steps: int, derandomize: bool) -> None:
     class OfVariant(Machine):
         variant = given
 
     run_state_machine_as_test(
         OfVariant,
         settings=settings(
-            max_examples=6, stateful_step_count=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+            max_examples=examples, stateful_step_count=steps, deadline=None, derandomize=derandomize, database=None,
+            suppress_health_check=list(HealthCheck),
         ),
-    )
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_whatever_a_program_and_a_collector_do_in_turns_nothing_is_lost(variant: Variant) -> None:
+    drive(variant, examples=6, steps=25, derandomize=True)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_however_long_a_program_and_a_collector_take_turns_nothing_is_lost(variant: Variant) -> None:
+    drive(variant, examples=300, steps=60, derandomize=False)
