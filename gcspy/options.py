@@ -119,7 +119,7 @@ rung_option = click.option(
 )
 
 theme_option = click.option(
-    "--theme", type=click.Choice(["dark", "light"]), default=None, help="Colours; by default the system's."
+    "--theme", type=click.Choice(["dark", "light", "dark-contrast", "light-contrast"]), default=None, help="Colours; by default the system's."
 )
 
 reconnect_option = click.option(

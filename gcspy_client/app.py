@@ -86,7 +86,7 @@ def _theme(name: str | None) -> Theme | None:
     try:
         return Theme(name)
     except ValueError:
-        raise CommandError(f"there is no theme {name!r}: use dark, light or system") from None
+        raise CommandError(f"there is no theme {name!r}: use dark, light, dark-contrast, light-contrast or system") from None
 
 
 def run_window(
@@ -108,7 +108,7 @@ def run_window(
     Args:
         address: Where to connect; None shows the start page.
         token: The session's token, where one is needed.
-        theme: ``dark``, ``light``, or None: as the system.
+        theme: ``dark``, ``light``, each with ``-contrast`` behind it, or None: as the system.
         size: Width and height of the window, in logical pixels.
         control: Whether to ask for control.
         recording: The files that a player at this address plays: bookmarks are kept beside them.

@@ -54,10 +54,10 @@ def bivariate(theme: Theme) -> Palette:
     """The palette: code LOW + STEPS × step of the first + step of the second."""
     grid = np.linspace(0.0, 1.0, STEPS)
     first, second = (axis.reshape(-1) for axis in np.meshgrid(grid, grid, indexing="ij"))
-    low, high = (0.42, 0.96) if theme is Theme.DARK else (0.83, 0.20)
+    low, high = (0.42, 0.96) if theme.ground is Theme.DARK else (0.83, 0.20)
     lightness = low + (high - low) * (first + second) / 2
     # Towards 65 degrees for the second, towards 245 for the first.
-    lean = (second - first) * (0.16 if theme is Theme.DARK else 0.13)
+    lean = (second - first) * (0.16 if theme.ground is Theme.DARK else 0.13)
     angle = np.deg2rad(65.0)
     lab: Floats = np.stack([lightness, lean * np.cos(angle), lean * np.sin(angle)], axis=-1)
     base = sequential(theme)

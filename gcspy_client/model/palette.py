@@ -85,6 +85,19 @@ class Theme(StrEnum):
 
     DARK = "dark"
     LIGHT = "light"
+    CONTRAST_DARK = "dark-contrast"
+    """White on black, for weak eyes and pale projectors."""
+    CONTRAST_LIGHT = "light-contrast"
+
+    @property
+    def ground(self) -> Theme:
+        """Dark or light."""
+        return Theme.DARK if self in (Theme.DARK, Theme.CONTRAST_DARK) else Theme.LIGHT
+
+    @property
+    def strong(self) -> bool:
+        """Whether it has as much contrast as there is."""
+        return self is not self.ground
 
 
 class Ramp(StrEnum):
@@ -147,6 +160,8 @@ class _Looks:
 _LOOKS = {
     Theme.DARK: _Looks(0.19, 0.315, 0.375, 0.45, 0.93, 290, 105, 0.13, 0.16, (0.97, 0.0, 0.0)),
     Theme.LIGHT: _Looks(0.985, 0.93, 0.87, 0.80, 0.29, 105, 295, 0.11, 0.13, (0.15, 0.0, 0.0)),
+    Theme.CONTRAST_DARK: _Looks(0.0, 0.29, 0.37, 0.47, 0.97, 290, 105, 0.14, 0.12, (1.0, 0.0, 0.0)),
+    Theme.CONTRAST_LIGHT: _Looks(1.0, 0.92, 0.85, 0.77, 0.20, 105, 295, 0.12, 0.11, (0.0, 0.0, 0.0)),
 }
 
 _OVERFLOW_CHOICES: Floats = np.array([[0.62, 0.22, 35.0], [0.70, 0.24, 330.0], [0.86, 0.15, 200.0]])
@@ -185,7 +200,7 @@ def names_palette(stream: Stream, theme: Theme) -> Palette:
     return categorical(theme, len(stream.enum_names))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=128)
 def sequential(theme: Theme, colour: tuple[int, int, int] | None = None, ramp: Ramp = Ramp.VIOLET) -> Palette:
     """An even ramp, in the hue of a colour hint or, without one, of one of the ramps.
 
@@ -225,7 +240,7 @@ def _violet(theme: Theme) -> tuple[Floats, float]:
 
 def _even_ramp(theme: Theme, ramp: Ramp) -> tuple[Floats, float]:
     """A ramp whose steps are equal on the average of the four visions: hue and chroma change how large one looks."""
-    ends, hues, chromas, dip = _RAMPS[ramp, theme]
+    ends, hues, chromas, dip = _RAMPS[ramp, theme.ground]
     t = np.linspace(0.0, 1.0, LEVELS)
     for _ in range(3):
         colours = _between(ends, hues, chromas, dip, t)
@@ -256,13 +271,13 @@ _ONLY_CHOICES: Floats = np.array(
 """For tiles that only one side has: whichever two are farthest from all else in every kind of vision."""
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def diverging(theme: Theme) -> Palette:
     """For comparisons: less and more go apart from the canvas, in equal steps of lightness; equal tiles are quiet."""
     looks = _LOOKS[theme]
     t = np.linspace(0.0, 1.0, SIDES)
     # No lighter, darker or more colourful than this: there the screen's gamut ends, and steps would shrink.
-    most, chroma = (0.78, 0.06 + 0.06 * t) if theme is Theme.DARK else (0.46, 0.05 + 0.05 * t)
+    most, chroma = (0.78, 0.06 + 0.06 * t) if theme.ground is Theme.DARK else (0.46, 0.05 + 0.05 * t)
     lightness = looks.low + (most - looks.low) * t
     sides = [fit_oklch(lightness, chroma, np.full(SIDES, hue)) for hue in _SIDE_HUES]
     ramp = np.stack(sides, axis=1).reshape(-1, 3)
@@ -279,7 +294,7 @@ def diverging(theme: Theme) -> Palette:
     return _assemble(theme, codes, quiet, ramp[-1], unknown, categories=2)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def categorical(theme: Theme, count: int, *, others: bool = False) -> Palette:
     """One colour a name, told apart by hue and by lightness at once; they repeat beyond `CATEGORIES`.
 
@@ -293,7 +308,7 @@ def categorical(theme: Theme, count: int, *, others: bool = False) -> Palette:
     chosen = _category_colours(theme)[: max(1, min(count, CATEGORIES))]
     ramp = chosen[np.arange(LEVELS) % len(chosen)]
     if others:
-        ramp[len(chosen) :] = fit_oklch(np.array([_OTHERS[theme]]), np.array([0.006]), np.array([260.0]))
+        ramp[len(chosen) :] = fit_oklch(np.array([_OTHERS[theme.ground]]), np.array([0.006]), np.array([260.0]))
     greys = np.array([[0.62, 0.02, 320.0], [0.45, 0.02, 320.0], [0.78, 0.02, 320.0]])
     quiet = _quiet_colours(theme, _LOOKS[theme].low_hue)
     overflow = farthest(_OVERFLOW_CHOICES, np.concatenate([chosen, quiet]))
@@ -308,10 +323,10 @@ _OTHERS = {Theme.DARK: 0.50, Theme.LIGHT: 0.74}
 """OKLab lightness of the grey of what has no colour of its own: between what is unused and the colours."""
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def _category_colours(theme: Theme) -> Floats:
     """Greedily the colours that are farthest apart in the worst of the four visions."""
-    span = (0.50, 0.60, 0.70, 0.80, 0.90) if theme is Theme.DARK else (0.35, 0.45, 0.55, 0.65, 0.75)
+    span = (0.50, 0.60, 0.70, 0.80, 0.90) if theme.ground is Theme.DARK else (0.35, 0.45, 0.55, 0.65, 0.75)
     grid = np.array([(light, 0.15, hue) for light in span for hue in range(15, 375, 15)], dtype=np.float64)
     candidates = fit_oklch(grid[:, 0], grid[:, 1], grid[:, 2])
     quiet = _quiet_colours(theme, _LOOKS[theme].low_hue)
@@ -359,7 +374,7 @@ def _assemble(
 ) -> Palette:
     looks = _LOOKS[theme]
     lab = np.concatenate([quiet, unknown[None], ramp, overflow[None]])
-    light = 0.98 if theme is Theme.DARK else 0.12
+    light = 0.98 if theme.ground is Theme.DARK else 0.12
     towards = np.array([light, 0.0, 0.0])
     marked = lab + (towards - lab) * 0.5
     near = distance(marked, lab) < 0.08

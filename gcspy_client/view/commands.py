@@ -348,6 +348,8 @@ def _view_actions(window: MainWindow) -> tuple[Action, ...]:
         ("view.theme-system", "&Follow the system", None),
         ("view.theme-dark", "Da&rk", Theme.DARK),
         ("view.theme-light", "L&ight", Theme.LIGHT),
+        ("view.theme-contrast-dark", "High contrast, dar&k", Theme.CONTRAST_DARK),
+        ("view.theme-contrast-light", "High contrast, li&ght", Theme.CONTRAST_LIGHT),
     )
     undo = window.undo
     return (

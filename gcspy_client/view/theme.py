@@ -42,6 +42,8 @@ def _canvas(theme: Theme) -> str:
 
 def tokens(theme: Theme) -> Tokens:
     """The colours around the tiles; text on each surface has a contrast of at least 4.5 : 1."""
+    if theme.strong:
+        return _strong_tokens(theme)
     if theme is Theme.DARK:
         return Tokens(
             window="#1a1d22",
@@ -69,6 +71,39 @@ def tokens(theme: Theme) -> Tokens:
         good="#1d7a48",
         warning="#8f5600",
         error="#b3261e",
+        canvas=_canvas(theme),
+    )
+
+
+def _strong_tokens(theme: Theme) -> Tokens:
+    """Black and white, and colours with a contrast of at least 7 : 1 on either surface."""
+    if theme is Theme.CONTRAST_DARK:
+        return Tokens(
+            window="#000000",
+            surface="#000000",
+            raised="#1f2328",
+            border="#c9d1d9",
+            text="#ffffff",
+            dim="#dfe3e8",
+            accent="#ffd84d",
+            on_accent="#000000",
+            good="#7ee787",
+            warning="#ffb657",
+            error="#ff9d94",
+            canvas=_canvas(theme),
+        )
+    return Tokens(
+        window="#ffffff",
+        surface="#ffffff",
+        raised="#eef0f2",
+        border="#3d444d",
+        text="#000000",
+        dim="#24292f",
+        accent="#0349b4",
+        on_accent="#ffffff",
+        good="#055d20",
+        warning="#6b3d00",
+        error="#8d0f16",
         canvas=_canvas(theme),
     )
 

@@ -56,7 +56,6 @@ class JoinSheet(QDialog):
             label.setAccessibleName(line)
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setWordWrap(True)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             self.labels.append(label)
             column.addWidget(label, 1)
         note = QLabel(_TOKEN)

@@ -29,7 +29,7 @@ from gcspy_client.view.widgets.tables import Cell, RowsModel
 
 __all__ = ["ClassPanel"]
 
-_ROWS_SHOWN = 6
+_ROWS_SHOWN = 4
 
 
 class ClassPanel(QFrame):
@@ -88,9 +88,9 @@ class ClassPanel(QFrame):
         column.setSpacing(6)
         column.addWidget(self.words)
         column.addWidget(self.mine)
-        column.addWidget(self.table, 1)
         column.addLayout(grid)
         column.addLayout(last)
+        column.addWidget(self.table, 1)
         self.tell([], following=False, may_hand=False, is_playback=False)
 
     def _dress_table(self) -> None:

@@ -37,7 +37,13 @@ _RAMPS = {
     Ramp.GREY: "Grey",
     Ramp.PROJECTOR: "Projector: strong grey",
 }
-_THEMES: dict[Theme | None, str] = {None: "As the system", Theme.DARK: "Dark", Theme.LIGHT: "Light"}
+_THEMES: dict[Theme | None, str] = {
+    None: "As the system",
+    Theme.DARK: "Dark",
+    Theme.LIGHT: "Light",
+    Theme.CONTRAST_DARK: "High contrast, dark",
+    Theme.CONTRAST_LIGHT: "High contrast, light",
+}
 _STEP = 25
 
 

@@ -58,7 +58,7 @@ def test_a_grid_of_four_by_four_is_told_apart_by_any_eyes(theme: Theme, vision: 
 def test_more_of_either_is_farther_from_the_canvas(theme: Theme) -> None:
     palette = bivariate(theme)
     rgb = np.array([palette.rgb(LOW + i) for i in range(STEPS * STEPS)], dtype=np.float64)
-    light = oklab_from_rgb(rgb)[:, 0].reshape(STEPS, STEPS) * (1 if theme is Theme.DARK else -1)
+    light = oklab_from_rgb(rgb)[:, 0].reshape(STEPS, STEPS) * (1 if theme.ground is Theme.DARK else -1)
     assert (np.diff(light, axis=0) > -0.01).all()
     assert (np.diff(light, axis=1) > -0.01).all()
 

@@ -52,7 +52,7 @@ def test_a_ramp_goes_one_way_in_lightness_in_equal_steps(
 ) -> None:
     lightness = lab_of(sequential(theme, hint))[LOW : HIGH + 1, 0]
     steps = np.diff(lightness[::10])  # ten levels at a time: one is less than a step of 8 bits
-    assert (steps > 0).all() if theme is Theme.DARK else (steps < 0).all()
+    assert (steps > 0).all() if theme.ground is Theme.DARK else (steps < 0).all()
     assert np.abs(steps).max() < 1.5 * np.abs(steps).min()
 
 

@@ -71,7 +71,7 @@ def test_sixteen_steps_of_a_ramp_are_nearly_equal_and_go_one_way(
     lab = seen(sequential(theme, None, ramp), vision)[np.linspace(LOW, HIGH, 17).astype(int)]
     steps = np.linalg.norm(np.diff(lab, axis=0), axis=1)
     lightness = np.diff(lab[:, 0])
-    assert (np.sign(lightness) == (1 if theme is Theme.DARK else -1)).all()
+    assert (np.sign(lightness) == (1 if theme.ground is Theme.DARK else -1)).all()
     assert np.abs(lightness).min() > 1.5, "without any hue it is still a ramp"
     assert steps.min() > (0.6 if vision == "full" else 0.35) * steps.mean()
     assert steps.max() < (1.5 if vision == "full" else 2.1) * steps.mean()
