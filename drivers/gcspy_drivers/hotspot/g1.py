@@ -10,7 +10,7 @@ g1HeapRegionManager.hpp; JDK 8 heapRegion.hpp, whose first region of a humongous
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final
 
@@ -158,7 +158,7 @@ class G1Reader:
             TargetGone: The target has ended.
             NotPermitted: The system does not let us read it any more.
         """
-        found = None
+        found: G1Reading | None = None
         for _ in range(_TRIES):
             heads = self._read_heads()
             if heads is None or not self._read_regions(heads[2:]):
@@ -166,7 +166,9 @@ class G1Reader:
             first = self._gather_data()
             if not self._read_regions(heads[2:]):
                 continue
-            found = self._judge(first, self._gather_data(), heads)
+            now = self._judge(first, self._gather_data(), heads)
+            # A collection in between: what is of before and what of after does not go together.
+            found = now if found is None or found.collections != now.collections else _completed(found, now)
             if found.known.all() and self._read_heads() == heads:
                 return found
         return found
@@ -298,6 +300,24 @@ class G1Reader:
         if not ok.all() or not back.all(axis=0).any():
             return None, "its remembered sets are not where the layout that is known has them"
         return private, ""
+
+
+def _completed(first: G1Reading, then: G1Reading) -> G1Reading:
+    """Return a reading with what was not known in it taken from a later one."""
+
+    def both(old: npt.NDArray[Any] | None, new: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
+        return None if old is None or new is None else np.where(first.known, old, new)
+
+    return replace(
+        then,
+        known=first.known | then.known,
+        kind=np.where(first.known, first.kind, then.kind),
+        used=np.where(first.known, first.used, then.used),
+        live=both(first.live, then.live),
+        remembered=both(first.remembered, then.remembered),
+        state=both(first.state, then.state),
+        pinned=both(first.pinned, then.pinned),
+    )
 
 
 def _words(data: U8, offset: int) -> U64:

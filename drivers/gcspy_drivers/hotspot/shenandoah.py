@@ -122,12 +122,15 @@ class ShenandoahReader:
             NotPermitted: The system does not let us read it any more.
         """
         self._gather.read()
+        found: ShenandoahReading | None = None
         for _ in range(_TRIES):
             before, ok = self._gather.data.copy(), self._gather.ok.copy()
             self._gather.read()
-            found = self._judge(before, ok)
+            found = _completed(found, self._judge(before, ok))
             if found.known.all():
                 break
+        if found is None:
+            raise AssertionError("there is at least one try")
         return found
 
     def _judge(self, before: npt.NDArray[np.uint8], ok: npt.NDArray[np.bool_]) -> ShenandoahReading:
@@ -146,6 +149,15 @@ class ShenandoahReader:
         )
         used = np.where(good, top - bottom, 0).astype(np.int64)
         return ShenandoahReading(self._low, self.grain, good, np.where(good, state, 0).astype(np.uint8), used)
+
+
+def _completed(first: ShenandoahReading | None, then: ShenandoahReading) -> ShenandoahReading:
+    """Return a reading with what was not known in it taken from a later one."""
+    if first is None:
+        return then
+    state = np.where(first.known, first.state, then.state)
+    used = np.where(first.known, first.used, then.used)
+    return ShenandoahReading(first.base, first.grain, first.known | then.known, state, used)
 
 
 def _words(data: npt.NDArray[np.uint8], offset: int) -> U64:

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from gcspy_protocol.errors import TargetGone
 
 from gcspy.exit_codes import ExitCode
 from tests.drivers.hotspot.jvms import HOMES, Jvm, find_javas
+from tests.drivers.hotspot.watching import Watched
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +48,7 @@ def test_ps_says_main_class_version_collector_heap_and_rungs(jvm: Jvm, runtime: 
     assert row["detail"].startswith("Serial, heap ")
     assert row["detail"].endswith(" of 67 MB")
     assert row["rungs"] == ["passive"]
-    (line,) = [line for line in gcspy("ps").stdout.splitlines() if line.startswith(f"{jvm.pid} ")]
+    (line,) = [line for line in gcspy("ps").stdout.splitlines() if line.split()[:1] == [str(jvm.pid)]]
     assert "Still an argument (Serial, heap" in line
 
 
@@ -64,3 +66,14 @@ def test_what_a_jvm_cannot_do_yet_is_said(jvm: Jvm, runtime: None) -> None:
     done = gcspy("attach", str(jvm.pid), "--no-window", "--rung", "stopped")
     assert done.returncode == ExitCode.UNSUPPORTED
     assert "passive" in done.stderr
+
+
+def test_a_jvm_that_ends_is_gone_and_said_so(classes: Path, jvm: Jvm) -> None:
+    with Jvm(jvm.java, classes, "-Xmx32m", "-XX:+UseSerialGC") as other, Watched(other.pid) as watched:
+        watched.driver.tick()
+        assert watched.driver.alive()
+        other.process.kill()
+        other.process.wait()
+        assert not watched.driver.alive()
+        with pytest.raises(TargetGone):
+            watched.driver.tick()

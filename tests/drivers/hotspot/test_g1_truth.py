@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from gcspy_drivers.hotspot.driver import COLLECTIONS
 from gcspy_drivers.hotspot.view import TILE_SIZE
 
 from gcspy_server.api import Control
@@ -137,6 +138,19 @@ def test_a_dirty_card_is_where_the_store_was(jvm: Jvm) -> None:
         watched.driver.tick()
         more = watched.values("Heap", "Dirty cards").sum() + watched.values("Heap", "Other cards").sum()
         assert more >= dirty.sum()
+
+
+def test_a_heap_that_is_collected_all_the_time_never_contradicts_itself(jvm: Jvm) -> None:
+    jvm.tell("churn", 10)
+    with Watched(jvm.pid) as watched:
+        for _ in range(40):
+            watched.driver.tick()
+            used, committed = (watched.stream("Heap", name) for name in ("Used", "Committed"))
+            assert (used.data <= committed.data).all()
+            known = used.known
+            assert known is None or known.mean() > 0.5
+        assert any(event.event == COLLECTIONS for event in watched.events)
+    jvm.tell("churn", 0)
 
 
 def _of_kind(watched: Watched, kind: str) -> npt.NDArray[np.intp]:
