@@ -29,6 +29,7 @@ __all__ = [
     "level_setting",
     "looks_old",
     "old_spaces",
+    "rung_of",
     "rung_rows",
     "rung_setting",
 ]
@@ -87,6 +88,12 @@ def budget_setting(session: ClientInterpreter) -> Setting | None:
 def rung_setting(session: ClientInterpreter) -> Setting | None:
     """The setting that says in which mode the target is watched; None: that cannot be chosen."""
     return next((one for one in session.settings.settings if one.modes), None)
+
+
+def rung_of(session: ClientInterpreter) -> Mode | None:
+    """The mode that was chosen and applies; None: none was, or it cannot be chosen."""
+    setting = rung_setting(session)
+    return None if setting is None or not setting.applies else setting.mode
 
 
 def rung_rows(session: ClientInterpreter) -> list[tuple[int, str]]:

@@ -10,9 +10,11 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.messages import ErrorCode
 from gcspy_protocol.model import ControlState, EventFilter, Mode, PauseActsOn
 from gcspy_protocol.playback import Direction, Pace, Seek, SetPlayback
+from gcspy_protocol.settings import Setting
+from gcspy_replay.file import ChunkRule, MemoryStore
 from gcspy_replay.player import Beginning, Playing
 
-from tests.replay.recorded import WELCOME
+from tests.replay.recorded import WELCOME, Small
 from tests.replay.watching import Watcher
 
 FAST = Beginning(manner=SetPlayback(pace=Pace.FIXED, interval_millis=0))
@@ -48,6 +50,49 @@ def test_a_player_introduces_itself_and_its_recording(play: Play, watch: Watch) 
     assert np.array_equal(pages[0].rows["time_nanos"], watcher.recording.events["time_nanos"])
     kinds = [type(message) for message in watcher.diary]
     assert kinds.index(m.SpaceDefined) < kinds.index(m.EpochEnd) < kinds.index(m.Playback) < kinds.index(m.Event)
+
+
+def test_what_the_budget_had_done_is_told_as_it_was_at_the_event_that_is_shown(play: Play, watch: Watch) -> None:
+    def level(number: int) -> m.Settings:
+        """Level 3 from event 20 on."""
+        return m.Settings(
+            settings=(
+                Setting(id=1, name="Level", value=2 if number < 20 else 3, minimum=1, maximum=3, choices=("1", "2", "3"), applies=1),
+                Setting(
+                    id=3, name="Rung", value=number % 2, minimum=0, maximum=1, applies=1, modes=(Mode.PASSIVE, Mode.STOPPED)
+                ),
+            )
+        )
+
+    def budget(number: int) -> m.Budget:
+        return m.Budget(setting=2, allowed=50_000, spent=1000 * number, sequence=number, gathered=(number, 0), left_out=(2 * number, 0))
+
+    store = MemoryStore()
+    session = Small(store, rule=ChunkRule(events=1, most_events=7))
+    session.say(level(0))
+    session.say(budget(0))
+    for number in range(1, 41):
+        session.event()
+        session.say(level(number))
+        session.say(budget(number))
+    session.writer.close()
+    data = bytes(store.data)
+    watcher = watch(play(data, beginning=STILL), data)
+    watcher.until_position(1)
+    for number in (1, 30, 5, 8, 7, 19, 20, 21, 40, 3, 2):
+        watcher.seek(number)
+        # What is told after an event is of the next one that is shown.
+        assert watcher.state.budget == budget(number - 1)
+        assert watcher.state.settings == level(number - 1)
+        assert watcher.state.mode is Mode.PLAYBACK, "how it was watched is not how it is played"
+    watcher.send(m.Step())
+    watcher.until_position(3)
+    assert watcher.state.budget == budget(2)
+    follower = watch(play(data, beginning=Beginning(number=12, running=False)), data)
+    follower.until_position(12)
+    assert follower.state.budget == budget(11)
+    follower.send(m.SetSetting(id=1, value=1))
+    assert follower.next(m.Error).code is ErrorCode.BAD_REQUEST
 
 
 def test_each_client_has_a_playback_of_its_own(play: Play, watch: Watch) -> None:

@@ -43,6 +43,7 @@ _LEVEL_MENU, _BUDGET_MENU, _RUNG_MENU = "&Session/&Level", "&Session/&Budget", "
 _RUNGS = ((Mode.PASSIVE, "&Passive", "read the program while it runs"), (Mode.STOPPED, "&Stopped", "hold the program while it is read"))
 _MOST_LEVELS = 4
 _OF_NOBODY = "Only the client in control may do that: Session ▸ Take control."
+_RECORDED = "This is a recording: what was gathered stays as it is."
 _NONE = "This session has no levels and no budget: its driver gathers what it gathers."
 
 
@@ -306,6 +307,8 @@ class CostPart(QObject):
         """Why nothing can be set now; empty: it can."""
         if not self._window.link.status.phase.connected:
             return "Not connected."
+        if self._window.session.is_playback:
+            return _RECORDED
         return "" if self._window.session.live.is_controller() else _OF_NOBODY
 
     def set(self, setting: int, value: int) -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from gcspy_protocol.messages import Playback, Welcome
+from gcspy_protocol.model import Mode
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
+from gcspy_client.model.cost import rung_of
 from gcspy_client.model.session import Session
 from gcspy_client.model.status import mode_words
 from gcspy_client.model.text import duration
@@ -105,7 +107,7 @@ class EventBar(QWidget):
         """How it was watched when it was recorded, and what was left out then."""
         if not self._session.is_playback:
             return
-        then = recorded_words(welcome, self._session.live.playback)
+        then = recorded_words(welcome, self._session.live.playback, rung_of(self._session.live))
         self._recorded.setText(then[0])
         self._recorded.setToolTip("\n".join(then[1:]))
         hidden = len(then) > 2
@@ -159,9 +161,15 @@ class EventBar(QWidget):
         self._facts.setText("  ·  ".join(parts))
 
 
-def recorded_words(welcome: Welcome, playback: Playback | None) -> list[str]:
-    """What is said of the session when it was recorded: for the chip, how it was watched, then what filters hid."""
-    mode = welcome.target.get("recorded mode", "")
+def recorded_words(welcome: Welcome, playback: Playback | None, rung: Mode | None = None) -> list[str]:
+    """What is said of the session when it was recorded: for the chip, how it was watched, then what filters hid.
+
+    Args:
+        welcome: What the player said.
+        playback: How it plays.
+        rung: How it was watched at the event that is shown, where that was something to choose.
+    """
+    mode = welcome.target.get("recorded mode", "") if rung is None else rung.value
     pause = welcome.target.get("recorded pause", "")
     names = {kind.id: kind.name for kind in welcome.events}
     hidden = []

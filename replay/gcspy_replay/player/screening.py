@@ -106,6 +106,8 @@ class Screening:
         self._state: State | None = None
         self._filters: tuple[EventFilter, ...] = ()
         self._told_triggers = 0
+        self._settings = m.Settings(settings=())
+        self._budget: m.Budget | None = None
         self._lossless: dict[int, float] = {}
         self._full_since: float | None = None
 
@@ -184,6 +186,7 @@ class Screening:
         if picture is not None:
             self._spaces, self._epoch = picture.passage.spaces, picture.passage.epoch
         self._state, self._filters, self._facts = playback.state, playback.filters, self._facts_now()
+        self._settings, self._budget = playback.session.settings, playback.session.budget
         self.ready = True
         leader = self.leader
         if leader is None:
@@ -208,6 +211,9 @@ class Screening:
         messages.append(self._playback_message(client))
         triggers = self.playback.triggers.announcement()
         messages += [triggers] if triggers.triggers else []
+        # Of the recorded session, at the event that is shown.
+        messages += [self._settings] if self._settings.settings else []
+        messages += [self._budget] if self._budget is not None else []
         return messages
 
     def _tell_everything(self, client: Client) -> None:
@@ -363,6 +369,13 @@ class Screening:
         if playback.triggers.changes != self._told_triggers:
             self._told_triggers = playback.triggers.changes
             self.tell_all(playback.triggers.announcement())
+        settings, budget = playback.session.settings, playback.session.budget
+        if settings != self._settings:
+            self._settings = settings
+            self.tell_all(settings)
+        if budget is not None and budget != self._budget:
+            self._budget = budget
+            self.tell_all(budget)
         facts = self._facts_now()
         if facts != self._facts:
             self._facts = facts
