@@ -150,9 +150,11 @@ class Raster:
             padded = np.full(layout.seen_rows * layout.columns, CANVAS, dtype=np.uint8)
             padded[: last - first] = codes[first:last]
             lines = self.pixels.reshape(layout.seen_rows, layout.cell_height, layout.width)
+            few = len(padded) < len(self._atlas)  # cells that are large, too: a copy of all of them costs more than the few
             for y in range(layout.cell_height):
                 # A row of each cell at a time: long contiguous writes instead of many small squares.
-                row = np.ascontiguousarray(self._atlas[:, y, :])
+                row = self._atlas[:, y, :]
+                row = row if few else np.ascontiguousarray(row)
                 lines[:, y, :] = row[padded].reshape(layout.seen_rows, layout.width)
             self._paint_edges(np.arange(first, last, dtype=np.int64), control)
 
