@@ -11,14 +11,17 @@ import mmap
 import os
 import sys
 import threading
+import time
 
 
 def work(counters: memoryview, number: int) -> None:
-    """Count, and make garbage that only the collector frees."""
+    """Count, and make garbage that only the collector frees; rest now and then, so that a processor is left for the tests."""
     while True:
         counters[number] += 1
         loop: list[object] = []
         loop.append(loop)
+        if counters[number] % 100 == 0:
+            time.sleep(0.001)
 
 
 def main() -> None:
