@@ -82,6 +82,9 @@ class Regions:
         kind_names: Such as ``free``, ``eden``, ``survivor``, ``old``, ``large``.
         groups: Which larger thing each belongs to (the number of its train), or -1.
         numbers: Its number in that, or -1.
+        live: Words of each that the last marking found alive, or -1 where that is not known; None where the plan never knows.
+        chosen: Whether each is, or was the last time, in the collection set: 0 or 1; None where there is none.
+        ages: Collections that each was there for; None where they are not counted.
     """
 
     what: str
@@ -92,3 +95,6 @@ class Regions:
     kind_names: tuple[str, ...]
     groups: Words
     numbers: Words
+    live: Words | None = None
+    chosen: Words | None = None
+    ages: Words | None = None

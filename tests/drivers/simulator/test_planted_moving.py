@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 from gcspy_drivers.simulator.heap import HEADER_WORDS, Heap
 from gcspy_drivers.simulator.mutator import Mutator
-from gcspy_drivers.simulator.plan import Phase, Plan
+from gcspy_drivers.simulator.plan import Collection, Phase, Plan
+from gcspy_drivers.simulator.plans._regions import OLD
 from gcspy_drivers.simulator.plans._train import FROM_TRAIN
 from gcspy_drivers.simulator.plans.generational import Generational, GenerationalCompact
 from gcspy_drivers.simulator.plans.markcompact import MarkCompact
+from gcspy_drivers.simulator.plans.regions import MARK, GarbageFirst
 from gcspy_drivers.simulator.plans.semispace import SemiSpace
 from gcspy_drivers.simulator.plans.train import Train
+from gcspy_drivers.simulator.policies.slotsets import KEY
 
 from tests.drivers.simulator.variants import HEAP_BYTES, ROOTS, Watch, over, run_at_random, wrong_of
 
@@ -162,6 +165,33 @@ class FreesALivingTrain(Train):
         return found
 
 
+class LosesAReferenceBetweenRegions(GarbageFirst):
+    """Has a write barrier that sees no field but the first."""
+
+    def write(self, holder: int, number: int, target: int) -> None:
+        if number == 0:
+            super().write(holder, number, target)
+        else:
+            self.heap.words[holder + HEADER_WORDS + number] = target
+
+
+class EvacuatesFromRootsOnly(GarbageFirst):
+    """Frees the collection set without a look at its remembered sets."""
+
+    def _pull_sets(self, limit: int) -> int:
+        return 0
+
+
+class FreesALivingRegion(GarbageFirst):
+    """Counts nothing alive in the last old region that has objects."""
+
+    def _end(self, collection: Collection) -> None:
+        old = self._of_kind(OLD)
+        if collection.kind == MARK and old:
+            self._table[old[-1], KEY] = 0
+        super()._end(collection)
+
+
 Planted = tuple[type[Plan], dict[str, Any], str]
 
 PLANTED: list[Planted] = [
@@ -177,6 +207,9 @@ PLANTED: list[Planted] = [
     (FreesACarTooEarly, {}, "should hold object"),
     (LosesARememberedReference, {"young_bytes": 0}, "should hold object"),
     (FreesALivingTrain, {}, "root"),
+    (LosesAReferenceBetweenRegions, {"tenuring": 0}, "is not in its remembered set"),
+    (EvacuatesFromRootsOnly, {}, "should hold object"),
+    (FreesALivingRegion, {}, "should hold object"),
     (DoesNotRecordPromoted, {"barrier": "set"}, "the set missed it"),
 ]
 
@@ -195,8 +228,8 @@ def run(mutator: Mutator, watch: Watch) -> list[str]:
     mutator.new(3, 3, 9)
     for kind in [*mutator.plan.kinds] * 4:
         mutator.plan.collect(kind)
-    found = wrong_of(mutator)
-    for _ in range(3):
+    found = [*watch.wrong, *wrong_of(mutator)]
+    for _ in range(0 if found else 3):
         mutator.new(4, 1, 1)
         mutator.store(3, 2, 4)
         mutator.clear(4)

@@ -34,6 +34,7 @@ _OPTIONS: dict[str, list[dict[str, Any]]] = {
     "generational": [{}, {"barrier": "set", "tenuring": 0}, {"young": "bump", "card_bytes": 64}],
     "generational-compact": [{"card_bytes": 64}, {"young": "bump", "barrier": "set"}],
     "train": [{}, {"young_bytes": 0, "train_cars": 2, "popular": 3}],
+    "regions": [{}, {"tenuring": 0, "pause_regions": 3, "marking_percent": 20}],
 }
 
 VARIANTS = [Variant(plan, options) for plan in PLANS for options in _OPTIONS.get(plan, [{}])]

@@ -15,6 +15,7 @@ from gcspy_drivers.simulator.plans.markcompact import MarkCompact
 from gcspy_drivers.simulator.plans.marksweep import MarkSweep
 from gcspy_drivers.simulator.plans.nogc import NoGC
 from gcspy_drivers.simulator.plans.refcount import RefCount
+from gcspy_drivers.simulator.plans.regions import GarbageFirst
 from gcspy_drivers.simulator.plans.semispace import SemiSpace
 from gcspy_drivers.simulator.plans.train import Train
 
@@ -31,6 +32,7 @@ _PLANS: Final[tuple[type[Plan], ...]] = (
     Generational,
     GenerationalCompact,
     Train,
+    GarbageFirst,
 )
 PLANS: Final[dict[str, type[Plan]]] = {plan.name: plan for plan in _PLANS}
 
