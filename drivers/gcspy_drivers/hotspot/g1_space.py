@@ -11,11 +11,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.hotspot.cards import CardKind
 from gcspy_drivers.hotspot.g1 import G1Reading, RegionKind
 from gcspy_drivers.hotspot.pool_space import Pool
 from gcspy_drivers.hotspot.region_tiles import RegionTiles
-from gcspy_drivers.hotspot.tile_streams import MOST_TILE_BYTES, add_bytes, add_cards, count_cards
+from gcspy_drivers.hotspot.tile_streams import MOST_TILE_BYTES, add_bytes, add_cards
 from gcspy_server.api import Control, PaintStyle, Presentation, Server, ServerStream
 
 __all__ = ["G1_POOLS", "G1Space"]
@@ -34,6 +33,7 @@ _STATE_NAMES: Final = ("untracked", "being made", "complete")
 G1_POOLS: Final = ("eden", "survivor", "old", "humongous", "free")
 
 Bool = npt.NDArray[np.bool_]
+I64 = npt.NDArray[np.int64]
 
 
 class G1Space:
@@ -144,13 +144,14 @@ class G1Space:
         )
         self.space.info = _info(reading, kind)
 
-    def fill_cards(self, kinds: npt.NDArray[np.uint8], covered: Bool, unknown: Bool, card_bytes: int) -> None:
+    def fill_cards(self, dirty: I64, other: I64, covered: Bool, unknown: Bool, card_bytes: int) -> None:
         """Give the space the cards.
 
         Args:
-            kinds: (cards,) `CardKind` of all cards of the heap; NONE where there is none.
+            dirty: Numbers of the dirty cards, counted from the heap's first.
+            other: Numbers of those that are neither clean nor dirty nor of young regions.
             covered: (regions,) which have cards.
-            unknown: (regions,) where they could not be read.
+            unknown: (regions,) of which they could not be read.
             card_bytes: Bytes of a card.
         """
         if self.cards is None:
@@ -158,8 +159,8 @@ class G1Space:
         tiling = self._tiles.tiling
         bytes_there = self._tiles.filled(np.where(covered, self._tiles.grain, 0).astype(np.int64))
         self.cards.all.data[:] = bytes_there // card_bytes
-        self.cards.dirty.data[:] = count_cards(tiling, kinds, tiling.base, card_bytes, CardKind.DIRTY)
-        self.cards.other.data[:] = count_cards(tiling, kinds, tiling.base, card_bytes, CardKind.OTHER)
+        for stream, cards in ((self.cards.dirty, dirty), (self.cards.other, other)):
+            stream.data[:] = np.bincount(cards // (tiling.tile_bytes // card_bytes), minlength=tiling.count)
         if unknown.any():
             untold = self._tiles.any(unknown)
             for stream in (self.cards.all, self.cards.dirty, self.cards.other):

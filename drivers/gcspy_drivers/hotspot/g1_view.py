@@ -84,8 +84,7 @@ class G1View:
         if request.wants(self._space.space):
             self._space.fill(reading, committed)
             if self._cards is not None and level >= CARDS and reading is not None:
-                kinds, covered, unknown = self._read_cards(self._cards, reading)
-                self._space.fill_cards(kinds, covered, unknown, self._cards.card_bytes)
+                self._fill_cards(self._cards, reading)
         kind = np.zeros(0, dtype=np.uint8) if reading is None else with_uncommitted(reading, committed)
         return pools_of(reading, kind)
 
@@ -102,23 +101,20 @@ class G1View:
             committed[free] = self._committed.covers(addrs)
         return committed
 
-    def _read_cards(
-        self, cards: Cards, reading: G1Reading
-    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Read the cards of all regions in use, as runs of neighbours: those of others may have no memory.
-
-        Returns:
-            (cards,) kinds, (regions,) which have cards, and (regions,) of which they could not be read.
-        """
+    def _fill_cards(self, cards: Cards, reading: G1Reading) -> None:
+        """Read the cards of all regions in use, as runs of neighbours: those of others may have no memory."""
         each = reading.grain // cards.card_bytes
-        kinds = np.full(len(reading.kind) * each, CardKind.NONE, dtype=np.uint8)
         unknown = ~reading.known
         wanted = reading.known & (reading.kind > RegionKind.FREE)
         edges = np.flatnonzero(np.diff(np.concatenate(([False], wanted, [False]))))
+        dirty, other = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
         for first, end in edges.reshape(-1, 2).tolist():
             found = cards.read(reading.base + first * reading.grain, reading.base + end * reading.grain)
             if found is None:
                 unknown[first:end] = True
-            else:
-                kinds[first * each : end * each] = found
-        return kinds, wanted, unknown
+                continue
+            dirty.append(np.flatnonzero(found == CardKind.DIRTY) + first * each)
+            other.append(np.flatnonzero(found == CardKind.OTHER) + first * each)
+        self._space.fill_cards(
+            np.concatenate(dirty), np.concatenate(other), wanted, unknown, cards.card_bytes
+        )

@@ -136,8 +136,9 @@ def test_a_dirty_card_is_where_the_store_was(jvm: Jvm) -> None:
         assert ((cards > 0) == in_use).all()
         jvm.tell("store", 1000)
         watched.driver.tick()
-        more = watched.values("Heap", "Dirty cards").sum() + watched.values("Heap", "Other cards").sum()
-        assert more >= dirty.sum()
+        more = np.maximum(watched.values("Heap", "Dirty cards") - dirty, 0)
+        # 1,000 references of 4 bytes: 8 cards of 512 bytes, or 4 of 1,024; the JVM looks at so few later.
+        assert 4 <= more.sum() <= 200, (dirty.sum(), more.sum())
 
 
 def test_a_heap_that_is_collected_all_the_time_never_contradicts_itself(jvm: Jvm) -> None:
