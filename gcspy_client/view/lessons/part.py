@@ -60,6 +60,16 @@ class LessonPart(QObject):
         self.leading.event_wished.connect(self._go_to)
         window.triggers.triggering.fired.connect(self.leading.fired)
 
+    @property
+    def over_tiles(self) -> Curtain:
+        """The one over the tiles."""
+        return self._over_now[0]
+
+    @property
+    def curtains(self) -> tuple[Curtain, ...]:
+        """All of them."""
+        return (*self._over_now, *self._over_time)
+
     # ------------------------------------------------------------------- what users do
 
     def open(self, lesson: Lesson | None) -> None:
@@ -71,6 +81,10 @@ class LessonPart(QObject):
         else:
             quiet.add(TRIGGER)
             self._window.docks.show("lesson")
+            # By event: a lesson stands still for as long as it is read.
+            axis = self._window.time_panel.transport.axis
+            axis.setCurrentIndex(axis.findData(False))
+            axis.activated.emit(axis.currentIndex())
 
     def ask_file(self) -> None:
         """Ask for a lesson of the user's own."""
@@ -129,7 +143,7 @@ class LessonPart(QObject):
             stream = next((one.id for one in found.space.streams if one.name == view.stream), None)
             if stream is not None:
                 window.choose_stream(number, stream)
-            window.activate(number)
+            window.turn_to(number)
             if view.renderer:
                 window.looking.choose_view(view.renderer, number)
             if view.tile is not None and view.tile < found.count:
@@ -153,7 +167,7 @@ class LessonPart(QObject):
 
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""
-        for curtain in (*self._over_now, *self._over_time):
+        for curtain in self.curtains:
             curtain.set_colours(tokens(theme))
 
     def stop(self) -> None:

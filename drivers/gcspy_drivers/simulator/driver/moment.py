@@ -100,8 +100,9 @@ class Moment:
 
     @property
     def knows_liveness(self) -> bool:
-        """Whether references can be followed now: in the middle of a collection that moves objects some lead to old copies."""
-        return self.plan.collection is None or not self.plan.moves
+        """Whether references can be followed now: once a collection that moves objects is at work, some lead to old copies."""
+        collection = self.plan.collection
+        return collection is None or not self.plan.moves or not collection.phase
 
     @cached_property
     def live(self) -> NDArray[np.bool_]:

@@ -1,0 +1,109 @@
+"""Takes a picture of each lesson's key moment, and of the paper's figure 7: ``python screenshots/lessons.py [LESSON…]``.
+
+A lesson is led to a step as a student would: answers are given, what a step sets is set. It takes a minute or so a lesson.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QEventLoop, QTimer
+
+from gcspy.sidecar import start_sidecar
+from gcspy.simulating import SimulatingOptions, fields_of_lesson
+from gcspy_client.app import take_screenshot
+from gcspy_client.lessons import find_lesson
+from gcspy_client.lessons.lesson import BEGINS
+from gcspy_client.view.window import MainWindow
+
+HERE = Path(__file__).parent
+PATIENCE_MILLIS = 240_000
+SIZE = (1600, 1000)
+
+MOMENTS = {
+    # lesson: step of its key moment, from 1
+    "tiles": 6,
+    "marksweep": 6,
+    "freelists": 2,
+    "diagonals": 5,
+    "copying": 5,
+    "generations": 5,
+    "barrier": 3,
+    "fragmentation": 3,
+    "counting": 2,
+}
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """Let the window live until something is so."""
+    loop, look, patience = QEventLoop(), QTimer(), QTimer()
+    look.timeout.connect(lambda: loop.quit() if condition() else None)
+    look.start(20)
+    patience.setSingleShot(True)
+    patience.timeout.connect(loop.quit)
+    patience.start(PATIENCE_MILLIS)
+    loop.exec()
+    look.stop()
+    patience.stop()
+    if not condition():
+        raise RuntimeError(f"what the picture is to show did not come about: {what}")
+
+
+def lead(window: MainWindow, name: str, step: int) -> None:
+    """Take the lesson up to a step."""
+    lesson = find_lesson(name)
+    window.lessons.open(lesson)
+    leading = window.lessons.leading
+    for at in range(step):
+        wait_until(lambda: bool(leading.arrived or leading.problem), f"{name}, step {at + 1}")
+        if leading.problem:
+            raise RuntimeError(leading.problem)
+        question = lesson.steps[at].question
+        if question is not None:
+            leading.answer(question.answer)
+        if at + 1 < step:
+            leading.next()
+    if window.docks.is_open("history"):
+        last = leading.reached[leading.at]
+        wait_until(lambda: is_read(window, last), f"{name}, history graph")
+
+
+def is_read(window: MainWindow, last: int) -> bool:
+    """Whether the history graph shows all up to this event."""
+    drawn = window.history.first.canvas.drawn
+    return drawn is not None and len(drawn.events) > 0 and not drawn.preview.any() and window.session.number >= last
+
+
+def take(name: str, step: int, theme: str) -> None:
+    """Take one picture."""
+    with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
+        fields = {**fields_of_lesson(find_lesson(name)), "pace_millis": 10}
+        options = SimulatingOptions(simulation=fields, listen=(f"unix:{folder}/session.sock",), pause_at=BEGINS)
+        with start_sidecar(options) as sidecar:
+            take_screenshot(
+                sidecar.addresses[0],
+                HERE / f"lesson-{name}.png",
+                size=SIZE,
+                theme=theme,
+                settle_secs=0.5,
+                arrange=lambda window: lead(window, name, step),
+                control=True,
+            )
+
+
+def main(names: list[str]) -> int:
+    """Take the pictures of these lessons, each in a process of its own."""
+    if names[:1] == ["--one"]:
+        take(names[1], MOMENTS[names[1]], "dark")
+        return 0
+    for name in names or MOMENTS:
+        subprocess.run([sys.executable, __file__, "--one", name], check=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,161 @@
+"""Leading through a lesson in a window: live, and in the recording that was saved from it, which goes to the same events with the same contents."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from gcspy_protocol.model import ControlState
+from gcspy_replay.file import Recording
+from gcspy_replay.player import Beginning, serve_recording
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from gcspy.simulating import SimulatingOptions, fields_of_lesson, simulate
+from gcspy_client.lessons import Lesson
+from gcspy_client.lessons.lesson import BEGINS
+from gcspy_client.lessons.text import parse_lesson
+from gcspy_client.view.window import MainWindow
+
+PATIENCE_MILLIS = 30_000
+
+SOURCE = """\
++++
+title = "T"
+goal = "G"
+[simulation]
+collector = "marksweep"
+program = "binarytrees"
+heap = "16KiB"
+tile = "256"
+pace = 0
+steps = 60
++++
+## One
+```step
+view = { space = "Heap", stream = "Used space" }
+```
+## Two
+```step
+until = "event == 'Full collection starts'"
+view = { space = "Free lists", stream = "Length" }
+```
+```question
+ask = "?"
+choices = ["a", "b"]
+answer = 2
+because = "so it is"
+```
+## Three
+```step
+until = "event == 'Full collection ends'"
+set = { "Fit" = "best" }
+view = { space = "Heap", stream = "Live", panels = ["settings"] }
+```
+## Four
+```step
+until = "event == 'no such event'"
+```
+"""
+
+Contents = dict[str, bytes]
+
+
+def contents(window: MainWindow) -> Contents:
+    found = {}
+    for space in window.session.interpreter.spaces.values():
+        for stream in space.streams.values():
+            found[f"{space.space.name}: {stream.schema.name}"] = stream.values.tobytes()
+    return found
+
+
+def lead(window: MainWindow, lesson: Lesson, qtbot: QtBot) -> tuple[dict[int, int], list[Contents]]:
+    """Take the first three steps, as a student does."""
+    leading, panel = window.lessons.leading, window.lessons.panel
+    seen: list[Contents] = []
+    window.lessons.open(lesson)
+    for step in range(3):
+        qtbot.waitUntil(lambda step=step: leading.at == step and leading.arrived and window.session.number == leading.reached[step], timeout=PATIENCE_MILLIS)
+        qtbot.waitUntil(lambda: window.session.live.state is ControlState.PAUSED, timeout=PATIENCE_MILLIS)
+        assert not leading.problem
+        seen.append(contents(window))
+        if leading.asks:
+            before = dict(leading.reached)
+            leading.next()
+            assert (leading.at, leading.reached) == (step, before), "nothing goes on before the answer"
+            assert not panel.next.isEnabled()
+            qtbot.mouseClick(panel.choices[0], Qt.MouseButton.LeftButton)
+            assert leading.answers == {step: 0}
+            assert panel.told.text() == "Not so. so it is"
+        if step < 2:
+            leading.next()
+    return dict(leading.reached), seen
+
+
+@pytest.fixture
+def live(socket_directory: Path) -> Iterator[tuple[Lesson, str]]:
+    stop, ready = threading.Event(), threading.Event()
+    lesson = parse_lesson(SOURCE, name="test", path="test.md")
+    address = f"unix:{socket_directory}/live.sock"
+    options = SimulatingOptions(simulation=fields_of_lesson(lesson), listen=(address,), pause_at=BEGINS)
+    thread = threading.Thread(target=simulate, args=(options,), kwargs={"stop": stop, "on_ready": lambda *_: ready.set()})
+    thread.start()
+    assert ready.wait(30)
+    yield lesson, address
+    stop.set()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+def test_a_recorded_lesson_is_the_live_one_again(
+    live: tuple[Lesson, str], make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path, socket_directory: Path
+) -> None:
+    lesson, address = live
+    window = make_window(address)
+    reached, seen = lead(window, lesson, qtbot)
+    assert len(set(reached.values())) == 3
+    fit = next(one for one in window.session.live.settings.settings if one.name == "Fit")
+    assert fit.choices[fit.value] == "best"
+    qtbot.waitUntil(lambda: bool(window.setting_part.panel.rows), timeout=PATIENCE_MILLIS)
+    assert fit.id in window.setting_part.panel.rows
+
+    leading = window.lessons.leading
+    leading.back()
+    qtbot.waitUntil(lambda: window.session.number == reached[1], timeout=PATIENCE_MILLIS)
+    assert contents(window) == seen[1]
+    leading.next()
+    qtbot.waitUntil(lambda: window.session.number == reached[2], timeout=PATIENCE_MILLIS)
+
+    leading.next()
+    qtbot.waitUntil(lambda: bool(leading.problem), timeout=PATIENCE_MILLIS)
+    assert "ended before" in leading.problem
+
+    path = tmp_path / "lesson.gcspy"
+    window.shift.save(path)
+    played = f"unix:{socket_directory}/played.sock"
+    with serve_recording(Recording.open(path), played, beginning=Beginning(running=False)):
+        again = make_window(played)
+        assert lead(again, lesson, qtbot) == (reached, seen)
+
+
+def test_what_comes_later_is_behind_a_curtain_until_the_question_is_answered(
+    live: tuple[Lesson, str], make_window: Callable[..., MainWindow], qtbot: QtBot
+) -> None:
+    lesson, address = live
+    window = make_window(address)
+    leading = window.lessons.leading
+    window.lessons.open(lesson)
+    qtbot.waitUntil(lambda: leading.arrived, timeout=PATIENCE_MILLIS)
+    leading.next()
+    qtbot.waitUntil(lambda: leading.asks and window.session.live.state is ControlState.PAUSED, timeout=PATIENCE_MILLIS)
+    curtains = window.lessons.curtains
+    assert not any(one.isVisibleTo(window) for one in curtains)
+    qtbot.waitUntil(window.footer.step.isEnabled, timeout=PATIENCE_MILLIS)
+    window.step()  # a student who does not want to think
+    qtbot.waitUntil(lambda: window.session.number > leading.reached[1], timeout=PATIENCE_MILLIS)
+    qtbot.waitUntil(lambda: window.lessons.over_tiles.isVisible(), timeout=PATIENCE_MILLIS)
+    assert window.lessons.over_tiles.size() == window.sides.size()
+    leading.answer(1)
+    assert not any(one.isVisibleTo(window) for one in curtains)
