@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from gcspy_protocol.model import ControlState
 from gcspy_replay.file import Recording
 from gcspy_replay.player import Beginning, serve_recording
-from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from gcspy.simulating import SimulatingOptions, fields_of_lesson, simulate
@@ -71,13 +71,18 @@ def contents(window: MainWindow) -> Contents:
     return found
 
 
+def stands_at(window: MainWindow, step: int) -> bool:
+    leading = window.lessons.leading
+    return leading.at == step and leading.arrived and window.session.number == leading.reached[step]
+
+
 def lead(window: MainWindow, lesson: Lesson, qtbot: QtBot) -> tuple[dict[int, int], list[Contents]]:
     """Take the first three steps, as a student does."""
     leading, panel = window.lessons.leading, window.lessons.panel
     seen: list[Contents] = []
     window.lessons.open(lesson)
     for step in range(3):
-        qtbot.waitUntil(lambda step=step: leading.at == step and leading.arrived and window.session.number == leading.reached[step], timeout=PATIENCE_MILLIS)
+        qtbot.waitUntil(partial(stands_at, window, step), timeout=PATIENCE_MILLIS)
         qtbot.waitUntil(lambda: window.session.live.state is ControlState.PAUSED, timeout=PATIENCE_MILLIS)
         assert not leading.problem
         seen.append(contents(window))
@@ -86,7 +91,7 @@ def lead(window: MainWindow, lesson: Lesson, qtbot: QtBot) -> tuple[dict[int, in
             leading.next()
             assert (leading.at, leading.reached) == (step, before), "nothing goes on before the answer"
             assert not panel.next.isEnabled()
-            qtbot.mouseClick(panel.choices[0], Qt.MouseButton.LeftButton)
+            panel.choices[0].click()
             assert leading.answers == {step: 0}
             assert panel.told.text() == "Not so. so it is"
         if step < 2:
@@ -155,7 +160,7 @@ def test_what_comes_later_is_behind_a_curtain_until_the_question_is_answered(
     qtbot.waitUntil(window.footer.step.isEnabled, timeout=PATIENCE_MILLIS)
     window.step()  # a student who does not want to think
     qtbot.waitUntil(lambda: window.session.number > leading.reached[1], timeout=PATIENCE_MILLIS)
-    qtbot.waitUntil(lambda: window.lessons.over_tiles.isVisible(), timeout=PATIENCE_MILLIS)
+    qtbot.waitUntil(window.lessons.over_tiles.isVisible, timeout=PATIENCE_MILLIS)
     assert window.lessons.over_tiles.size() == window.sides.size()
     leading.answer(1)
     assert not any(one.isVisibleTo(window) for one in curtains)
