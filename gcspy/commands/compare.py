@@ -157,17 +157,22 @@ def _space(left: Any, right: Any, *, by_place: bool) -> dict[str, Any]:
 
 
 def _stream(left: Any, right: Any, mine: int, theirs: int, *, by_place: bool) -> dict[str, Any]:
-    from gcspy_client.model.compare import difference, summary_of
+    from gcspy_client.model.compare import difference, merged_names, summary_of
     from gcspy_client.model.tile_source import StreamSource
 
     one, two = left.streams[mine], right.streams[theirs]
     found = difference(left, right, StreamSource(one.schema), StreamSource(two.schema), by_place=by_place)
     told = summary_of(found)
     sums = [None if state.summary is None or not state.summary.covered else list(state.summary.values) for state in (one, two)]
+    names = list(two.schema.enum_names) if found.named else []
+    if two.schema.names_from is not None:
+        merged, *numbers = merged_names(one.schema.enum_names, two.schema.enum_names)
+        names = list(merged)
+        sums = [counts and _by_name(counts, table.tolist(), len(names)) for counts, table in zip(sums, numbers, strict=True)]
     return {
         "name": two.schema.name,
         "unit": two.schema.suffix.strip(),
-        "names": list(two.schema.enum_names) if found.named else [],
+        "names": names,
         "summary": sums,
         "net": None if found.named else told.net,
         "gained": None if found.named else told.gained,
@@ -181,6 +186,14 @@ def _stream(left: Any, right: Any, mine: int, theirs: int, *, by_place: bool) ->
         "unknown": told.unknown,
         "unused": told.unused,
     }
+
+
+def _by_name(counts: list[int], numbers: list[int], names: int) -> list[int]:
+    """Counts by the names of both sides."""
+    found = [0] * names
+    for count, number in zip(counts, numbers, strict=False):
+        found[number] += count
+    return found
 
 
 def lines_of(facts: dict[str, Any]) -> list[str]:

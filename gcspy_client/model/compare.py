@@ -4,6 +4,8 @@ Tiles are matched by their stable keys, or by their places, where keys mean noth
 has, or uses, came or went, and is told apart from one whose value changed; where either side is unknown the
 difference is unknown, never zero. Values of 64 bits may differ by more than 63 bits hold, so the difference is kept as its size and its direction.
 
+Numbers of names that grow are compared by the names: what one session numbers 7 another numbers 12.
+
 Knows two spaces and a stream of each; does not know where the states came from, or how they are drawn.
 """
 
@@ -23,7 +25,19 @@ from gcspy_client.model.tile_keys import Keys, tile_keys
 from gcspy_client.model.tile_series import exact_sum
 from gcspy_client.model.tile_source import TileSource
 
-__all__ = ["Difference", "DifferenceSummary", "codes_of", "difference", "level_of", "scale_of", "summary_of"]
+__all__ = [
+    "Difference",
+    "DifferenceSummary",
+    "codes_of",
+    "difference",
+    "level_of",
+    "merged_names",
+    "scale_of",
+    "summary_of",
+]
+
+
+Names = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,6 +137,14 @@ def difference(
     for side in (a, b):
         if side.known is not None:
             counts &= side.known
+    one_values, two_values = a.values, b.values
+    named = Presentation.ENUM in (source.schema.presentation, other.schema.presentation)
+    names = _names_of(left, source), _names_of(right, other)
+    if names[0] is not None and names[1] is not None:
+        named = True
+        _, *numbers = merged_names(names[0], names[1])
+        one_values, two_values = (_renumbered(side.values, table) for side, table in zip((a, b), numbers, strict=True))
+        counts &= (one_values >= 0) & (two_values >= 0)
     size = np.zeros(
         count, dtype=np.float64 if "f" in (a.values.dtype.kind, b.values.dtype.kind) else np.uint64
     )
@@ -130,13 +152,48 @@ def difference(
     compared, unused = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
     came, went = at_left < 0, at_right < 0
     some = in_both[counts]
-    size[some], direction[some] = _apart(a.values[counts], b.values[counts])
+    size[some], direction[some] = _apart(one_values[counts], two_values[counts])
     compared[some] = True
     unused[in_both[~used_a & ~used_b]] = True
     came[in_both[~used_a & used_b]] = True
     went[in_both[used_a & ~used_b]] = True
-    named = Presentation.ENUM in (source.schema.presentation, other.schema.presentation)
     return Difference(keys, at_left, at_right, size, direction, compared, unused, came, went, named)
+
+
+def merged_names(left: Names, right: Names) -> tuple[Names, NDArray[np.int64], NDArray[np.int64]]:
+    """Put the names of two sides into one list, where the same name is the same number.
+
+    Two lists of one session, of which one goes on where the other ends, keep their numbers: there, and there only, things of one
+    name are told apart.
+
+    Returns:
+        All names; shape (names,) for each side, the number that each of its names has there.
+    """
+    shared = min(len(left), len(right))
+    if left[:shared] == right[:shared]:
+        return max(left, right, key=len), np.arange(len(left)), np.arange(len(right))
+    number: dict[str, int] = {}
+    tables = [
+        np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int64) for names in (left, right)
+    ]
+    return tuple(number), tables[0], tables[1]
+
+
+def _names_of(space: SpaceState, source: TileSource) -> Names | None:
+    """The names that numbers of a source stand for and that are known by now; None: they are no numbers of names that grow."""
+    schema = source.schema
+    if schema.names_from is None or schema.id not in space.streams:
+        return None
+    return space.streams[schema.id].schema.enum_names
+
+
+def _renumbered(values: NDArray[Any], table: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers by another list; -1 for those whose name nobody has told."""
+    numbers = values.astype(np.int64)
+    there = (numbers >= 0) & (numbers < len(table))
+    found = np.full(len(numbers), -1, dtype=np.int64)
+    found[there] = table[numbers[there]]
+    return found
 
 
 def _placed(left: SpaceState, right: SpaceState) -> tuple[Keys, Indices, Indices]:

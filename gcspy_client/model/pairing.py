@@ -42,12 +42,13 @@ def pair_spaces(left: Sequence[Space], right: Sequence[Space]) -> list[Pair]:
 def pair_streams(left: Space, right: Space) -> list[Pair]:
     """Streams by name and meaning: names of an enum are never compared with numbers.
 
-    Numbers of names that grow mean something else in each session, so such streams have no counterpart.
+    Numbers of names that grow mean something else in each session: such streams belong together by their own names, and their values are compared by
+    what they stand for (`gcspy_client.model.compare`).
     """
 
     def meaning(stream: Stream) -> Hashable:
         if stream.names_from is not None:
-            return None
+            return stream.name, "names that grow"
         return stream.name, stream.enum_names if stream.presentation is Presentation.ENUM else None
 
     return _paired(left.streams, right.streams, [meaning], lambda stream: stream.id)

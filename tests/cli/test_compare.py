@@ -8,16 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gcspy_replay.file import Recording
+from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_replay.file import MemoryStore, Recording, RecordingWriter
 from gcspy_replay.player import Beginning, serve_recording
 from pytestqt.qtbot import QtBot
 
 from gcspy.cli import main
 from gcspy.exit_codes import ExitCode
+from gcspy.link import connect
 from gcspy_client.app import run_window
 from gcspy_client.view.window import MainWindow
+from gcspy_server.api import Server, StringNames, UniformNames
 from tests.cli.conftest import Run
 from tests.replay.recorded import small
+from tests.server.viewer import Viewer
 
 SAMPLES = Path(__file__).parents[2] / "replay" / "samples"
 
@@ -58,6 +62,51 @@ def test_by_default_the_last_events_are_compared_and_equal_ones_differ_in_nothin
     for space in found["spaces"]:
         for stream in space["streams"]:
             assert (stream["changed"], stream["came"], stream["went"]) == (0, 0, 0)
+
+
+def recorded_types(path: Path, names: list[str], tiles: list[int], unknown: tuple[int, ...] = ()) -> None:
+    """Record one event of a program that numbers its types as they come."""
+    server = Server("types", events=("event",))
+    types = server.add_space("Types", names=StringNames(names))
+    types.add_stream("Objects")
+    heap = server.add_space("Heap", names=UniformNames(0x1000, 0x100, len(tiles)))
+    top = heap.add_stream("Top type", dtype="u4", names_from=types.id)
+    store, session = MemoryStore(), ClientInterpreter()
+    writer = RecordingWriter(store, session)
+    with server.serve(f"unix:{path}.sock") as listening:
+        viewer = Viewer(connect(listening.addresses[0], client="test", wants_control=False))
+        server.wait_for_client()
+        assert server.should_transmit(0) is not None
+        types.reset()
+        heap.reset()
+        top.data[:] = tiles
+        if unknown:
+            top.set_unknown(list(unknown))
+        server.finish(0)
+        viewer.until_events(1)
+        for message in (viewer.link.welcome, *viewer.diary):
+            session.apply(message)
+            writer.add(message)
+        viewer.link.close()
+    writer.close()
+    path.write_bytes(store.data)
+
+
+def test_types_of_two_sessions_are_compared_by_their_names_whatever_their_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two = tmp_path / "a.gcspy", tmp_path / "b.gcspy"
+    recorded_types(one, ["", "dict", "list", "Node"], [1, 2, 3, 1, 2])
+    recorded_types(two, ["", "list", "Node", "dict", "str"], [3, 1, 2, 1, 4], unknown=(2,))
+    found = compared(capsys, one, two)
+    (heap,) = (space for space in found["spaces"] if space["name"] == "Heap")
+    assert (heap["only_a"], heap["only_b"]) == ([], [])
+    (top,) = heap["streams"]
+    assert (top["same"], top["changed"], top["unknown"]) == (2, 2, 1)
+    assert (top["net"], top["more"], top["less"]) == (None, None, None), "a name is no more than another"
+    counted = [dict(zip(top["names"], counts, strict=True)) for counts in top["summary"]]
+    assert counted[0] == {"": 0, "dict": 2, "list": 2, "Node": 1, "str": 0}
+    assert counted[1] == {"": 0, "dict": 1, "list": 2, "Node": 0, "str": 1}
 
 
 @pytest.mark.parametrize(("by", "wanted"), [("number", 7), ("kind", 7), ("clock", 7), ("wall", 7)])

@@ -55,6 +55,8 @@ def test_streams_of_another_meaning_are_not_paired() -> None:
         streams=(
             Stream(id=0, name="Used"),
             Stream(id=1, name="State", enum_names=("a", "b"), presentation=Presentation.ENUM),
+            Stream(id=2, name="Type", names_from=7),
+            Stream(id=3, name="Size", names_from=7),
         ),
     )
     right = Space(
@@ -63,9 +65,12 @@ def test_streams_of_another_meaning_are_not_paired() -> None:
         streams=(
             Stream(id=5, name="State", enum_names=("a", "c"), presentation=Presentation.ENUM),
             Stream(id=6, name="Used", dtype="u8"),
+            Stream(id=7, name="Size"),
+            Stream(id=8, name="Type", names_from=9),
         ),
     )
-    assert pair_streams(left, right) == [Pair(0, 6), Pair(1, None), Pair(None, 5)]
+    paired = [Pair(0, 6), Pair(1, None), Pair(2, 8), Pair(3, None), Pair(None, 5), Pair(None, 7)]
+    assert pair_streams(left, right) == paired
 
 
 def side_of(rows: list[tuple[int, int, int]], kinds: tuple[str, ...] = (), wall: int = 0) -> Side:
