@@ -74,8 +74,8 @@ class LargeSpace:
             driver="cpython",
             tile_title="Block ",
             description="Blocks of more than 512 bytes, outside of pymalloc's pools, that objects lead to: objects that the collector tracks, and "
-            "the items, tables and buffers of containers. Bytes are as sys.getsizeof counts. Not found are texts, bytes and numbers, and what "
-            "extension modules keep",
+            "the items, tables and buffers of containers; at level 4 also texts, bytes, numbers and tuples that references lead to. Bytes are as "
+            "sys.getsizeof counts. What extension modules keep is not found",
             details=(BLOCKS,),
         )
         self.size = add_amount(

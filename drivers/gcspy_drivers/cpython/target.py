@@ -25,8 +25,8 @@ from gcspy_drivers.cpython.objects.copying import CopyRoom, HeapCopy
 from gcspy_drivers.cpython.objects.large import LargeBlocks, LargeReader
 from gcspy_drivers.cpython.objects.lists import Heads, ListReader, Lists
 from gcspy_drivers.cpython.objects.machine_code import Kernels
-from gcspy_drivers.cpython.objects.pool_index import PoolIndex
-from gcspy_drivers.cpython.objects.references import BlockMap, find_references
+from gcspy_drivers.cpython.objects.pool_index import Outward, PoolIndex
+from gcspy_drivers.cpython.objects.references import BlockMap, find_leads, find_references
 from gcspy_drivers.cpython.objects.scan import NO_ENTRIES, NO_HOLDERS, Nodes, Objects, ObjectScanner
 from gcspy_drivers.cpython.objects.types import TypeTable
 from gcspy_drivers.cpython.obmalloc import Arenas, HeapReading, ObmallocPlace, PoolReader
@@ -415,7 +415,10 @@ class Target:
         if large:
             reader = LargeReader(self._memory, self._maps, types, self._layout.objects, index)
             holders = np.concatenate([NO_HOLDERS, *(one.objects.holders for one in found)])
-            blocks_outside = reader.read(holders, lists)
+            leads = None
+            if blocks is not None:
+                leads = find_leads(blocks, parts, Outward.of(index, self._maps.maps), code)
+            blocks_outside = reader.read(holders, lists, leads)
         return ObjectReading(
             tuple(found), lists, owners, types, by_pool, by_list, counted, blocks_outside
         )

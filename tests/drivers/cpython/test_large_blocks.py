@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from gcspy_drivers.cpython.driver import CPythonDriver
-from gcspy_drivers.cpython.objects.large import KINDS, Kind, LargeBlocks
+from gcspy_drivers.cpython.objects.large import KINDS, NOT_TRACKED, Kind, LargeBlocks
 from gcspy_drivers.cpython.target import ObjectReading, Target
 
 from gcspy_server.api import AttachOptions, ExtentNames, Query, Server, StringNames
@@ -133,6 +133,50 @@ def test_bytes_of_each_object_equal_what_the_target_says(python: str, start: Sta
         assert (int(mine.sum()), int(blocks.size[mine].sum())) == (count, total)
     wanted = {Kind.OBJECT, Kind.ITEMS, Kind.DICT_TABLE, Kind.SET_TABLE, Kind.BUFFER, Kind.DEQUE_BLOCK, Kind.TEXT}
     assert wanted <= set(seen)
+
+
+UNTRACKED = """
+class Node: pass
+node = Node()
+node.text, node.data = "x" * 5000, bytes(7000)
+inside = [1 << 40_000, "\u00e9" * 3000]
+wide = [("\u1234%d" % number) * 400 for number in range(200)]
+flat = tuple(str(number) * 200 for number in range(100, 400))
+hidden = {number: ("%d" % number * 300,) * 100 for number in range(100, 200)}
+gc.collect(); gc.collect()
+gc.disable()
+def tell_untracked():
+    text = ""
+    for one in [node.text, node.data, flat, *inside, *wide, *flat, *hidden.values(), *[one[0] for one in hidden.values()]]:
+        assert sys.getsizeof(one) > 512 and not gc.is_tracked(one)
+        text += "%d %d %d %s" % (id(one), sys.getsizeof(one), 0, type(one).__name__) + chr(10)
+    _write(1, text.encode())
+    _kill(_pid, _stop)
+tell_untracked()
+"""
+
+
+def test_what_nobody_tracks_is_found_where_references_lead_to(python: str, start: Start) -> None:
+    child = start(python, UNTRACKED)
+    child._wait_stopped()
+    told = told_sizes(child)
+    assert len(told) == 705
+    with Target(child.pid) as target:
+        interpreters = target.interpreters() or ()
+        heaps = target.heaps(interpreters)
+        found = target.objects(heaps, interpreters, large=True, references=True)
+        without = read_large(target).large
+    blocks = found.large
+    assert blocks is not None
+    assert without is not None
+    for address, size, _, name in told:
+        assert rows_of(without, address) == []
+        assert rows_of(blocks, address) == [(Kind.OBJECT, size)], name
+        (row,) = np.flatnonzero(blocks.owner == np.uint64(address))
+        assert found.types.names[blocks.type[row]] == name
+        assert blocks.of_list[row] == NOT_TRACKED
+    assert set(without.address.tolist()) <= set(blocks.address.tolist())
+    assert blocks.torn == without.torn == 0
 
 
 class Watched:

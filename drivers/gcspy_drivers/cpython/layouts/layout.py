@@ -125,7 +125,8 @@ class ObjectLayout:
         refcount_flags: Bits of the word with the reference count that are something else.
         most_references: The largest reference count that is believed.
         compact_keys: Whether the head of a dictionary's table has sizes in single bytes (from 3.11 on), and not in words.
-        text_at: In an instance of a class derived from ``str``: pointer to its text.
+        ascii_at: In a ``str``: its text, if that is ASCII.
+        text_at: In another ``str``: its text; in an instance of a derived class: pointer to it.
         cached_keys_at: In a class: pointer to the table of names that its instances share.
         digits_shift: Bits of the word behind an ``int``'s type that are no digits; 0: the word is their number, negative as the number is.
         bytearray_object: Whether a ``bytearray`` keeps its bytes in an object of type ``bytes`` (3.15).
@@ -137,6 +138,7 @@ class ObjectLayout:
     refcount_flags: int = 0
     most_references: int = (1 << 33) - 1
     compact_keys: bool = False
+    ascii_at: int = 48
     text_at: int = 72
     cached_keys_at: int = 872
     digits_shift: int = 0

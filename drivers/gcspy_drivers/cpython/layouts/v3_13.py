@@ -15,7 +15,7 @@ LAYOUT = Layout(
     interpreter_id=7272,
     interpreter_gc=7400,
     interpreter_bytes=194968,
-    objects=ObjectLayout(prefix_flags=24, compact_keys=True, text_at=56, cached_keys_at=880, digits_shift=3),
+    objects=ObjectLayout(prefix_flags=24, compact_keys=True, ascii_at=40, text_at=56, cached_keys_at=880, digits_shift=3),
     obmalloc_home=ObmallocHome.POINTER,
     interpreter_obmalloc=10800,
     debug_offsets=True,

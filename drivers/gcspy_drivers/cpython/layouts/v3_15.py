@@ -16,6 +16,7 @@ LAYOUT = Layout(
         prefix_flags=24,
         refcount_flags=0xFFFF << 48,
         compact_keys=True,
+        ascii_at=40,
         text_at=56,
         cached_keys_at=888,
         digits_shift=3,

@@ -22,6 +22,7 @@ __all__ = [
     "count_references",
     "enter_kept",
     "index_nodes",
+    "lead_out",
     "look_into",
     "rows_of",
     "strangers",
@@ -597,3 +598,66 @@ def count_references(
                         found[pool, 3] += 1
                     elif mine < theirs:
                         found[pool, 4] += 1
+
+
+def lead_out(
+    entry: I8,
+    size: I64,
+    header: int,
+    words: I64,
+    rows: I64,
+    begin: int,
+    pools: Flags,
+    form: I64,
+    starts: I64,
+    ends: I64,
+    recent: I64,
+    found: I64,
+    fill: I64,
+) -> int:
+    """List the words of objects in pools, and of what they keep there, that lead to memory outside of the pools.
+
+    Args:
+        entry, size, header: Of a `references.BlockMap`, with the blocks that objects keep.
+        words: (n, words) copies of pools.
+        rows: (n,) their rows in the map.
+        begin: The first pool to look into.
+        pools: (places,) whether a pool is there; see `pool_index.PoolIndex`.
+        form: Its first place, and the bits of an address inside of one.
+        starts, ends: Ranges of addresses that are wanted, in order.
+        recent: (`RECENT`,) zeros, room for the latest words.
+        found: (room,) filled, with repetitions.
+        fill: (1,) how many there are; goes on from what it is.
+
+    Returns:
+        The first pool that was not looked into, as the room might not do for it; n when all were.
+    """
+    cells = entry.shape[1]
+    for local in range(begin, len(rows)):
+        pool = rows[local]
+        block_bytes = size[pool]
+        if block_bytes == 0:
+            continue
+        if fill[0] + 2 * cells > len(found):
+            return local
+        for block in range((cells * 16 - header) // block_bytes):
+            first = header + block * block_bytes
+            label = int(entry[pool, first >> 4])
+            kind = label & 15
+            if kind < 3:
+                continue
+            head = (label >> 4) * 2
+            for number in range(block_bytes >> 3):
+                if kind < 9 and number >= head - 2 and number < head + 2:
+                    continue
+                word = words[local, (first >> 3) + number]
+                if word <= 0 or word & 15 != 0 or recent[(word >> 4) & 1023] == word:
+                    continue
+                place = (word >> form[1]) - form[0]
+                if place >= 0 and place < len(pools) and pools[place]:
+                    continue
+                if _covered(starts, ends, word):
+                    recent[(word >> 4) & 1023] = word
+                    found[fill[0]] = word
+                    fill[0] += 1
+    return len(rows)

@@ -5,7 +5,8 @@ collector tracks are on its lists, wherever they are; and of containers the poin
 many bytes a block has is what ``sys.getsizeof`` counts for it, which is what the program asked for, or a little less; the C allocator's own
 rounding is not in it. Of some objects only the interpreter knows the size (frames, generators): theirs is unknown.
 
-Not found: what no such pointer leads to, as the memory that extension modules keep; and at this level texts, bytes and numbers.
+Texts, bytes, numbers, and tuples that the collector does not track are found where references are looked for (`references`): at an
+address that one leads to. Not found: what no such pointer leads to, as the memory that extension modules keep.
 
 While the program runs, a block may have moved between two looks. What is not mapped whole, or runs into another, is dropped and counted.
 
@@ -26,8 +27,8 @@ import numpy.typing as npt
 from gcspy_drivers.cpython.layouts import ObjectLayout
 from gcspy_drivers.cpython.objects.forms import HOLDER_WORDS, Form
 from gcspy_drivers.cpython.objects.lists import Lists
-from gcspy_drivers.cpython.objects.pool_index import PoolIndex
-from gcspy_drivers.cpython.objects.types import TypeTable
+from gcspy_drivers.cpython.objects.pool_index import Outward, PoolIndex
+from gcspy_drivers.cpython.objects.types import TypeTable, distinct
 from gcspy_drivers.remote.maps import LiveMaps
 from gcspy_drivers.remote.memory import Memory
 
@@ -54,7 +55,15 @@ _SMALL_SET: Final = 7
 _UNSIZED: Final = ("frame", "generator", "coroutine", "async_generator")
 """They have items, and another field where others have their number."""
 
-_INT, _BYTES_HEAD = 1 << 24, 33
+_INT, _BYTES, _UNICODE = 1 << 24, 1 << 27, 1 << 28
+_BYTES_HEAD = 33
+_PIECE: Final = 480
+"""Bytes that are read of a block in one piece: no block has fewer."""
+
+_PIECES: Final = 1 << 16
+_MOST_DEPTH: Final = 16
+"""Objects that nobody tracks, each known only from the one before: tuples in tuples."""
+
 _SPLIT: Final = 2
 _LEGACY_HEAD, _COMPACT_HEAD = 40, 32
 
@@ -183,12 +192,14 @@ class LargeReader:
         self._layout = layout
         self._index = index
 
-    def read(self, holders: I64, lists: Lists | None) -> LargeBlocks:
+    def read(self, holders: I64, lists: Lists | None, leads: I64 | None = None) -> LargeBlocks:
         """Find the blocks.
 
         Args:
             holders: (n, 10) as in `scan.Objects.holders`, of all heaps.
             lists: The collector's lists; None: they could not be read.
+            leads: (m,) where the references of objects in pools lead to outside of them; None: objects that the collector does not track
+                are not looked for.
 
         Raises:
             TargetGone: The target has ended.
@@ -207,7 +218,91 @@ class LargeReader:
         prefix = self._types.prefix_bytes[outside.type]
         found.add(every, outside.address - prefix, self._own_bytes(outside), Kind.OBJECT)
         self._parts(together, found)
-        return self._together(together, found)
+        blocks = self._together(together, found)
+        if leads is None:
+            return blocks
+        return self._with_untracked(blocks, together, found, leads)
+
+    def _with_untracked(
+        self, blocks: LargeBlocks, holders: _Holders, found: _Found, leads: I64
+    ) -> LargeBlocks:
+        """Look for objects that nobody tracks where references lead to, and where those of large blocks do, and so on."""
+        outward = Outward.of(self._index, self._maps.maps)
+        inner = blocks.kind != Kind.BUFFER
+        inner &= (blocks.kind != Kind.TEXT) & (blocks.size != NO_BYTES)
+        where, size = blocks.address[inner].astype(np.int64), blocks.size[inner]
+        known = distinct(np.concatenate((blocks.owner, blocks.address))).view(np.int64)
+        for _ in range(_MOST_DEPTH):
+            together = np.concatenate((leads, self._leads_of(where, size, outward)))
+            leads = np.setdiff1d(outward.choose(together), known)
+            if not len(leads):
+                break
+            known = np.union1d(known, leads)
+            more, own = self._objects_at(leads)
+            begin = len(holders.address)
+            holders = _Holders(
+                np.concatenate((holders.address, more.address)),
+                np.concatenate((holders.type, more.type)),
+                np.concatenate((holders.of_list, more.of_list)),
+                np.concatenate((holders.words, more.words)),
+            )
+            where, size = more.address - self._types.prefix_bytes[more.type], own
+            found.add(begin + np.arange(len(own)), where, own, Kind.OBJECT)
+            # Of these only what is made of references leads on.
+            plain = self._types.flags[more.type] & np.uint64(_INT | _BYTES | _UNICODE) != 0
+            where, size, leads = where[~plain], size[~plain], leads[:0]
+        return self._together(holders, found)
+
+    def _leads_of(self, where: I64, size: I64, outward: Outward) -> I64:
+        """Return where the words of some blocks lead to outside of the pools, each of at least `_PIECE` bytes."""
+        keep = size >= _PIECE
+        where, size = where[keep], size[keep] & ~7
+        pieces = -(-size // _PIECE)
+        block = np.repeat(np.arange(len(size)), pieces)
+        number = np.arange(len(block)) - (np.cumsum(pieces) - pieces)[block]
+        # The last piece ends where the block does, and has some of the one before.
+        at = where[block] + np.minimum(number * _PIECE, size[block] - _PIECE)
+        found = [np.zeros(0, dtype=np.int64)]
+        for begin in range(0, len(at), _PIECES):
+            data, _ = self._memory.read_many(at[begin : begin + _PIECES].astype(np.uint64), _PIECE)
+            found.append(outward.choose(data.view(np.int64).reshape(-1)))
+        return np.concatenate(found)
+
+    def _objects_at(self, address: I64) -> tuple[_Holders, I64]:
+        """Return the objects among some addresses that nobody tracks and that are too large for a pool, and their bytes."""
+        data, ok = self._memory.read_many((address - 16).astype(np.uint64), 16 + _HEAD_BYTES)
+        words = data.view(np.int64).reshape(len(address), -1)
+        count = words[:, 2] & ~np.uint64(self._layout.refcount_flags).astype(np.int64)
+        likely = np.flatnonzero(ok & (count > 0) & (count <= self._layout.most_references))
+        types = self._types
+        kinds = words[likely, 3].view(np.uint64)
+        types.learn(kinds.copy())
+        kind = types.find(kinds)
+        # What is tracked is known, from its list; or its list was being changed.
+        good = (kind >= 0) & ~(types.collected[kind] & (words[likely, 0] & ~3 != 0))
+        # A class that nobody tracks is none that was allocated: it is in the interpreter, or in a module.
+        good &= types.form[kind] != Form.TYPE
+        likely, kind = likely[good], kind[good]
+        more = _Holders(
+            address[likely], kind, np.full(len(kind), NOT_TRACKED, dtype=np.int8), words[likely, 4:]
+        )
+        size = self._own_bytes(more)
+        text = types.flags[kind] & np.uint64(_UNICODE) != 0
+        size[text] = self._text_bytes(more.words[text])
+        large = (size > _LEAST_BYTES) & (size < _MOST_BYTES)
+        large[large] = _mapped(self._maps, more.address[large], size[large])
+        chosen = _Holders(
+            more.address[large], more.type[large], more.of_list[large], more.words[large]
+        )
+        return chosen, size[large]
+
+    def _text_bytes(self, words: I64) -> I64:
+        """Return the bytes of texts; 0 of those that are not in their object."""
+        state, length = words[:, 2], words[:, 0]
+        width, inside, ascii_only = (state >> 2) & 7, state & 32 != 0, state & 64 != 0
+        head = np.where(ascii_only, self._layout.ascii_at, self._layout.text_at)
+        good = inside & np.isin(width, (1, 2, 4)) & (length >= 0) & (length < _MOST_BYTES)
+        return np.where(good, head + (length + 1) * width, 0)
 
     def _outside(self, lists: Lists | None, found: _Found) -> _Holders:
         """Read the tracked objects that are in no pool."""
@@ -384,13 +479,13 @@ class LargeReader:
         row, address, size, kind = row[chosen], address[chosen], size[chosen], kind[chosen]
         known = np.where(size == NO_BYTES, _HEAD_BYTES, size)
         whole = _mapped(self._maps, address, known)
-        found.torn += int(np.count_nonzero(~whole))
+        torn = found.torn + int(np.count_nonzero(~whole))
         keep = np.flatnonzero(whole)
         while len(keep):
             runs_into = address[keep[:-1]] + known[keep[:-1]] > address[keep[1:]]
             if not runs_into.any():
                 break
-            found.torn += int(np.count_nonzero(runs_into))
+            torn += int(np.count_nonzero(runs_into))
             keep = keep[~np.append(runs_into, False)]
         row = row[keep]
         return LargeBlocks(
@@ -402,7 +497,7 @@ class LargeReader:
             of_list=holders.of_list[row],
             elsewhere=found.elsewhere,
             elsewhere_bytes=found.elsewhere_bytes,
-            torn=found.torn,
+            torn=torn,
         )
 
 

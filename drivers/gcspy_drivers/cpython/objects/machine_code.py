@@ -49,6 +49,9 @@ _KERNELS: Final = {
     "count_nodes": f"void({_I8}, {_I32}, {_U16}, int64, {_I32_2}, {_I64_2})",
     "give_lists": f"void({_MAP}, {_I64}, {_I8}, int64)",
     "enter_kept": f"void({_MAP}, {_I64_2}, {_I64})",
+    "lead_out": (
+        f"int64({_I8_2}, {_I64}, int64, {_I64_2}, {_I64}, int64, {_FLAGS}, {_I64}, {_I64}, {_I64}, {_I64}, {_I64}, {_I64})"
+    ),
     "count_references": f"void({_MAP}, {_I64_2}, {_I64}, {_I64_2})",
 }
 
@@ -65,6 +68,7 @@ class Kernels(NamedTuple):
     give_lists: Callable[..., None]
     enter_kept: Callable[..., None]
     count_references: Callable[..., None]
+    lead_out: Callable[..., int]
 
 
 _state = SimpleNamespace(lock=threading.Lock(), thread=None, kernels=None)

@@ -14,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.cpython.layouts import PoolGeometry
+from gcspy_drivers.cpython.objects.types import distinct
 from gcspy_drivers.cpython.obmalloc import HeapReading
+from gcspy_drivers.remote.maps import READ, WRITE, Maps
 
-__all__ = ["PoolIndex"]
+__all__ = ["Outward", "PoolIndex"]
 
 _MOST_SPAN: Final = 1 << 26
 """Places from the lowest pool to the highest: 1 TiB, for which the table takes address space, and little memory."""
@@ -68,3 +70,34 @@ class PoolIndex:
             return np.ones(len(words), dtype=np.bool_)
         row = np.searchsorted(self.address, words, side="right") - 1
         return np.asarray((row < 0) | (self.address[row] >> self.shift != number))
+
+
+@dataclass(frozen=True, eq=False)
+class Outward:
+    """Which words may be the address of something with the C allocator: in no pool, and where memory is that has no file.
+
+    Attributes:
+        index: Where pools are.
+        starts: (ranges,) first addresses of such memory, in order.
+        ends: (ranges,) addresses behind it.
+    """
+
+    index: PoolIndex
+    starts: I64
+    ends: I64
+
+    @classmethod
+    def of(cls, index: PoolIndex, maps: Maps) -> Outward:
+        """Take what a process has mapped."""
+        wanted = (maps.permissions & (READ | WRITE) == READ | WRITE) & (maps.inode == 0)
+        wanted &= np.array([not path.startswith("[") or path.startswith(("[heap", "[anon")) for path in maps.path], dtype=np.bool_)
+        return cls(index, maps.start[wanted].astype(np.int64), maps.end[wanted].astype(np.int64))
+
+    def choose(self, words: I64) -> I64:
+        """Return those of some words, in order, each once; new."""
+        words = words[(words > 0) & (words & 15 == 0)]
+        words = distinct(words[self.index.outside(words)].view(np.uint64)).view(np.int64)
+        if not len(self.starts):
+            return words[:0]
+        row = np.searchsorted(self.starts, words, side="right") - 1
+        return words[(row >= 0) & (words < self.ends[row])]

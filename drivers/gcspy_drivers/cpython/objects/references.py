@@ -26,10 +26,12 @@ import numpy.typing as npt
 
 from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.objects.copying import HeapCopy
+from gcspy_drivers.cpython.objects.kernels import RECENT
 from gcspy_drivers.cpython.objects.machine_code import Kernels
+from gcspy_drivers.cpython.objects.pool_index import Outward
 from gcspy_drivers.cpython.obmalloc import HeapReading
 
-__all__ = ["FOUND", "BlockMap", "Label", "find_references"]
+__all__ = ["FOUND", "BlockMap", "Label", "find_leads", "find_references"]
 
 FOUND: Final = ("within", "out", "into", "old to young", "young to old")
 """What is counted for each pool: references in it to objects in it, to objects in others, and from others to its objects; and those in it
@@ -37,6 +39,8 @@ from an object of an older generation to one of a younger, and the other way rou
 
 _MOST_SPAN: Final = 1 << 26
 """Pools from the lowest to the highest, of which most may be none: 1 TiB, for which the table takes address space, and not memory."""
+
+_LEADS: Final = 1 << 18
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -174,6 +178,56 @@ def find_references(
             else:
                 code.count_references(*_arguments(blocks), part.words.view(np.int64), rows + first, found)
     return found
+
+
+def find_leads(
+    blocks: BlockMap, copies: list[tuple[HeapCopy, int]], outward: Outward, code: Kernels | None
+) -> I64:
+    """Find where the words of objects, and of what they keep in pools, lead to outside of the pools.
+
+    Args:
+        blocks: What the blocks are, with those that objects keep: after `find_references`.
+        copies: Of each heap, with the row of its first pool in the map.
+        outward: Which words are wanted.
+        code: Compiled loops, to use instead of numpy.
+
+    Returns:
+        (n,) addresses in order, each once; new.
+
+    Raises:
+        TargetGone: The target has ended.
+        NotPermitted: The system does not let us read it any more.
+    """
+    found: list[I64] = [np.zeros(0, dtype=np.int64)]
+    room = np.zeros(_LEADS if code is not None else 0, dtype=np.int64)
+    recent, index = np.zeros(RECENT, dtype=np.int64), outward.index
+    form = np.array([index.lowest, index.shift], dtype=np.int64)
+    for copy, first in copies:
+        for rows, part in copy.parts():
+            words = part.words.view(np.int64)
+            if code is None:
+                found.append(outward.choose(_words_of(blocks, words, rows + first, kept=True)[0]))
+                continue
+            begin = 0
+            while begin < len(rows):
+                fill = np.zeros(1, dtype=np.int64)
+                begin = code.lead_out(
+                    blocks.entry,
+                    blocks.size,
+                    blocks.header,
+                    words,
+                    rows + first,
+                    begin,
+                    index.inside,
+                    form,
+                    outward.starts,
+                    outward.ends,
+                    recent,
+                    room,
+                    fill,
+                )
+                found.append(outward.choose(room[: fill[0]]))
+    return outward.choose(np.concatenate(found))
 
 
 def _arguments(blocks: BlockMap) -> tuple[I8, I64, I64, int, I32, int]:
