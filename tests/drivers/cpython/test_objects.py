@@ -272,7 +272,7 @@ def test_the_level_is_changed_between_events_and_says_what_each_costs(
     one.driver.tick()
     gathered = {space.name for space in one.server.spaces if any(stream.gathered for stream in space.streams)}
     assert gathered == {"GC generations"}
-    (level,) = one.server.settings
+    (level,) = [setting for setting in one.server.settings if setting.id == LEVEL]
     assert all(cost > 0 for cost in level.costs[:3])
     assert level.costs[3] == 0, "nobody asked for references"
     assert level.costs[0] < level.costs[2]
