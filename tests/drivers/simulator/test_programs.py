@@ -132,3 +132,8 @@ def test_too_many_references_at_once_are_refused_with_a_remedy() -> None:
     with pytest.raises(LocalProtocolError, match="open a scope"):
         make_run("reptile", mutator).step()
     assert file_less.step()
+
+
+def test_the_page_of_the_simulator_names_every_collector_and_every_program() -> None:
+    page = (Path(__file__).parents[3] / "docs/simulator.md").read_text()
+    assert [name for name in (*PLANS, *PROGRAMS) if f"`{name}`" not in page] == []
