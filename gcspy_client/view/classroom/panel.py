@@ -89,8 +89,8 @@ class ClassPanel(QFrame):
         column.addWidget(self.words)
         column.addWidget(self.mine)
         column.addLayout(grid)
-        column.addLayout(last)
         column.addWidget(self.table, 1)
+        column.addLayout(last)
         self.tell([], following=False, may_hand=False, is_playback=False)
 
     def _dress_table(self) -> None:

@@ -109,6 +109,7 @@ class Presenting(QObject):
         window.details.enlarge(self.factor)
         if self.on:
             window.docks.give_width(_KEPT, round(window.width() * _LEGEND_SHARE))
+        window.following.refresh()
 
     def _resized(self) -> None:
         if self.on and self._window.height() != self._dressed_for:

@@ -26,6 +26,8 @@ __all__ = ["Legend", "RampStrip", "Swatch"]
 _SWATCH = 14
 _STEP = 5
 _NAMES_SHOWN = 12
+_ROOMY_FACTOR = 1.2
+"""Beyond it two entries do not fit beside each other."""
 
 
 class Swatch(QWidget):
@@ -233,9 +235,9 @@ class Legend(QWidget):
     def enlarge(self, factor: float) -> None:
         """Draw swatches and strip larger than usual; 1: as usual."""
         self._factor = factor
+        self._shown = ()  # large words stand one below the other: entries are placed anew
         self._ramp.setFixedHeight(round(_SWATCH * factor))
-        for swatch in self._grid_box.findChildren(Swatch):
-            swatch.enlarge(factor)
+        self._grid.setColumnStretch(3, 0 if factor > _ROOMY_FACTOR else 1)
 
     def _say(self, text: str) -> None:
         self._said.setText(text)
@@ -276,7 +278,7 @@ class Legend(QWidget):
             swatch, label = Swatch(), ElidedLabel(text)
             swatch.enlarge(self._factor)
             swatch.show_code(palette, code)
-            row, column = divmod(number, 2)
+            row, column = divmod(number, 1 if self._factor > _ROOMY_FACTOR else 2)
             self._grid.addWidget(swatch, row, 2 * column)
             self._grid.addWidget(label, row, 2 * column + 1)
 
