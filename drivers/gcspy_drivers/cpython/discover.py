@@ -15,7 +15,7 @@ from typing import Final
 
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
 
-from gcspy_drivers.cpython.layouts import is_known, known_text
+from gcspy_drivers.cpython.layouts import debug_offsets, is_known, known_text
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.elf import MACHINE_X86_64, Image, open_image
 from gcspy_drivers.remote.maps import EXECUTE, Maps, read_maps
@@ -112,9 +112,9 @@ class RuntimeFound:
         found = f"{self.name} {'.'.join(map(str, self.version))}"
         if self.free_threaded:
             raise Unsupported(
-                "free-threaded CPython has neither pymalloc nor generations to show",
+                debug_offsets.FREE_THREADED,
                 found=found,
-                known="builds with a GIL",
+                known=debug_offsets.with_gil(self.version[:2]),
             )
         if not is_known(self.version):
             raise Unsupported("this version of Python cannot be read", found=found, known=known_text())

@@ -134,7 +134,7 @@ class _Line:
     def __init__(self, connection: socket.socket, flags: int) -> None:
         self._fds: tuple[int, ...] = ()
         if not getattr(sys, "_is_gil_enabled", lambda: True)():
-            raise RuntimeError("gcspy: this Python runs without its lock (GIL), so its heap cannot be made to stand still")
+            raise RuntimeError("gcspy: this Python runs without its lock (GIL), so its heap cannot be made to stand still: start the program with a build that has one")
         timer = _create(time.CLOCK_MONOTONIC, os.O_CLOEXEC)
         if timer < 0:
             raise OSError("gcspy: the system has no timerfd")

@@ -16,7 +16,7 @@ from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_drivers.cpython.layouts.layout import Layout
 
-__all__ = ["TABLE_BYTES", "DebuggerSupport", "apply", "debugger_support"]
+__all__ = ["FREE_THREADED", "TABLE_BYTES", "DebuggerSupport", "apply", "debugger_support", "with_gil"]
 
 TABLE_BYTES: Final = 888
 _COOKIE = b"xdebugpy"
@@ -27,6 +27,15 @@ _SUPPORT = struct.Struct("<6Q")
 _THREADS_MAIN_AT: Final = 80
 _MOST_PATH_BYTES: Final = 4096
 _MOST_BYTES: Final = 1 << 20  # PyInterpreterState of 3.15 has 226 kB
+
+
+FREE_THREADED: Final = "free-threaded CPython has neither pymalloc nor generations to show, and no lock by which it could be made to stand still"
+
+
+def with_gil(version: tuple[int, ...]) -> str:
+    """What can be watched instead of a free-threaded build, and how to come to it."""
+    number = ".".join(map(str, version))
+    return f"builds with a GIL: start the program with python{number}, not python{number}t"
 
 
 def apply(layout: Layout, table: bytes) -> Layout:
@@ -52,9 +61,9 @@ def apply(layout: Layout, table: bytes) -> Layout:
     found = (version >> 24 & 0xFF, version >> 16 & 0xFF)
     if free_threaded:
         raise Unsupported(
-            "free-threaded CPython has neither pymalloc nor generations to show",
-            found=f"CPython {found[0]}.{found[1]}t",
-            known="builds with a GIL",
+            FREE_THREADED,
+            found=f"CPython (free-threaded) {found[0]}.{found[1]}",
+            known=with_gil(found),
         )
     inside = (
         max(ident, following) + 8 <= interp_bytes
