@@ -37,13 +37,13 @@ from gcspy_drivers.simulator.policies.marking import Marking
 from gcspy_drivers.simulator.policies.sliding import Sliding
 from gcspy_drivers.simulator.policies.slotsets import (
     COUNT,
-    HEAD,
     KEY,
     KIND,
     LINKS,
     ROW,
     TOP,
     drop_all,
+    empty,
     entries,
 )
 
@@ -248,8 +248,8 @@ class GarbageFirst(Plan):
 
     def _apply_slide(self) -> None:
         """Objects were moved: say which regions are in use, and empty all remembered sets."""
-        self._links[:] = 0
-        self._table[:, [HEAD, COUNT]] = 0
+        for region in range(self._count):
+            empty(self._links, self._rows, region)
         for region, top in zip(self._slid, self._sliding.news.tolist(), strict=True):
             if top > self._start_of(region):
                 self._table[region, [KEY, KIND, TOP]] = top - self._start_of(region), loops.OLD, top

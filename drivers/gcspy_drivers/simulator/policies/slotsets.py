@@ -15,7 +15,7 @@ from typing import Final
 
 from gcspy_drivers.simulator.loops import Words, loop
 
-__all__ = ["COUNT", "HEAD", "KEY", "KIND", "LINKS", "ROW", "TOP", "after", "drop", "drop_all", "entries", "note", "owner"]
+__all__ = ["COUNT", "HEAD", "KEY", "KIND", "LINKS", "ROW", "TOP", "after", "drop", "drop_all", "empty", "entries", "note", "owner"]
 
 KEY, KIND, TOP, HEAD, COUNT = range(5)
 ROW: Final = 5
@@ -70,6 +70,16 @@ def drop_all(links: Words, parts: Words, first: int, behind: int) -> None:
     """Take all words of a range out of their sets."""
     for slot in range(first, behind):
         drop(links, parts, slot)
+
+
+@loop
+def empty(links: Words, parts: Words, part: int) -> None:
+    """Take all words out of a set, wherever these are."""
+    slot = parts[part * ROW + HEAD]
+    while slot != 0:
+        links[slot * LINKS + _OWNER] = 0
+        slot = links[slot * LINKS + _NEXT]
+    parts[part * ROW + HEAD] = parts[part * ROW + COUNT] = 0
 
 
 @loop
