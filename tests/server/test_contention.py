@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from gcspy_drivers.remote.waiting import waited_nanos
 
+from gcspy_server.api import PauseActsOn, Server
 from gcspy_server.interpreter.contention import Contention
 
 
@@ -46,6 +47,23 @@ def test_where_the_kernel_does_not_say_it_or_a_thread_took_its_count_along_all_t
     assert clocks.lost() == 12
     clocks.knows, clocks.used = True, clocks.used + 3
     assert clocks.lost() == 15
+
+
+def test_the_counters_are_read_twice_a_gathering_before_and_after() -> None:
+    looks: list[int] = []
+
+    def waited() -> int:
+        looks.append(0)
+        return 0
+
+    server = Server("x", events=("tick",), budget=50, pause_acts_on=PauseActsOn.SAMPLING, waited_nanos=waited)
+    server.add_observer(lambda _: None)
+    for _ in range(3):
+        before = len(looks)
+        server.should_transmit(0)
+        assert len(looks) == before + 1
+        server.finish(0)
+        assert len(looks) == before + 2
 
 
 def test_a_process_that_shares_its_processor_waits_and_an_idle_one_does_not() -> None:
