@@ -101,7 +101,7 @@ class GarbageFirst(Plan):
         self._marking, self._sliding = Marking(heap), Sliding(heap)
         self._current = [-1] * threads
         self._pause, self._tenuring, self._percent = pause_regions or max(self._count // 4, 2), tenuring, marking_percent
-        self._marked_at = self._slot = self._freed = 0
+        self._marked_at = self._slot = self._freed = self._withheld = 0
         self._slid: list[int] = []
 
     # What a program does.
@@ -117,7 +117,8 @@ class GarbageFirst(Plan):
 
     @property
     def _free(self) -> int:
-        return int(self._state[loops.FREE_REGIONS])
+        """How many more regions may be put to use; below 0 after the heap was made smaller, until a full collection made room."""
+        return int(self._state[loops.FREE_REGIONS]) - self._withheld
 
     def _needed_for(self, words: int) -> int:
         """Return how many regions hold so many words of survivors and promoted objects, whatever their sizes."""
@@ -374,20 +375,24 @@ class GarbageFirst(Plan):
             strange = [slot for slot in holders[:count].tolist() if should.pop(slot, -1) != region]
             found.extend(f"the remembered set of region {region} has word {slot}, which does not belong there" for slot in strange)
         found.extend(f"word {slot} refers into region {at}, and is not in its remembered set" for slot, at in should.items())
-        if self._free != len(self._of_kind(loops.FREE_REGION)):
-            found.append(f"{self._free} regions are said to be free")
+        if self._state[loops.FREE_REGIONS] != len(self._of_kind(loops.FREE_REGION)):
+            found.append(f"{self._state[loops.FREE_REGIONS]} regions are said to be free")
         return found
 
     def knobs(self) -> Sequence[Knob]:
-        """The pause goal, when an object is old, and when a marking is due."""
+        """How many of the regions may be used, the pause goal, when an object is old, and when a marking is due."""
+        region, most = self._size * WORD_BYTES, self._count - self._withheld
         return (
+            Knob("heap", "Heap", most * region, (8 * region, self._count * region), "bytes"),
             Knob("pause", "Regions in a pause", self._pause, (1, self._count), "regions"),
             Knob("tenuring", "Collections until promotion", self._tenuring, (0, MAX_AGE)),
             Knob("marking", "Old part of the heap at which it is marked", self._percent, (1, 100), "%"),
         )
 
     def _turn(self, name: str, value: int | str) -> None:
-        if name == "pause":
+        if name == "heap":
+            self._withheld = self._count - int(value) // (self._size * WORD_BYTES)
+        elif name == "pause":
             self._pause = int(value)
         elif name == "tenuring":
             self._tenuring = int(value)

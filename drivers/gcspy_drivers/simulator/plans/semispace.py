@@ -23,7 +23,7 @@ from gcspy_drivers.simulator.heap import (
     link_of,
 )
 from gcspy_drivers.simulator.loops import Words, loop
-from gcspy_drivers.simulator.plan import FULL, Collection, Knob, Phase, Plan, Space
+from gcspy_drivers.simulator.plan import FULL, Collection, Knob, Phase, Plan, Space, heap_knob
 from gcspy_drivers.simulator.policies.bump import BumpSpace
 from gcspy_drivers.simulator.policies.copying import move
 
@@ -145,9 +145,10 @@ class SemiSpace(Plan):
         return self._halves[0].used_words
 
     def knobs(self) -> Sequence[Knob]:
-        """How much of a half is used before it is collected."""
-        return (Knob("half", "Size of a half", self._limit * WORD_BYTES, (self._half // 8 * WORD_BYTES, self._half * WORD_BYTES), "bytes"),)
+        """The size of both halves together; how full one may be before it is collected."""
+        return (heap_knob(self.heap, self.heap.start + 2 * self._limit),)
 
     def _turn(self, name: str, value: int | str) -> None:
-        self._limit = int(value) // WORD_BYTES
+        align = self.heap.align_words
+        self._limit = int(value) // (2 * WORD_BYTES * align) * align
         self._limited()
