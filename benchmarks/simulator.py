@@ -61,7 +61,7 @@ def collected_a_second(collector: str, objects: int) -> tuple[float, list[float]
     Returns:
         Objects a second of processor time; how long each step took, in seconds by the clock; and the units of each phase.
     """
-    mutator = _mutator(collector, objects * _OBJECT_BYTES * 3)
+    mutator = _mutator(collector, objects * _OBJECT_BYTES * 5 // 2)
     fill(mutator, objects)
     mutator.plan.finish()
     there = len(mutator.plan.objects())

@@ -67,7 +67,8 @@ _TYPE_MASK: Final = (1 << 12) - 1
 _AGE_MASK: Final = 15
 _NOT_COLOUR: Final = ~COLOUR_MASK
 _NOT_AGE: Final = ~(_AGE_MASK << AGE_SHIFT)
-_MAX_WORDS: Final = 1 << 31
+_MAX_WORDS: Final = SIZE_MASK
+"""A heap may be one free cell, whose size has to go into its status."""
 
 
 def status_of(size: int, fields: int, type_id: int) -> int:
@@ -285,9 +286,9 @@ class Heap:
 
     def __init__(self, max_bytes: int, *, roots: int = 256, base: int = 0x1000_0000, align_words: int = 1) -> None:
         size = max_bytes // WORD_BYTES
-        if not 16 <= size < _MAX_WORDS or max_bytes % (WORD_BYTES * align_words):
+        if not 16 <= size <= _MAX_WORDS or max_bytes % (WORD_BYTES * align_words):
             raise LocalProtocolError(
-                f"a heap of {max_bytes} bytes: give a multiple of {WORD_BYTES * align_words}, at least 128 and below 16 GiB"
+                f"a heap of {max_bytes} bytes: give a multiple of {WORD_BYTES * align_words}, at least 128 and below 128 MiB"
             )
         self.words: Words = np.zeros(FIRST + size, dtype=np.int64)
         self.roots: Words = np.zeros(roots, dtype=np.int64)

@@ -211,3 +211,12 @@ def test_a_step_without_a_collection_is_over_and_a_second_collection_is_refused(
         plan.begin("none")
     with pytest.raises(LocalProtocolError, match="no collector 'none'"):
         make_plan("none", mutator.heap)
+
+
+def test_a_heap_that_would_not_go_into_one_free_cell_is_refused() -> None:
+    with pytest.raises(LocalProtocolError, match="below 128 MiB"):
+        Heap(128 << 20)
+    plan = make_plan("marksweep", Heap((128 << 20) - 64))
+    assert plan.alloc(0, 4, 1, 0)
+    plan.collect()
+    assert plan.used_words() == 0

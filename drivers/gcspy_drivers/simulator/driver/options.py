@@ -22,7 +22,7 @@ LEVELS: Final = (
 )
 """What is gathered at each level (the paper's table 2)."""
 
-MOST_HEAP_BYTES: Final = 1 << 30
+MOST_HEAP_BYTES: Final = 120 << 20
 _UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -82,7 +82,7 @@ class SimulationOptions:
             LocalProtocolError: A number is out of its range.
         """
         if not 4096 <= self.heap_bytes <= MOST_HEAP_BYTES or self.heap_bytes % self.align_bytes:
-            raise LocalProtocolError(f"a heap of {self.heap_bytes} bytes: give 4 KiB to 1 GiB, a multiple of {self.align_bytes}")
+            raise LocalProtocolError(f"a heap of {self.heap_bytes} bytes: give 4 KiB to 120 MiB, a multiple of {self.align_bytes}")
         if self.tile_bytes and not (self.tile_bytes >= 8 and self.heap_bytes // self.tile_bytes <= 1 << 20):
             raise LocalProtocolError(f"tiles of {self.tile_bytes} bytes: give at least 8, and so many that there are at most 1,048,576")
         if not 1 <= self.level <= len(LEVELS):
