@@ -33,6 +33,7 @@ MOMENTS = {
     "copying": 5,
     "generations": 5,
     "barrier": 3,
+    "train": 2,
     "fragmentation": 3,
     "counting": 2,
 }

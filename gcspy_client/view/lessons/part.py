@@ -162,8 +162,10 @@ class LessonPart(QObject):
                 window.history.add_track(TrackSpec(space, stream))
         if not window.docks.is_open("history"):
             window.docks.show("history")
+        wanted = int(window.docks.area.height() * _HISTORY_SHARE)
+        if window.docks["history"].height() < wanted * 3 // 4:
             # When Qt has laid it out: before, it has no border that could be moved.
-            QTimer.singleShot(0, self, partial(window.docks.give_height, "history", int(window.docks.area.height() * _HISTORY_SHARE)))
+            QTimer.singleShot(0, self, partial(window.docks.give_height, "history", wanted))
 
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""

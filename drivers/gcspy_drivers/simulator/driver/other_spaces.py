@@ -187,7 +187,7 @@ class RegionSpace(OtherSpace):
         regions = plan.regions()
         assert regions is not None
         self.space = server.add_space(
-            f"{regions.what.capitalize()}s",
+            f"{regions.what.capitalize()} table",
             names=self._names(regions),
             driver="simulator",
             tile_title=f"{regions.what.capitalize()} ",
