@@ -109,7 +109,7 @@ def test_what_is_live_is_what_the_programs_own_graph_says(collector: str) -> Non
 
 
 def test_slow_motion_tells_each_object_and_marks_grow_with_it() -> None:
-    session = SimulatorSession(options("marksweep", slow=1, steps=28, program_options={"live": 10}))
+    session = SimulatorSession(options("marksweep", slow=1, steps=72, program_options={"live": 10}))
     marked: list[int] = []
 
     def look(event: Event) -> None:
