@@ -33,6 +33,7 @@ __all__ = ["LessonPart", "actions_of_lessons"]
 _LESSON = "&Lesson"
 _HIDDEN = "What comes next is hidden until the question is answered."
 _HISTORY_SHARE = 0.5
+_LAID_OUT_MILLIS = 120
 
 
 class LessonPart(QObject):
@@ -166,6 +167,14 @@ class LessonPart(QObject):
         if window.docks["history"].height() < wanted * 3 // 4:
             # When Qt has laid it out: before, it has no border that could be moved.
             QTimer.singleShot(0, self, partial(window.docks.give_height, "history", wanted))
+        QTimer.singleShot(_LAID_OUT_MILLIS, self, self._bring_into_view)
+
+    def _bring_into_view(self) -> None:
+        """Scroll to the active space, which the history graph may have left no room."""
+        active = self._window.session.active_space()
+        panel = None if active is None else self._window.spaces.panels.get(active.space.id)
+        if panel is not None:
+            self._window.spaces.ensureWidgetVisible(panel)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""
