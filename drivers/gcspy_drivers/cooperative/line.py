@@ -44,6 +44,7 @@ _EVENT: Final = struct.Struct("<BB2xIQQqq")
 _MAGIC: Final = b"gcspystb"
 _PROTOCOL: Final = 2
 _WAITS: Final = 1
+_TELLS: Final = 2
 _PACKET_BYTES: Final = 256
 _GO_ON: Final = b"g"
 _CREDENTIALS: Final = struct.Struct("3i")
@@ -71,7 +72,7 @@ class StubLost(TargetError):
 
 @dataclass(frozen=True, slots=True)
 class StubEvent:
-    """What a stub told; it stands still until `StubLine.go_on`.
+    """What a stub told; if it holds its program, that stands still until `StubLine.go_on`.
 
     Attributes:
         kind: 0 a collection starts, 1 it has ended.
@@ -81,6 +82,7 @@ class StubEvent:
         time_nanos: When, by the monotonic clock of the target's host.
         collected: Objects that were freed; of an end only.
         uncollectable: Objects that could not be; of an end only.
+        more: What a stub that only tells has said besides; checked by who knows its runtime.
     """
 
     kind: int
@@ -90,6 +92,7 @@ class StubEvent:
     time_nanos: int
     collected: int
     uncollectable: int
+    more: bytes = b""
 
 
 class StubLine:
@@ -109,6 +112,7 @@ class StubLine:
         self._may_hold = may_hold
         self._timer_fd = -1
         self._waits = False
+        self._holds = True
         self._page: memoryview | None = None
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._spec = struct.pack("<4q", 0, 0, int(_DEADLINE_SECS), 0)
@@ -174,8 +178,14 @@ class StubLine:
             raise StubLost(f"process {pid}: its stub's shared page is too small ({os.fstat(memory).st_size} bytes)")
         self._rest = Rest(self._process, waits_at)
         self._waits = bool(flags & _WAITS)
+        self._holds = not flags & _TELLS
         self._page = memoryview(mmap.mmap(memory, mmap.PAGESIZE)).cast("Q")
         self._timer_fd = timer
+
+    @property
+    def holds(self) -> bool:
+        """Whether the program waits at an event; if not, its stub only tells, and is answered nothing."""
+        return self._holds
 
     def let_begin(self) -> None:
         """Let a program begin that waits for us before its first line; others are left alone."""
@@ -210,7 +220,9 @@ class StubLine:
             packet = b""
         if len(packet) < _EVENT.size:
             raise StubLost("the stub has left the program: it was taken out, or failed there")
-        event = StubEvent(*_EVENT.unpack_from(packet))
+        event = StubEvent(*(*_EVENT.unpack_from(packet), packet[_EVENT.size :]))
+        if not self._holds:
+            return event
         self._held_since = time.monotonic()
         self._let_go_at_nanos = event.time_nanos + int(_DEADLINE_SECS * _NANOS)
         self._went_on = False

@@ -23,6 +23,7 @@ from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 
 __all__ = [
+    "FREE_THREADED_RUNTIME",
     "Found",
     "RuntimeFound",
     "find_runtime",
@@ -31,6 +32,9 @@ __all__ = [
     "version_from_hex",
     "without_pymalloc",
 ]
+
+FREE_THREADED_RUNTIME: Final = "CPython (free-threaded)"
+"""What a build without a GIL is called."""
 
 _LIBRARY = re.compile(r"/libpython(\d)\.(\d+)([a-z]*)\.so[^/]*$")
 _PROGRAM = re.compile(r"/python(\d)\.(\d+)([a-z]*)$")
@@ -90,7 +94,7 @@ class RuntimeFound:
     @property
     def name(self) -> str:
         """What people call it."""
-        return "CPython (free-threaded)" if self.free_threaded else "CPython"
+        return FREE_THREADED_RUNTIME if self.free_threaded else "CPython"
 
     def exported(self, name: str) -> Addr:
         """Return where a symbol is.

@@ -19,7 +19,7 @@ from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 
 from gcspy_drivers.cpython.arena_space import ArenaSpace
 from gcspy_drivers.cpython.collector_time import CollectorLooks, CollectorTime
-from gcspy_drivers.cpython.discover import look
+from gcspy_drivers.cpython.discover import FREE_THREADED_RUNTIME, look
 from gcspy_drivers.cpython.generation_space import GenerationSpace, cause_text, collections_between
 from gcspy_drivers.cpython.generations import Generations
 from gcspy_drivers.cpython.interpreters import Interpreter
@@ -127,6 +127,8 @@ class CPythonDriver:
             found = look(pid)
         except TargetError as error:
             return Recognition(why_not=str(error))
+        if found.runtime == FREE_THREADED_RUNTIME:
+            return Recognition()  # `told.ToldDriver` knows it
         return Recognition(
             runtime=found.runtime,
             version=found.version_text,

@@ -148,8 +148,12 @@ class GenerationSpace:
         self.collections.data[:] = found.collections
         self.collected.data[:] = found.collected
         self.uncollectable.data[:] = found.uncollectable
-        self.pending.data[_OLD] = found.pending
-        self.needed.data[_OLD] = full_collection_waits_for(found)
+        if found.whole:
+            self.pending.data[_OLD] = found.pending
+            self.needed.data[_OLD] = full_collection_waits_for(found)
+        else:
+            self.pending.set_unknown([_OLD])
+            self.needed.set_unknown([_OLD])
         if found.garbage is None:
             self.garbage.set_unknown([_OLD])
         else:
@@ -171,6 +175,8 @@ class GenerationSpace:
 
 
 def _info(found: Generations, note: str) -> str:
+    if not found.whole:
+        return note
     automatic = "automatic collection is on" if found.enabled else "automatic collection is off (gc.disable)"
     parts = [automatic]
     if found.collecting:

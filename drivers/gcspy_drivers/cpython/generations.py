@@ -53,6 +53,8 @@ class Generations:
             (``long_lived_pending``). A full collection waits until they are a quarter of the others.
         garbage: ``len(gc.garbage)``; None when it could not be read.
         times: When the latest collections were; None in versions that do not write it down (before 3.15).
+        whole: Whether the collector's own state was read. If not, its program has told what it says of itself: `enabled`, `collecting`,
+            `long_lived` and `pending` are not known then.
     """
 
     enabled: bool
@@ -66,6 +68,7 @@ class Generations:
     pending: int
     garbage: int | None
     times: CollectionTimes | None = None
+    whole: bool = True
 
 
 def read_generations(memory: Memory, gc: Addr, layout: GcLayout) -> Generations | None:

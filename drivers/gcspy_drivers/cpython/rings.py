@@ -20,13 +20,14 @@ import numpy.typing as npt
 
 from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["CollectionTimes", "Rings", "ToldTime", "read_rings", "times_text"]
+__all__ = ["TIMED", "CollectionTimes", "Rings", "ToldTime", "read_rings", "times_text"]
 
 _STATS = np.dtype([("collections", "<i8"), ("collected", "<i8"), ("uncollectable", "<i8")])
 _ENTRY = np.dtype(
     [("start", "<i8"), ("stop", "<i8"), ("stats", _STATS), ("candidates", "<i8"), ("secs", "<f8"), ("heap", "<i8")]
 )
-_TIMED = np.dtype([("generation", "<i8"), ("number", "<i8"), ("start", "<i8"), ("stop", "<i8")])
+TIMED = np.dtype([("generation", "<i8"), ("number", "<i8"), ("start", "<i8"), ("stop", "<i8")])
+"""A collection: its generation, its number in that from 1, when it began and ended in ns."""
 _RINGS: Final = ((0, 11), (712, 3), (912, 3))  # where each generation's begins, and how many entries it has
 _RINGS_BYTES: Final = 1120
 _SEQUENCE_AT: Final = 1112
@@ -100,7 +101,7 @@ def _parse(found: bytes, *, whole: bool) -> Rings:
         whole = whole and bool((used["start"] > 0).all() and (used["stop"] >= used["start"]).all())
         whole = whole and 0 <= float(latest["secs"]) < _MOST_SECS
         total_nanos[generation] = round(float(latest["secs"]) * _NANOS) if whole else 0
-        timed = np.zeros(len(used), dtype=_TIMED)
+        timed = np.zeros(len(used), dtype=TIMED)
         timed["generation"] = generation
         timed["number"] = used["stats"]["collections"]
         timed["start"], timed["stop"] = used["start"], used["stop"]

@@ -18,13 +18,16 @@ that it has not answered by then is the last that is told until it does: until t
 Told to the sidecar, little-endian, each in a packet (`gcspy_drivers.cooperative`)::
 
     hello   8s magic, u16 protocol, u16 flags, u32 process, u64 first argument of the poll in which it waits;
-            with two descriptors: the timer, the shared page (flag 1: it waits for one byte before its program begins)
+            with two descriptors: the timer, the shared page (flag 1: it waits for one byte before its program begins;
+            flag 2: it tells only, and the program never waits)
     event   u8 kind (0 start, 1 end), u8 generation, 2 bytes 0, u32 thread, u64 number, u64 monotonic ns,
-            i64 collected, i64 uncollectable
+            i64 collected, i64 uncollectable; with flag 2, what the collector then says of itself (`NUMBERS`)
 
 From the event on until it sleeps in that poll its interpreter still allocates; the sidecar reads when it sleeps, and answers
 each event with one byte. The shared page, u64 each: number of starts, of ends (the stub writes);
 one in so many starts, ends is to be told, 0 none; not before this monotonic time in ns; 1 to leave (the sidecar writes).
+
+A Python without a lock cannot be made to stand still by keeping it. There the stub tells only: events, and those numbers.
 
 Source: CPython Modules/gcmodule.c (Python/gc.c), invoke_gc_callback; Python/ceval.c, eval_breaker; timerfd_create(2).
 """
@@ -49,7 +52,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing would be a large import for a program that has none
     from typing import Any
 
-__all__ = ["PROTOCOL", "Stub", "connect", "let_read", "peer_of", "unmap"]
+__all__ = ["NUMBERS", "PROTOCOL", "Stub", "connect", "let_read", "peer_of", "unmap"]
 
 PROTOCOL = 2
 MAGIC = b"gcspystb"
@@ -58,7 +61,10 @@ EVENT = struct.Struct("<BB2xIQQqq")
 DEADLINE_SECS = 2
 """The longest silence of the sidecar after which the program goes on."""
 
-_WAITS = 1
+NUMBERS = struct.Struct("<15q")
+"""``gc.get_count()``, ``gc.get_threshold()``, and of ``gc.get_stats()`` collections, collected and uncollectable of each generation."""
+
+_WAITS, _TELLS = 1, 2
 _PR_SET_PTRACER = 0x59616D61
 _LOOK_EVERY = 64  # collections that nobody wants, after which it is looked whether the sidecar is there
 
@@ -77,7 +83,7 @@ _settime.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_
 _later.argtypes = (ctypes.c_ulong, ctypes.py_object)
 
 _POLLFD = struct.Struct("<ihh")
-_POLLFDS_AT, _TIMER_AT, _EVENT_AT, _ROOM_BYTES = 0, 16, 48, 96
+_POLLFDS_AT, _TIMER_AT, _EVENT_AT, _ROOM_BYTES = 0, 16, 48, 96 + NUMBERS.size
 
 
 class _Callback(functools.partial[object]):
@@ -133,8 +139,8 @@ class _Line:
 
     def __init__(self, connection: socket.socket, flags: int) -> None:
         self._fds: tuple[int, ...] = ()
-        if not getattr(sys, "_is_gil_enabled", lambda: True)():
-            raise RuntimeError("gcspy: this Python runs without its lock (GIL), so its heap cannot be made to stand still: start the program with a build that has one")
+        self._holds = getattr(sys, "_is_gil_enabled", lambda: True)()
+        flags |= 0 if self._holds else _TELLS
         timer = _create(time.CLOCK_MONOTONIC, os.O_CLOEXEC)
         if timer < 0:
             raise OSError("gcspy: the system has no timerfd")
@@ -159,7 +165,7 @@ class _Line:
         at_once = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
         self._begin = (
             functools.partial(_settime, timer, 0, at + _TIMER_AT, None),
-            functools.partial(_send, fd, at + _EVENT_AT, EVENT.size, at_once),
+            functools.partial(_send, fd, at + _EVENT_AT, EVENT.size + (0 if self._holds else NUMBERS.size), at_once),
         )
         self._wait = functools.partial(_poll, at + _POLLFDS_AT, 2, -1)
         self._answer = functools.partial(_recv, fd, at + _EVENT_AT, EVENT.size, at_once)
@@ -190,14 +196,22 @@ class _Line:
         if self._told:
             return ()
         period = words[2 + kind]
-        if not period or number % period:
-            return None if number % _LOOK_EVERY == 0 and self._answer() == 0 else ()
+        wanted = period and number % period == 0
+        if not (wanted and self._holds) and number % _LOOK_EVERY == 0 and self._answer() == 0:
+            return None
+        if not wanted:
+            return ()
         now = time.monotonic_ns()
         if now < words[4]:
             return ()
         get = info.get
         numbers = get("generation", 0), threading.get_native_id(), number, now, get("collected", 0), get("uncollectable", 0)
         EVENT.pack_into(self._room, _EVENT_AT, kind, *numbers)
+        if not self._holds:
+            stats = gc.get_stats()
+            totals = [one[name] for name in ("collections", "collected", "uncollectable") for one in stats]
+            NUMBERS.pack_into(self._room, _EVENT_AT + EVENT.size, *gc.get_count(), *gc.get_threshold(), *totals)
+            return map(self._over, map(functools.partial.__call__, self._begin[1:]))
         self._told = True
         calls = itertools.chain(self._begin, itertools.repeat(self._wait, _MANY))
         return map(self._over, map(functools.partial.__call__, calls))
@@ -332,7 +346,6 @@ def connect(path: str) -> Stub:
 
     Raises:
         OSError: Nobody listens there.
-        RuntimeError: This Python cannot stand still.
     """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:

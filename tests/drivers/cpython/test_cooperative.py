@@ -552,9 +552,3 @@ def test_the_stub_makes_no_garbage_for_the_collector_that_it_watches(python: str
         with pytest.raises(TargetError, match="left"):
             watching.serve()
         assert json.loads(target.read_line()) == [0, 0, 0]
-
-
-def test_a_python_without_its_lock_is_refused_by_the_stub_with_what_to_do(own_python: str) -> None:
-    with StubbedTarget(own_python, "sys._is_gil_enabled = lambda: False\nbegin()") as target:
-        assert "RuntimeError: gcspy: this Python runs without its lock (GIL)" in (told := target.errors())
-        assert "start the program with a build that has one" in told

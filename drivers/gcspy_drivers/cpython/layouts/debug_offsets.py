@@ -35,7 +35,10 @@ FREE_THREADED: Final = "free-threaded CPython has neither pymalloc nor generatio
 def with_gil(version: tuple[int, ...]) -> str:
     """What can be watched instead of a free-threaded build, and how to come to it."""
     number = ".".join(map(str, version))
-    return f"builds with a GIL: start the program with python{number}, not python{number}t"
+    return (
+        f"builds with a GIL: start the program with python{number}, not python{number}t; or let it tell of its "
+        "collections: start it by `gcspy run`, or let it call gcspy.listen()"
+    )
 
 
 def apply(layout: Layout, table: bytes) -> Layout:

@@ -1,0 +1,276 @@
+"""The driver for a Python without a lock (free-threaded): what its stub tells of the collector, and nothing that would have to be read.
+
+Such a program cannot be made to stand still by keeping a lock, and has neither pymalloc nor lists of objects. So nothing of its heap is
+shown, and nothing is held: its stub tells of collections and goes on. "GC start" and "GC end" have the collector's numbers as the program
+itself says them at that moment; the clock has the kernel's map of its memory. A pause is one of the sampling.
+
+Knows the stub's line and the kernel's files; knows no structure of the runtime.
+"""
+
+from __future__ import annotations
+
+import socket
+from functools import partial
+from typing import ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
+
+from gcspy_drivers.cooperative.line import StubEvent, StubLine, StubLost
+from gcspy_drivers.cpython.discover import FREE_THREADED_RUNTIME, look
+from gcspy_drivers.cpython.generation_space import GenerationSpace
+from gcspy_drivers.cpython.generations import GENERATIONS, Generations
+from gcspy_drivers.cpython.layouts.debug_offsets import FREE_THREADED, with_gil
+from gcspy_drivers.cpython.memory_map import MemoryMapper
+from gcspy_drivers.cpython.memory_space import MemorySpace
+from gcspy_drivers.cpython.object_view import title_of
+from gcspy_drivers.cpython.rings import TIMED, CollectionTimes, ToldTime
+from gcspy_drivers.cpython.stub import NUMBERS
+from gcspy_drivers.cpython.survivors import Survivors
+from gcspy_drivers.remote.process import Process
+from gcspy_drivers.remote.waiting import waited_nanos
+from gcspy_server.api import AttachOptions, Mode, PauseActsOn, Recognition, Server, ServerDescription
+
+__all__ = ["ToldDriver"]
+
+_CLOCK: Final = 0
+_GC_START: Final = 1
+_GC_END: Final = 2
+_HELLO_SECS: Final = 10.0
+_NO_ARENAS: Final = np.zeros(0, dtype=np.uint64)
+
+
+class ToldDriver:
+    """Takes what one process with a stub tells.
+
+    Args:
+        process: The process; taken over.
+        version: Of its Python, as text; empty if that is not known.
+        line: The connection to its stub, which has said hello; taken over.
+    """
+
+    name: ClassVar[str] = "cpython"
+
+    def __init__(self, process: Process, version: str, line: StubLine) -> None:
+        self._process = process
+        self._version = version
+        self._line = line
+        self._server: Server | None = None
+        self._mapper = MemoryMapper(process)
+        self._times = _Times()
+        self._survivors = Survivors()  # none are known
+
+    @classmethod
+    def recognise(cls, pid: int) -> Recognition:
+        """Say cheaply whether the process is a Python without a lock; never raises."""
+        try:
+            found = look(pid)
+        except TargetError as error:
+            return Recognition(why_not=str(error))
+        if found.runtime != FREE_THREADED_RUNTIME:
+            return Recognition()
+        return Recognition(
+            runtime=found.runtime, version=found.version_text, detail=found.image, supported=False, why_not=found.why_not
+        )
+
+    @classmethod
+    def attach(cls, pid: int, options: AttachOptions) -> ToldDriver:
+        """Meet the stub of a process.
+
+        Raises:
+            Unsupported: It has none: from outside there is nothing to be had of it.
+            TargetError: The process has ended, or what answered is no stub that only tells.
+        """
+        found = look(pid)
+        if options.stub_fd is None:
+            known = with_gil(found.version[:2])
+            raise Unsupported(FREE_THREADED, found=f"{FREE_THREADED_RUNTIME} {found.version_text}", known=known)
+        connection = socket.socket(fileno=options.stub_fd)
+        try:
+            process = Process(pid, start_ticks=found.start_ticks)
+        except BaseException:
+            connection.close()
+            raise
+        line = StubLine(connection, process, lambda _secs: False)
+        try:
+            line.begin(_HELLO_SECS)
+            if line.holds:
+                raise TargetError(f"process {pid}: its stub would have to be read while it waits, and this Python cannot be read")
+        except BaseException:
+            line.close()
+            process.close()
+            raise
+        return cls(process, found.version_text, line)
+
+    def describe(self) -> ServerDescription:
+        """How the session introduces itself."""
+        process = self._process
+        return ServerDescription(
+            name=f"{process.name} ({FREE_THREADED_RUNTIME} {self._version}, process {process.pid})",
+            events=("Clock", "GC start", "GC end"),
+            mode=Mode.COOPERATIVE,
+            pause_acts_on=PauseActsOn.SAMPLING,
+            pairs=((_GC_START, _GC_END),),
+            waited_nanos=partial(waited_nanos, process.pid),
+            general_info=(
+                "Told: this Python has no lock by which it could be made to stand still, so its objects are not looked at. At GC start and "
+                "GC end it tells what its collector says of itself, and goes on; a pause stops the sampling, not the program."
+            ),
+            target={
+                "pid": str(process.pid),
+                "runtime": FREE_THREADED_RUNTIME,
+                "version": self._version,
+                "driver": self.name,
+                "command": process.name,
+            },
+        )
+
+    def open(self, server: Server) -> None:
+        """Add the spaces; the target begins with the first tick or wait."""
+        self._server = server
+        self._generations = GenerationSpace(server, title_of("GC generations", 0))
+        self._memory = MemorySpace(server, main=True)
+        self._say_what_is_wanted(server)
+
+    def tick(self) -> None:
+        """Gather and finish the event of the clock.
+
+        Raises:
+            TargetGone: The target has ended.
+        """
+        server = self._opened()
+        self._count_to(server, *(max(0, count - 1) for count in self._line.counts))
+        request = server.should_transmit(_CLOCK)
+        if request is not None and request.wants(self._memory.space):
+            self._read_map()
+        self._process.check()
+        server.finish(_CLOCK)
+        self._say_what_is_wanted(server)
+        self._line.let_begin()
+
+    def wait(self, secs: float) -> None:
+        """Wait so long, or until the target has told of a collection; see `gcspy_server.drivers.WaitingDriver`.
+
+        Raises:
+            TargetError: The stub has left the target.
+        """
+        server = self._opened()
+        self._say_what_is_wanted(server)
+        self._line.let_begin()
+        try:
+            event = self._line.wait(secs)
+        except StubLost as error:
+            self._process.check()  # that it has ended is the better message
+            raise TargetError(f"process {self._process.pid} is alive, but {error}: attach again") from error
+        if event is not None:
+            self._take(server, event)
+
+    def went_on(self) -> bool:
+        """Whether the target goes on though it is held: it never is."""
+        return False
+
+    def alive(self) -> bool:
+        """Whether it is still the same process."""
+        try:
+            self._process.check()
+        except TargetError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Let go of the target; its stub leaves it at its next collection."""
+        self._line.close()
+        self._process.close()
+
+    def _take(self, server: Server, event: StubEvent) -> None:
+        kind = _GC_END if event.kind else _GC_START
+        starts, ends = self._line.counts
+        self._count_to(server, *((starts, event.number - 1) if event.kind else (event.number - 1, ends)))
+        self._times.take(event)
+        request = server.should_transmit(kind)
+        if request is not None and request.wants(self._generations.space):
+            self._fill(event)
+        said = f"generation {event.generation}"
+        if event.kind:
+            said += f", collected {event.collected}, uncollectable {event.uncollectable}"
+        server.finish(kind, said)
+
+    def _fill(self, event: StubEvent) -> None:
+        if len(event.more) != NUMBERS.size:
+            self._generations.fill(None, self._survivors)
+            return
+        told = np.array(NUMBERS.unpack(event.more), dtype=np.int64).reshape(-1, GENERATIONS)
+        count, threshold, collections, collected, uncollectable = told
+        found = Generations(
+            enabled=False,
+            collecting=False,
+            count=count.astype(np.int32),
+            threshold=threshold.astype(np.int32),
+            collections=collections,
+            collected=collected,
+            uncollectable=uncollectable,
+            long_lived=0,
+            pending=0,
+            garbage=None,
+            whole=False,
+        )
+        spent = self._times.told()
+        self._generations.fill(found, self._survivors, spent=spent, note="" if spent is None else spent.note(self._times.numbers))
+
+    def _read_map(self) -> None:
+        try:
+            found = self._mapper.read(_NO_ARENAS, 0)
+        except (TargetGone, NotPermitted):
+            raise
+        except TargetError:
+            found = None  # it changed while it was read
+        self._memory.fill(found)
+
+    def _count_to(self, server: Server, starts: int, ends: int) -> None:
+        for kind, number in ((_GC_START, starts), (_GC_END, ends)):
+            missed = number - server.counts()[kind]
+            if missed > 0:
+                server.skip(kind, missed, untold=True)
+
+    def _say_what_is_wanted(self, server: Server) -> None:
+        outlooks = [server.outlook(kind) for kind in (_GC_START, _GC_END)]
+        first = min((one.not_before_nanos for one in outlooks if one.period), default=0)
+        for number, outlook in enumerate(outlooks):
+            self._line.want(number, period=outlook.period, not_before_nanos=first)
+
+    def _opened(self) -> Server:
+        if self._server is None:
+            raise AssertionError("open comes first")
+        return self._server
+
+
+class _Times:
+    """When the collections were whose start and end were told."""
+
+    def __init__(self) -> None:
+        self._started: tuple[int, int] | None = None
+        self._last = np.zeros(GENERATIONS, dtype=TIMED)
+        self._total_nanos: npt.NDArray[np.int64] = np.zeros(GENERATIONS, dtype=np.int64)
+
+    @property
+    def numbers(self) -> npt.NDArray[np.int64]:
+        """(3,) how many of each generation."""
+        numbers: npt.NDArray[np.int64] = self._last["number"]
+        return numbers
+
+    def take(self, event: StubEvent) -> None:
+        if event.kind == 0:
+            self._started = event.number, event.time_nanos
+            return
+        started, self._started = self._started, None
+        generation = event.generation
+        if started is None or started[0] != event.number or generation >= GENERATIONS or event.time_nanos < started[1]:
+            return
+        self._total_nanos[generation] += event.time_nanos - started[1]
+        self._last[generation] = generation, self._last[generation]["number"] + 1, started[1], event.time_nanos
+
+    def told(self) -> ToldTime | None:
+        """As streams have it; None before the first."""
+        recent = np.sort(self._last[self._last["number"] > 0], order="start")
+        return ToldTime(CollectionTimes(recent, self._total_nanos)) if len(recent) else None
