@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -112,8 +113,9 @@ def test_the_rung_is_chosen_while_it_is_watched_and_refused_where_it_cannot_be(c
     server = driver.describe().server(budget=1000)
     driver.open(server)
     try:
-        with server.serve(f"unix:{tmp_path}/session") as listening:
+        with server.serve(f"unix:{tmp_path}/session") as listening, ExitStack() as links:
             viewer = Viewer(connect(listening.addresses[0], client="test", wants_control=True))
+            links.callback(viewer.link.close)
 
             def mode() -> Mode | None:
                 return viewer.state.mode
@@ -143,10 +145,10 @@ def test_the_rung_is_chosen_while_it_is_watched_and_refused_where_it_cannot_be(c
             (holds,) = (one for one in viewer.state.spaces.values() if one.space.name == "Holds")
             assert "threads were held for" in holds.info
             late = Viewer(connect(listening.addresses[0], client="late", wants_control=False))
+            links.callback(late.link.close)
             assert late.link.welcome.mode is Mode.STOPPED, "who comes now is told how it is watched now"
             late.send(m.SetSetting(id=RUNG, value=0))
             assert late.next(m.Error).code is ErrorCode.NOT_CONTROLLER
-            late.link.close()
 
             choose(Mode.PASSIVE)
             assert gather().stopped_nanos == 0
@@ -157,7 +159,6 @@ def test_the_rung_is_chosen_while_it_is_watched_and_refused_where_it_cannot_be(c
             assert "attached to it as a debugger" in error.message
             assert gather().stopped_nanos == 0
             assert mode() is Mode.PASSIVE
-            viewer.link.close()
     finally:
         driver.close()
 
