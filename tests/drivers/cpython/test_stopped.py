@@ -120,10 +120,14 @@ def test_the_rung_is_chosen_while_it_is_watched_and_refused_where_it_cannot_be(c
             def mode() -> Mode | None:
                 return viewer.state.mode
 
-            def choose(rung: Mode) -> Setting:
+            def chosen() -> Setting:
                 (setting,) = (one for one in viewer.state.settings.settings if one.id == RUNG)
-                viewer.send(m.SetSetting(id=RUNG, value=setting.modes.index(rung)))
-                return next(one for one in viewer.next(m.Settings).settings if one.id == RUNG)
+                return setting
+
+            def choose(rung: Mode) -> Setting:
+                viewer.send(m.SetSetting(id=RUNG, value=chosen().modes.index(rung)))
+                viewer.until(lambda: chosen().mode is rung)  # settings are told for their costs, too
+                return chosen()
 
             def gather() -> Event:
                 seen = len(viewer.changes)
@@ -140,8 +144,7 @@ def test_the_rung_is_chosen_while_it_is_watched_and_refused_where_it_cannot_be(c
             event = gather()
             assert event.stopped_nanos > 0
             assert mode() is Mode.STOPPED
-            (rung,) = (one for one in viewer.state.settings.settings if one.id == RUNG)
-            assert rung.applies == event.sequence
+            assert chosen().applies == event.sequence
             (holds,) = (one for one in viewer.state.spaces.values() if one.space.name == "Holds")
             assert "threads were held for" in holds.info
             late = Viewer(connect(listening.addresses[0], client="late", wants_control=False))

@@ -144,12 +144,13 @@ def test_a_dirty_card_is_where_the_store_was(jvm: Jvm) -> None:
 def test_a_heap_that_is_collected_all_the_time_never_contradicts_itself(jvm: Jvm) -> None:
     jvm.tell("churn", 10)
     with Watched(jvm.pid) as watched:
+        whole = 0
         for _ in range(40):
             watched.driver.tick()
             used, committed = (watched.stream("Heap", name) for name in ("Used", "Committed"))
             assert (used.data <= committed.data).all()
-            known = used.known
-            assert known is None or known.mean() > 0.5
+            whole += used.known is None or bool(used.known.all())
+        assert whole, "a machine that is busy may let a collection in between any two looks, but not between all"
         assert any(event.event == COLLECTIONS for event in watched.events)
     jvm.tell("churn", 0)
 
