@@ -163,9 +163,9 @@ class G1Reader:
             heads = self._read_heads()
             if heads is None or not self._read_regions(heads[2:]):
                 continue
-            first = self._gather_data()
-            if not self._read_regions(heads[2:]):
-                continue
+            first, table = self._gather_data(), self._pointers
+            if not self._read_regions(heads[2:]) or self._pointers is not table:
+                continue  # regions came or went in between: the two readings are not of the same ones
             now = self._judge(first, self._gather_data(), heads)
             # A collection in between: what is of before and what of after does not go together.
             found = now if found is None or found.collections != now.collections else _completed(found, now)
