@@ -24,6 +24,7 @@ from gcspy_drivers.cooperative.line import StubEvent, StubLine, StubLost
 from gcspy_drivers.cpython.collector_time import CollectorTime
 from gcspy_drivers.cpython.driver import CLOCK, CPythonDriver
 from gcspy_drivers.cpython.inject import bring_in
+from gcspy_drivers.cpython.stub_events import GC_END, GC_START, cause_of, count_to, count_to_event
 from gcspy_drivers.cpython.survivors import Survivors
 from gcspy_drivers.cpython.target import Target
 from gcspy_server.api import (
@@ -36,10 +37,7 @@ from gcspy_server.api import (
     ServerDescription,
 )
 
-__all__ = ["GC_END", "GC_START", "CooperativeDriver"]
-
-GC_START: Final = 1
-GC_END: Final = 2
+__all__ = ["CooperativeDriver"]
 
 _HELLO_SECS: Final = 10.0
 """How long a stub may take to say hello: one that was injected has to wait for the target's main thread."""
@@ -144,7 +142,7 @@ class CooperativeDriver(CPythonDriver):
             TargetError: The stub has left the target.
         """
         server = self._opened()
-        self._count_to(server, *(max(0, count - 1) for count in self._line.counts))
+        count_to(server, *(max(0, count - 1) for count in self._line.counts))
         if server.pausing:
             self._target.check()
             server.skip(CLOCK)
@@ -191,9 +189,7 @@ class CooperativeDriver(CPythonDriver):
                 self._time.start(event.number)
             else:
                 self._time.end(event.number, event.generation)
-            # Of the other kind, all have happened that the stub has counted: one that is still to come belongs to this one.
-            starts, ends = self._line.counts
-            self._count_to(server, *((starts, event.number - 1) if event.kind else (event.number - 1, ends)))
+            count_to_event(server, event, self._line.counts)
             self._follow_interpreters(server)
             self._follow_level(server)
             request = server.should_transmit(kind)
@@ -203,7 +199,7 @@ class CooperativeDriver(CPythonDriver):
                 still = self._read_still(server, event, request)
             else:
                 self._look_besides(server)
-            server.finish(kind, _cause(event) + ("" if still else _NOT_READ), holds=still)
+            server.finish(kind, cause_of(event) + ("" if still else _NOT_READ), holds=still)
             self._inside = event.kind == 0
             self._say_what_is_wanted(server)
         finally:
@@ -261,13 +257,6 @@ class CooperativeDriver(CPythonDriver):
             self._target.check()
             time.sleep(_ENDING_SECS / 50)
 
-    def _count_to(self, server: Server, starts: int, ends: int) -> None:
-        """Count the collections that we were not told of, as nobody wanted them."""
-        for kind, number in ((GC_START, starts), (GC_END, ends)):
-            missed = number - server.counts()[kind]
-            if missed > 0:
-                server.skip(kind, missed, untold=True)
-
     def _say_what_is_wanted(self, server: Server) -> None:
         outlooks = [server.outlook(kind) for kind in (GC_START, GC_END)]
         # The stub has one time for both kinds. One that is to wait for longer than the other is not told of until we say so.
@@ -289,10 +278,3 @@ class CooperativeDriver(CPythonDriver):
         if self._served is None:
             raise AssertionError("open comes first")
         return self._served
-
-
-def _cause(event: StubEvent) -> str:
-    """Say of a collection what its runtime told."""
-    if event.kind == 0:
-        return f"generation {event.generation}"
-    return f"generation {event.generation}, collected {event.collected}, uncollectable {event.uncollectable}"

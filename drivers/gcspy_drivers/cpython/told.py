@@ -27,6 +27,7 @@ from gcspy_drivers.cpython.memory_space import MemorySpace
 from gcspy_drivers.cpython.object_view import title_of
 from gcspy_drivers.cpython.rings import TIMED, CollectionTimes, ToldTime
 from gcspy_drivers.cpython.stub import NUMBERS
+from gcspy_drivers.cpython.stub_events import GC_END, GC_START, cause_of, count_to, count_to_event
 from gcspy_drivers.cpython.survivors import Survivors
 from gcspy_drivers.remote.process import Process
 from gcspy_drivers.remote.waiting import waited_nanos
@@ -35,8 +36,6 @@ from gcspy_server.api import AttachOptions, Mode, PauseActsOn, Recognition, Serv
 __all__ = ["ToldDriver"]
 
 _CLOCK: Final = 0
-_GC_START: Final = 1
-_GC_END: Final = 2
 _HELLO_SECS: Final = 10.0
 _NO_ARENAS: Final = np.zeros(0, dtype=np.uint64)
 
@@ -111,7 +110,7 @@ class ToldDriver:
             events=("Clock", "GC start", "GC end"),
             mode=Mode.COOPERATIVE,
             pause_acts_on=PauseActsOn.SAMPLING,
-            pairs=((_GC_START, _GC_END),),
+            pairs=((GC_START, GC_END),),
             waited_nanos=partial(waited_nanos, process.pid),
             general_info=(
                 "Told: this Python has no lock by which it could be made to stand still, so its objects are not looked at. At GC start and "
@@ -140,7 +139,7 @@ class ToldDriver:
             TargetGone: The target has ended.
         """
         server = self._opened()
-        self._count_to(server, *(max(0, count - 1) for count in self._line.counts))
+        count_to(server, *(max(0, count - 1) for count in self._line.counts))
         request = server.should_transmit(_CLOCK)
         if request is not None and request.wants(self._memory.space):
             self._read_map()
@@ -172,11 +171,7 @@ class ToldDriver:
 
     def alive(self) -> bool:
         """Whether it is still the same process."""
-        try:
-            self._process.check()
-        except TargetError:
-            return False
-        return True
+        return self._process.alive()
 
     def close(self) -> None:
         """Let go of the target; its stub leaves it at its next collection."""
@@ -184,17 +179,13 @@ class ToldDriver:
         self._process.close()
 
     def _take(self, server: Server, event: StubEvent) -> None:
-        kind = _GC_END if event.kind else _GC_START
-        starts, ends = self._line.counts
-        self._count_to(server, *((starts, event.number - 1) if event.kind else (event.number - 1, ends)))
+        kind = GC_END if event.kind else GC_START
+        count_to_event(server, event, self._line.counts)
         self._times.take(event)
         request = server.should_transmit(kind)
         if request is not None and request.wants(self._generations.space):
             self._fill(event)
-        said = f"generation {event.generation}"
-        if event.kind:
-            said += f", collected {event.collected}, uncollectable {event.uncollectable}"
-        server.finish(kind, said)
+        server.finish(kind, cause_of(event))
 
     def _fill(self, event: StubEvent) -> None:
         if len(event.more) != NUMBERS.size:
@@ -227,14 +218,8 @@ class ToldDriver:
             found = None  # it changed while it was read
         self._memory.fill(found)
 
-    def _count_to(self, server: Server, starts: int, ends: int) -> None:
-        for kind, number in ((_GC_START, starts), (_GC_END, ends)):
-            missed = number - server.counts()[kind]
-            if missed > 0:
-                server.skip(kind, missed, untold=True)
-
     def _say_what_is_wanted(self, server: Server) -> None:
-        outlooks = [server.outlook(kind) for kind in (_GC_START, _GC_END)]
+        outlooks = [server.outlook(kind) for kind in (GC_START, GC_END)]
         first = min((one.not_before_nanos for one in outlooks if one.period), default=0)
         for number, outlook in enumerate(outlooks):
             self._line.want(number, period=outlook.period, not_before_nanos=first)

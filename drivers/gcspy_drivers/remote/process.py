@@ -140,6 +140,14 @@ class Process:
         if now.start_stack and self._start_stack and now.start_stack != self._start_stack:
             raise TargetGone(f"process {self.pid} has executed another program ({now.name}): attach again")
 
+    def alive(self) -> bool:
+        """Whether `check` finds it as it was."""
+        try:
+            self.check()
+        except TargetError:
+            return False
+        return True
+
     def age_secs(self) -> float:
         """Return how long ago it was started, to a hundredth of a second; executing another program does not make it younger."""
         return time.clock_gettime(time.CLOCK_BOOTTIME) - self.start_ticks / os.sysconf("SC_CLK_TCK")

@@ -6,7 +6,6 @@ Small structures: level 2. Knows what a plan tells of them; knows no objects.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from gcspy_server.api import (
     ServerSpace,
     ServerStream,
     StringNames,
+    TileNames,
     UniformNames,
 )
 
@@ -42,8 +42,14 @@ class OtherSpace(ABC):
         self._plan = plan
 
     @abstractmethod
+    def _names(self) -> TileNames:
+        """What there is a tile for now."""
+
     def fit(self) -> None:
         """Follow what has become more or fewer."""
+        names = self._names()
+        if names != self.space.names:
+            self.space.resize(names)
 
     @abstractmethod
     def gather(self, request: GatherRequest) -> None:
@@ -69,20 +75,17 @@ class FreeListSpace(OtherSpace):
 
     def __init__(self, server: Server, plan: Plan) -> None:
         super().__init__(plan)
-        lists = plan.free_lists()
-        assert lists is not None
         self.space = server.add_space(
-            "Free lists", names=StringNames(lists.names), driver="simulator", tile_title="List of ", description="One tile a list of free cells."
+            "Free lists", names=self._names(), driver="simulator", tile_title="List of ", description="One tile a list of free cells."
         )
         self._length = _stream(self.space, "Length", 64, "Cells in the list.", order=1, colour=(60, 110, 190))
         self._size = _stream(self.space, "Free bytes", 4096, "Bytes of all its cells.", order=2, suffix=" bytes")
         self._largest = _stream(self.space, "Largest cell", 4096, "Bytes of its largest cell.", order=3, suffix=" bytes")
 
-    def fit(self) -> None:
-        """Free lists are as many as at first, unless the plan says otherwise."""
+    def _names(self) -> StringNames:
         lists = self._plan.free_lists()
-        if lists is not None and lists.names != tuple(_texts(self.space)):
-            self.space.resize(StringNames(lists.names))
+        assert lists is not None
+        return StringNames(lists.names)
 
     def gather(self, request: GatherRequest) -> None:
         """Count cells and bytes of each list."""
@@ -131,12 +134,6 @@ class CardSpace(OtherSpace):
         assert cards is not None
         return UniformNames(int(self._plan.heap.bytes_of(cards.start)[0]), cards.card_words * WORD_BYTES, len(cards.table))
 
-    def fit(self) -> None:
-        """Follow a table that covers more or less."""
-        names = self._names()
-        if names != self.space.names:
-            self.space.resize(names)
-
     def gather(self, request: GatherRequest) -> None:
         """Copy the table."""
         cards = self._plan.cards()
@@ -155,19 +152,12 @@ class RememberedSetSpace(OtherSpace):
     def __init__(self, server: Server, plan: Plan) -> None:
         super().__init__(plan)
         self.space = server.add_space(
-            "Remembered sets", names=self._names(plan.remembered_sets()), driver="simulator", tile_title="Set of ", description="One tile a remembered set."
+            "Remembered sets", names=self._names(), driver="simulator", tile_title="Set of ", description="One tile a remembered set."
         )
         self._entries = _stream(self.space, "Entries", 64, "What refers into it from elsewhere.", order=1, colour=(40, 150, 150))
 
-    @staticmethod
-    def _names(sets: Sequence[RememberedSet]) -> StringNames:
-        return StringNames([one.name for one in sets])
-
-    def fit(self) -> None:
-        """Follow cars that come and go."""
-        names = self._names(self._plan.remembered_sets())
-        if names != self.space.names:
-            self.space.resize(names)
+    def _names(self) -> StringNames:
+        return StringNames([one.name for one in self._plan.remembered_sets()])
 
     def gather(self, request: GatherRequest) -> None:
         """Count entries."""
@@ -188,7 +178,7 @@ class RegionSpace(OtherSpace):
         assert regions is not None
         self.space = server.add_space(
             f"{regions.what.capitalize()} table",
-            names=self._names(regions),
+            names=self._names(),
             driver="simulator",
             tile_title=f"{regions.what.capitalize()} ",
             description=f"One tile a {regions.what}.",
@@ -207,16 +197,10 @@ class RegionSpace(OtherSpace):
             self._train = self.space.add_stream("Train", minimum=-1, maximum=16, zero=-1, default=-1, presentation=Presentation.PLUS, paint_style=PaintStyle.ZERO, order=4)
             self._car = self.space.add_stream("Number in its train", minimum=-1, maximum=16, zero=-1, default=-1, presentation=Presentation.PLUS, paint_style=PaintStyle.ZERO, order=5)
 
-    def _names(self, regions: Regions) -> ExtentNames:
-        return ExtentNames(self._plan.heap.bytes_of(regions.starts), ((regions.ends - regions.starts) * WORD_BYTES).astype(np.uint64))
-
-    def fit(self) -> None:
-        """Follow regions that come and go."""
+    def _names(self) -> ExtentNames:
         regions = self._plan.regions()
-        if regions is not None:
-            names = self._names(regions)
-            if names != self.space.names:
-                self.space.resize(names)
+        assert regions is not None
+        return ExtentNames(self._plan.heap.bytes_of(regions.starts), ((regions.ends - regions.starts) * WORD_BYTES).astype(np.uint64))
 
     def gather(self, request: GatherRequest) -> None:
         """Say of each what it is."""
@@ -239,7 +223,7 @@ class RegionSpace(OtherSpace):
             self.space.control[regions.kinds == regions.kind_names.index(free[0])] = Control.BACKGROUND | Control.USED
 
     def _gather_entries(self, regions: Regions) -> None:
-        counts = {one.start: len(one.holders) for one in self._plan.remembered_sets() if one.end > one.start}
+        counts = _remembered_from(self._plan)
         self._entries.data[:] = [counts.get(start, 0) for start in regions.starts.tolist()]
         self._entries.set_summary(sum(counts.values()))
 
@@ -265,12 +249,6 @@ class TrainSpace(OtherSpace):
         groups = self._groups()
         return StringNames([f"{number}" for number in groups], keys=groups)
 
-    def fit(self) -> None:
-        """Follow trains that come and go."""
-        names = self._names()
-        if names != self.space.names:
-            self.space.resize(names)
-
     def gather(self, request: GatherRequest) -> None:
         """Count cars and bytes."""
         regions = self._plan.regions()
@@ -281,7 +259,7 @@ class TrainSpace(OtherSpace):
         mine = regions.groups >= 0
         place = np.searchsorted(groups, regions.groups[mine])
         used = ((regions.tops - regions.starts) * WORD_BYTES)[mine]
-        counts = {one.start: len(one.holders) for one in self._plan.remembered_sets() if one.end > one.start}
+        counts = _remembered_from(self._plan)
         entries = np.array([counts.get(start, 0) for start in regions.starts[mine].tolist()], dtype=np.int64)
         lengths = np.bincount(place, minlength=len(groups))
         self._length.data[:] = lengths
@@ -293,9 +271,9 @@ class TrainSpace(OtherSpace):
         self.space.info = f"{len(groups)} trains, the longest has {int(lengths.max(initial=0))} cars"
 
 
-def _texts(space: ServerSpace) -> list[str]:
-    names = space.names
-    return list(names.names) if isinstance(names, StringNames) else []
+def _remembered_from(plan: Plan) -> dict[int, int]:
+    """How many references are remembered into what begins at each word."""
+    return {one.start: len(one.holders) for one in plan.remembered_sets() if one.end > one.start}
 
 
 def other_spaces(server: Server, plan: Plan) -> list[OtherSpace]:
