@@ -17,6 +17,7 @@ import click
 from gcspy_protocol.errors import GCspyError
 
 from gcspy.exit_codes import EXIT_CODE_HELP, ExitCode, exit_code_of
+from gcspy.lazy import LazyGroup
 
 __all__ = ["gcspy", "main"]
 
@@ -40,22 +41,8 @@ _COMMANDS = (
     "cut",
     "pack",
     "export",
+    "objects",
 )
-
-
-class _LazyCommands(click.Group):
-    """A group whose commands are imported when they are asked for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands in the order in which a newcomer needs them."""
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one command."""
-        if cmd_name not in _COMMANDS:
-            return None
-        command: click.Command = importlib.import_module(f"gcspy.commands.{cmd_name}").command
-        return command
 
 
 def _say_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
@@ -72,7 +59,9 @@ def _say_version(context: click.Context, _option: click.Parameter, wanted: bool)
 
 
 @click.group(
-    cls=_LazyCommands,
+    cls=LazyGroup,
+    package="gcspy.commands",
+    modules=_COMMANDS,
     epilog=EXIT_CODE_HELP,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     invoke_without_command=True,

@@ -126,6 +126,8 @@ from gcspy import cli
 lines = [["--help"], ["--version"], ["nonsense"], ["--nonsense"]]
 for name in cli.gcspy.list_commands(None):
     lines += [[name, "--help"], [name, "--nonsense"]]
+    group = cli.gcspy.get_command(None, name)
+    lines += [[name, one, word] for one in getattr(group, "list_commands", lambda _: ())(None) for word in ("--help", "--nonsense")]
 lines += [["tail"], ["record", "1"], ["record", "1", "-o", "f", "--split-size", "1"], ["screenshot", "1"]]
 for line in lines:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):

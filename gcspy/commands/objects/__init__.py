@@ -1,0 +1,22 @@
+"""`gcspy objects`: what a trace of every allocation and every move tells of a program's objects.
+
+A new subcommand is a module here with a `command`, and its name in `_SUBCOMMANDS`.
+"""
+
+from __future__ import annotations
+
+import click
+
+from gcspy.lazy import LazyGroup
+
+__all__ = ["command"]
+
+_SUBCOMMANDS: tuple[str, ...] = ()
+
+
+@click.group(cls=LazyGroup, package=__name__, modules=_SUBCOMMANDS)
+def command() -> None:
+    """Ask an object trace about its objects.
+
+    TRACE is a folder with the files of an AntTracks trace, its trace file, or a .tar.xz of them.
+    """

@@ -1,0 +1,37 @@
+"""A group of commands, each a module that is imported only when it is called: `gcspy` itself, and groups below it.
+
+Knows names of modules; does not know what they do.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+__all__ = ["LazyGroup"]
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are asked for.
+
+    Args:
+        package: Where the modules are; each has a `command`.
+        modules: Their names, in the order in which a newcomer needs them.
+        options: What `click.Group` takes.
+    """
+
+    def __init__(self, *, package: str, modules: tuple[str, ...], **options: object) -> None:
+        super().__init__(**options)  # type: ignore[arg-type]  # click's own, handed on
+        self._package, self._modules = package, modules
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in their order."""
+        return list(self._modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        if cmd_name not in self._modules:
+            return None
+        command: click.Command = importlib.import_module(f"{self._package}.{cmd_name}").command
+        return command
