@@ -36,8 +36,11 @@ _GREETING_MILLIS = 10_000
 _PING_MILLIS = 1_500
 """A held target lets go of a controller that is silent for 5 s (server's `silence_secs`)."""
 
-_SILENT_PINGS = 10
-"""So many unanswered pings in a row are a dead peer: 15 s."""
+_QUICK_PING_MILLIS = 500
+"""A controller with a successor has to be heard each 1.5 s (server's `succession_secs`), however much it has to read before it sees the server's pings."""
+
+_SILENT_MILLIS = 15_000
+"""A peer that has left all pings of so long unanswered is dead."""
 
 _REFUSAL_REMEDIES = {
     ErrorCode.TOKEN: "give the token of the session with --token-file or GCSPY_TOKEN, or in Connect…",
@@ -100,6 +103,7 @@ class Link(QObject):
         self._was_live = False
         self._pings = 0
         self._unanswered = 0
+        self._ping_millis = _PING_MILLIS
         self._retry = self._timer(self._connect, single=True)
         self._patience = self._timer(self._give_up_waiting, single=True)
         self._heartbeat = self._timer(self._ping, single=False)
@@ -127,6 +131,14 @@ class Link(QObject):
         self._attempt = 0
         self._was_live = False
         self._connect()
+
+    def beat(self, *, quickly: bool) -> None:
+        """Give signs of life more often, as long as somebody waits to take over from us."""
+        millis = _QUICK_PING_MILLIS if quickly else _PING_MILLIS
+        if millis != self._ping_millis:
+            self._unanswered, self._ping_millis = 0, millis
+            if self._heartbeat.isActive():
+                self._heartbeat.start(millis)
 
     def reconnect(self) -> None:
         """Connect again to the same server, now."""
@@ -315,7 +327,7 @@ class Link(QObject):
         self._was_live = True
         self._attempt = 0
         self._unanswered = 0
-        self._heartbeat.start(_PING_MILLIS)
+        self._heartbeat.start(self._ping_millis)
         self.welcomed.emit()
         self._tell(LinkPhase.LIVE, "", "")
         self._ping()
@@ -340,9 +352,8 @@ class Link(QObject):
     def _ping(self) -> None:
         if self._held:
             self._unanswered = 0  # it is we who do not listen
-        if self._unanswered >= _SILENT_PINGS:
-            silent_secs = _SILENT_PINGS * _PING_MILLIS / 1000
-            self._lose(f"the server has been silent for {silent_secs:.0f} s", "")
+        if self._unanswered * self._ping_millis >= _SILENT_MILLIS:
+            self._lose(f"the server has been silent for {_SILENT_MILLIS // 1000} s", "")
             return
         self._pings += 1
         self._unanswered += 1

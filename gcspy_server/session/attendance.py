@@ -88,7 +88,7 @@ class Attendance:
             with trio.move_on_at(min(check_at, roster_at) if self._changed else check_at):
                 await self._wakeup.wait()
                 self._wakeup = trio.Event()
-            self._tell_places()
+            told = self._tell_places()
             now = trio.current_time()
             if now >= check_at:
                 check_at = now + _CHECK_SECS
@@ -97,7 +97,8 @@ class Attendance:
                 roster_at = now + _ROSTER_SECS
                 self._changed = False
                 self._room.tell_present()
-            await trio.sleep(_LOOK_SECS)
+            if told:
+                await trio.sleep(_LOOK_SECS)
 
     # ------------------------------------------------------------------ who is present
 
@@ -175,7 +176,9 @@ class Attendance:
         if at is not None and not follower.push_if_room(encode(m.Looked(client=leader.number, at=at)).data):
             self._late[follower.number] = (follower, leader)
 
-    def _tell_places(self) -> None:
+    def _tell_places(self) -> bool:
+        """Tell the places that were not told yet; whether there were any."""
+        told = bool(self._untold)
         for number, leader in list(self._untold.items()):
             followers = self._room.followers_of(leader)
             data = encode(m.Looked(client=number, at=self._looks[number])).data if followers else b""
@@ -185,6 +188,7 @@ class Attendance:
                 else:
                     self._late[client.number] = (client, leader)
         self._untold.clear()
+        return told
 
 
 def client_message(client: Client) -> m.Client:

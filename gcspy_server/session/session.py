@@ -33,13 +33,12 @@ from gcspy_server.session.questions import Questions
 from gcspy_server.session.queue import Entry
 from gcspy_server.session.roles import Roles
 from gcspy_server.session.transport import Transport
+from gcspy_server.session.vigil import Vigil
 
 __all__ = ["Introduction", "Session"]
 
 _PULSE_SECS = 1.0
 _FAREWELL_SECS = 2.0
-_PATIENCE = 3
-"""So many times longer may a controller be silent that holds nothing, before its successor has control."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,6 +70,7 @@ class Session:
         lossless: Whom the driver's thread waits for.
         questions: What clients asked.
         attendance: Who is present, and where the controller looks.
+        vigil: Whether the controller lives.
         sequence: Of the latest snapshot that was shared out.
     """
 
@@ -93,12 +93,12 @@ class Session:
         self._clients: dict[int, Client] = {}
         self.questions = Questions(core.details.answer, self._clients.keys)
         self.attendance = Attendance(self)
+        self.vigil = Vigil(self, silence_secs=options.silence_secs, succession_secs=options.succession_secs)
         self._next_number = 1
         self._wakeup = trio.Event()
         self._keyframe_wanted = trio.Event()
         self._told_counts: tuple[int, ...] = ()
         self._triggers_late = False
-        self._held_since: float | None = None
         self._state = core.flow.state
         self._closing = False
         self._gone = trio.Event()
@@ -122,6 +122,7 @@ class Session:
                 nursery.start_soon(self._keyframe_loop)
                 nursery.start_soon(self.questions.run)
                 nursery.start_soon(self.attendance.run)
+                nursery.start_soon(self.vigil.run)
                 task_status.started()
                 while True:
                     await self._wakeup.wait()
@@ -138,8 +139,7 @@ class Session:
         self._wakeup.set()
 
     async def _pulse_loop(self) -> None:
-        """Once a second: a sign of life for a held target, counters of filtered events, the controller's pulse."""
-        number = 0
+        """Once a second: a sign of life for a held target, and counters of filtered events."""
         while True:
             await trio.sleep(_PULSE_SECS)
             self.core.flow.pulse()
@@ -151,29 +151,7 @@ class Session:
                     client.push_if_room(data)
             if self._triggers_late:
                 self._tell_triggers_soon()
-            number += 1
-            self._check_controller(number)
             self.lossless.check()
-
-    def _check_controller(self, number: int) -> None:
-        now = trio.current_time()
-        controller = self._clients.get(self.roles.controller or 0)
-        held, successor = self.core.flow.held, self.roles.successor
-        if controller is None or not (held or successor is not None):
-            self._held_since = None
-            return
-        if self._held_since is None:
-            self._held_since = now
-        silence = now - max(self._held_since, controller.last_heard)
-        if held and silence > self.options.silence_secs:
-            controller.end(f"silent for {silence:.1f} s while it held the target")
-        elif successor is not None and silence > _PATIENCE * self.options.silence_secs:
-            # Nothing stands still for it, so that it may stay: it may be a window that is busy.
-            log.warning("%s silent for %.1f s: control goes to client %d", controller, silence, successor)
-            self.roles.hand_over(successor)
-            self.tell_clients()
-        else:
-            controller.push_if_room(encode(m.Ping(number=number)).data)
 
     async def _keyframe_loop(self) -> None:
         while True:
@@ -373,7 +351,16 @@ class Session:
     @property
     def controller(self) -> Client | None:
         """Who controls."""
-        return self._clients.get(self.roles.controller or 0)
+        return self.client(self.roles.controller)
+
+    def client(self, number: int | None) -> Client | None:
+        """A client that is connected; None: there is no such one."""
+        return self._clients.get(number or 0)
+
+    @property
+    def held(self) -> bool:
+        """Whether the target stands still for the controller."""
+        return self.core.flow.held
 
     def present(self) -> Collection[Client]:
         """Everybody who is connected."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class Relay:
-    """Stands between a client and a server, and can be cut."""
+    """Stands between a client and a server; can be cut, or held, as a cable that is pulled: nothing comes through, and nobody is told."""
 
     def __init__(self, path: Path, server: str) -> None:
         self.address = f"unix:{path}"
@@ -19,6 +19,8 @@ class Relay:
         self._listening.listen()
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._threads: list[threading.Thread] = []
+        self._flows = threading.Event()
+        self._flows.set()
         self._start(self._accept)
 
     def _start(self, work: Callable[..., None], *args: object) -> None:
@@ -38,10 +40,10 @@ class Relay:
             self._start(self._pump, near, far)
             self._start(self._pump, far, near)
 
-    @staticmethod
-    def _pump(source: socket.socket, sink: socket.socket) -> None:
+    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
         try:
             while data := source.recv(65536):
+                self._flows.wait()
                 sink.sendall(data)
         except OSError:
             return
@@ -49,6 +51,14 @@ class Relay:
     def lead_to(self, server: str) -> None:
         """Lead connections from now on to another server."""
         self._server = server.removeprefix("unix:")
+
+    def hold(self) -> None:
+        """Let nothing through."""
+        self._flows.clear()
+
+    def go_on(self) -> None:
+        """Let everything through, also what was held."""
+        self._flows.set()
 
     def cut(self) -> None:
         for pair in self._pairs:
@@ -60,6 +70,7 @@ class Relay:
     def close(self) -> None:
         self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
+        self.go_on()
         self.cut()
         for thread in self._threads:
             thread.join(60)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from gcspy_protocol import messages as m
@@ -14,6 +16,7 @@ from gcspy_protocol.model import ControlState, Role
 
 from gcspy_server.api import Listening, SessionOptions
 from tests.server.conftest import EndLog
+from tests.server.relay import Relay
 from tests.server.target import START, Target
 from tests.server.viewer import Viewer
 
@@ -131,17 +134,58 @@ def test_the_named_successor_has_control_when_the_teachers_connection_is_cut(ser
     assert not heir.seen(m.Error)
 
 
-def test_a_teacher_who_falls_silent_gives_way_to_the_successor_though_nothing_is_held(
-    serve: Serve, join: Join
+def test_a_teacher_behind_a_pulled_cable_gives_way_to_the_successor_within_two_seconds_and_has_control_again_when_heard(
+    serve: Serve, join: Join, socket_directory: Path
 ) -> None:
-    address = serve(Target(), options=SessionOptions(silence_secs=0.3)).addresses[0]
-    teacher, heir = join(address, control=True, person="t"), join(address, person="h")
+    """No end of the connection is ever told: the relay is open, and forwards nothing."""
+    relay = Relay(socket_directory / "relay.sock", serve(Target()).addresses[0])
+    try:
+        teacher, heir = join(relay.address, control=True, person="t"), join(relay.address.replace("relay", "0"), person="h")
+        teacher.send(m.NameSuccessor(client=heir.number))
+        teacher.until(lambda: teacher.state.clients.successor == heir.number)
+        relay.hold()
+        pulled = time.monotonic()
+        teacher.send(m.Ping(number=1))  # still there, and not heard
+        heir.until(lambda: heir.state.clients.controller == heir.number)
+        passed = time.monotonic() - pulled
+        relay.go_on()
+        # It is heard again, and soon: the class is its own again, and the successor succeeds as before.
+        heir.until(lambda: heir.state.clients.controller == teacher.number)
+        assert heir.state.clients.successor == heir.number
+        print(f"control passed after {passed:.2f} s")
+        assert SessionOptions().succession_secs + 0.25 < 2, "a look each quarter of a second"
+    finally:
+        relay.close()
+
+
+def test_a_target_that_is_held_stays_so_when_the_successor_takes_over_from_a_silent_teacher(serve: Serve, join: Join) -> None:
+    target = Target()
+    address = serve(target, options=SessionOptions(succession_secs=0.6)).addresses[0]
+    teacher, heir = join(address, control=True, pause=True, person="t"), join(address, person="h")
     teacher.send(m.NameSuccessor(client=heir.number))
-    # From here on the teacher reads nothing: the network is gone, and no end of the connection was ever told.
+    with target.running(START) as progress:
+        teacher.wait_state(ControlState.PAUSED)
+        # From here on the teacher reads nothing and answers no ping.
+        heir.until(lambda: heir.state.clients.controller == heir.number)
+        assert progress.events == 0
+        assert heir.state.state is ControlState.PAUSED
+        heir.send(m.Resume())
+    heir.until_events(1)
+
+
+def test_a_teacher_who_was_silent_does_not_take_control_back_from_whom_the_successor_gave_it_to(serve: Serve, join: Join) -> None:
+    address = serve(Target(), options=SessionOptions(succession_secs=0.6)).addresses[0]
+    teacher, heir, third = join(address, control=True, person="t"), join(address, person="h"), join(address, person="3")
+    teacher.send(m.NameSuccessor(client=heir.number))
     heir.until(lambda: heir.state.clients.controller == heir.number)
-    # It was a window that was busy: it is still there, as a viewer.
+    heir.send(m.HandOver(client=third.number))
+    heir.until(lambda: heir.state.clients.controller == third.number)
     teacher.sync()
-    assert teacher.state.clients.controller == heir.number
+    # Who controls is looked after since: the next one, who reads nothing either, gives way.
+    third.send(m.NameSuccessor(client=heir.number))
+    heir.until(lambda: heir.state.clients.controller == heir.number)
+    teacher.sync()
+    assert not any(message.controller == teacher.number for message in teacher.seen(m.Clients)[-4:])
 
 
 def test_who_reads_nothing_is_told_as_behind_and_stalled_and_who_reads_is_not(serve: Serve, join: Join) -> None:

@@ -266,6 +266,7 @@ class ClassPart(QObject):
         if clients.controller == ours and self._controller not in (None, ours):
             self._handed_by = self._controller
         self._controller = clients.controller
+        self._window.link.beat(quickly=clients.controller == ours and clients.successor is not None)
         if self.heir and self.may_hand:
             heirs = [seat for seat in self.others if seat.name.casefold() == self.heir.casefold()]
             if len(heirs) == 1 and not heirs[0].succeeds:
