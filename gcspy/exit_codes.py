@@ -12,6 +12,7 @@ from gcspy_protocol.errors import (
     ProtocolError,
     RecordingError,
     TargetGone,
+    TraceError,
     Unsupported,
     VersionMismatch,
 )
@@ -46,7 +47,7 @@ Exit codes:
   6    no connection: nobody listens there, refused, or the address is taken
   7    the other end speaks another protocol version, or broke the protocol
   8    a part is not installed: Qt, a system library, or a package that an export needs
-  9    not a recording, or it is damaged, or cannot be written
+  9    not a recording or trace, or it is damaged, or cannot be written
   130  interrupted with Ctrl-C; the target runs on
 """
 
@@ -58,6 +59,7 @@ _CODES: tuple[tuple[type[GCspyError], ExitCode], ...] = (
     (NotPermitted, ExitCode.NOT_PERMITTED),
     (Unsupported, ExitCode.UNSUPPORTED),
     (RecordingError, ExitCode.RECORDING),
+    (TraceError, ExitCode.RECORDING),
 )
 
 

@@ -15,6 +15,7 @@
     │   ├── NotARecording           the file is something else, or of a later format
     │   ├── TruncatedRecording      it ends before what is asked for (.offset)
     │   └── CorruptChunk            bytes of it are damaged (.offset, .chunk)
+    ├── TraceError                  an object trace cannot be read, or is damaged (.file, .buffer, .offset, .event)
     ├── ExpressionError             an expression that a person wrote is none (.text, .offset)
     │   └── UnknownName             it names what the session does not have, or not yet
     └── CommandError                the command line was used wrongly (.exit_code)
@@ -40,6 +41,7 @@ __all__ = [
     "RemoteProtocolError",
     "TargetError",
     "TargetGone",
+    "TraceError",
     "TruncatedRecording",
     "UnknownName",
     "Unsupported",
@@ -179,6 +181,25 @@ class CorruptChunk(RecordingError):
         super().__init__(message)
         self.offset = offset
         self.chunk = chunk
+
+
+class TraceError(GCspyError):
+    """A trace of objects cannot be read, or is damaged.
+
+    Args:
+        message: What is wrong, what was expected, and where: file, buffer, byte, event.
+        file: Name of the file.
+        offset: Where in it, bytes: of the buffer where `buffer` is given; -1 where it is not a matter of a place.
+        buffer: Number of the buffer over all files, from 0; None outside of buffers.
+        event: Number of the event over all files, from 0; None outside of events.
+    """
+
+    def __init__(self, message: str, *, file: str, offset: int = -1, buffer: int | None = None, event: int | None = None) -> None:
+        super().__init__(message)
+        self.file = file
+        self.offset = offset
+        self.buffer = buffer
+        self.event = event
 
 
 class ExpressionError(GCspyError):

@@ -12,6 +12,7 @@ PACKAGES = {
     "gcspy": ROOT / "gcspy",
     "gcspy_client": ROOT / "gcspy_client",
     "gcspy_drivers": ROOT / "drivers/gcspy_drivers",
+    "gcspy_objects": ROOT / "objects/gcspy_objects",
     "gcspy_protocol": ROOT / "protocol/gcspy_protocol",
     "gcspy_replay": ROOT / "replay/gcspy_replay",
     "gcspy_server": ROOT / "gcspy_server",

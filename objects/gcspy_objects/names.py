@@ -1,0 +1,198 @@
+"""What the numbers of records mean: types and how large their objects are, allocation sites, threads, causes of collections.
+
+Row 0 of types and of sites stands for what the trace does not say (`records.UNKNOWN`). Names are as a programmer writes them
+(``java.lang.String``, ``int[]``, ``java.lang.String.substring(int, int)``); what the trace itself calls a type stays beside it.
+
+Knows no format: a reader makes these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Causes", "Field", "Frame", "Sites", "Thread", "ThreadKind", "Threads", "TypeKind", "Types"]
+
+Causes: TypeAlias = Mapping[int, str]
+"""Why a collection was begun: the number in a record to a text such as ``Allocation Failure``."""
+
+
+class TypeKind(IntEnum):
+    """How the size of a type's objects is known."""
+
+    UNKNOWN = 0
+    INSTANCE = 1
+    """Each is `Types.instance_bytes` large."""
+    ARRAY = 2
+    """Header and elements, rounded up to `Types.align_bytes`."""
+    CLASS = 3
+    """Each object stands for a class and holds its static fields: the record says how large it is."""
+
+
+class Field(NamedTuple):
+    """A field of a type's objects.
+
+    Attributes:
+        name: As the programmer wrote it.
+        type: Its type's name.
+        access: The class file's access flags (0x0008: static).
+        declared_by: How many superclasses up it is declared, 0 for the type itself.
+    """
+
+    name: str
+    type: str
+    access: int
+    declared_by: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Types:
+    """The types of a trace, n rows.
+
+    Attributes:
+        names: (n) such as ``java.lang.String`` and ``int[]``; row 0 is ``(unknown)``.
+        internal: (n) as the trace's VM writes it in its own logs and class histograms: ``java.lang.String``, ``[I``.
+        kind: (n,) u8, `TypeKind`.
+        instance_bytes: (n,) i64, of an instance; 0 for arrays and what is unknown.
+        header_bytes: (n,) i64, of an array before its first element.
+        element_bytes: (n,) i64, of an element of an array.
+        align_bytes: Objects begin at multiples of this, and so their sizes are.
+        fields: Row to the fields of its objects, for types that the trace tells them of.
+    """
+
+    names: Sequence[str]
+    internal: Sequence[str]
+    kind: NDArray[np.uint8]
+    instance_bytes: NDArray[np.int64]
+    header_bytes: NDArray[np.int64]
+    element_bytes: NDArray[np.int64]
+    align_bytes: int = 8
+    fields: Mapping[int, Sequence[Field]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def rows_named(self, name: str) -> list[int]:
+        """Return the rows of types that are called so, as programmer or VM writes it; several where class loaders differ."""
+        return [row for row in range(1, len(self)) if name in (self.names[row], self.internal[row])]
+
+
+class Frame(NamedTuple):
+    """A call on the stack of an allocation.
+
+    Attributes:
+        method: Such as ``java.lang.String.substring(int, int)``.
+        index: Which byte code of it (bci), or how often it repeats where `folded`.
+        folded: It stands for frames that recursion repeated.
+    """
+
+    method: str
+    index: int
+    folded: bool = False
+
+    def __str__(self) -> str:
+        return f"({self.method}, {self.index} times)" if self.folded else f"{self.method} @ {self.index}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sites:
+    """The allocation sites of a trace, n rows.
+
+    Attributes:
+        type: (n,) i32, row in `Types` of what the site allocates; 0 where it is not always the same.
+        labels: (n) what a site without frames is called (``Object.clone``), else empty; row 0 is ``(unknown)``.
+        methods: (m) names of methods, each once.
+        first_frame: (n + 1,) i64, where a site's frames begin in the two arrays that follow, innermost first.
+        frame_method: (f,) i32, in `methods`.
+        frame_index: (f,) i32, see `Frame.index`.
+        folded: Those of `methods` that are no methods and stand for repeated frames.
+    """
+
+    type: NDArray[np.int32]
+    labels: Sequence[str]
+    methods: Sequence[str]
+    first_frame: NDArray[np.int64]
+    frame_method: NDArray[np.int32]
+    frame_index: NDArray[np.int32]
+    folded: frozenset[int] = frozenset()
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def frames(self, row: int) -> list[Frame]:
+        """Return the stack of a site, innermost frame first; empty where it has none."""
+        first, last = int(self.first_frame[row]), int(self.first_frame[row + 1])
+        pairs = zip(self.frame_method[first:last].tolist(), self.frame_index[first:last].tolist(), strict=True)
+        return [Frame(self.methods[method], index, method in self.folded) for method, index in pairs]
+
+    def name(self, row: int) -> str:
+        """Return a site in one line: its innermost frame, or its label."""
+        first, last = int(self.first_frame[row]), int(self.first_frame[row + 1])
+        return str(self.frames(row)[0]) if last > first else self.labels[row]
+
+
+class ThreadKind(IntEnum):
+    """What a thread is for."""
+
+    VM = 0
+    COLLECTOR = 1
+    COMPILER = 2
+    PROGRAM = 3
+    OTHER = 4
+    UNKNOWN = 255
+
+
+class Thread(NamedTuple):
+    """A thread's beginning, as the trace told it."""
+
+    name: str
+    kind: ThreadKind
+
+
+@dataclass(slots=True)
+class Threads:
+    """The threads of a trace. It grows while the trace is read; rows never change.
+
+    A row is an address of the VM, and threads that follow each other may have the same: then it has several names, in their order.
+
+    Attributes:
+        addresses: The VM's address of each row's thread.
+        began: For each row, who began there; empty for one that the trace did not announce.
+    """
+
+    addresses: list[int] = field(default_factory=list)
+    began: list[list[Thread]] = field(default_factory=list)
+    _rows: dict[int, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.addresses)
+
+    def row_of(self, address: int) -> int:
+        """Return the row of the thread at `address`, a new one if there was none."""
+        row = self._rows.get(address)
+        if row is None:
+            row = self._rows[address] = len(self.addresses)
+            self.addresses.append(address)
+            self.began.append([])
+        return row
+
+    def begin(self, row: int, thread: Thread) -> int:
+        """Note who begins at `row`; returns which of the row's names it is. Told twice in a row, it stays one."""
+        names = self.began[row]
+        if thread in names:
+            return names.index(thread)
+        names.append(thread)
+        return len(names) - 1
+
+    def name(self, row: int) -> str:
+        """Return what a row is called: all its names, or its address."""
+        return ", then ".join(each.name for each in self.began[row]) or f"thread at {self.addresses[row]:#x}"
+
+    def kind(self, row: int) -> ThreadKind:
+        """Return what the row's first thread is for."""
+        return self.began[row][0].kind if self.began[row] else ThreadKind.UNKNOWN

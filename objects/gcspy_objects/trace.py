@@ -1,0 +1,69 @@
+"""`Trace`: what a reader of any format gives, and `open_trace`, which finds the reader for a path.
+
+A second format is a package beside `anttracks` that makes a `Trace`, and a line in `open_trace`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from gcspy_objects.names import Causes, Sites, Threads, Types
+from gcspy_objects.records import Place, RecordBatch
+
+__all__ = ["Trace", "open_trace"]
+
+
+class Trace(Protocol):
+    """A trace that is open for reading. Its events are read as often as wanted, from the beginning or from any batch that was there.
+
+    Attributes:
+        name: What to call it to people.
+        types: All types.
+        sites: All allocation sites.
+        causes: All causes of collections.
+        threads: The threads of the batches that were read so far.
+        size_bytes: Bytes of all its files of events; `position_bytes` of a place says how far into them it is.
+        has_pointers: Whether it tells what objects point to.
+    """
+
+    name: str
+    types: Types
+    sites: Sites
+    causes: Causes
+    threads: Threads
+    size_bytes: int
+    has_pointers: bool
+
+    def batches(self, place: Place | None = None) -> Iterator[RecordBatch]:
+        """Yield the records, from the beginning or from `place` (`RecordBatch.place` or `.after` of a batch of this trace).
+
+        Memory in use depends on the size of a batch, not on the length of the trace.
+
+        Raises:
+            TraceError: What follows is no valid trace; all that was valid before has been yielded.
+        """
+        ...
+
+    def position_bytes(self, place: Place) -> int:
+        """Return how many of `size_bytes` lie before `place`: progress."""
+        ...
+
+    def close(self) -> None:
+        """Close its files."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+
+
+def open_trace(path: Path | str) -> Trace:
+    """Open the object trace at `path`: a folder with the files of one run, an archive (``.tar.xz`` and its like) of one, or a trace file.
+
+    Raises:
+        TraceError: There is none, or its names cannot be read. What is wrong with its events is raised by `Trace.batches`.
+    """
+    raise NotImplementedError(path)
