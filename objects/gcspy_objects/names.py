@@ -87,16 +87,16 @@ class Frame(NamedTuple):
 
     Attributes:
         method: Such as ``java.lang.String.substring(int, int)``.
-        index: Which byte code of it (bci), or how often it repeats where `folded`.
+        bci: Which byte code of it (bci), or how often it repeats where `folded`.
         folded: It stands for frames that recursion repeated.
     """
 
     method: str
-    index: int
+    bci: int
     folded: bool = False
 
     def __str__(self) -> str:
-        return f"({self.method}, {self.index} times)" if self.folded else f"{self.method} @ {self.index}"
+        return f"({self.method}, {self.bci} times)" if self.folded else f"{self.method} @ {self.bci}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +109,7 @@ class Sites:
         methods: (m) names of methods, each once.
         first_frame: (n + 1,) i64, where a site's frames begin in the two arrays that follow, innermost first.
         frame_method: (f,) i32, in `methods`.
-        frame_index: (f,) i32, see `Frame.index`.
+        frame_bci: (f,) i32, see `Frame.bci`.
         folded: Those of `methods` that are no methods and stand for repeated frames.
     """
 
@@ -118,7 +118,7 @@ class Sites:
     methods: Sequence[str]
     first_frame: NDArray[np.int64]
     frame_method: NDArray[np.int32]
-    frame_index: NDArray[np.int32]
+    frame_bci: NDArray[np.int32]
     folded: frozenset[int] = frozenset()
 
     def __len__(self) -> int:
@@ -127,8 +127,8 @@ class Sites:
     def frames(self, row: int) -> list[Frame]:
         """Return the stack of a site, innermost frame first; empty where it has none."""
         first, last = int(self.first_frame[row]), int(self.first_frame[row + 1])
-        pairs = zip(self.frame_method[first:last].tolist(), self.frame_index[first:last].tolist(), strict=True)
-        return [Frame(self.methods[method], index, method in self.folded) for method, index in pairs]
+        pairs = zip(self.frame_method[first:last].tolist(), self.frame_bci[first:last].tolist(), strict=True)
+        return [Frame(self.methods[method], bci, method in self.folded) for method, bci in pairs]
 
     def name(self, row: int) -> str:
         """Return a site in one line: its innermost frame, or its label."""
