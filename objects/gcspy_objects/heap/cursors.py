@@ -1,0 +1,160 @@
+"""Cursors into thread-local buffers: where an object lies whose address the trace leaves out.
+
+The address of the first object in a buffer is the buffer's, that of each other one is behind the one before it (AntTracks, figure 12).
+The same holds for allocation buffers (TLABs) and for buffers that a collector copies into (PLABs), so there is one way for both. Buffers
+are told apart by a key: a thread, or a thread and where it copies to.
+
+Two ways that say the same: `placed_by_numpy`, and `placed_in_turn`, a plain loop that numba makes machine code of (`machine_code`).
+Knows numbers; knows no records and no heap.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["BUFFER", "EXPLICIT", "NEXT", "NO_BUFFER", "NO_ROOM", "OFF_CURSOR", "PLACED", "Cursors", "Placed", "placed_by_numpy", "placed_in_turn"]
+
+Longs: TypeAlias = NDArray[np.int64]
+Bytes: TypeAlias = NDArray[np.uint8]
+
+NEXT: Final = 0
+"""An object that comes next in the key's buffer."""
+EXPLICIT: Final = 1
+"""An object whose address is told; inside the key's buffer it comes next there as well."""
+BUFFER: Final = 2
+"""A new buffer: address and size."""
+
+PLACED: Final = 0
+NO_BUFFER: Final = 1
+"""There is no buffer in which it could come next."""
+NO_ROOM: Final = 2
+"""The buffer ends before it does."""
+OFF_CURSOR: Final = 3
+"""It is told to lie elsewhere in the buffer than behind the one before it."""
+
+
+class Placed(NamedTuple):
+    """Where things lie.
+
+    Attributes:
+        address: (n,) i64; of what has no place it means nothing.
+        code: (n,) u8 `PLACED`, `NO_BUFFER`, `NO_ROOM` or `OFF_CURSOR`.
+    """
+
+    address: Longs
+    code: Bytes
+
+
+class Cursors:
+    """The current buffer of each key. start and end are -1 where there is none."""
+
+    __slots__ = ("cursor", "end", "start")
+
+    def __init__(self) -> None:
+        self.start = np.full(0, -1, np.int64)
+        self.end = np.full(0, -1, np.int64)
+        self.cursor = np.zeros(0, np.int64)
+
+    def clear(self) -> None:
+        """Have no buffer for any key."""
+        self.start[:] = -1
+        self.end[:] = -1
+        self.cursor[:] = 0
+
+    def make_room(self, keys: int) -> None:
+        """Have room for keys below `keys`."""
+        more = keys - len(self.start)
+        if more > 0:
+            more += keys // 2
+            self.start = np.concatenate((self.start, np.full(more, -1, np.int64)))
+            self.end = np.concatenate((self.end, np.full(more, -1, np.int64)))
+            self.cursor = np.concatenate((self.cursor, np.zeros(more, np.int64)))
+
+
+def placed_in_turn(
+    key: Longs, mode: Bytes, address: Longs, size: Longs, start: Longs, end: Longs, cursor: Longs, out: Longs, code: Bytes
+) -> None:
+    """Place things one after the other.
+
+    Args:
+        key: (n,) whose buffer.
+        mode: (n,) `NEXT`, `EXPLICIT` or `BUFFER`.
+        address: (n,) of a buffer, or of an object that is told; of others it means nothing.
+        size: (n,) bytes of the object or buffer.
+        start: (keys,) first address of each key's buffer, -1 if none; changed.
+        end: (keys,) address behind it; changed.
+        cursor: (keys,) where the next object lies; changed.
+        out: (n,) filled: see `Placed.address`.
+        code: (n,) filled: see `Placed.code`.
+    """
+    for i in range(len(key)):
+        k = key[i]
+        here = address[i]
+        code[i] = PLACED
+        if mode[i] == BUFFER:
+            start[k] = here
+            end[k] = here + size[i]
+            cursor[k] = here
+        elif mode[i] == EXPLICIT:
+            if start[k] <= here < end[k]:
+                if here != cursor[k]:
+                    code[i] = OFF_CURSOR
+                cursor[k] = here + size[i]
+        else:
+            here = cursor[k]
+            cursor[k] = here + size[i]
+            if start[k] < 0:
+                code[i] = NO_BUFFER
+            elif cursor[k] > end[k]:
+                code[i] = NO_ROOM
+        out[i] = here
+
+
+def placed_by_numpy(key: Longs, mode: Bytes, address: Longs, size: Longs, cursors: Cursors) -> Placed:
+    """Place things all at once: per key, from what its cursor was last told to be, the sizes in between added up. See `placed_in_turn`."""
+    count = len(key)
+    out, code = np.empty(count, np.int64), np.zeros(count, np.uint8)
+    if not count:
+        return Placed(out, code)
+    order = np.argsort(key.astype(np.uint16) if len(cursors.start) <= 0xFFFF else key, kind="stable")
+    key, mode, address, size = key[order], mode[order], address[order], size[order]
+    rows = np.arange(count)
+    heads = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
+    tails = np.append(heads[1:], count) - 1
+    head = np.repeat(heads, tails - heads + 1)
+
+    is_buffer = mode == BUFFER
+    buffer = np.maximum.accumulate(np.where(is_buffer, rows, -1))
+    told = buffer >= head
+    start = np.where(told, address[buffer], cursors.start[key])
+    end = np.where(told, address[buffer] + size[buffer], cursors.end[key])
+
+    inside = (mode == EXPLICIT) & (start <= address) & (address < end)
+    following = mode == NEXT
+    step = np.where(inside | following, size, 0)
+    before = np.cumsum(step) - step
+    # What the cursor was last told to be: a new buffer's start, or the address of an object in it.
+    anchor = np.maximum.accumulate(np.where(is_buffer | inside, rows, -1))
+
+    def cursor_at(row: Longs, known: Longs) -> Longs:
+        told = known >= head[row]
+        base = np.where(told, address[known], cursors.cursor[key[row]])
+        cursor: Longs = base + before[row] - before[np.where(told, known, head[row])]
+        return cursor
+
+    previous = np.where(rows > head, np.concatenate(([-1], anchor[:-1])), -1)
+    cursor = cursor_at(rows, previous)
+    place = np.where(following, cursor, address)
+    wrong = np.zeros(count, np.uint8)
+    wrong[inside & (cursor != address)] = OFF_CURSOR
+    wrong[following & (cursor + size > end)] = NO_ROOM
+    wrong[following & (start < 0)] = NO_BUFFER
+    out[order], code[order] = place, wrong
+
+    keys = key[tails]
+    after = cursor_at(tails, anchor[tails]) + step[tails]
+    cursors.start[keys], cursors.end[keys], cursors.cursor[keys] = start[tails], end[tails], after
+    return Placed(out, code)

@@ -1,0 +1,121 @@
+"""What a trace says that cannot be: the rules that a rebuilt heap is held to, and where they were broken.
+
+AntTracks' consistency tests (Lengauer, Bitto, Mössenböck 2015, section 4.1.2) and what else a heap can tell. A finding says where in the
+trace, what was expected and what was found. Rebuilding goes on after one, as the rule says; after `Findings.most` it ends.
+
+Knows records' places; knows no heap.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from gcspy_objects.records import EventPlace
+
+__all__ = ["KEPT", "MOST", "Finding", "Findings", "Rule", "TooManyFindings"]
+
+KEPT: Final = 100
+"""Findings that are kept; of the others the number by rule is."""
+
+MOST: Final = 1_000
+"""After so many findings the rebuilt heap has little to do with the one that was."""
+
+
+class Rule(StrEnum):
+    """What a heap is held to; the value is what a program reads (``--json``)."""
+
+    BUFFER = "buffer"
+    """An object that is put next into its thread's buffer has such a buffer, and room in it. Otherwise it is left out."""
+    CURSOR = "cursor"
+    """An object with an address inside its thread's buffer lies behind the one before it. Otherwise its address is believed."""
+    BUFFER_SUM = "buffer-sum"
+    """A buffer is full when it is replaced, and at a collection's start and end: its objects' sizes add up to its size."""
+    SPACE = "space"
+    """What is allocated, moved to or given as a buffer lies in a space, whole. Otherwise it is left out."""
+    TILED = "tiled"
+    """At the start and the end of each collection objects follow each other from the bottom of each space without a hole."""
+    OVERLAP = "overlap"
+    """No two objects share an address. Otherwise the later one is left out."""
+    UNKNOWN_OBJECT = "unknown-object"
+    """What is moved or kept was there. Otherwise nothing is moved."""
+    TWICE = "twice"
+    """Nothing is moved or kept twice in one collection. Otherwise the first time counts."""
+    COLLECTED = "collected"
+    """Only what lies in a collected space is moved. Otherwise it is moved all the same."""
+    PHASE = "phase"
+    """Moves are told during a collection, collections follow each other, and end as they began. Otherwise the record is left out."""
+    SNAPSHOT = "snapshot"
+    """What a snapshot says of an object is what was known of it. Otherwise the snapshot is believed."""
+    DESTINATION = "destination"
+    """A buffer to copy into lies in a space of the kind that is copied to."""
+    SIZE = "size"
+    """An object's size is a number of bytes above 0. Otherwise it is left out."""
+    CAPACITY = "capacity"
+    """What was allocated fits into the spaces. Otherwise rebuilding ends."""
+    LOG = "log"
+    """Tops and class histograms are those of the VM's own log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A rule that was broken at one place.
+
+    Attributes:
+        rule: Which.
+        where: The event; None where it is none in particular.
+        collection: How many collections had begun.
+        expected: What should have been.
+        found: What was.
+    """
+
+    rule: Rule
+    where: EventPlace | None
+    collection: int
+    expected: str
+    found: str
+
+    def __str__(self) -> str:
+        when = f"after collection {self.collection}" if self.collection else "before the first collection"
+        return f"{self.rule}: expected {self.expected}; found {self.found} ({self.where or 'no event in particular'}; {when})"
+
+
+class TooManyFindings(Exception):
+    """There were more findings than rebuilding goes on with; never leaves the heap."""
+
+
+@dataclass(slots=True)
+class Findings:
+    """Findings in the order in which they were met.
+
+    Attributes:
+        most: After so many rebuilding ends.
+        kept: The first of them.
+        counts: How many of each rule.
+    """
+
+    most: int = MOST
+    kept: list[Finding] = field(default_factory=list)
+    counts: Counter[Rule] = field(default_factory=Counter)
+
+    def __len__(self) -> int:
+        return self.counts.total()
+
+    def add(self, finding: Finding, count: int = 1) -> None:
+        """Note a finding, the first of `count` of its kind.
+
+        Raises:
+            TooManyFindings: These are more than `most`.
+        """
+        self.counts[finding.rule] += count
+        if len(self.kept) < KEPT:
+            self.kept.append(finding)
+        if len(self) > self.most:
+            raise TooManyFindings
+
+    @property
+    def first(self) -> Finding | None:
+        """The first one."""
+        return self.kept[0] if self.kept else None

@@ -1,0 +1,109 @@
+"""The spaces of a heap as records define them, and which space an address is in.
+
+Knows nothing of objects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcspy_objects.heap.views import Space, Spaces
+
+__all__ = ["NO_KIND", "SpaceTable"]
+
+NO_KIND = 255
+"""Kind of what lies in no space, and of a space of which none was said."""
+
+
+@dataclass(slots=True)
+class SpaceTable:
+    """Spaces by their numbers in the trace. A space that was released is there without a kind, until it gets one."""
+
+    _spaces: dict[int, Space] = field(default_factory=dict)
+    _found: Spaces | None = None
+    _starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    _ends: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    _kinds: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+
+    @property
+    def rows(self) -> Spaces:
+        """The spaces that have a kind, by address."""
+        if self._found is None:
+            self._found = tuple(sorted((one for one in self._spaces.values() if one.kind != NO_KIND), key=lambda one: (one.start, one.end)))
+            self._starts = np.array([one.start for one in self._found], np.int64)
+            self._ends = np.array([one.end for one in self._found], np.int64)
+            self._kinds = np.array([one.kind for one in self._found], np.uint8)
+        return self._found
+
+    @property
+    def capacity(self) -> int:
+        """Bytes of all spaces that have a kind."""
+        return sum(one.end - one.start for one in self.rows)
+
+    def get(self, index: int) -> Space | None:
+        """Return a space by its number."""
+        return self._spaces.get(index)
+
+    def define(self, index: int, start: int, size: int) -> None:
+        """Say where a space is; it keeps its kind."""
+        before = self._spaces.get(index)
+        kind, mode = (before.kind, before.mode) if before else (NO_KIND, 0)
+        self._put(Space(index, kind, mode, start, start + size))
+
+    def set_kind(self, index: int, kind: int, mode: int) -> bool:
+        """Say what a space is for; tells whether there is one."""
+        before = self._spaces.get(index)
+        if before is None:
+            return False
+        self._put(replace(before, kind=kind, mode=mode))
+        return True
+
+    def release(self, index: int) -> bool:
+        """Have a space be for nothing; tells whether there is one."""
+        return self.set_kind(index, NO_KIND, 0)
+
+    def destroy(self, index: int, count: int) -> None:
+        """Have `count` spaces from number `index` on be no more."""
+        for each in [one for one in self._spaces if index <= one < index + count]:
+            del self._spaces[each]
+        self._found = None
+
+    def rows_of(self, address: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return (n,) rows in `rows` of the spaces in which addresses lie; -1 where in none."""
+        if not self.rows:
+            return np.full(len(address), -1, np.int64)
+        rows = np.searchsorted(self._starts, address, side="right") - 1
+        return np.where((rows >= 0) & (address < self._ends[rows]), rows, -1)
+
+    def kinds_of(self, address: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return (n,) kinds of the spaces in which addresses lie; `NO_KIND` where in none."""
+        rows = self.rows_of(address)
+        return np.where(rows >= 0, self._kinds[rows], NO_KIND).astype(np.uint8) if self.rows else np.full(len(address), NO_KIND, np.uint8)
+
+    def ends_of(self, address: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return (n,) ends of the spaces in which addresses lie; 0 where in none.
+
+        What begins in a space that holds the beginning of a large object may be as large as it likes.
+        """
+        rows = self.rows_of(address)
+        if not self.rows:
+            return np.zeros(len(address), np.int64)
+        ends = np.where([one.mode != 0 for one in self.rows], np.iinfo(np.int64).max, self._ends)
+        return np.where(rows >= 0, ends[rows], 0)
+
+    def kind_at(self, address: int) -> int:
+        """Return the kind of the space in which an address lies; `NO_KIND` if in none."""
+        return int(self.kinds_of(np.array([address], np.int64))[0])
+
+    def copy(self) -> SpaceTable:
+        """Return one that changes apart from this one."""
+        return replace(self, _spaces=dict(self._spaces))
+
+    def _put(self, space: Space) -> None:
+        self._spaces[space.index] = space
+        self._found = None
+
+
