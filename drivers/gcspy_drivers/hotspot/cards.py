@@ -9,6 +9,7 @@ Source: OpenJDK src/hotspot/share/gc/shared/cardTable.hpp, JDK 8 memory/cardTabl
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
@@ -19,10 +20,11 @@ from gcspy_drivers.hotspot.flags import Flags
 from gcspy_drivers.hotspot.tables import Tables
 from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["CardKind", "Cards", "find_cards"]
+__all__ = ["CardKind", "Cards", "RareCards", "find_cards"]
 
 _SHIFTS: Final = range(7, 12)  # cards of 128 to 2,048 bytes
 
+I64 = npt.NDArray[np.int64]
 U8 = npt.NDArray[np.uint8]
 
 
@@ -36,6 +38,19 @@ class CardKind(IntEnum):
     YOUNG = 3
     """G1's mark for regions whose stores nobody needs to remember."""
     OTHER = 4
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RareCards:
+    """Those cards of a range that are neither clean nor of young regions, which is most of the time few of them.
+
+    Attributes:
+        dirty: (n,) numbers of dirty cards, counted from the first of the range; ascending.
+        other: (n,) numbers of the others; ascending.
+    """
+
+    dirty: I64
+    other: I64
 
 
 class Cards:
@@ -52,6 +67,9 @@ class Cards:
         self._memory = memory
         self._base = base
         self._kinds = kinds
+        # Eight cards of these at once need not be looked at one by one.
+        usual = np.flatnonzero((kinds == CardKind.CLEAN) | (kinds == CardKind.YOUNG))
+        self._usual = usual.astype(np.uint64) * np.uint64(0x0101010101010101)
         self._buffer: U8 = np.zeros(0, dtype=np.uint8)
         self.shift = shift
 
@@ -60,11 +78,11 @@ class Cards:
         """Bytes of heap that a card stands for."""
         return 1 << self.shift
 
-    def read(self, low: int, high: int) -> U8 | None:
-        """Read the cards of a range of the heap.
+    def read(self, low: int, high: int) -> RareCards | None:
+        """Read the cards of a range of the heap; a gigabyte of heap has two megabytes of them.
 
         Returns:
-            One `CardKind` a card, new; None when they are not readable.
+            Those that are worth telling; None when they are not readable.
 
         Raises:
             TargetGone: The target has ended.
@@ -73,9 +91,19 @@ class Cards:
         first = (self._base + (low >> self.shift)) & (2**64 - 1)
         count = max(0, ((high + self.card_bytes - 1) >> self.shift) - (low >> self.shift))
         if count > len(self._buffer):  # one that was used before needs no new pages
-            self._buffer = np.zeros(count, dtype=np.uint8)
-        found = self._buffer[:count]
-        return self._kinds[found] if self._memory.read_into(first, found) else None
+            self._buffer = np.zeros((count + 7) & ~7, dtype=np.uint8)
+        if not self._memory.read_into(first, self._buffer[:count]):
+            return None
+        words = self._buffer[: (count + 7) & ~7].view("<u8")
+        rare = np.ones(len(words), dtype=np.bool_)
+        for usual in self._usual:
+            rare &= words != usual
+        at = np.flatnonzero(rare)
+        kinds = self._kinds[words[at].view(np.uint8)]
+        # What is behind the last card in its word is from another time.
+        numbers = (at[:, np.newaxis] * 8 + np.arange(8)).reshape(-1)
+        kinds[numbers >= count] = CardKind.NONE
+        return RareCards(numbers[kinds == CardKind.DIRTY], numbers[kinds == CardKind.OTHER])
 
 
 def find_cards(memory: Memory, tables: Tables, flags: Flags, heap: int) -> Cards | None:

@@ -1,7 +1,7 @@
 """Reading a G1 heap: the table of its regions, and each region's bounds and kind.
 
-All regions are read twice, and believed where their kind and bounds are the same and do not contradict each other; the others are read
-again, and after some tries they are unknown. What the VM keeps to itself (live bytes, remembered sets) is read through a
+A region is believed where its kind and bounds were the same at two looks and do not contradict each other: at the event before and at this one,
+or else at two of this one; after some tries it is unknown. What the VM keeps to itself (live bytes, remembered sets) is read through a
 private layout, where that proved itself.
 
 Knows addresses; knows neither tiles nor streams. Source: OpenJDK src/hotspot/share/gc/g1/heapRegion.hpp, heapRegionType.hpp,
@@ -21,7 +21,7 @@ from gcspy_protocol.errors import TargetError
 from gcspy_drivers.hotspot.generational import read_reserved
 from gcspy_drivers.hotspot.layouts.g1_private import G1Private, layout_of
 from gcspy_drivers.hotspot.tables import Tables
-from gcspy_drivers.remote.memory import Gather, Memory
+from gcspy_drivers.remote.memory import Gather, Memory, Neighbours
 
 __all__ = ["G1Reader", "G1Reading", "RegionKind"]
 
@@ -82,6 +82,27 @@ class G1Reading:
     collecting: bool
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class _Look:
+    """What the structures said once, (regions that are there,) each.
+
+    Attributes:
+        table: Where the structures were; the same array as long as that does not change.
+        ok: Whether it could be read.
+        bottom: First address of the region.
+        end: Address behind its last byte.
+        top: Address behind what is used.
+        kind: `RegionKind`, or `_UNTOLD`.
+    """
+
+    table: U64
+    ok: Bool
+    bottom: U64
+    end: U64
+    top: U64
+    kind: U8
+
+
 class G1Reader:
     """Reads the regions of one JVM.
 
@@ -126,9 +147,11 @@ class G1Reader:
             )
         self._pointers: U64 = np.zeros(0, dtype=np.uint64)
         self._there: npt.NDArray[np.intp] = np.zeros(0, dtype=np.intp)
-        self._gather: Gather | None = None
-        self._rem_sets: Gather | None = None
+        self._structures: Neighbours | None = None
+        self._before: _Look | None = None
+        self._private: G1Private | None = None
         self._private, self.why_no_private = self._prove(layout_of(self._size, type_offset))
+        self._structures = None  # with remembered sets from now on
         if self._tag is None:
             if self._private is None or self._private.tag is None:
                 raise TargetError(
@@ -161,12 +184,10 @@ class G1Reader:
         found: G1Reading | None = None
         for _ in range(_TRIES):
             heads = self._read_heads()
-            if heads is None or not self._read_regions(heads[2:]):
+            if heads is None or (look := self._look(heads[2:])) is None:
                 continue
-            first, table = self._gather_data(), self._pointers
-            if not self._read_regions(heads[2:]) or self._pointers is not table:
-                continue  # regions came or went in between: the two readings are not of the same ones
-            now = self._judge(first, self._gather_data(), heads)
+            now = self._judge(look, self._settled(look), heads)
+            self._before = look
             # A collection in between: what is of before and what of after does not go together.
             found = now if found is None or found.collections != now.collections else _completed(found, now)
             if found.known.all() and self._read_heads() == heads:
@@ -180,51 +201,87 @@ class G1Reader:
         count, active, base, length = self._heads.data.view("<u8")[:, 0].tolist()
         return [count & 0xFFFFFFFF, active & 0xFF, base, length]
 
-    def _read_regions(self, table: list[int]) -> bool:
-        """Read the structure of each region into the buffer."""
+    def _look(self, table: list[int]) -> _Look | None:
+        """Read the structure of each region, and its remembered set; None when there is no such table, or regions came or went meanwhile."""
         base, length = table
-        if length != self.regions:
-            return False
-        found = self._memory.try_read(base, length * _WORD)
-        if found is None:
-            return False
-        pointers = np.frombuffer(found, dtype="<u8")
-        if self._gather is None or not np.array_equal(pointers, self._pointers):
-            self._pointers = pointers
-            self._there = np.flatnonzero(pointers)
-            self._gather = Gather(self._memory.process, pointers[self._there], self._size)
-            self._rem_sets = None
-        self._gather.read()
-        return True
+        pointers = self._read_table(base) if length == self.regions else None
+        if pointers is None:
+            return None
+        if self._structures is None or not np.array_equal(pointers, self._pointers):
+            self._find_structures(pointers)
+        structures = self._structures
+        if structures is None:
+            raise AssertionError("they were found above")
+        structures.read()
+        again = self._read_table(base)
+        if again is None or not np.array_equal(again, pointers):
+            return None
+        return _Look(
+            table=self._pointers,
+            ok=structures.ok[: len(self._there)],
+            bottom=self._column(self._bottom),
+            end=self._column(self._end),
+            top=self._column(self._top),
+            kind=self._kind_of(structures, len(self._there)),
+        )
 
-    def _gather_data(self) -> tuple[U8, Bool]:
-        if self._gather is None:
+    def _read_table(self, base: int) -> U64 | None:
+        found = self._memory.try_read(base, self.regions * _WORD)
+        return None if found is None else np.frombuffer(found, dtype="<u8")
+
+    def _find_structures(self, pointers: U64) -> None:
+        """Note which regions have a structure, and where it and its remembered set are, which the VM makes one behind the other."""
+        there = np.flatnonzero(pointers)
+        process, places = self._memory.process, pointers[there]
+        self._structures = Neighbours(process, places, self._size)
+        self._pointers, self._there = pointers, there
+        if self._private is not None and self._private.kept:
+            self._structures.read()
+            # They live and die with their regions.
+            sets = self._structures.column(self._private.rem_set)
+            self._structures = Neighbours(process, np.concatenate([places, sets]), self._size)
+
+    def _column(self, offset: int, dtype: npt.DTypeLike = "<u8") -> npt.NDArray[Any]:
+        """Return a field of each region that is there, as read last."""
+        if self._structures is None:
             raise AssertionError("regions are read before")
-        return self._gather.data.copy(), self._gather.ok.copy()
+        return self._structures.column(offset, dtype, count=len(self._there))
 
-    def _judge(self, first: tuple[U8, Bool], second: tuple[U8, Bool], heads: list[int]) -> G1Reading:
-        """Make a reading of two readings of the regions' structures."""
-        data, ok = second
-        there = self._there
-        bottom, end, top = (_words(data, at) for at in (self._bottom, self._end, self._top))
-        kind = self._kinds[data[:, self._tag or 0]]
-        same = (bottom == _words(first[0], self._bottom)) & (kind == self._kinds[first[0][:, self._tag or 0]])
+    def _kind_of(self, structures: Neighbours, count: int) -> U8:
+        kinds: U8 = self._kinds[structures.column(self._tag or 0, np.uint8, count=count)]
+        return kinds
+
+    def _settled(self, look: _Look) -> Bool:
+        """Return of which regions kind and bounds were the same at an earlier look, (regions that are there,).
+
+        Where the look before this one had something else, it is looked at again, now.
+        """
+        settled: Bool = np.zeros(len(look.ok), dtype=np.bool_)
+        before = self._before
+        if before is not None and before.table is look.table:
+            settled = look.ok & before.ok & (look.bottom == before.bottom) & (look.end == before.end)
+            settled &= look.kind == before.kind
+        rows = np.flatnonzero(~settled)
+        if len(rows):
+            again = Neighbours(self._memory.process, look.table[self._there[rows]], self._size)
+            again.read()
+            same = look.ok[rows] & again.ok & (again.column(self._bottom) == look.bottom[rows])
+            same &= (again.column(self._end) == look.end[rows]) & (self._kind_of(again, len(rows)) == look.kind[rows])
+            settled[rows] = same
+        return settled
+
+    def _judge(self, look: _Look, settled: Bool, heads: list[int]) -> G1Reading:
+        """Make a reading of what was looked at, where that does not contradict itself."""
+        there, bottom, end, top, kind = self._there, look.bottom, look.end, look.top, look.kind
         expected = np.uint64(self._low) + there.astype(np.uint64) * np.uint64(self.grain)
         # In JDK 8 the first region of a humongous series ends where the series does.
         whole = expected + np.uint64(self.grain)
-        good = (
-            ok
-            & first[1]
-            & same
-            & (bottom == expected)
-            & (end >= whole)
-            & (bottom <= top)
-            & (top <= end)
-            & (kind != _UNTOLD)
-        )
+        good = look.ok & settled & (kind != _UNTOLD)
+        good &= (bottom == expected) & (end >= whole) & (bottom <= top) & (top <= end)
+        remembered, state, readable = self._kept()
+        good &= readable
         used = np.where(good, np.minimum(top, whole) - bottom, 0).astype(np.int64)
         used[kind == RegionKind.FREE] = 0
-        live, remembered, state = self._read_private(data, used, kind, top)
 
         def spread(values: npt.NDArray[Any] | None, fill: int) -> npt.NDArray[Any] | None:
             if values is None:
@@ -235,7 +292,7 @@ class G1Reader:
 
         known = np.ones(self.regions, dtype=np.bool_)
         known[there] = good
-        pinned = None if self._pinned is None else _words(data, self._pinned).astype(np.int64)
+        pinned = None if self._pinned is None else self._column(self._pinned).astype(np.int64)
         whole_kind, whole_used = spread(kind, RegionKind.UNCOMMITTED), spread(used, 0)
         if whole_kind is None or whole_used is None:
             raise AssertionError("a region has a kind and bounds")
@@ -245,7 +302,7 @@ class G1Reader:
             known=known,
             kind=whole_kind,
             used=whole_used,
-            live=spread(live, -1),
+            live=spread(self._live(used, kind, top), -1),
             remembered=spread(remembered, 0),
             state=spread(state, 0),
             pinned=spread(pinned, 0),
@@ -253,49 +310,45 @@ class G1Reader:
             collecting=bool(heads[1]),
         )
 
-    def _read_private(
-        self, data: U8, used: I64, kind: U8, top: U64
-    ) -> tuple[I64 | None, I64 | None, U8 | None]:
-        """Return live bytes, remembered cards and their state, (regions that are there,) each."""
+    def _live(self, used: I64, kind: U8, top: U64) -> I64 | None:
+        """Return live bytes, (regions that are there,); -1: not known."""
         private = self._private
         if private is None:
-            return None, None, None
-        live: I64 | None = None
+            return None
         if private.marked_bytes is not None and private.marked_top is not None:
-            above = top.astype(np.int64) - _words(data, private.marked_top).astype(np.int64)
-            live = _words(data, private.marked_bytes).astype(np.int64) + above
+            above = top.astype(np.int64) - self._column(private.marked_top).astype(np.int64)
+            live = self._column(private.marked_bytes).astype(np.int64) + above
         elif private.garbage_bytes is not None:
-            live = used - _words(data, private.garbage_bytes).astype(np.int64)
-        if live is not None:
-            counted = (kind >= RegionKind.OLD) & (live >= 0) & (live <= used)
-            live = np.where(counted, live, np.where(kind == RegionKind.FREE, 0, -1))
-        if private.remembered is None and private.state is None:
-            return live, None, None
-        if self._rem_sets is None:
-            self._rem_sets = Gather(self._memory.process, _words(data, private.rem_set), _REM_SET_BYTES)
-        self._rem_sets.read()
-        sets = self._rem_sets.data
-        remembered = None if private.remembered is None else _words(sets, private.remembered).astype(np.int64)
-        state = None if private.state is None else np.minimum(sets[:, private.state], 2)
-        return live, remembered, state
+            live = used - self._column(private.garbage_bytes).astype(np.int64)
+        else:
+            return None
+        counted = (kind >= RegionKind.OLD) & (live >= 0) & (live <= used)
+        return np.where(counted, live, np.where(kind == RegionKind.FREE, 0, -1))
+
+    def _kept(self) -> tuple[I64 | None, U8 | None, Bool]:
+        """Return remembered cards, their state, and whether they could be read, (regions that are there,) each."""
+        private, structures, count = self._private, self._structures, len(self._there)
+        if private is None or structures is None or not private.kept or len(structures.ok) == count:
+            return None, None, np.ones(count, dtype=np.bool_)
+        remembered = state = None
+        if private.remembered is not None:
+            remembered = structures.column(private.remembered, first=count).astype(np.int64)
+        if private.state is not None:
+            state = np.minimum(structures.column(private.state, np.uint8, first=count), 2)
+        return remembered, state, structures.ok[count:]
 
     def _prove(self, private: G1Private | None) -> tuple[G1Private | None, str]:
         """Believe a layout only where each region has its own number, and its remembered set points back to it."""
         if private is None:
             return None, f"no layout is known for regions that are told in {self._size} bytes"
         heads = self._read_heads()
-        if (
-            heads is None
-            or not self._read_regions(heads[2:])
-            or self._gather is None
-            or not self._gather.ok.all()
-        ):
+        look = None if heads is None else self._look(heads[2:])
+        if look is None or not look.ok.all():
             return None, "the regions could not be read"
-        data, there = self._gather.data, self._there
-        numbers = data[:, private.number : private.number + 4].copy().view("<u4")[:, 0]
-        if not np.array_equal(numbers, there.astype(np.uint32)):
+        there = self._there
+        if not np.array_equal(self._column(private.number, "<u4"), there.astype(np.uint32)):
             return None, "its regions have their numbers elsewhere than in the layout that is known"
-        sets, ok = self._memory.read_many(_words(data, private.rem_set), _REM_SET_BYTES)
+        sets, ok = self._memory.read_many(self._column(private.rem_set), _REM_SET_BYTES)
         back = sets.view("<u8") == self._pointers[there][:, np.newaxis]
         if not ok.all() or not back.all(axis=0).any():
             return None, "its remembered sets are not where the layout that is known has them"
@@ -318,10 +371,6 @@ def _completed(first: G1Reading, then: G1Reading) -> G1Reading:
         state=both(first.state, then.state),
         pinned=both(first.pinned, then.pinned),
     )
-
-
-def _words(data: U8, offset: int) -> U64:
-    return data[:, offset : offset + _WORD].copy().view("<u8")[:, 0]
 
 
 def _top_offset(tables: Tables, region: str) -> int:

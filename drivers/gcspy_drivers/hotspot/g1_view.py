@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from gcspy_protocol.errors import TargetError
 
-from gcspy_drivers.hotspot.cards import CardKind, Cards, find_cards
+from gcspy_drivers.hotspot.cards import Cards, find_cards
 from gcspy_drivers.hotspot.committed import Committed
 from gcspy_drivers.hotspot.g1 import G1Reader, G1Reading, RegionKind
 from gcspy_drivers.hotspot.g1_space import G1_POOLS, G1Space, pools_of, with_uncommitted
@@ -113,8 +113,8 @@ class G1View:
             if found is None:
                 unknown[first:end] = True
                 continue
-            dirty.append(np.flatnonzero(found == CardKind.DIRTY) + first * each)
-            other.append(np.flatnonzero(found == CardKind.OTHER) + first * each)
+            dirty.append(found.dirty + first * each)
+            other.append(found.other + first * each)
         self._space.fill_cards(
             np.concatenate(dirty), np.concatenate(other), wanted, unknown, cards.card_bytes
         )

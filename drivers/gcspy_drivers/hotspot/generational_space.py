@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gcspy_drivers.hotspot.cards import RareCards
 from gcspy_drivers.hotspot.generational import GenerationalReading, PartKind
 from gcspy_drivers.hotspot.pool_space import Pool
 from gcspy_drivers.hotspot.tile_streams import add_bytes, add_cards, fill_cards
@@ -105,17 +106,17 @@ class GenerationalSpace:
         self.used.set_summary(int(used.sum()), int(committed.sum()), covered=int(np.count_nonzero(committed)))
         self.space.info = _info(reading)
 
-    def fill_cards(self, kinds: npt.NDArray[np.uint8] | None, low: int, high: int, card_bytes: int) -> None:
+    def fill_cards(self, cards: RareCards | None, low: int, high: int, card_bytes: int) -> None:
         """Give the space the cards of the old generation.
 
         Args:
-            kinds: (cards,) `CardKind` of the cards from ``low`` up to ``high``; None: they could not be read.
+            cards: What is to be told of the cards from ``low`` up to ``high``; None: they could not be read.
             low: First address.
             high: Address behind the last byte.
             card_bytes: Bytes of a card.
         """
         if self.cards is not None:
-            fill_cards(self.cards, self._tiling, kinds, low, high, card_bytes)
+            fill_cards(self.cards, self._tiling, cards, low, high, card_bytes)
 
     def pools(self, reading: GenerationalReading | None) -> list[Pool]:
         """Return the heap's pools, always as many."""

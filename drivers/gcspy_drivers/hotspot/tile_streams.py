@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.hotspot.cards import CardKind
+from gcspy_drivers.hotspot.cards import RareCards
 from gcspy_drivers.hotspot.tiling import Tiling
 from gcspy_server.api import PaintStyle, Presentation, ServerSpace, ServerStream
 
@@ -78,23 +78,19 @@ def add_cards(space: ServerSpace, order: int) -> CardStreams:
     return CardStreams(everything, dirty, other)
 
 
-def count_cards(
-    tiling: Tiling, kinds: npt.NDArray[np.uint8], low: int, card_bytes: int, kind: CardKind
-) -> npt.NDArray[np.int64]:
-    """Count the cards of one kind in each tile; cheap for a kind that is rare.
+def count_cards(tiling: Tiling, cards: npt.NDArray[np.int64], low: int, card_bytes: int) -> npt.NDArray[np.int64]:
+    """Count the cards in each tile.
 
     Args:
         tiling: The tiles, none smaller than a card.
-        kinds: (cards,) `CardKind` from ``low`` on.
-        low: An address; its card is the first.
+        cards: (n,) numbers of cards.
+        low: An address; its card is number 0.
         card_bytes: Bytes of a card.
-        kind: Which are counted.
 
     Returns:
         (tiles,), new.
     """
-    hits = np.flatnonzero(kinds == kind)
-    tiles = (hits + (low - tiling.base) // card_bytes) // (tiling.tile_bytes // card_bytes)
+    tiles = (cards + (low - tiling.base) // card_bytes) // (tiling.tile_bytes // card_bytes)
     inside = tiles[(tiles >= 0) & (tiles < tiling.count)]
     return np.bincount(inside, minlength=tiling.count).astype(np.int64, copy=False)
 
@@ -102,7 +98,7 @@ def count_cards(
 def fill_cards(
     streams: CardStreams,
     tiling: Tiling,
-    kinds: npt.NDArray[np.uint8] | None,
+    cards: RareCards | None,
     low: int,
     high: int,
     card_bytes: int,
@@ -112,7 +108,7 @@ def fill_cards(
     Args:
         streams: What `add_cards` made.
         tiling: The tiles.
-        kinds: (cards,) `CardKind` of the range.
+        cards: Those that are dirty, or of another kind than most.
         low: Its first address.
         high: The address behind its last byte.
         card_bytes: Bytes of a card.
@@ -120,11 +116,11 @@ def fill_cards(
     every = (streams.all, streams.dirty, streams.other)
     for stream in every:
         stream.data[:] = 0
-    if kinds is None:
+    if cards is None:
         unknown = tiling.held(low, high) != 0
         for stream in every:
             stream.set_unknown(unknown)
         return
     streams.all.data[:] = tiling.held(low, high) // card_bytes
-    streams.dirty.data[:] = count_cards(tiling, kinds, low, card_bytes, CardKind.DIRTY)
-    streams.other.data[:] = count_cards(tiling, kinds, low, card_bytes, CardKind.OTHER)
+    streams.dirty.data[:] = count_cards(tiling, cards.dirty, low, card_bytes)
+    streams.other.data[:] = count_cards(tiling, cards.other, low, card_bytes)

@@ -7,7 +7,6 @@ time in ns that the thread stood on a run queue. Knows /proc only.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 __all__ = ["waited_nanos"]
 
@@ -17,14 +16,26 @@ _MOST_THREADS = 64
 
 def waited_nanos(pid: int) -> int | None:
     """Time that all threads that there are stood ready without a processor, ns; None: it cannot be said."""
-    folder = Path(f"/proc/{pid}/task")
     total = 0
     try:
-        threads = os.listdir(folder)
-        if len(threads) > _MOST_THREADS:
-            return None
-        for thread in threads:
-            total += int((folder / thread / "schedstat").read_text().split()[1])
+        folder = os.open(f"/proc/{pid}/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            threads = os.listdir(folder)
+            if len(threads) > _MOST_THREADS:
+                return None
+            for thread in threads:
+                total += _waited_by(folder, thread)
+        finally:
+            os.close(folder)
     except (OSError, ValueError, IndexError):
         return None
     return total
+
+
+def _waited_by(folder: int, thread: str) -> int:
+    # Without pathlib and text files, which took four times as long: it is asked twice at each event.
+    file = os.open(f"{thread}/schedstat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        return int(os.read(file, 256).split()[1])
+    finally:
+        os.close(file)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pytest
-from gcspy_drivers.remote.memory import MAX_READ_BYTES, Gather, Memory
+from gcspy_drivers.remote.memory import MAX_READ_BYTES, Gather, Memory, Neighbours
 from gcspy_drivers.remote.process import Process
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 from hypothesis import given
@@ -160,3 +160,44 @@ def test_a_refusal_is_not_taken_for_memory_that_is_not_mapped(room: Room) -> Non
     assert refused.value.remedy
     with pytest.raises(TargetError, match=r"errno 12"):
         room.memory.process.refuse(OSError(12, "Cannot allocate memory"), "its memory")
+
+
+@given(
+    places=st.lists(st.integers(0, 4 * PAGE // 8), min_size=1, max_size=40, unique=True),
+    far=st.lists(st.integers(20, 4000), max_size=5, unique=True),
+)
+def test_neighbours_are_read_as_each_by_itself(room: Room, places: list[int], far: list[int]) -> None:
+    offsets = np.array([place * 8 for place in places] + [page * PAGE for page in far])
+    pieces = Neighbours(room.memory.process, (room.base + offsets).astype(np.uint64), 24)
+    pieces.read()
+    assert pieces.ok.all()
+    for at, kind in ((0, "<u8"), (8, "<u4"), (20, "<u4"), (23, "u1")):
+        size = np.dtype(kind).itemsize
+        alone = [room.content[start + at : start + at + size].view(kind)[0] for start in offsets]
+        assert pieces.column(at, kind).tolist() == alone
+        assert pieces.column(at, kind, first=1, count=3).tolist() == alone[1:4]
+
+
+def test_neighbours_with_a_hole_between_are_read_where_there_is_memory(room: Room) -> None:
+    offsets = np.arange(PAGE * 4900, PAGE * 4904, 512)
+    pieces = Neighbours(room.memory.process, (room.base + offsets).astype(np.uint64), 16)
+    pieces.read()
+    assert pieces.ok.all()
+    room.protect(4902, readable=False)
+    try:
+        for _ in range(2):
+            pieces.read()
+            hidden = offsets // PAGE == 4902
+            assert (pieces.ok == ~hidden).all()
+            alone = room.content[: 5000 * PAGE].view("<u8")[offsets // 8]
+            assert (pieces.column(0)[~hidden] == alone[~hidden]).all()
+            assert not pieces.column(0)[hidden].any()
+    finally:
+        room.protect(4902, readable=True)
+
+
+def test_structures_between_words_are_refused(room: Room) -> None:
+    with pytest.raises(TargetError):
+        Neighbours(room.memory.process, np.array([room.base + 4], dtype=np.uint64), 16)
+    with pytest.raises(TargetError):
+        Neighbours(room.memory.process, np.array([room.base], dtype=np.uint64), 12)

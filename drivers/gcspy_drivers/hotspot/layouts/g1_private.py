@@ -38,6 +38,11 @@ class G1Private:
     remembered: int | None = None
     state: int | None = None
 
+    @property
+    def kept(self) -> bool:
+        """Whether anything of the remembered sets is known."""
+        return self.remembered is not None or self.state is not None
+
 
 _LAYOUTS = {
     # JDK 8, of which only what is checked here was tried
