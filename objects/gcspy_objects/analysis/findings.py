@@ -1,0 +1,73 @@
+"""An answer: rows under columns that know their unit, and sentences that belong to it.
+
+Knows no engine, and nothing of what was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple, TypeAlias
+
+__all__ = ["Cell", "Column", "Findings", "Unit"]
+
+Cell: TypeAlias = int | float | str | bool | None
+"""None is unknown, or not to be said."""
+
+
+class Unit(Enum):
+    """What the cells of a column are."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    BYTES = "bytes"
+    SHARE = "share"
+    """From 0 to 1."""
+
+
+class Column(NamedTuple):
+    """One column.
+
+    Attributes:
+        name: As in JSON and Parquet.
+        heading: As people read it.
+        unit: What is in it.
+        about: One sentence; empty where the heading says it.
+        summed: Whether the sum over rows means something.
+    """
+
+    name: str
+    heading: str
+    unit: Unit = Unit.NUMBER
+    about: str = ""
+    summed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """An answer.
+
+    Attributes:
+        title: What was asked.
+        columns: What each row has.
+        rows: In the order that the question wants.
+        notes: What is to be known besides, a sentence each.
+        table: Name of the same rows in the store that found them, for `LifeStore.write`.
+    """
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: Sequence[tuple[Cell, ...]]
+    notes: tuple[str, ...] = ()
+    table: str = ""
+
+    def column(self, name: str) -> list[Cell]:
+        """Return one column."""
+        place = [one.name for one in self.columns].index(name)
+        return [row[place] for row in self.rows]
+
+    def records(self) -> list[Mapping[str, Cell]]:
+        """Return the rows, each with the names of its cells."""
+        names = [one.name for one in self.columns]
+        return [dict(zip(names, row, strict=True)) for row in self.rows]

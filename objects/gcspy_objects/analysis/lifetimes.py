@@ -1,0 +1,94 @@
+"""How long objects lived: how many died at which age, and by which age a half of a type's objects was gone.
+
+An age is that at which a collection found the object dead; it may have died any time since the collection before that looked at it
+(`gcspy_objects.analysis.survival` tells both ends). Objects that nobody saw die have columns of their own, at the age that they had
+when the trace ended: they live so long at least.
+
+Knows the view `life`; does not know who asks.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gcspy_objects.analysis.findings import Column, Findings, Unit
+from gcspy_objects.analysis.kinds import KEYS, NAMED, By, Only, chosen
+from gcspy_objects.analysis.store import LifeStore
+from gcspy_objects.analysis.survival import Clock, product_limit
+
+__all__ = ["distribution", "spans"]
+
+_AGE: Final = {Clock.BYTES: "until_bytes - birth_bytes", Clock.COLLECTIONS: "until - born_after"}
+_STEP: Final = {Clock.BYTES: "CASE WHEN age < 1024 THEN 0 ELSE floor(log2(age)) END", Clock.COLLECTIONS: "age"}
+_EDGES: Final = {
+    Clock.BYTES: ("CASE WHEN step = 0 THEN 0 ELSE pow(2, step)::BIGINT END", "CASE WHEN step = 0 THEN 1024 ELSE pow(2, step + 1)::BIGINT END"),
+    Clock.COLLECTIONS: ("step", "step + 1"),
+}
+
+
+def distribution(store: LifeStore, clock: Clock = Clock.BYTES, only: Only = Only()) -> Findings:
+    """How many objects died at which age.
+
+    Rows: by age, in octaves of bytes, or one for each number of collections that an object lived through (0: the first found it dead).
+    Those without objects are left out.
+
+    Raises:
+        GCspyError: There is no such type or site.
+    """
+    low, high = _EDGES[clock]
+    question = f"""
+        WITH aged AS (SELECT {_AGE[clock]} AS age, size, dead FROM {chosen(store, only)} WHERE born_after >= 0),
+        stepped AS (
+            SELECT {_STEP[clock]} AS step, count(*) FILTER (dead) AS died_objects, coalesce(sum(size) FILTER (dead), 0)::BIGINT AS died_bytes,
+                   count(*) FILTER (NOT dead) AS left_objects, coalesce(sum(size) FILTER (NOT dead), 0)::BIGINT AS left_bytes
+            FROM aged GROUP BY step
+        )
+        SELECT ({low})::BIGINT AS age, ({high})::BIGINT AS below, died_objects, died_bytes, left_objects, left_bytes,
+               died_objects / nullif(sum(died_objects) OVER (), 0) AS died_share
+        FROM stepped"""
+    unit = Unit.BYTES if clock is Clock.BYTES else Unit.NUMBER
+    what = "Bytes allocated meanwhile" if clock is Clock.BYTES else "GCs lived through"
+    columns = (
+        Column("age", what, unit, "From this age on.", summed=False),
+        Column("below", "Less than", unit, "To below this age.", summed=False),
+        Column("died_objects", "Died", Unit.NUMBER, "Found dead at such an age."),
+        Column("died_share", "%", Unit.SHARE, "Of all objects that died.", summed=False),
+        Column("died_bytes", "Died, bytes", Unit.BYTES),
+        Column("left_objects", "Left", Unit.NUMBER, "Not found dead, and of such an age when the trace ended."),
+        Column("left_bytes", "Left, bytes", Unit.BYTES),
+    )
+    title = "Ages of objects" + (f", {only.words()}" if only.words() else "")
+    return store.find(title, columns, question, order="age")
+
+
+def spans(store: LifeStore, by: By, clock: Clock = Clock.BYTES, only: Only = Only()) -> Findings:
+    """How long the objects of each type or site are held: the ages by which a half and nine tenths of them were gone.
+
+    Rows: all types or sites, those with most objects first. An age is unknown (None) where so many were not yet gone when the trace ended.
+
+    Raises:
+        GCspyError: There is no such type or site.
+    """
+    keys, source = KEYS[by], chosen(store, only)
+    joined = "JOIN type_names USING (type)" + (" JOIN place_names USING (place)" if by is By.SITE else "")
+    names = "type_names.name AS type_name" + (", place_names.name AS site_name" if by is By.SITE else "")
+    question = f"""
+        WITH estimate AS ({product_limit(source, clock, ("all",), keys)})
+        SELECT {names}, spans.* FROM (
+            SELECT {keys}, max(watched_objects) AS objects, sum(objects)::BIGINT AS died_objects,
+                   min(age) FILTER (objects_share <= 0.5) AS half_age, min(age) FILTER (objects_share <= 0.1) AS tenth_age,
+                   max(age) FILTER (objects > 0) AS longest_age
+            FROM estimate WHERE how = 'held' GROUP BY {keys}
+        ) AS spans {joined}"""
+    unit = Unit.BYTES if clock is Clock.BYTES else Unit.NUMBER
+    columns = (
+        *NAMED[by],
+        Column("objects", "Objects", Unit.NUMBER, "Allocated."),
+        Column("died_objects", "Died", Unit.NUMBER, "Found dead by a collection."),
+        Column("half_age", "Half gone after", unit, "The age by which a half of the objects was found dead.", summed=False),
+        Column("tenth_age", "9 of 10 gone after", unit, "The age by which nine tenths of the objects were found dead.", summed=False),
+        Column("longest_age", "Longest life", unit, "The greatest age at which one was found dead.", summed=False),
+    )
+    title = f"Ages of objects by {by.value}" + (f", {only.words()}" if only.words() else "")
+    order = ", ".join(["objects DESC", *(one.name for one in NAMED[by])])
+    return store.find(title, columns, question, order=order)

@@ -1,0 +1,283 @@
+"""All lives of a trace in Parquet files, and the engine that answers questions about them in bounded memory.
+
+A trace may be larger than memory, and so may the lives in it: they are written as they end, batch by batch, and the engine reads
+of them the columns that a question needs. It has so much memory as it is told, and puts what does not fit beside the lives.
+
+Why DuckDB: MIT licence, one wheel of 24 MB without further packages, a bound on memory with spilling to disk, and the questions are SQL that
+anybody can read and try. Polars is as good a library, but has no such bound; pyarrow is seven times as large installed, and only groups.
+
+**Times.** A collection has a number from 1; number 0 is the beginning. The clock in bytes counts what the program has allocated, without what
+the collector fills gaps with. An object is found dead by a collection, and may have died any time since the last collection that saw it alive: the
+view `life` has both ends of that, and nothing here claims to know it better.
+
+Knows columns and SQL; does not know traces.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeAlias
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from gcspy_objects.analysis.findings import Cell, Column, Findings
+
+__all__ = ["LIFE_COLUMNS", "Collections", "LifeStore", "Lives", "Names"]
+
+Lives: TypeAlias = Mapping[str, NDArray[Any]]
+"""Lives that ended, or that had not when the trace did: `LIFE_COLUMNS`, each (n,)."""
+
+LIFE_COLUMNS: Final[dict[str, str]] = {
+    "type": "INTEGER",
+    "site": "INTEGER",
+    "thread": "INTEGER",
+    "size": "BIGINT",
+    "birth_bytes": "BIGINT",
+    "born_after": "INTEGER",
+    "born_old": "BOOLEAN",
+    "promoted_in": "INTEGER",
+    "died_in": "INTEGER",
+    "moves": "INTEGER",
+    "filler": "BOOLEAN",
+}
+"""What a life is, a row an object.
+
+======================= ======================================================================================================
+type, site, thread      rows in the trace's names
+size                    bytes
+birth_bytes             what the program had allocated before it, bytes
+born_after              how many collections had ended before it was born; -1: it was there when the trace began
+born_old                it was allocated in an old space
+promoted_in             number of the collection that moved it to an old space; 0: none
+died_in                 number of the collection that found it dead; 0: none before the trace ended
+moves                   how often it was moved
+filler                  no object of the program: the rest of a buffer
+======================= ======================================================================================================
+"""
+
+_MEMORY_BYTES = 512 << 20
+_LIFE: Final = """
+CREATE VIEW life AS
+WITH outlived AS (
+    SELECT *, died_in > 0 AS dead, CASE WHEN died_in > 0 THEN died_in - 1 ELSE {last} END AS until,
+           born_old OR promoted_in > 0 AS became_old
+    FROM everything WHERE NOT filler
+), phases AS (
+    -- `young_until`: the last collection that it outlived as a young object; `old_since`: the one after which it was old
+    SELECT *, CASE WHEN born_old THEN greatest(born_after, 0) WHEN promoted_in > 0 THEN promoted_in ELSE until END AS young_until,
+           CASE WHEN born_old THEN greatest(born_after, 0) ELSE promoted_in END AS old_since
+    FROM outlived
+), seen AS (
+    -- `seen_in`: the last collection that looked at it and saw it alive; old spaces are looked at by full collections only
+    SELECT phases.*, CASE WHEN NOT became_old THEN young_until WHEN upto.last_full > old_since THEN upto.last_full ELSE old_since END AS seen_in,
+           CASE WHEN became_old THEN upto.fulls - grown.fulls ELSE 0 END AS looked_at_old
+    FROM phases JOIN collections AS upto ON upto.number = until JOIN collections AS grown ON grown.number = young_until
+)
+SELECT seen.* EXCLUDE (looked_at_old),
+       young_until - greatest(born_after, 0) + looked_at_old AS survived,
+       CASE WHEN dead THEN found.bytes ELSE {total} END AS until_bytes,
+       greatest(saw.bytes, birth_bytes) AS seen_bytes,
+       old.bytes AS old_bytes
+FROM seen JOIN collections AS found ON found.number = died_in
+          JOIN collections AS saw ON saw.number = seen_in
+          JOIN collections AS old ON old.number = old_since
+"""
+"""Each life of the program's own objects, and what follows from it:
+
+`dead`; `until`, the last collection that it outlived; `survived`, how many collections looked at it and let it live; `until_bytes` on the clock of
+bytes: found dead by then, or not yet at the end; `seen_bytes`: alive at least until then; `old_since` and `old_bytes`: since when it was old (0 if never).
+"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Collections:
+    """The collections of a trace, n rows in their order, and its end.
+
+    Attributes:
+        full: (n,) whether it looked at old spaces too.
+        kind: (n,) what it is called.
+        cause: (n,) why it was begun.
+        bytes: (n,) what the program had allocated when it began.
+        total_bytes: What it had allocated when the trace ended.
+    """
+
+    full: NDArray[np.bool_]
+    kind: Sequence[str]
+    cause: Sequence[str]
+    bytes: NDArray[np.int64]
+    total_bytes: int
+
+    def __len__(self) -> int:
+        return len(self.full)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Names:
+    """What rows of types and sites are called.
+
+    Attributes:
+        types: (t) names.
+        sites: (s) a line each: where it is in the program.
+        stacks: (s) all frames, a line each, innermost first.
+    """
+
+    types: Sequence[str]
+    sites: Sequence[str]
+    stacks: Sequence[str]
+
+
+class LifeStore:
+    """The lives of one trace. A context manager: at its end its files are removed.
+
+    Args:
+        folder: Where its files go, in a folder of their own; None: where the system has temporary files.
+        memory_bytes: How much memory the engine may use.
+    """
+
+    def __init__(self, folder: Path | None = None, *, memory_bytes: int = _MEMORY_BYTES) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="gcspy-lives-", dir=folder))
+        self._files = 0
+        self._found = 0
+        self._engine = duckdb.connect(
+            ":memory:",
+            config={
+                "memory_limit": f"{memory_bytes} B",
+                "temp_directory": str(self.folder / "spilled"),
+                "preserve_insertion_order": "false",
+                # It fetches nothing from anywhere: Parquet is built in, and nothing else is used.
+                "autoinstall_known_extensions": "false",
+                "autoload_known_extensions": "false",
+            },
+        )
+        self.lives = 0
+        self.collections = Collections(np.empty(0, bool), (), (), np.empty(0, np.int64), 0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove its files."""
+        self._engine.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    # ------------------------------------------------------------------------------ filling
+
+    def add(self, lives: Lives) -> None:
+        """Write some lives, in any order."""
+        count = len(lives["size"])
+        if not count:
+            return
+        self._files += 1
+        self.lives += count
+        self._engine.register("batch", {name: np.ascontiguousarray(lives[name]) for name in LIFE_COLUMNS})
+        typed = ", ".join(f'"{name}"::{kind} AS "{name}"' for name, kind in LIFE_COLUMNS.items())
+        path = self.folder / f"{self._files:06d}.parquet"
+        self._engine.execute(f"COPY (SELECT {typed} FROM batch) TO '{_quoted(path)}' (FORMAT parquet, COMPRESSION lz4_raw)")
+        self._engine.unregister("batch")
+
+    def finish(self, collections: Collections, names: Names) -> None:
+        """Say what the lives refer to, once all were added; then questions can be asked."""
+        if not self._files:
+            columns = ", ".join(f'"{name}" {kind}' for name, kind in LIFE_COLUMNS.items())
+            self._engine.execute(f"CREATE TABLE everything ({columns})")
+        else:
+            self._engine.execute(f"CREATE VIEW everything AS SELECT * FROM read_parquet('{_quoted(self.folder)}/*.parquet')")
+        self.collections = collections
+        last = len(collections)
+        numbers = np.arange(last + 1)
+        full = np.concatenate(([False], collections.full))
+        self._table(
+            "collections",
+            number=numbers.astype(np.int32),
+            kind=_texts(["", *collections.kind]),
+            cause=_texts(["", *collections.cause]),
+            is_full=full,
+            bytes=np.concatenate(([0], collections.bytes)).astype(np.int64),
+            fulls=np.cumsum(full).astype(np.int32),
+            last_full=np.maximum.accumulate(np.where(full, numbers, 0)).astype(np.int32),
+        )
+        self._table("type_names", type=np.arange(len(names.types), dtype=np.int32), name=_texts(names.types))
+        places, place = np.unique(_texts(names.sites), return_inverse=True) if len(names.sites) else (_texts([]), np.empty(0, np.int32))
+        self._table("site_names", site=np.arange(len(names.sites), dtype=np.int32), place=place.astype(np.int32), stack=_texts(names.stacks))
+        self._table("place_names", place=np.arange(len(places), dtype=np.int32), name=places)
+        self._engine.execute(_LIFE.format(last=last, total=collections.total_bytes))
+
+    def _table(self, table: str, /, **columns: NDArray[Any]) -> None:
+        """A small table of the engine's own, copied."""
+        self._engine.register("columns", columns)
+        self._engine.execute(f"CREATE TABLE {table} AS SELECT * FROM columns")
+        self._engine.unregister("columns")
+
+    # ------------------------------------------------------------------------------- asking
+
+    def ask(self, question: str, **values: Cell | Sequence[int]) -> list[tuple[Any, ...]]:
+        """Return the rows that a query gives; `values` stand for the ``$names`` in it."""
+        rows: list[tuple[Any, ...]] = self._engine.execute(question, values or None).fetchall()
+        return rows
+
+    def find(
+        self,
+        title: str,
+        columns: Iterable[Column],
+        question: str,
+        *,
+        order: str,
+        notes: Iterable[str] = (),
+        **values: Cell | Sequence[int],
+    ) -> Findings:
+        """Ask, and keep the rows under the names of the columns, in that order."""
+        columns = tuple(columns)
+        self._found += 1
+        table = f"found_{self._found}"
+        names = ", ".join(f'"{one.name}"' for one in columns)
+        self._engine.execute(
+            f"CREATE TABLE {table} AS SELECT row_number() OVER (ORDER BY {order}) AS place, {names} FROM ({question})", values or None
+        )
+        rows = self.ask(f"SELECT {names} FROM {table} ORDER BY place")
+        return Findings(title, columns, rows, tuple(notes), table)
+
+    def write(self, findings: Findings, path: Path) -> None:
+        """Write what was found here as Parquet.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        self._copy(f"SELECT * EXCLUDE place FROM {findings.table} ORDER BY place", path)
+
+    def write_lives(self, path: Path) -> None:
+        """Write all lives as Parquet, with their names: for questions that are not asked here.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        self._copy(
+            "SELECT type_names.name AS type_name, place_names.name AS site_name, life.* FROM life JOIN type_names USING (type)"
+            " JOIN site_names USING (site) JOIN place_names USING (place)",
+            path,
+        )
+
+    def _copy(self, question: str, path: Path) -> None:
+        try:
+            self._engine.execute(f"COPY ({question}) TO '{_quoted(path)}' (FORMAT parquet, COMPRESSION zstd)")
+        except duckdb.IOException as error:
+            raise OSError(str(error)) from error
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
+
+
+def _texts(texts: Sequence[str]) -> NDArray[np.object_]:
+    found = np.empty(len(texts), dtype=object)
+    found[:] = texts
+    return found
