@@ -6,6 +6,7 @@ Knows names of modules; does not know what they do.
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 import click
 
@@ -21,8 +22,8 @@ class LazyGroup(click.Group):
         options: What `click.Group` takes.
     """
 
-    def __init__(self, *, package: str, modules: tuple[str, ...], **options: object) -> None:
-        super().__init__(**options)  # type: ignore[arg-type]  # click's own, handed on
+    def __init__(self, *, package: str, modules: tuple[str, ...], **options: Any) -> None:
+        super().__init__(**options)
         self._package, self._modules = package, modules
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -39,7 +39,7 @@ def applies(marker: Marker | None) -> bool:
 
 
 def test_every_declared_dependency_is_pinned_to_a_version_it_allows() -> None:
-    declared = requirements([*PROJECT["dependencies"], *EXTRAS["gui"], *EXTRAS["export"], *EXTRAS["test"], *EXTRAS["dev"]])
+    declared = requirements([*PROJECT["dependencies"], *EXTRAS["gui"], *EXTRAS["export"], *EXTRAS["fast"], *EXTRAS["objects"], *EXTRAS["test"], *EXTRAS["dev"]])
     pinned = pins()
     for requirement in declared:
         if applies(requirement.marker):
@@ -89,6 +89,7 @@ def test_a_room_imports_only_what_is_declared(module: str) -> None:
     extras = (EXTRAS["gui"] if needs_qt(module) else []) + (EXTRAS["export"] if exports(module) else [])
     compiling = {"gcspy_drivers.cpython.objects.machine_code", "gcspy_drivers.simulator.loops"}
     extras += EXTRAS["fast"] if module in compiling else []
+    extras += EXTRAS["objects"] if module.startswith("gcspy_objects.analysis.") else []
     declared = requirements(PROJECT["dependencies"] + extras)
     names = {canonicalize_name(requirement.name) for requirement in declared}
     known = set(sys.stdlib_module_names) | set(PACKAGES)

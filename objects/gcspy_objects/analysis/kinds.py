@@ -19,7 +19,7 @@ from gcspy_protocol.errors import GCspyError
 from gcspy_objects.analysis.findings import Column, Findings, Unit
 from gcspy_objects.analysis.store import LifeStore
 
-__all__ = ["KEYS", "NAMED", "By", "Only", "chosen", "collections", "each_collection", "in_collection", "totals"]
+__all__ = ["EVERYTHING", "KEYS", "NAMED", "By", "Only", "chosen", "collections", "each_collection", "in_collection", "totals"]
 
 
 class By(Enum):
@@ -47,6 +47,8 @@ class Only:
         parts = [f"of type {self.type}"] if self.type else []
         return ", ".join(parts + ([f"allocated at {self.site}"] if self.site else []))
 
+
+EVERYTHING: Final = Only()
 
 KEYS: Final = {By.TYPE: "type", By.SITE: "place, type"}
 NAMED: Final = {By.TYPE: (Column("type_name", "Type", Unit.TEXT),), By.SITE: (Column("site_name", "Site", Unit.TEXT), Column("type_name", "Type", Unit.TEXT))}
@@ -102,7 +104,7 @@ _TOTALS: Final = (
 )
 
 
-def totals(store: LifeStore, by: By, only: Only = Only(), *, by_bytes: bool = False) -> Findings:
+def totals(store: LifeStore, by: By, only: Only = EVERYTHING, *, by_bytes: bool = False) -> Findings:
     """Objects over the whole trace, by type or by site, the most first: YA-JOP's table 2.
 
     Rows: all there are. Columns: names, then objects and bytes allocated, their shares of all that are looked at, survived, promoted, died, left.
@@ -204,7 +206,7 @@ def _each(keys: str, source: str, ranked: str) -> str:
         SELECT grown.*, kind, cause FROM grown JOIN collections USING (number) WHERE number > 0"""
 
 
-def collections(store: LifeStore, only: Only = Only()) -> Findings:
+def collections(store: LifeStore, only: Only = EVERYTHING) -> Findings:
     """What was allocated before each collection, and survived it, was promoted and died in it: YA-JOP's figure 4.
 
     Rows: one a collection, in their order.
@@ -225,7 +227,7 @@ def _after_the_last(store: LifeStore, only: Only) -> tuple[str, ...]:
     return (f"{objects:,} objects of {size:,} bytes were allocated after the last collection.",) if objects else ()
 
 
-def each_collection(store: LifeStore, by: By, only: Only = Only(), *, top: int = 10, by_bytes: bool = False) -> Findings:
+def each_collection(store: LifeStore, by: By, only: Only = EVERYTHING, *, top: int = 10, by_bytes: bool = False) -> Findings:
     """The same for each of the types or sites that allocate most.
 
     Rows: one a collection, of the first type all, then of the next.
@@ -246,7 +248,7 @@ def each_collection(store: LifeStore, by: By, only: Only = Only(), *, top: int =
     return store.find(title, (*NAMED[by], *_COLLECTION, *_EVENTS), question, order="rank, number")
 
 
-def in_collection(store: LifeStore, by: By, number: int, only: Only = Only(), *, by_bytes: bool = False) -> Findings:
+def in_collection(store: LifeStore, by: By, number: int, only: Only = EVERYTHING, *, by_bytes: bool = False) -> Findings:
     """The same for one collection: all types or sites that it had to do with, or that were allocated just before it.
 
     Raises:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from gcspy_objects.analysis.findings import Column, Findings, Unit
-from gcspy_objects.analysis.kinds import KEYS, NAMED, By, Only, chosen
+from gcspy_objects.analysis.kinds import EVERYTHING, KEYS, NAMED, By, Only, chosen
 from gcspy_objects.analysis.store import LifeStore
 from gcspy_objects.analysis.survival import Clock, product_limit
 
@@ -26,7 +26,7 @@ _EDGES: Final = {
 }
 
 
-def distribution(store: LifeStore, clock: Clock = Clock.BYTES, only: Only = Only()) -> Findings:
+def distribution(store: LifeStore, clock: Clock = Clock.BYTES, only: Only = EVERYTHING) -> Findings:
     """How many objects died at which age.
 
     Rows: by age, in octaves of bytes, or one for each number of collections that an object lived through (0: the first found it dead).
@@ -61,7 +61,7 @@ def distribution(store: LifeStore, clock: Clock = Clock.BYTES, only: Only = Only
     return store.find(title, columns, question, order="age")
 
 
-def spans(store: LifeStore, by: By, clock: Clock = Clock.BYTES, only: Only = Only()) -> Findings:
+def spans(store: LifeStore, by: By, clock: Clock = Clock.BYTES, only: Only = EVERYTHING) -> Findings:
     """How long the objects of each type or site are held: the ages by which a half and nine tenths of them were gone.
 
     Rows: all types or sites, those with most objects first. An age is unknown (None) where so many were not yet gone when the trace ended.

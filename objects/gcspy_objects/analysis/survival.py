@@ -25,7 +25,7 @@ from enum import Enum
 from typing import Final
 
 from gcspy_objects.analysis.findings import Column, Findings, Unit
-from gcspy_objects.analysis.kinds import Only, chosen
+from gcspy_objects.analysis.kinds import EVERYTHING, Only, chosen
 from gcspy_objects.analysis.store import LifeStore
 
 __all__ = ["GENERATIONS", "Clock", "product_limit", "survival"]
@@ -118,10 +118,10 @@ def product_limit(source: str, clock: Clock, generations: tuple[str, ...] = GENE
 _COLUMNS: Final = (
     Column("generation", "Generation", Unit.TEXT),
     Column("age", "", Unit.NUMBER, summed=False),
-    Column("held_bytes_share", "Held", Unit.SHARE, "Of the bytes: what still takes up memory at this age.", summed=False),
-    Column("seen_bytes_share", "Seen alive", Unit.SHARE, "The same, if each object had died right after a collection last saw it alive.", summed=False),
-    Column("held_objects_share", "Held, objects", Unit.SHARE, "The same of objects.", summed=False),
-    Column("seen_objects_share", "Seen alive, objects", Unit.SHARE, "The same of objects.", summed=False),
+    Column("held_bytes_share", "Held, %", Unit.SHARE, "Of the bytes: what still takes up memory at this age.", summed=False),
+    Column("seen_bytes_share", "Seen alive, %", Unit.SHARE, "The same, if each object had died right after a collection last saw it alive.", summed=False),
+    Column("held_objects_share", "Held, % of objects", Unit.SHARE, "The same of objects.", summed=False),
+    Column("seen_objects_share", "Seen alive, % of objects", Unit.SHARE, "The same of objects.", summed=False),
     Column("watched_objects", "Watched", Unit.NUMBER, "Objects of this age or older that the estimate is made of.", summed=False),
 )
 
@@ -131,7 +131,7 @@ _THINNED: Final = """
 """Leaves out what stands close together: of the ages in one step of a logarithmic axis the greatest is kept."""
 
 
-def survival(store: LifeStore, clock: Clock = Clock.BYTES, only: Only = Only(), *, points: int = 0) -> Findings:
+def survival(store: LifeStore, clock: Clock = Clock.BYTES, only: Only = EVERYTHING, *, points: int = 0) -> Findings:
     """The share still there after each age, of bytes and of objects, by generation.
 
     Rows: generation by generation, by age from 0; columns: `generation`, `age`, `held_bytes_share`, `seen_bytes_share`,

@@ -39,6 +39,10 @@ def rows_of(findings: Findings, *names: str) -> list[tuple[object, ...]]:
     return list(zip(*(findings.column(name) for name in names), strict=True))
 
 
+def numbers(findings: Findings, name: str) -> list[float]:
+    return [float(str(cell)) for cell in findings.column(name)]
+
+
 def happened(lives: list[Life], number: int) -> tuple[int, ...]:
     parts = (
         [life for life in lives if life.born_after == number - 1],
@@ -69,7 +73,7 @@ def test_the_totals_of_each_type_and_place_are_those_of_its_objects(program: Mad
     found = totals(store, By.TYPE)
     assert {row[0]: row[1:] for row in rows_of(found, "type_name", *TOTALS)} == expected
     assert found.column("allocated_objects") == sorted((row[0] for row in expected.values()), reverse=True)
-    assert sum(found.column("objects_share")) == pytest.approx(1)  # type: ignore[arg-type]  # floats
+    assert sum(numbers(found, "objects_share")) == pytest.approx(1)
     places = {(SITES[life.site], TYPES[life.type]) for life in own}
     by_place = {
         key: told([life for life in own if (SITES[life.site], TYPES[life.type]) == key]) for key in places
@@ -198,11 +202,12 @@ def test_ages_are_counted_once_each_and_add_up_to_all_objects(program: MadeUp, s
         assert died == len([life for life in own if life.died_in and life.died_in - 1 - life.born_after == age])
         assert left == len([life for life in own if not life.died_in and program.last - life.born_after == age])
     for found in (by_collections, distribution(store)):
-        assert sum(map(int, found.column("died_objects"))) + sum(map(int, found.column("left_objects"))) == len(own)  # type: ignore[arg-type]
-        assert sum(map(int, found.column("died_bytes"))) + sum(map(int, found.column("left_bytes"))) == counted(own)[1]  # type: ignore[arg-type]
-    for low, high, died in rows_of(distribution(store), "age", "below", "died_objects"):
+        assert sum(numbers(found, "died_objects")) + sum(numbers(found, "left_objects")) == len(own)
+        assert sum(numbers(found, "died_bytes")) + sum(numbers(found, "left_bytes")) == counted(own)[1]
+    octaves = distribution(store)
+    for low, high, died in zip(numbers(octaves, "age"), numbers(octaves, "below"), octaves.column("died_objects"), strict=True):
         ages = [program.at(life.died_in) - life.birth_bytes for life in own if life.died_in]
-        assert died == len([age for age in ages if low <= age < high])  # type: ignore[operator]
+        assert died == len([age for age in ages if low <= age < high])
 
 
 def test_the_age_by_which_a_half_is_gone_is_where_the_curve_passes_a_half(store: LifeStore) -> None:
@@ -216,7 +221,6 @@ def test_objects_that_were_there_at_the_beginning_are_told_apart_and_have_no_age
     before = Life(1, 1, 16, 0, -1, died_in=2)
     new = Life(1, 1, 24, 0, 0, died_in=1)
     with MadeUp([before, new], [False, False], [24, 24], 24).store() as store:
-        (row,) = totals(store, By.TYPE).rows
         found = totals(store, By.TYPE)
         assert rows_of(found, "allocated_objects", "survived_objects", "died_objects") == [(1, 1, 2)]
         assert any("1 objects were there when the trace began" in note for note in found.notes)
@@ -237,10 +241,11 @@ def test_a_trace_without_objects_or_collections_is_answered_with_empty_tables() 
 def test_findings_and_lives_are_written_as_parquet_with_their_names(program: MadeUp, store: LifeStore, tmp_path: Path) -> None:
     found = totals(store, By.TYPE)
     store.write(found, tmp_path / "types.parquet")
-    assert duckdb.sql(f"SELECT * FROM '{tmp_path}/types.parquet'").fetchall() == list(found.rows)
-    store.write_lives(tmp_path / "lives.parquet")
-    rows = duckdb.sql(f"SELECT type_name, site_name, count(*), sum(size) FROM '{tmp_path}/lives.parquet' GROUP BY ALL").fetchall()
-    assert sum(row[2] for row in rows) == len(program.own())
+    with duckdb.connect() as engine:
+        assert engine.execute(f"SELECT * FROM '{tmp_path}/types.parquet'").fetchall() == list(found.rows)
+        store.write_lives(tmp_path / "lives.parquet")
+        lives = engine.execute(f"SELECT count(*), sum(size), count(DISTINCT (type_name, site_name)) FROM '{tmp_path}/lives.parquet'").fetchone()
+        assert lives == (*counted(program.own()), len(totals(store, By.SITE).rows))
     with pytest.raises(OSError, match="nowhere"):
         store.write(found, tmp_path / "nowhere" / "types.parquet")
 
@@ -267,5 +272,5 @@ def test_more_lives_than_the_engine_has_memory_for_are_counted_all_the_same(tmp_
         store.finish(Collections(np.empty(0, bool), (), (), np.empty(0, np.int64), batches * count * 16), Names(TYPES, sites, sites))
         # Lives alone are twice the memory that the engine may use.
         assert count * batches * 50 > 64 << 20
-        assert sum(map(int, distribution(store).column("left_objects"))) == count * batches  # type: ignore[arg-type]
+        assert sum(numbers(distribution(store), "left_objects")) == count * batches
         assert survival(store, points=10).rows[-1][2] == 1

@@ -1,0 +1,74 @@
+"""From a rebuilt heap to a store of all its lives.
+
+Knows heap and store; does not know what will be asked.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from gcspy_objects.analysis.store import LIFE_COLUMNS, Collections, LifeStore, Names
+from gcspy_objects.heap.heap import Heap, Progress
+from gcspy_objects.heap.views import Lives
+from gcspy_objects.records import CollectionKind
+
+__all__ = ["gather"]
+
+_KINDS = {
+    CollectionKind.MINOR: "minor",
+    CollectionKind.FULL: "full",
+    CollectionKind.FULL_SNAPSHOT: "full, with snapshot",
+    CollectionKind.MINOR_SNAPSHOT: "minor, with snapshot",
+}
+
+
+def gather(heap: Heap, folder: Path | None = None, *, progress: Progress | None = None) -> LifeStore:
+    """Write the lives of all objects of a trace to a store.
+
+    Args:
+        heap: The heap of the trace; `Heap.ended` tells whether it could be rebuilt to the end.
+        folder: Where the store puts its files; None: where the system has temporary files.
+        progress: Is told how far the trace was read.
+
+    Returns:
+        The store, which the caller closes.
+    """
+    store = LifeStore(folder)
+    try:
+        total = 0
+        for lives in heap.lives(progress):
+            own = ~lives.filler
+            total = max(total, int((lives.birth_bytes[own] + lives.size[own]).max(initial=0)))
+            columns = {name: getattr(lives, name) for name in LIFE_COLUMNS}
+            store.add({**columns, "born_after": _born_after(lives)})
+        store.finish(_collections(heap, total), _names(heap))
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _born_after(lives: Lives) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
+    """When each was born; -1 where the trace begins after that."""
+    return np.where(lives.snapshot, np.int32(-1), lives.born_after)
+
+
+def _collections(heap: Heap, total_bytes: int) -> Collections:
+    found = heap.collections
+    sizes = np.array([one.bytes for one in found], np.int64)
+    return Collections(
+        full=np.array([one.full for one in found], bool),
+        kind=[_KINDS.get(CollectionKind(one.kind), "unknown") + (", failed" if one.failed else "") for one in found],
+        cause=[one.cause for one in found],
+        bytes=sizes,
+        total_bytes=max(total_bytes, int(sizes.max(initial=0))),
+    )
+
+
+def _names(heap: Heap) -> Names:
+    types, sites = heap.trace.types, heap.trace.sites
+    rows = range(len(sites))
+    stacks = ["\n".join(map(str, sites.frames(row))) or sites.labels[row] for row in rows]
+    return Names(types.names, [sites.name(row) for row in rows], stacks)
