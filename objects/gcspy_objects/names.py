@@ -11,15 +11,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Causes", "Field", "Frame", "Sites", "Thread", "ThreadKind", "Threads", "TypeKind", "Types"]
+__all__ = ["MAX_NAMES", "Causes", "Field", "Frame", "Sites", "Thread", "ThreadKind", "Threads", "TypeKind", "Types"]
 
 Causes: TypeAlias = Mapping[int, str]
 """Why a collection was begun: the number in a record to a text such as ``Allocation Failure``."""
+
+
+MAX_NAMES: Final = 8
+"""How many threads with the address of one that ended are told apart."""
 
 
 class TypeKind(IntEnum):
@@ -158,7 +162,8 @@ class Thread(NamedTuple):
 class Threads:
     """The threads of a trace. It grows while the trace is read; rows never change.
 
-    A row is an address of the VM, and threads that follow each other may have the same: then it has several names, in their order.
+    A row is an address of the VM, and threads that follow each other may have the same: then it has several names, in their order, of which
+    the first `MAX_NAMES` are kept.
 
     Attributes:
         addresses: The VM's address of each row's thread.
@@ -182,12 +187,11 @@ class Threads:
         return row
 
     def begin(self, row: int, thread: Thread) -> int:
-        """Note who begins at `row`; returns which of the row's names it is. Told twice in a row, it stays one."""
+        """Note who begins at `row`; returns which of the row's names it is, `MAX_NAMES` if it was not kept. Told twice, it stays one."""
         names = self.began[row]
-        if thread in names:
-            return names.index(thread)
-        names.append(thread)
-        return len(names) - 1
+        if thread not in names and len(names) < MAX_NAMES:
+            names.append(thread)
+        return names.index(thread) if thread in names else MAX_NAMES
 
     def name(self, row: int) -> str:
         """Return what a row is called: all its names, or its address."""

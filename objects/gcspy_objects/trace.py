@@ -66,4 +66,6 @@ def open_trace(path: Path | str) -> Trace:
     Raises:
         TraceError: There is none, or its names cannot be read. What is wrong with its events is raised by `Trace.batches`.
     """
-    raise NotImplementedError(path)
+    from gcspy_objects.anttracks.reader import AntTracksTrace
+
+    return AntTracksTrace(Path(path))

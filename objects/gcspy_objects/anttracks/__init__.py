@@ -1,0 +1,1 @@
+"""Traces that AntTracksVM wrote: `reader.AntTracksTrace`. The bytes: `layout`, `symbols`, `lzw`."""

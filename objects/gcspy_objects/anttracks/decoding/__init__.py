@@ -1,0 +1,59 @@
+"""Events to columns of records: `decode`, by whichever of two ways is there. `kernel` and `vectors` do the same, to the bit."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from gcspy_objects.anttracks.buffers import Chunk
+from gcspy_objects.anttracks.decoding import kernel, vectors
+from gcspy_objects.anttracks.decoding.problem import Problem
+from gcspy_objects.anttracks.decoding.tables import FIXED_WORDS, Columns, Tables, columns_for
+from gcspy_objects.machine_code import Loop
+from gcspy_objects.names import Threads
+
+__all__ = ["Decoded", "decode"]
+
+_DECODE: Final = Loop(kernel.decode, kernel.SIGNATURE)
+
+
+class Decoded(NamedTuple):
+    """What a chunk says.
+
+    Attributes:
+        columns: Of its events up to the first that is not valid.
+        base: Base of relative addresses after them.
+        problem: What is wrong with that event; NONE: all are valid.
+        word: The word of the chunk at which it begins.
+        buffer: The buffer of the chunk in which it stands.
+    """
+
+    columns: Columns
+    base: int
+    problem: Problem
+    word: int
+    buffer: int
+
+
+def decode(chunk: Chunk, base: int, anchor: int, tables: Tables, threads: Threads) -> Decoded:
+    """Decode a chunk, with machine code if there is some.
+
+    Args:
+        chunk: The buffers.
+        base: Base of relative addresses before it.
+        anchor: 1 if a word follows each event, else 0.
+        tables: The symbols.
+        threads: Where owners of buffers have rows; those that are new are added.
+    """
+    owners = np.array([threads.row_of(owner) for owner in chunk.owners], np.int32)
+    if _DECODE.machine is None or not len(chunk.words):
+        columns, base, problem, word, buffer = vectors.decode(chunk.words, chunk.bounds, owners, base, anchor, tables)
+        return Decoded(columns, base, Problem(problem), word, buffer)
+    columns = columns_for(len(chunk.words))
+    state = np.array([base, 0, 0, 0, 0], np.int64)
+    count = _DECODE.machine(chunk.words, chunk.bounds, owners, state, anchor, FIXED_WORDS, *tables, *columns)
+    base, problem, word, buffer, pointers = (int(one) for one in state)
+    # Copies, as long as they have to be: the room that was not used goes back at once.
+    found = {name: one[: pointers if name.startswith("pointer") else count].copy() for name, one in columns._asdict().items()}
+    return Decoded(Columns(**found), base, Problem(problem), word, buffer)

@@ -1,0 +1,161 @@
+"""The compression of AntTracks buffers: LZW of bytes, each buffer by itself.
+
+Codes 0..255 are single bytes; from 256 on each code that was written made one entry, its match and the first byte of the next. Codes are packed with the
+most significant bit first. Their width starts at 8; the code of all ones says that the next is one bit wider. A 0 after that is the end, since
+a code that needed the wider width is large; what is left of the last byte is padding.
+
+An entry is never kept as a string: it is where in the output its match went, and one byte longer. So the dictionary of a buffer is as large as
+its codes, whatever it unpacks to, and who says that 20 KB unpack to a gigabyte is refused when the output's bound is reached.
+
+`unpack` is written as a loop for `machine_code`, `unpack_plainly` does the same without it.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["SIGNATURE", "Damage", "pack", "unpack", "unpack_plainly"]
+
+SIGNATURE = "int64(uint8[::1], uint8[::1], int64[::1], int64[::1])"
+_WIDEST = 31
+
+
+class Damage(IntEnum):
+    """What is wrong with packed bytes, in place of the length of what they unpack to."""
+
+    NO_END = -1
+    """They end before the code that says so."""
+    NO_ENTRY = -2
+    """A code that names no entry yet."""
+    TOO_LONG = -3
+    """They unpack to more than there is room for."""
+    TOO_WIDE = -4
+    """Codes of more bits than there are entries."""
+    TRAILING = -5
+    """Bytes after the end."""
+
+
+def unpack(packed: NDArray[np.uint8], out: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> int:
+    """Unpack a buffer's payload into `out`.
+
+    Args:
+        packed: The payload.
+        out: Where to; as long as may be.
+        starts: Work space, as many as there are bits in a payload divided by 8, and one.
+        lengths: Work space, the same.
+
+    Returns:
+        Bytes that were written to `out`, or a `Damage`.
+    """
+    width, held, bits, at, widened = 8, 0, 0, 0, False
+    count, written = 0, 0
+    while True:
+        while bits < width:
+            if at == len(packed):
+                return -1
+            held = ((held & 0xFFFFFFFF) << 8) | packed[at]
+            at += 1
+            bits += 8
+        bits -= width
+        code = (held >> bits) & ((1 << width) - 1)
+        if code == (1 << width) - 1:
+            if width == 31:
+                return -4
+            width += 1
+            widened = True
+            continue
+        if widened and code == 0:
+            return written if at == len(packed) else -5
+        widened = False
+        starts[count] = written
+        if code < 256:
+            if written == len(out):
+                return -3
+            out[written] = code
+            written += 1
+            lengths[count] = 1
+        else:
+            entry = code - 256
+            if entry >= count:
+                return -2
+            start, length = starts[entry], lengths[entry] + 1
+            if written + length > len(out):
+                return -3
+            # Byte by byte: the entry may reach into what is being written.
+            for i in range(length):
+                out[written + i] = out[start + i]
+            written += length
+            lengths[count] = length
+        count += 1
+
+
+def unpack_plainly(packed: bytes, room: int) -> bytes | Damage:
+    """Unpack a buffer's payload to at most `room` bytes; or say what is wrong with it."""
+    width, held, bits, at, widened = 8, 0, 0, 0, False
+    out = bytearray()
+    starts: list[int] = []
+    lengths: list[int] = []
+    while True:
+        while bits < width:
+            if at == len(packed):
+                return Damage.NO_END
+            held = (held & 0xFFFFFFFF) << 8 | packed[at]
+            at += 1
+            bits += 8
+        bits -= width
+        code = held >> bits & ((1 << width) - 1)
+        if code == (1 << width) - 1:
+            if width == _WIDEST:
+                return Damage.TOO_WIDE
+            width += 1
+            widened = True
+            continue
+        if widened and code == 0:
+            return bytes(out) if at == len(packed) else Damage.TRAILING
+        widened = False
+        if code >= 256 + len(starts):
+            return Damage.NO_ENTRY
+        start, length = (starts[code - 256], lengths[code - 256] + 1) if code >= 256 else (len(out), 1)
+        starts.append(len(out))
+        lengths.append(length)
+        if len(out) + length > room:
+            return Damage.TOO_LONG
+        if code < 256:
+            out.append(code)
+        else:
+            out += out[start : start + length]
+            if start + length > starts[-1]:  # the entry's last byte is the first of what is being written
+                out.append(out[starts[-1]])
+
+
+def pack(plain: bytes) -> bytes:
+    """Pack a payload as the VM does: for traces that are made, in tests and measurements."""
+    entries = {bytes([one]): one for one in range(256)}
+    held, bits, width = 0, 0, 8
+
+    def put(code: int) -> None:
+        nonlocal held, bits, width
+        while code >= (1 << width) - 2:
+            held, bits = held << width | ((1 << width) - 1), bits + width
+            width += 1
+        held, bits = held << width | code, bits + width
+
+    match = b""
+    for one in plain:
+        longer = match + bytes([one])
+        if longer in entries:
+            match = longer
+            continue
+        put(entries[match])
+        entries[longer] = len(entries)
+        match = bytes([one])
+    if match:
+        put(entries[match])
+    held, bits = held << width | ((1 << width) - 1), bits + width
+    width += 1
+    held, bits = held << width, bits + width
+    padding = -bits % 8
+    return (held << padding).to_bytes((bits + padding) // 8, "big")

@@ -1,0 +1,105 @@
+"""`Loop`: loops over arrays as machine code, made by numba where it is installed, and kept for the next time.
+
+numba takes half a second to load and seconds to compile, so nothing of it is loaded before somebody wants it, and nobody has to wait: until the
+code is there, and where there is no numba, plain numpy does the same work (each loop here has such a twin, and a test that both agree).
+
+What was compiled is kept in ``$XDG_CACHE_HOME/gcspy/numba`` (``~/.cache`` without it). numba believes what it finds there, so it is kept only in
+a directory that belongs to us and that nobody else may write. ``GCSPY_MACHINE_CODE=no`` does without.
+
+Knows nothing of what is compiled.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
+
+__all__ = ["VARIABLE", "Loop", "cache_folder", "compile_all", "forget", "want"]
+
+VARIABLE: Final = "GCSPY_MACHINE_CODE"
+"""Says ``no`` where machine code is not wanted."""
+
+
+def cache_folder() -> Path | None:
+    """Return the folder for what was compiled, made if need be; None where it would not be safe."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    base = Path(given) if given.startswith("/") else Path("~/.cache").expanduser()
+    folder = base / "gcspy" / "numba"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Who may write one of the folders on the way may put another one in its place.
+        for each in (folder, folder.parent):
+            found = each.lstat()
+            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+                return None
+        return folder if os.access(folder, os.W_OK | os.X_OK) else None
+    except (OSError, RuntimeError):  # no home, or one that cannot be written
+        return None
+
+
+_state = SimpleNamespace(thread=None, asked=0, lock=threading.Lock())
+_loops: list[Loop] = []
+
+
+class Loop:
+    """A function over arrays that numba can compile: `machine` is what it made of it, or None.
+
+    It calls no other function of ours: numba would not notice when that one changes, and take what it kept.
+
+    Args:
+        written: The function.
+        signature: What numba is told, such as ``int64(int64[::1], int64)``.
+    """
+
+    def __init__(self, written: Callable[..., Any], signature: str) -> None:
+        self.written = written
+        self.signature = signature
+        self.machine: Callable[..., Any] | None = None
+        _loops.append(self)
+
+    def compile(self, njit: Callable[..., Any], *, keep: bool) -> None:
+        """Have numba's decorator compile it, unless it is; `keep` says whether numba may write down what it compiled."""
+        if self.machine is None:
+            self.machine = njit([self.signature], nogil=True, cache=keep, error_model="numpy")(self.written)
+
+
+def compile_all() -> bool:
+    """Compile every loop of every module that was imported, or load what was compiled before; False where it cannot be. Takes seconds."""
+    if os.environ.get(VARIABLE) == "no":
+        return False
+    try:
+        import numba
+    except ImportError:
+        return False
+    folder = cache_folder()
+    if folder is not None:
+        numba.config.CACHE_DIR = str(folder)
+    for each in _loops:
+        each.compile(numba.njit, keep=folder is not None)
+    return True
+
+
+def want() -> threading.Thread | None:
+    """Have the loops of modules that were imported compiled in a thread; returns it at once, None where machine code is not wanted."""
+    with _state.lock:
+        idle = _state.thread is None or (not _state.thread.is_alive() and _state.asked < len(_loops))
+        if idle and os.environ.get(VARIABLE) != "no":
+            _state.asked = len(_loops)
+            # A daemon: who leaves meanwhile does not wait for the compiler.
+            _state.thread = threading.Thread(target=compile_all, name="gcspy objects' machine code", daemon=True)
+            _state.thread.start()
+        thread: threading.Thread | None = _state.thread
+        return thread
+
+
+def forget() -> None:
+    """Have no compiled loops, until somebody wants some again."""
+    with _state.lock:
+        _state.thread = None
+        for each in _loops:
+            each.machine = None
