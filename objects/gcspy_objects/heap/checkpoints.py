@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass, field
-from typing import IO, Final
+from typing import IO, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,7 @@ class Checkpoint:
 
     event: int
     place: Place
-    facts: object
+    facts: Any
     nbytes: int
     _file: IO[bytes]
     _shapes: list[tuple[str, str, np.dtype[np.generic], int]] = field(default_factory=list)
@@ -71,12 +71,15 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """Checkpoints in the order of their events."""
+    """Checkpoints in the order of their events. Their files go with them: nobody has to close them."""
 
     def __init__(self, keep: Keep) -> None:
         self._keep = keep
         self._apart = keep.events
         self._kept: list[Checkpoint] = []
+
+    def __del__(self) -> None:
+        self.close()
 
     def __len__(self) -> int:
         return len(self._kept)

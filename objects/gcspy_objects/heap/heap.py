@@ -9,13 +9,17 @@ Knows records (`gcspy_objects.records`) and no format. Not to be used from two t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from types import TracebackType
+from typing import Self, TypeAlias
 
-from gcspy_protocol.errors import TraceError
+from gcspy_protocol.errors import LocalProtocolError, TraceError
 
-from gcspy_objects.heap.checkpoints import Keep
-from gcspy_objects.heap.findings import Findings
-from gcspy_objects.heap.views import Collections, Life, Lives, Snapshot, Step
+from gcspy_objects.heap.checkpoints import Checkpoints, Keep
+from gcspy_objects.heap.findings import Findings, Rule, TooManyFindings
+from gcspy_objects.heap.observers import Burials, Tracker, Transitions
+from gcspy_objects.heap.state import Observer, State
+from gcspy_objects.heap.views import Collection, Collections, Life, Lives, Snapshot, Step
+from gcspy_objects.records import Place, RecordBatch
 from gcspy_objects.trace import Trace
 
 __all__ = ["Heap", "Progress"]
@@ -33,35 +37,65 @@ class Heap:
     Args:
         trace: An open trace; it stays open, and is closed by whoever opened it.
         keep: How many checkpoints; None: some dozens.
+        contiguous: Whether objects follow each other without holes at the start and end of each collection. A collector with lists of free
+            memory leaves some: then `Rule.TILED` does not hold.
 
     Attributes:
         trace: The trace.
-        findings: What was found to contradict itself, once the trace was read.
     """
 
-    def __init__(self, trace: Trace, *, keep: Keep | None = None) -> None:
+    def __init__(self, trace: Trace, *, keep: Keep | None = None, contiguous: bool = True) -> None:
         self.trace = trace
-        self.findings = Findings()
-        self._keep = keep or Keep()
+        self._contiguous = contiguous
+        self._checkpoints = Checkpoints(keep or Keep())
+        self._findings = Findings()
+        self._collections = Collections()
+        self._events = 0
+        self._ended: TraceError | None = None
+        self._indexed = False
+        self._walker: _Walker | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
 
     def index(self, progress: Progress | None = None) -> None:
         """Read the trace from end to end, once; later calls do nothing."""
-        raise NotImplementedError
+        if not self._indexed:
+            for _ in self._read(None, progress):
+                pass
 
     @property
     def collections(self) -> Collections:
         """All collections that began and ended."""
-        raise NotImplementedError
+        self.index()
+        return self._collections
 
     @property
     def events(self) -> int:
         """How many events the heap was rebuilt from; `at` takes 0 up to this number."""
-        raise NotImplementedError
+        self.index()
+        return self._events
+
+    @property
+    def findings(self) -> Findings:
+        """What was found to contradict itself."""
+        self.index()
+        return self._findings
 
     @property
     def ended(self) -> TraceError | None:
         """Why the heap was not rebuilt to the end of the trace; None: it was."""
-        raise NotImplementedError
+        self.index()
+        return self._ended
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """Those that are kept."""
+        self.index()
+        return self._checkpoints
 
     def at(self, event: int) -> Snapshot:
         """Return the heap before an event.
@@ -71,7 +105,14 @@ class Heap:
         Raises:
             LocalProtocolError: There is no such event.
         """
-        raise NotImplementedError
+        if not 0 <= event <= self.events:
+            raise LocalProtocolError(f"the trace was rebuilt from events 0 to {self.events:,}: there is no heap at {event:,}")
+        start = self._checkpoints.before(event)
+        walker = self._walker
+        if walker is None or not (start.event if start else 0) <= walker.state.event <= event:
+            walker = self._walker = self._walk(event)
+        walker.walk(event)
+        return walker.state.snapshot()
 
     def at_collection(self, number: int, *, end: bool = False) -> Snapshot:
         """Return the heap at a collection's start, or at its end.
@@ -79,15 +120,31 @@ class Heap:
         Raises:
             LocalProtocolError: There is no such collection.
         """
-        raise NotImplementedError
+        one = self._numbered(number)
+        return self.at(one.end_event + 1 if end else one.start_event)
 
     def steps(self, first: int = 1, last: int | None = None) -> Iterator[Step]:
-        """Yield collections with the heap before and after them, from number `first` to `last`."""
-        raise NotImplementedError
+        """Yield collections with the heap before and after them, from number `first` to `last`.
+
+        Raises:
+            LocalProtocolError: There is no such collection.
+        """
+        if not self.collections and last is None:
+            return
+        begin, end = self._numbered(first), self._numbered(len(self._collections) if last is None else last)
+        walker = self._walk(begin.start_event)
+        walker.walk(begin.start_event)
+        walker.state.observer = transitions = Transitions()
+        for collection in walker.collections(end.end_event + 1):
+            yield transitions.step(walker.state, collection)
 
     def lives(self, progress: Progress | None = None) -> Iterator[Lives]:
         """Yield the lives of all objects: those that died, by collection, then those that are there at the end."""
-        raise NotImplementedError
+        burials = Burials()
+        for state, done in self._read(burials, progress):
+            yield from burials.take()
+            if done:
+                yield burials.survivors(state)
 
     def follow(self, birth: int) -> Life:
         """Return the life of the object that was allocated by event `birth`.
@@ -95,8 +152,113 @@ class Heap:
         Raises:
             LocalProtocolError: That event allocates no object.
         """
-        raise NotImplementedError
+        if not 0 <= birth < self.events:
+            raise LocalProtocolError(f"the trace was rebuilt from events 0 to {self._events - 1:,}: none has number {birth:,}")
+        within = next((one for one in self._collections if one.start_event < birth < one.end_event), None)
+        event = birth + 1 if within is None else within.end_event + 1
+        walker = self._walk(event)
+        walker.walk(event)
+        tracker = Tracker(walker.state, birth, within)
+        walker.state.observer = tracker
+        for collection in walker.collections(self._events):
+            if tracker.ended(collection):
+                break
+        return tracker.life(walker.state)
 
     def close(self) -> None:
-        """Forget the checkpoints."""
-        raise NotImplementedError
+        """Forget the checkpoints, and all that was found: what is asked for next reads the trace again."""
+        self._checkpoints.close()
+        self._walker = None
+        self._indexed = False
+
+    def _numbered(self, number: int) -> Collection:
+        if not 1 <= number <= len(self.collections):
+            raise LocalProtocolError(f"the trace has collections 1 to {len(self._collections):,}: there is no {number:,}")
+        return self._collections[number - 1]
+
+    def _walk(self, event: int) -> _Walker:
+        """Return a walker that stands before an event, not far from it."""
+        start = self._checkpoints.before(event)
+        state = State(self.trace.causes, Findings(most=1 << 62), checking=False)
+        if start is not None:
+            state.load(start.event, start.facts, start.columns())
+        return _Walker(self.trace, state, start.place if start else None)
+
+    def _read(self, observer: Observer | None, progress: Progress | None) -> Iterator[tuple[State, bool]]:
+        """Read from the beginning to the end, and yield the state after each collection, and at the end with True; what is first read so is the index."""
+        indexing = not self._indexed
+        findings, rows, ended = Findings(), [], None
+        state = State(self.trace.causes, findings, checking=indexing, contiguous=self._contiguous, observer=observer)
+        until = None
+        if indexing:
+            self._checkpoints.close()
+        else:
+            until, state.findings.most = self._events, 1 << 62
+        try:
+            for batch in self.trace.batches():
+                for collection in state.feed(batch, until):
+                    if indexing:
+                        rows.append(collection)
+                        self._keep(state, batch)
+                    yield state, False
+                if progress is not None:
+                    progress(self.trace.position_bytes(batch.after), self.trace.size_bytes)
+                if until is not None and state.event >= until:
+                    break
+            if indexing and state.collection is not None:
+                state.found(Rule.PHASE, None, f"the end of collection {state.begun}", "the end of the trace")
+        except TooManyFindings:
+            last = findings.kept[-1]
+            where = last.where
+            ended = TraceError(
+                f"the heap can not be rebuilt beyond event {state.event:,}: {len(findings):,} contradictions, the first: {findings.first}",
+                file=where.file if where else "", offset=where.position if where else -1,
+                buffer=where.buffer if where else None, event=where.event if where else None,
+            )  # fmt: skip
+        except TraceError as error:
+            ended = error
+        if indexing:
+            self._findings, self._collections, self._events, self._ended = findings, Collections(tuple(rows)), state.event, ended
+            self._indexed = True
+        yield state, True
+
+    def _keep(self, state: State, batch: RecordBatch) -> None:
+        if self._checkpoints.wanted(state.event):
+            facts, tables = state.save()
+            self._checkpoints.add(state.event, batch.place, facts, tables)
+
+
+class _Walker:
+    """A state on its way through a trace.
+
+    Args:
+        trace: The trace.
+        state: Where it begins.
+        place: A batch that begins here has the state's event, or is followed by one that has; None: the first.
+    """
+
+    def __init__(self, trace: Trace, state: State, place: Place | None) -> None:
+        self.state = state
+        self._trace = trace
+        self._place = place
+        self._batch: RecordBatch | None = None
+
+    def walk(self, event: int) -> None:
+        """Go to an event that is not behind."""
+        for _ in self.collections(event):
+            pass
+
+    def collections(self, until: int) -> Iterator[Collection]:
+        """Go to an event, and yield the collections that end on the way."""
+        if self.state.event >= until:
+            return
+        if self._batch is not None:
+            yield from self.state.feed(self._batch, until)
+            if self.state.event >= until:
+                return
+            self._place = self._batch.after
+        for batch in self._trace.batches(self._place):
+            self._batch = batch
+            yield from self.state.feed(batch, until)
+            if self.state.event >= until:
+                return

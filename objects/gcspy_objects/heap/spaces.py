@@ -79,24 +79,14 @@ class SpaceTable:
         return np.where((rows >= 0) & (address < self._ends[rows]), rows, -1)
 
     def kinds_of(self, address: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Return (n,) kinds of the spaces in which addresses lie; `NO_KIND` where in none."""
-        rows = self.rows_of(address)
-        return np.where(rows >= 0, self._kinds[rows], NO_KIND).astype(np.uint8) if self.rows else np.full(len(address), NO_KIND, np.uint8)
+        """Return (n,) kinds of the spaces in which addresses lie, or behind which: a space may be told to have grown after it was used.
 
-    def ends_of(self, address: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return (n,) ends of the spaces in which addresses lie; 0 where in none.
-
-        What begins in a space that holds the beginning of a large object may be as large as it likes.
+        `NO_KIND` in front of all spaces.
         """
-        rows = self.rows_of(address)
         if not self.rows:
-            return np.zeros(len(address), np.int64)
-        ends = np.where([one.mode != 0 for one in self.rows], np.iinfo(np.int64).max, self._ends)
-        return np.where(rows >= 0, ends[rows], 0)
-
-    def kind_at(self, address: int) -> int:
-        """Return the kind of the space in which an address lies; `NO_KIND` if in none."""
-        return int(self.kinds_of(np.array([address], np.int64))[0])
+            return np.full(len(address), NO_KIND, np.uint8)
+        rows = np.searchsorted(self._starts, address, side="right") - 1
+        return np.where(rows >= 0, self._kinds[rows], NO_KIND).astype(np.uint8)
 
     def copy(self) -> SpaceTable:
         """Return one that changes apart from this one."""

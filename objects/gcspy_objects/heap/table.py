@@ -5,7 +5,7 @@ Knows what the columns are called; knows no records and no spaces.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,9 +46,9 @@ class Table:
     def __init__(self, columns: Columns | None = None) -> None:
         self.replace(columns or {name: np.zeros(0, dtype) for name, dtype in COLUMNS.items()})
 
-    def __getitem__(self, name: str) -> NDArray[np.int64]:
-        """Return a column, not copied. Of whole numbers of whichever width: they are calculated with as they are."""
-        return self._columns[name][: self.count]  # type: ignore[return-value]
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return a column, not copied."""
+        return self._columns[name][: self.count]
 
     @property
     def nbytes(self) -> int:
@@ -64,7 +64,7 @@ class Table:
         self.objects = self.bytes = self.program_bytes = 0
         self._add_up(columns["size"], columns["flags"])
 
-    def append(self, columns: Mapping[str, NDArray[np.generic]]) -> None:
+    def append(self, columns: Columns) -> None:
         """Add objects; those columns that are not given are 0."""
         more = len(columns["address"])
         if not more:
@@ -108,8 +108,8 @@ class Table:
         """Return all rows, not copied."""
         return {name: self[name] for name in self._columns}
 
-    def _add_up(self, size: NDArray[np.generic], flags: NDArray[np.generic]) -> None:
-        own = program(flags)  # type: ignore[arg-type]
+    def _add_up(self, size: NDArray[np.int64], flags: NDArray[np.uint8]) -> None:
+        own = program(flags)
         self.bytes += int(size.sum())
         self.objects += int(np.count_nonzero(own))
         self.program_bytes += int(size[own].sum())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
-from typing import Final, NamedTuple, TypeAlias, overload
+from typing import Any, Final, NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ __all__ = [
     "COLUMNS", "Collection", "Collections", "Columns", "Fate", "Life", "Lives", "ObjectFlag", "Snapshot", "Space", "Spaces", "Stay", "Step",
 ]  # fmt: skip
 
-Columns: TypeAlias = dict[str, NDArray[np.generic]]
+Columns: TypeAlias = dict[str, NDArray[Any]]
 
 COLUMNS: Final = {
     "address": np.int64,

@@ -1,0 +1,117 @@
+"""Looking the heap over, between its phases: spaces tiled without hole or overlap, buffers full, everything in a space.
+
+AntTracks' consistency tests (section 4.1.2). What was found good and has not changed since is not looked at again.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcspy_objects.heap.findings import Rule
+from gcspy_objects.heap.table import Table
+from gcspy_objects.heap.views import Space
+from gcspy_objects.records import EventPlace, SpaceKind
+
+if TYPE_CHECKING:
+    from gcspy_objects.heap.state import State
+
+__all__ = ["look_over", "top_in"]
+
+
+def top_in(table: Table, space: Space) -> int:
+    """Return the address behind the last object of a sorted table that begins in a space; the space's start if none does."""
+    address = table["address"]
+    last = int(np.searchsorted(address, space.end)) - 1
+    return int(address[last] + table["size"][last]) if last >= 0 and address[last] >= space.start else space.start
+
+
+def look_over(state: State, where: EventPlace, moment: str) -> None:
+    """Hold the heap to what it should be at the start and after the end of each collection."""
+    rows = state.spaces.rows
+    for before, after in pairwise(rows):
+        if after.start < before.end:
+            state.found(Rule.OVERLAP, where, f"spaces apart at {moment}", f"space {after.index} begins at {after.start:#x}, in space {before.index}")
+    for table, spaces in (
+        (state.young, [one for one in rows if one.kind != SpaceKind.OLD]),
+        (state.old, [one for one in rows if one.kind == SpaceKind.OLD]),
+    ):
+        if table.count:
+            _look_over_table(state, table, spaces, where, moment)
+        table.tiled = table.count
+
+
+def _look_over_table(state: State, table: Table, spaces: list[Space], where: EventPlace, moment: str) -> None:
+    address, size = table["address"], table["size"]
+    begin = max(table.tiled - 1, 0)
+    # Where an object does not begin where the one before it ends.
+    breaks = np.flatnonzero(address[begin + 1 :] != address[begin:-1] + size[begin:-1]) + begin + 1
+    overlaps = breaks[address[breaks] < address[breaks - 1] + size[breaks - 1]]
+    if len(overlaps):
+        row = int(overlaps[0])
+        state.found(
+            Rule.OVERLAP, where, f"no two objects at one address at {moment}",
+            f"{_object(table, row)} in {_object(table, row - 1)}", len(overlaps),
+        )  # fmt: skip
+    bounds = np.searchsorted(address, [(one.start, one.end) for one in spaces]).reshape(-1, 2)
+    outside = table.count - int((bounds[:, 1] - bounds[:, 0]).sum())
+    if outside:
+        inside = np.zeros(table.count, np.bool_)
+        for low, high in bounds.tolist():
+            inside[low:high] = True
+        row = int(np.flatnonzero(~inside)[0])
+        state.found(Rule.SPACE, where, f"every object in a space at {moment}", f"{_object(table, row)} in none", outside)
+    for space, (low, high) in zip(spaces, bounds.tolist(), strict=True):
+        if high > max(low, begin):
+            end = int(address[high - 1] + size[high - 1])
+            if end > space.end and not space.mode:
+                state.found(
+                    Rule.SPACE, where, f"every object within its space at {moment}",
+                    f"{_object(table, high - 1)} ends at {end:#x}, behind space {space.index}, which ends at {space.end:#x}",
+                )  # fmt: skip
+    if state.whole and state.contiguous:
+        _look_for_holes(state, table, spaces, bounds, breaks, where, moment)
+
+
+def _look_for_holes(
+    state: State, table: Table, spaces: list[Space], bounds: NDArray[np.int64], breaks: NDArray[np.int64], where: EventPlace, moment: str
+) -> None:
+    address, size = table["address"], table["size"]
+    firsts = bounds[bounds[:, 1] > bounds[:, 0], 0]
+    holes = np.setdiff1d(breaks[address[breaks] > address[breaks - 1] + size[breaks - 1]], firsts)
+    if len(holes):
+        row = int(holes[0])
+        _tell_hole(state, table, spaces, row, (int(address[row - 1] + size[row - 1]), int(address[row])), where, moment, len(holes))
+    for space, (low, high) in zip(spaces, bounds.tolist(), strict=True):
+        if high > low >= table.tiled and address[low] != space.start:
+            _tell_hole(state, table, spaces, int(low), (space.start, int(address[low])), where, moment, 1)
+
+
+def _tell_hole(
+    state: State, table: Table, spaces: list[Space], row: int, hole: tuple[int, int], where: EventPlace, moment: str, count: int
+) -> None:
+    """Note a hole: as a buffer that is not full where it lies in one, which says what thread did not tell all."""
+    low, high = hole
+    name = next((f"space {one.index}" for one in spaces if one.start <= low < one.end), "no space")
+    found = f"{high - low:,} bytes at {low:#x} in front of {_object(table, row)} that no object covers"
+    for buffers in state.buffers:
+        at = np.flatnonzero((buffers.start <= low) & (low < buffers.end))
+        if len(at):
+            mine = int(at[-1])
+            start, end = int(buffers.start[mine]), int(buffers.end[mine])
+            inside = slice(*np.searchsorted(table["address"], (start, end)).tolist())
+            total = int(table["size"][inside].sum())
+            expected = (
+                f"objects of {end - start:,} bytes in thread {int(buffers.thread[mine])}'s buffer {start:#x} to {end:#x} "
+                f"({buffers.where(mine)}) at {moment}"
+            )
+            state.found(Rule.BUFFER_SUM, where, expected, f"{total:,} bytes; {found}", count)
+            return
+    state.found(Rule.TILED, where, f"no hole in {name} at {moment}", found, count)
+
+
+def _object(table: Table, row: int) -> str:
+    return f"the object of event {int(table['birth'][row]):,} ({int(table['size'][row]):,} bytes at {int(table['address'][row]):#x})"

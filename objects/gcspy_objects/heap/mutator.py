@@ -1,0 +1,165 @@
+"""While the program runs: allocations and allocation buffers (AntTracks, section 4.1.1, "Mutator Phase").
+
+Fillers need no postponing here: they carry their address, and a cursor moves only by what its own thread does. Whether they fill what they
+should is seen when the heap is looked over at the next collection's start (`checks`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcspy_objects.heap.cursors import BUFFER, EXPLICIT, NEXT, NO_BUFFER, NO_ROOM, OFF_CURSOR, Placed
+from gcspy_objects.heap.findings import Rule, TooManyFindings
+from gcspy_objects.heap.machine_code import placed
+from gcspy_objects.heap.views import Columns, ObjectFlag
+from gcspy_objects.records import EventPlace, Flag, Kind, RecordBatch
+
+if TYPE_CHECKING:
+    from gcspy_objects.heap.state import State
+
+__all__ = ["MOST_BYTES", "Buffers", "allocate", "new_objects", "rows_of_size"]
+
+MOST_BYTES: Final = 1 << 40
+"""No object or buffer is larger. Sums of as many sizes as there are records stay whole."""
+
+_NOT_HERE: Final = 255
+_MODES: Final = np.full(256, _NOT_HERE, np.uint8)
+_MODES[[Kind.ALLOCATE, Kind.ALLOCATE_NEXT, Kind.BUFFER]] = EXPLICIT, NEXT, BUFFER
+_ONLY_IN_COLLECTIONS: Final = np.isin(
+    np.arange(256),
+    (Kind.GC_BUFFER, Kind.MOVE, Kind.MOVE_NEXT, Kind.MOVE_RUN, Kind.KEEP, Kind.SNAPSHOT_MOVE, Kind.SNAPSHOT_KEEP),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buffers:
+    """Buffers that were given to threads, for messages: columns of n rows.
+
+    Attributes:
+        file: Name of the trace's file.
+        start: (n,) first address.
+        end: (n,) address behind it.
+        thread: (n,) whose.
+        event: (n,) which event said so.
+        buffer: (n,) number of the trace's buffer that has the event.
+        position: (n,) where that begins.
+        offset: (n,) where in it the event begins.
+    """
+
+    file: str
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    thread: NDArray[np.int32]
+    event: NDArray[np.int64]
+    buffer: NDArray[np.int64]
+    position: NDArray[np.int64]
+    offset: NDArray[np.int32]
+
+    def where(self, row: int) -> EventPlace:
+        """Say where the trace told of a buffer."""
+        return EventPlace(int(self.event[row]), self.file, int(self.buffer[row]), int(self.position[row]), int(self.offset[row]))
+
+
+def allocate(state: State, batch: RecordBatch, low: int, high: int) -> None:
+    """Take records `low` to `high` of a batch, none of which begins or ends a collection or redefines a space."""
+    kinds = batch.kind[low:high]
+    misplaced = np.flatnonzero(_ONLY_IN_COLLECTIONS[kinds])
+    if len(misplaced):
+        row = low + int(misplaced[0])
+        state.found(Rule.PHASE, batch.where(row), f"a {Kind(batch.kind[row]).name} record within a collection", "none under way", len(misplaced))
+    rows = rows_of_size(state, batch, np.flatnonzero(_MODES[kinds] != _NOT_HERE) + low)
+    if not len(rows):
+        return
+    mode, thread, size = _MODES[batch.kind[rows]], batch.thread[rows], batch.size[rows]
+    state.allocating.make_room(int(thread.max()) + 1)
+    put = placed(thread.astype(np.int64), mode, batch.address[rows], size, state.allocating)
+    lost = tell_of_places(state, batch, rows, put)
+    if state.checking:
+        _note_buffers(state, batch, rows[mode == BUFFER])
+    there = mode != BUFFER
+    if lost:
+        there &= (put.code != NO_BUFFER) & (put.code != NO_ROOM)
+    columns = new_objects(state, batch, rows[there], put.address[there])
+    old = (columns["flags"] & ObjectFlag.BORN_OLD) != 0
+    if old.any():
+        state.old.append({name: column[old] for name, column in columns.items()})
+        columns = {name: column[~old] for name, column in columns.items()}
+    state.young.append(columns)
+    check_capacity(state, batch, high - 1, state.young.bytes + state.old.bytes)
+
+
+def rows_of_size(state: State, batch: RecordBatch, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return those rows whose objects or buffers have a size that can be."""
+    size = batch.size[rows]
+    wrong = np.flatnonzero((size <= 0) | (size > MOST_BYTES))
+    if not len(wrong):
+        return rows
+    row = int(rows[wrong[0]])
+    state.found(Rule.SIZE, batch.where(row), f"a size of 1 to {MOST_BYTES:,} bytes", f"{batch.size[row]:,}", len(wrong))
+    return np.delete(rows, wrong)
+
+
+def tell_of_places(state: State, batch: RecordBatch, rows: NDArray[np.int64], put: Placed) -> bool:
+    """Note what has no place, or another one than its buffer's cursor says; tell whether something has none."""
+    if not put.code.any():
+        return False
+    lost = False
+    for code, rule, expected, what in (
+        (NO_BUFFER, Rule.BUFFER, "a buffer of its thread in which the object comes next", "none since the last collection"),
+        (NO_ROOM, Rule.BUFFER, "room for the object in its thread's buffer", "the buffer ends before it does"),
+        (OFF_CURSOR, Rule.CURSOR, "the object behind the one before it in its thread's buffer", "it is told to be elsewhere in it"),
+    ):
+        wrong = np.flatnonzero(put.code == code)
+        if len(wrong):
+            row = int(rows[wrong[0]])
+            lost = lost or code != OFF_CURSOR
+            size, thread, address = int(batch.size[row]), int(batch.thread[row]), int(put.address[wrong[0]])
+            state.found(rule, batch.where(row), expected, f"{what} ({size:,} bytes at {address:#x}, thread {thread})", len(wrong))
+    return lost
+
+
+def new_objects(state: State, batch: RecordBatch, rows: NDArray[np.int64], address: NDArray[np.int64]) -> Columns:
+    """Return columns of objects that records allocate, and count what the program allocated."""
+    size, told = batch.size[rows], batch.flags[rows]
+    filler = (told & Flag.FILLER) != 0
+    own = np.where(filler, 0, size)
+    before = np.cumsum(own)
+    before += state.allocated_bytes
+    if len(rows):
+        state.allocated_bytes = int(before[-1])
+    flags = np.where(filler, np.uint8(ObjectFlag.FILLER), np.uint8(0))
+    flags[state.is_old(address)] |= np.uint8(ObjectFlag.BORN_OLD)
+    return {
+        "address": address,
+        "size": size,
+        "birth": rows + batch.place.event,
+        "birth_bytes": before - own,
+        "type": batch.type[rows],
+        "site": batch.site[rows],
+        "thread": batch.thread[rows],
+        "length": batch.length[rows],
+        "flags": flags,
+    }
+
+
+def check_capacity(state: State, batch: RecordBatch, row: int, used: int) -> None:
+    """End the rebuilding when more is in the heap than has room in it."""
+    if used > state.spaces.capacity:
+        state.found(Rule.CAPACITY, batch.where(row), f"objects of at most {state.spaces.capacity:,} bytes, which is what all spaces have", f"{used:,} bytes")
+        raise TooManyFindings
+
+
+def _note_buffers(state: State, batch: RecordBatch, rows: NDArray[np.int64]) -> None:
+    if not len(rows):
+        return
+    start, inner = batch.address[rows], batch.buffer[rows]
+    state.buffers.append(
+        Buffers(
+            batch.file, start, start + batch.size[rows], batch.thread[rows], rows + batch.place.event,
+            inner.astype(np.int64) + batch.place.buffer, batch.buffer_position[inner], batch.offset[rows],
+        )
+    )  # fmt: skip

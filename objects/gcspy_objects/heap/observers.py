@@ -1,0 +1,157 @@
+"""Who looks on while a collection is done: what `Heap.steps`, `Heap.lives` and `Heap.follow` are made of.
+
+Each is a `state.Observer`. Knows states; knows no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from gcspy_protocol.errors import LocalProtocolError
+from numpy.typing import NDArray
+
+from gcspy_objects.heap.spaces import NO_KIND
+from gcspy_objects.heap.state import State
+from gcspy_objects.heap.views import (
+    COLUMNS,
+    Collection,
+    Columns,
+    Fate,
+    Life,
+    Lives,
+    ObjectFlag,
+    Snapshot,
+    Stay,
+    Step,
+)
+
+__all__ = ["Burials", "Tracker", "Transitions"]
+
+
+class Transitions:
+    """Sees what each collection does to every object."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[Snapshot, NDArray[np.uint8], NDArray[np.int64]] | None = None
+
+    def collected(self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]) -> None:
+        """Take copies of the heap and of what becomes of it."""
+        columns = {name: np.concatenate((state.young[name], state.old[name])) for name in COLUMNS}
+        order = np.argsort(columns["address"], kind="stable")
+        sorted_columns = {name: column[order] for name, column in columns.items()}
+        before = Snapshot(collection.start_event, collection.number - 1, collection.bytes, collection.spaces_before, **sorted_columns)
+        fate = fate[order]
+        target = np.where(fate == Fate.UNTOUCHED, before.address, to[order])
+        target[fate == Fate.DIED] = -1
+        self._seen = before, fate, target
+
+    def step(self, state: State, collection: Collection) -> Step:
+        """Return what was seen of the collection that has just ended."""
+        if self._seen is None:
+            raise LocalProtocolError("no collection was seen")
+        before, fate, to = self._seen
+        self._seen = None
+        return Step(collection, before, fate, to, state.snapshot())
+
+
+class Burials:
+    """Sees who dies, and when."""
+
+    def __init__(self) -> None:
+        self._dead: list[Lives] = []
+        self._ends: list[int] = []
+
+    def collected(self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]) -> None:  # noqa: ARG002
+        """Take copies of those that died."""
+        died = np.flatnonzero(fate == Fate.DIED)
+        young = state.young.count
+        for table, rows in ((state.young, died[died < young]), (state.old, died[died >= young] - young)):
+            if len(rows):
+                self._dead.append(self._lives(state, table.take(rows), collection.number))
+        self._ends.append(collection.end_event)
+
+    def take(self) -> Iterator[Lives]:
+        """Hand over what was seen since the last time."""
+        while self._dead:
+            yield self._dead.pop(0)
+
+    def survivors(self, state: State) -> Lives:
+        """Return the lives of those that are there at the end."""
+        return self._lives(state, {name: np.concatenate((state.young[name], state.old[name])) for name in COLUMNS}, 0)
+
+    def _lives(self, state: State, columns: Columns, died_in: int) -> Lives:
+        flags = columns["flags"]
+        if ((flags & ObjectFlag.REMNANT) != 0).any():
+            rows = (flags & ObjectFlag.REMNANT) == 0
+            columns = {name: column[rows] for name, column in columns.items()}
+        flags, address = columns.pop("flags"), columns["address"]
+        return Lives(
+            born_after=np.searchsorted(np.array(self._ends, np.int64), columns["birth"]).astype(np.int32),
+            died_in=np.full(len(flags), died_in, np.int32),
+            space=state.spaces.kinds_of(address),
+            born_old=(flags & ObjectFlag.BORN_OLD) != 0,
+            filler=(flags & ObjectFlag.FILLER) != 0,
+            snapshot=(flags & ObjectFlag.SNAPSHOT) != 0,
+            **columns,
+        )
+
+
+class Tracker:
+    """Sees one object.
+
+    Args:
+        state: A heap that has it.
+        birth: Which one.
+        within: The collection in which it was born, if in one.
+
+    Raises:
+        LocalProtocolError: It is not there.
+    """
+
+    def __init__(self, state: State, birth: int, within: Collection | None) -> None:
+        snapshot = state.snapshot()
+        row = snapshot.row_of(birth)
+        if row is None:
+            raise LocalProtocolError(f"event {birth:,} allocates no object that is known of")
+        self._snapshot, self._row = snapshot, row
+        self._address = int(snapshot.address[row])
+        self._fate = Fate.UNTOUCHED
+        self._died: Collection | None = None
+        self._stays = [self._stay(state, birth, within.number if within else 0, None)]
+
+    def collected(self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]) -> None:  # noqa: ARG002
+        """See what becomes of it."""
+        here = np.array([self._address])
+        row = int(state.young.find(here)[0])
+        if row < 0:
+            row = int(state.old.find(here)[0]) + state.young.count
+        self._fate = Fate(int(fate[row]))
+        if self._fate not in (Fate.UNTOUCHED, Fate.DIED):
+            self._address = int(to[row])
+        self._state = state
+
+    def ended(self, collection: Collection) -> bool:
+        """Note what was seen of the collection that has just ended; tell whether the object is dead."""
+        if self._fate == Fate.DIED:
+            self._died = collection
+        elif self._fate != Fate.UNTOUCHED:
+            self._stays.append(self._stay(self._state, collection.end_event, collection.number, self._fate))
+        return self._died is not None
+
+    def life(self, state: State) -> Life:
+        """Return its life, up to where `state` is if it is not dead."""
+        one, row = self._snapshot, self._row
+        until = self._died.bytes if self._died else state.allocated_bytes
+        return Life(
+            birth=int(one.birth[row]), type=int(one.type[row]), site=int(one.site[row]), thread=int(one.thread[row]),
+            size=int(one.size[row]), length=int(one.length[row]), flags=int(one.flags[row]), stays=tuple(self._stays),
+            died_in=self._died.number if self._died else 0, died_event=self._died.end_event if self._died else None,
+            life_bytes=max(until - int(one.birth_bytes[row]), 0),
+        )  # fmt: skip
+
+    def _stay(self, state: State, event: int, collection: int, fate: Fate | None) -> Stay:
+        rows = state.spaces.rows
+        at = int(state.spaces.rows_of(np.array([self._address]))[0])
+        space, kind = (rows[at].index, rows[at].kind) if at >= 0 else (-1, NO_KIND)
+        return Stay(event, collection, fate, self._address, space, kind)

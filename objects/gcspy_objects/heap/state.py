@@ -1,0 +1,235 @@
+"""`State`: the heap while records go by: what it is now, and what each record makes of it.
+
+Two phases, as in AntTracks (section 4.1.1): while the program runs, objects are added (`mutator`); in a collection they are named and get
+new addresses (`collecting`), and at its end those of collected spaces that nobody named are gone. Between the two, and after the spaces
+had time to be redefined, the heap is looked over (`checks`).
+
+Knows records; knows no trace, and keeps nothing of what was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcspy_objects.heap import checks, collecting, mutator
+from gcspy_objects.heap.cursors import Cursors
+from gcspy_objects.heap.findings import Finding, Findings, Rule
+from gcspy_objects.heap.spaces import NO_KIND, SpaceTable
+from gcspy_objects.heap.table import Table
+from gcspy_objects.heap.views import COLUMNS, Collection, Columns, Snapshot
+from gcspy_objects.names import Causes
+from gcspy_objects.records import CollectionKind, EventPlace, Kind, RecordBatch, SpaceKind
+
+__all__ = ["Facts", "Observer", "State"]
+
+_SPACES: Final = (Kind.SPACE_DEFINE, Kind.SPACE_KIND, Kind.SPACE_RELEASE, Kind.SPACE_DESTROY)
+_CONTROLS: Final = (Kind.COLLECTION_START, Kind.COLLECTION_END, Kind.COLLECTS, Kind.FAILED, *_SPACES)
+_IS_CONTROL: Final = np.isin(np.arange(256), _CONTROLS)
+_SNAPSHOTS: Final = (CollectionKind.FULL_SNAPSHOT, CollectionKind.MINOR_SNAPSHOT)
+
+
+class Observer(Protocol):
+    """Who wants to see a collection's doings before they are done."""
+
+    def collected(self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]) -> None:
+        """See what becomes of the objects of `state`, whose rows are those of `young` and then those of `old`: `Fate`, and where to."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What of a state at a collection's end is not in columns; buffers end at collections."""
+
+    spaces: SpaceTable
+    begun: int
+    ended: int
+    allocated_bytes: int
+    whole: bool
+
+
+@dataclass(slots=True, eq=False)
+class State:
+    """The heap before an event.
+
+    Attributes:
+        causes: Names of causes.
+        findings: Takes what contradicts itself.
+        checking: Whether the heap is looked over at each collection.
+        contiguous: Whether it is held to have no holes.
+        observer: Sees collections.
+        event: Number of the next event.
+        young: Objects in eden and survivor spaces.
+        old: Those in old spaces.
+        spaces: The spaces.
+        allocating: Current buffer (TLAB) of each thread.
+        buffers: What is known of the buffers since the last collection, for messages.
+        allocated_bytes: What the program allocated, fillers not counted.
+        begun: How many collections began.
+        ended: How many ended.
+        whole: Whether all objects are known: False from the middle of a trace up to the first full collection.
+        collection: The collection under way.
+    """
+
+    causes: Causes
+    findings: Findings
+    checking: bool = True
+    contiguous: bool = True
+    observer: Observer | None = None
+    event: int = 0
+    young: Table = field(default_factory=Table)
+    old: Table = field(default_factory=Table)
+    spaces: SpaceTable = field(default_factory=SpaceTable)
+    allocating: Cursors = field(default_factory=Cursors)
+    buffers: list[mutator.Buffers] = field(default_factory=list)
+    allocated_bytes: int = 0
+    begun: int = 0
+    ended: int = 0
+    whole: bool = True
+    collection: collecting.Collecting | None = None
+    _unchecked: EventPlace | None = None
+
+    def feed(self, batch: RecordBatch, until: int | None = None) -> Iterator[Collection]:
+        """Take the records of a batch from the state's event on, up to the one before event `until`; yield each collection that ends.
+
+        Raises:
+            TooManyFindings: It makes no sense to go on.
+        """
+        first = batch.place.event
+        low = max(self.event - first, 0)
+        high = len(batch) if until is None else min(until - first, len(batch))
+        for control in (np.flatnonzero(_IS_CONTROL[batch.kind[low:high]]) + low).tolist():
+            self._take(batch, low, control)
+            low = control + 1
+            ended = self._control(batch, control)
+            self.event = first + low
+            if ended is not None:
+                yield ended
+        self._take(batch, low, high)
+        self.event = max(self.event, first + high)
+
+    def snapshot(self) -> Snapshot:
+        """Return the heap as it is; in a collection, as it was at its start."""
+        self.young.sort()
+        self.old.sort()
+        columns = {name: np.concatenate((self.old[name], self.young[name])) for name in COLUMNS}
+        if self.old.count and self.young.count and self.old["address"][-1] > self.young["address"][0]:
+            order = np.argsort(columns["address"], kind="stable")
+            columns = {name: column[order] for name, column in columns.items()}
+        return Snapshot(self.event, self.ended, self.allocated_bytes, self.spaces.rows, **columns)
+
+    def tops(self) -> tuple[int, ...]:
+        """Return for each space, by address, the address behind its last object."""
+        self.young.sort()
+        self.old.sort()
+        return tuple(max(checks.top_in(self.young, one), checks.top_in(self.old, one)) for one in self.spaces.rows)
+
+    def save(self) -> tuple[Facts, dict[str, Columns]]:
+        """Return what it takes to go on from here later: at the end of a collection only. Columns are not copied."""
+        facts = Facts(self.spaces.copy(), self.begun, self.ended, self.allocated_bytes, self.whole)
+        return facts, {"young": self.young.columns(), "old": self.old.columns()}
+
+    def load(self, event: int, facts: Facts, tables: dict[str, Columns]) -> None:
+        """Go on from what `save` returned. The columns are kept."""
+        self.event = event
+        self.spaces = facts.spaces.copy()
+        self.begun, self.ended, self.allocated_bytes, self.whole = facts.begun, facts.ended, facts.allocated_bytes, facts.whole
+        self.young, self.old = Table(tables["young"]), Table(tables["old"])
+
+    def found(self, rule: Rule, where: EventPlace | None, expected: str, found: str, count: int = 1) -> None:
+        """Note a finding, the first of `count`."""
+        self.findings.add(Finding(rule, where, self.begun, expected, found), count)
+
+    def is_old(self, address: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return (n,) whether addresses lie in old spaces."""
+        old: NDArray[np.bool_] = self.spaces.kinds_of(address) == SpaceKind.OLD
+        return old
+
+    def _take(self, batch: RecordBatch, low: int, high: int) -> None:
+        if high <= low:
+            return
+        self._check_end()
+        if self.collection is None:
+            mutator.allocate(self, batch, low, high)
+        else:
+            self.collection.take(batch, low, high)
+
+    def _check_end(self) -> None:
+        """Look the heap over after a collection, once the records that redefine its spaces have gone by."""
+        where, self._unchecked = self._unchecked, None
+        if where is not None and self.checking and self.collection is None:
+            checks.look_over(self, where, f"the end of collection {self.ended}")
+
+    def _control(self, batch: RecordBatch, row: int) -> Collection | None:
+        kind, collection = batch.kind[row], self.collection
+        if kind == Kind.COLLECTION_START:
+            self._start(batch, row)
+        elif kind == Kind.COLLECTION_END:
+            return self._end(batch, row)
+        elif kind in (Kind.COLLECTS, Kind.FAILED):
+            if collection is None:
+                self.found(Rule.PHASE, batch.where(row), f"a {Kind(kind).name} record within a collection", "none under way")
+            else:
+                collection.told(batch, row)
+        else:
+            self._redefine(batch, row)
+        return None
+
+    def _start(self, batch: RecordBatch, row: int) -> None:
+        where = batch.where(row)
+        self._check_end()
+        if self.collection is not None:
+            self.found(Rule.PHASE, where, f"the end of collection {self.begun}", "the start of the next one")
+        if not self.begun and not self.young.count and not self.old.count and batch.detail[row] in _SNAPSHOTS:
+            self.whole = False
+        self.begun += 1
+        self.young.sort()
+        self.old.sort()
+        if self.checking:
+            checks.look_over(self, where, f"the start of collection {self.begun}")
+        self.collection = collecting.Collecting(self, batch, row)
+
+    def _end(self, batch: RecordBatch, row: int) -> Collection | None:
+        where = batch.where(row)
+        if self.collection is None:
+            self.found(Rule.PHASE, where, "the end of a collection that is under way", "none under way")
+            return None
+        ended = self.collection.end(batch, row)
+        self.collection = None
+        self.ended += 1
+        self.whole = self.whole or ended.full
+        self.allocating.clear()
+        self.buffers.clear()
+        self._unchecked = where
+        return ended
+
+    def _redefine(self, batch: RecordBatch, row: int) -> None:
+        kind, index = batch.kind[row], int(batch.length[row])
+        before = self.spaces.get(index)
+        known = True
+        if kind == Kind.SPACE_DEFINE:
+            self.spaces.define(index, int(batch.address[row]), int(batch.size[row]))
+        elif kind == Kind.SPACE_KIND:
+            known = self.spaces.set_kind(index, int(batch.detail[row]), int(batch.type[row]))
+            if before is not None and before.kind != NO_KIND and (before.kind == SpaceKind.OLD) != (batch.detail[row] == SpaceKind.OLD):
+                self._part()
+        elif kind == Kind.SPACE_RELEASE:
+            known = self.spaces.release(index)
+        else:
+            self.spaces.destroy(index, int(batch.size[row]))
+        if not known:
+            self.found(Rule.SPACE, batch.where(row), f"space {index} to have been defined", "no such space")
+
+    def _part(self) -> None:
+        """Part young and old objects anew, as a space went from one kind to the other; during a collection its end does that."""
+        if self.collection is not None:
+            return
+        everything = {name: np.concatenate((self.old[name], self.young[name])) for name in COLUMNS}
+        order = np.argsort(everything["address"], kind="stable")
+        old = self.is_old(everything["address"][order])
+        self.young.replace({name: column[order[~old]] for name, column in everything.items()})
+        self.old.replace({name: column[order[old]] for name, column in everything.items()})
