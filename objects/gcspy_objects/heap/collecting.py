@@ -38,6 +38,7 @@ _IS_SNAPSHOT: Final = np.isin(np.arange(256), (Kind.SNAPSHOT_MOVE, Kind.SNAPSHOT
 _HAS_SIZE: Final = np.isin(np.arange(256), (Kind.ALLOCATE, Kind.GC_BUFFER, Kind.SNAPSHOT_MOVE, Kind.SNAPSHOT_KEEP))
 _ONLY_OUTSIDE: Final = np.isin(np.arange(256), (Kind.ALLOCATE_NEXT, Kind.BUFFER))
 _FULL: Final = (CollectionKind.FULL, CollectionKind.FULL_SNAPSHOT)
+_SNAPSHOTS: Final = (CollectionKind.MINOR_SNAPSHOT, CollectionKind.FULL_SNAPSHOT)
 
 
 class Collecting:
@@ -372,6 +373,9 @@ class Collecting:
             columns[name] = np.minimum(columns[name].astype(np.int64) + more, 0xFFFF).astype(np.uint16)
         first_time = (fate == Fate.PROMOTED) & (columns["promoted_in"] == 0)
         columns["promoted_in"][first_time] = self._state.begun
+        if self._kind not in _SNAPSHOTS:
+            # Nothing refers to a filler: what was taken for one and is alive is an object that the VM made for itself.
+            columns["flags"] &= np.uint8(0xFF ^ ObjectFlag.FILLER)
         return columns
 
     def _remnants(self, table: Table, rows: Longs, fate: NDArray[np.uint8]) -> Columns:

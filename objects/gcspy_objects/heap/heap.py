@@ -182,7 +182,10 @@ class Heap:
         state = State(self.trace.causes, Findings(most=1 << 62), checking=False)
         if start is not None:
             state.load(start.event, start.facts, start.columns())
-        return _Walker(self.trace, state, start.place if start else None)
+        walker = _Walker(self.trace, state, start.place if start else None)
+        if self._walker is not None:
+            walker.borrow(self._walker)
+        return walker
 
     def _read(self, observer: Observer | None, progress: Progress | None) -> Iterator[tuple[State, bool]]:
         """Read from the beginning to the end, and yield the state after each collection, and at the end with True; what is first read so is the index."""
@@ -242,6 +245,11 @@ class _Walker:
         self._trace = trace
         self._place = place
         self._batch: RecordBatch | None = None
+
+    def borrow(self, other: _Walker) -> None:
+        """Take a batch that another one has read, if it is the one to begin with."""
+        if other._batch is not None and other._batch.place == self._place:
+            self._batch = other._batch
 
     def walk(self, event: int) -> None:
         """Go to an event that is not behind."""

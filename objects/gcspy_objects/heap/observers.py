@@ -87,7 +87,7 @@ class Burials:
             columns = {name: column[rows] for name, column in columns.items()}
         flags, address = columns.pop("flags"), columns["address"]
         return Lives(
-            born_after=np.searchsorted(np.array(self._ends, np.int64), columns["birth"]).astype(np.int32),
+            born_after=np.where(flags & ObjectFlag.SNAPSHOT, -1, np.searchsorted(np.array(self._ends, np.int64), columns["birth"])).astype(np.int32),
             died_in=np.full(len(flags), died_in, np.int32),
             space=state.spaces.kinds_of(address),
             born_old=(flags & ObjectFlag.BORN_OLD) != 0,

@@ -40,7 +40,10 @@ class ObjectFlag(IntFlag):
     """Bits of the column `flags` of objects."""
 
     FILLER = 1
-    """It fills a hole, and no program asked for it: leave it out of counts, it is there so that addresses have no gap."""
+    """It fills a hole, and no program asked for it: leave it out of counts, it is there so that addresses have no gap.
+
+    A trace may not tell it from an array that the VM made for itself; what a collection finds alive is no longer taken for one.
+    """
     BORN_OLD = 2
     """It was allocated in an old space."""
     REMNANT = 4
@@ -291,7 +294,7 @@ class Lives:
     Attributes:
         birth: (n,) i64 number of the event that allocated it.
         birth_bytes: (n,) i64 bytes that the program had allocated before it.
-        born_after: (n,) i32 how many collections had ended before its birth.
+        born_after: (n,) i32 how many collections had ended before its birth; -1: it was born before the trace begins.
         died_in: (n,) i32 number of the collection that found it dead; 0: it is there at the end of the trace.
         promoted_in: (n,) i32 number of the collection that first put it into an old space; 0: none did.
         type: (n,) i32.
