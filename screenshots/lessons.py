@@ -32,10 +32,10 @@ MOMENTS = {
     "diagonals": 5,
     "copying": 5,
     "generations": 5,
-    "barrier": 3,
+    "barrier": 4,
     "train": 2,
     "fragmentation": 3,
-    "counting": 2,
+    "counting": 3,
 }
 
 

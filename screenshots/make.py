@@ -102,6 +102,7 @@ def main() -> int:
             workload.terminate()
             workload.communicate()
     take_investigations()
+    subprocess.run([sys.executable, str(HERE / "lessons.py")], check=True)
     return 0
 
 

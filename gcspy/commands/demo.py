@@ -46,6 +46,7 @@ __all__ = ["command"]
 @click.option("--steps", type=click.IntRange(1), metavar="N", help="A simulated program ends after so many steps.")
 @click.option("--no-window", is_flag=True, help="Serve a simulation or lesson only; others join with `gcspy view` or `gcspy tail`.")
 @click.option("--listen", multiple=True, metavar="ADDRESS", help="HOST:PORT (port 0: any free one), tls:HOST:PORT, or unix:/PATH; may be repeated.")
+@click.option("--record", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Lead a lesson to its end and record it, for `gcspy replay FILE`; no window.")
 @click.option("--python", default=sys.executable, show_default=False, help="Interpreter for the real program (default: this one).")
 @click.option("--seconds", default=8.0, show_default=True, help="Without a display: how long to watch before the picture is taken.")
 @click.option(
@@ -73,6 +74,7 @@ def command(
     steps: int | None,
     no_window: bool,
     listen: tuple[str, ...],
+    record: Path | None,
     python: str,
     seconds: float,
     output: Path,
@@ -100,6 +102,8 @@ def command(
 
         found = find_lesson(lesson)
         chosen = fields_of_lesson(found)
+    if record is not None:
+        return _record(found, record)
     if found is None and not chosen and not given:
         if no_window or listen:
             raise click.UsageError("--no-window and --listen are for lessons and simulations: name one")
@@ -121,6 +125,19 @@ def command(
         if no_window:
             return _serve(options)
         return _show(stack, options, found, theme=theme, seconds=seconds, output=output)
+
+
+def _record(lesson: Lesson | None, path: Path) -> int:
+    """Record a lesson."""
+    if lesson is None:
+        raise click.UsageError("--record is for lessons: name one")
+    from gcspy.destination import Destination
+    from gcspy.lesson_recording import record_lesson
+
+    Destination(path=path).check()
+    reached = record_lesson(lesson, path)
+    click.echo(f"{path}: {path.stat().st_size:,} bytes, {len(reached)} steps, the last one at event {reached[-1]:,}; gcspy pack makes it small")
+    return 0
 
 
 def _flag(name: str) -> str:
@@ -153,11 +170,19 @@ def _list(*, as_json: bool) -> None:
     """Say what there is."""
     from gcspy_drivers.simulator.plans import PLANS
     from gcspy_drivers.simulator.programs import PROGRAMS
+    from gcspy_replay.samples import lesson_recording
 
     from gcspy_client.lessons import shipped_lessons
 
     lessons = [
-        {"name": one.name, "title": one.title, "goal": one.goal, "steps": len(one.steps), "collector": one.simulation.get("collector", "marksweep")}
+        {
+            "name": one.name,
+            "title": one.title,
+            "goal": one.goal,
+            "steps": len(one.steps),
+            "collector": one.simulation.get("collector", "marksweep"),
+            "recording": str(lesson_recording(one.name) or ""),
+        }
         for one in shipped_lessons()
     ]
     collectors = [{"name": plan.name, "title": plan.title} for plan in PLANS.values()]
@@ -166,7 +191,7 @@ def _list(*, as_json: bool) -> None:
         click.echo(json.dumps({"lessons": lessons, "collectors": collectors, "programs": programs}))
         return
     width = max(len(str(one["name"])) for one in (*lessons, *collectors, *programs)) + 2
-    click.echo("Lessons: gcspy demo NAME")
+    click.echo("Lessons: gcspy demo NAME; recorded, where nothing can be simulated: gcspy replay NAME")
     for one in lessons:
         click.echo(f"  {one['name']!s:{width}}{one['title']}")
     click.echo("\nCollectors: gcspy demo --collector NAME")

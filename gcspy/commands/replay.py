@@ -8,13 +8,13 @@ import signal
 import threading
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from gcspy_protocol.address import TcpAddress, parse_address
 
 from gcspy.gui import require_window
-from gcspy.options import class_options, files_argument, read_token, theme_option, token_option
+from gcspy.options import class_options, read_token, theme_option, token_option
 from gcspy.playing import PlayingOptions, default_playing_address, losses_of, play
 from gcspy.sharing import reachable_ones, say_addresses
 from gcspy.sidecar import start_sidecar
@@ -49,8 +49,21 @@ def loop_of(text: str) -> tuple[int, int] | None:
     return int(match[1]), int(match[2])
 
 
+class _Played(click.Path):
+    """The path of a recording, or the name of a lesson that comes with one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not os.path.lexists(value):
+            from gcspy_replay.samples import lesson_recording
+
+            found = lesson_recording(str(value))
+            if found is not None:
+                return found
+        return super().convert(value, param, ctx)
+
+
 @click.command()
-@files_argument
+@click.argument("files", metavar="FILE|LESSON...", nargs=-1, required=True, type=_Played(exists=True, path_type=Path))
 @click.option("--no-window", is_flag=True, help="Serve only; others join with `gcspy view` or `gcspy tail`.")
 @click.option(
     "--listen",
@@ -119,11 +132,11 @@ def command(
     person: str,
     successor: str,
 ) -> int:
-    """Play a recording in a window, as it was seen live, or to whoever joins.
+    """Play a recording or a lesson in a window, as it was seen live, or to whoever joins.
 
     FILE is a file, the files of a split recording, or the folder of a ring; one that is still being
     written is played as far as it is, and then as it grows. Each viewer has a playback of its own, or follows another's.
-    What is damaged is left out and told.
+    What is damaged is left out and told. LESSON is one of "gcspy demo --list": it is played from the recording that comes with GCspy, and simulates nothing.
     """
     if interval_millis is not None and pace not in (None, "fixed"):
         raise click.UsageError("--interval is the time between events at --pace fixed")

@@ -26,7 +26,7 @@ __all__ = ["LABEL_HEIGHT", "LABEL_WIDTH", "LARGEST_CELL", "Picture"]
 
 LABEL_WIDTH = 92
 LABEL_HEIGHT = 38
-LARGEST_CELL = 22
+LARGEST_CELL = 34
 """Sizes before the screen's scale: a cell with text, and the largest without."""
 
 _WELL_USED = 0.6

@@ -1,4 +1,4 @@
-"""The recordings that come with GCspy, for a first look: where they are, and what each shows.
+"""The recordings that come with GCspy, for a first look and of each lesson: where they are, and what each shows.
 
 Knows files; does not open them. In a wheel they lie beside this module, in a source tree in `replay/samples/`.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Sample", "samples"]
+__all__ = ["Sample", "lesson_recording", "samples"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,18 @@ _ABOUT = {
 
 def samples() -> tuple[Sample, ...]:
     """The samples that are installed, in the order in which a newcomer looks at them."""
-    here = Path(__file__).resolve().parent
-    installed = here / "sample_files"
-    folder = installed if installed.is_dir() else here.parent / "samples"
+    folder = _folder()
     found = ((folder / name, *told) for name, told in _ABOUT.items())
     return tuple(Sample(*one) for one in found if one[0].is_file())
+
+
+def lesson_recording(name: str) -> Path | None:
+    """The recording of the lesson of this name; None: none is installed."""
+    path = _folder() / "lessons" / f"{name}.gcspy.zst"
+    return path if path.is_file() else None
+
+
+def _folder() -> Path:
+    here = Path(__file__).resolve().parent
+    installed = here / "sample_files"
+    return installed if installed.is_dir() else here.parent / "samples"

@@ -8,12 +8,12 @@ Knows link, session, triggers and time; does not know widgets.
 
 from __future__ import annotations
 
-from gcspy_protocol.messages import Pause, Resume, SetFilters
-from gcspy_protocol.model import ControlState, EventFilter
-from gcspy_protocol.settings import SetSetting, Setting, SettingKind
+from gcspy_protocol.messages import Pause, Resume
+from gcspy_protocol.model import ControlState
 from gcspy_protocol.triggers import Trigger
 from PySide6.QtCore import QObject, Signal
 
+from gcspy_client.lessons.doing import filters_of, settings_of
 from gcspy_client.lessons.lesson import TRIGGER, Lesson, Step
 from gcspy_client.link import Link
 from gcspy_client.model.session import Session
@@ -21,6 +21,9 @@ from gcspy_client.model.status import LinkPhase
 from gcspy_client.model.trigger_list import Firing
 
 __all__ = ["Leading"]
+
+_FIRST = 1
+"""Number of the event with which a lesson begins."""
 
 
 class Leading(QObject):
@@ -144,7 +147,7 @@ class Leading(QObject):
             self._begun = True
             if live.state is ControlState.RUNNING:
                 self._link.send(Pause())
-            self._turn_to(0)
+            self._turn_to(0, rewound=self._session.is_playback)
         if self.waiting and live.state is ControlState.ENDED:
             self.waiting = False
             self.problem = f"The program ended before the event of this step: {live.state_reason}" if live.state_reason else "The program ended before the event of this step."
@@ -166,7 +169,8 @@ class Leading(QObject):
 
     # ------------------------------------------------------------------------ how
 
-    def _turn_to(self, place: int) -> None:
+    def _turn_to(self, place: int, *, rewound: bool = False) -> None:
+        """Go to a step; `rewound`: from the first event on, as a playback may have been running when the lesson was opened."""
         lesson = self.lesson
         assert lesson is not None
         self.at, self.problem = place, ""
@@ -174,14 +178,14 @@ class Leading(QObject):
         if place in self.reached:
             self._look_at(place)
         else:
-            self.event_wished.emit(0)
+            self.event_wished.emit(_FIRST if rewound else 0)
             self._do(step)
             if step.until:
                 self.waiting = True
                 self._link.send(Trigger(id=TRIGGER, expression=step.until, note=step.title))
                 self._link.send(Resume())
             else:
-                self.reached[place] = self._session.timeline.last if not self._session.is_playback else self._session.number
+                self.reached[place] = _FIRST if rewound else self._session.number if self._session.is_playback else self._session.timeline.last
         self.changed.emit()
 
     def _look_at(self, place: int) -> None:
@@ -204,45 +208,17 @@ class Leading(QObject):
         """Set what a step sets."""
         if step.view is not None:
             self.view_wished.emit(step.view)
-        if step.filters is not None:
-            welcome = self._session.live.welcome
-            names = {} if welcome is None else {kind.name: kind.id for kind in welcome.events}
-            filters = [one.of(names[one.event]) for one in step.filters if one.event in names]
-            self._complain("kind of event", [one.event for one in step.filters if one.event not in names])
-            others = [EventFilter(event=number) for number in names.values() if number not in {one.event for one in filters}]
-            self._link.send(SetFilters(filters=(*filters, *others)))
-        if self._session.is_playback:
-            return
-        known = {setting.name: setting for setting in self._session.live.settings.settings}
-        self._complain("setting", [name for name in step.settings if name not in known])
-        for name, value in step.settings.items():
-            if name in known:
-                self._set(known[name], value)
-
-    def _set(self, setting: Setting, value: int | str) -> None:
-        number = _value_of(setting, value)
-        if number is None or not setting.allows(number):
-            among = ", ".join(setting.choices) or f"{setting.minimum} to {setting.maximum}"
-            self._say(f"{setting.name} cannot be {value!r}: it may be {among}")
-        else:
-            self._link.send(SetSetting(id=setting.id, value=number))
-
-    def _complain(self, what: str, names: list[str]) -> None:
-        if names:
-            self._say(f"there is no {what} {', '.join(map(repr, names))} here")
+        welcome = self._session.live.welcome
+        wished = [filters_of(step, () if welcome is None else welcome.events)]
+        if not self._session.is_playback:
+            wished.append(settings_of(step, self._session.live.settings.settings))
+        for messages, wrong in wished:
+            for message in messages:
+                self._link.send(message)
+            if wrong:
+                self._say(wrong)
 
     def _say(self, what: str) -> None:
         assert self.lesson is not None
         assert self.step is not None
         self.problem = f"{self.lesson.path}:{self.step.line}: {what}"
-
-
-def _value_of(setting: Setting, value: int | str) -> int | None:
-    """The number of a value that is said by its name."""
-    if setting.kind is SettingKind.ACTION:
-        return setting.value + 1
-    if isinstance(value, int):
-        return value
-    return setting.minimum + setting.choices.index(value) if value in setting.choices else None
-
-

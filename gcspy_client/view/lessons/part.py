@@ -163,11 +163,15 @@ class LessonPart(QObject):
                 window.history.add_track(TrackSpec(space, stream))
         if not window.docks.is_open("history"):
             window.docks.show("history")
-        wanted = int(window.docks.area.height() * _HISTORY_SHARE)
-        if window.docks["history"].height() < wanted * 3 // 4:
-            # When Qt has laid it out: before, it has no border that could be moved.
-            QTimer.singleShot(0, self, partial(window.docks.give_height, "history", wanted))
-        QTimer.singleShot(_LAID_OUT_MILLIS, self, self._bring_into_view)
+        # When Qt has laid it out: before, it has no border that could be moved.
+        QTimer.singleShot(_LAID_OUT_MILLIS, self, self._give_history_room)
+        QTimer.singleShot(2 * _LAID_OUT_MILLIS, self, self._bring_into_view)
+
+    def _give_history_room(self) -> None:
+        docks = self._window.docks
+        wanted = int(docks.area.height() * _HISTORY_SHARE)
+        if docks.is_open("history") and docks["history"].height() < wanted * 3 // 4:
+            docks.give_height("history", wanted)
 
     def _bring_into_view(self) -> None:
         """Scroll to the active space, which the history graph may have left no room."""

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from gcspy_drivers.simulator import loops
+from gcspy_drivers.simulator.driver.clock import Clock
 from gcspy_drivers.simulator.driver.events import CLOCK, ENDS, PROGRESS, STARTS, Kinds
 from gcspy_drivers.simulator.driver.heap_space import HeapSpace, parts_of
 from gcspy_drivers.simulator.driver.moment import Moment
@@ -41,6 +42,7 @@ class SimulatorSession(Listener):
     Args:
         options: What to simulate.
         longest_hold_secs: The program is held no longer in one go; None: as long as a client likes.
+        clock: Of the times of events, and of the wait between them.
 
     Attributes:
         server: To be served, or observed, by who made this.
@@ -52,9 +54,10 @@ class SimulatorSession(Listener):
         LocalProtocolError: There is no such collector or program, or it cannot have these options.
     """
 
-    def __init__(self, options: SimulationOptions, *, longest_hold_secs: float | None = None) -> None:
+    def __init__(self, options: SimulationOptions, *, longest_hold_secs: float | None = None, clock: Clock | None = None) -> None:
         options.check()
         self.options = options
+        self._clock = clock or Clock()
         self.heap = Heap(options.heap_bytes, roots=_ROOTS * options.threads, align_words=max(1, options.align_bytes // WORD_BYTES))
         self.plan: Plan = make_plan(options.collector, self.heap, threads=options.threads, **options.plan)
         self.mutator = Mutator(self.plan, seed=options.seed)
@@ -71,6 +74,7 @@ class SimulatorSession(Listener):
             general_info=f"A simulated heap. Collector: {self.plan.title}; program: {self.program.title}; seed {options.seed}.",
             target=self._facts(),
             longest_hold_secs=longest_hold_secs,
+            time_nanos=self._clock.nanos,
         )
         self.settings = LiveSettings(self.server, options, self.plan, self.program)
         self.over = ""
@@ -191,7 +195,7 @@ class SimulatorSession(Listener):
             self._seen = self.heap.identities
         self.server.finish(number, cause, (_CLOCK, self.heap.allocated_words * WORD_BYTES))
         if request and self.settings.pace_millis:
-            self._stop.wait(self.settings.pace_millis / 1000)
+            self._clock.wait(self.settings.pace_millis / 1000, self._stop)
 
     def _follow_sizes(self) -> None:
         """Follow a heap, a table or a row of cars that has grown; and tiles of another size, with new spaces."""

@@ -13,6 +13,8 @@ cell's words are the allocator's.
     BLACK     in use, or already queued to be freed    PURPLE   a candidate, count fell
     GREY      counts taken away on trial               WHITE    at 0 on trial
 
+As with them, a candidate whose count falls to 0 after all is dead, and its cell is free only from the next collection on: the list of candidates refers to it.
+
 Freeing can be lazy (J. Weizenbaum, Symmetric list processor, CACM 6(9), 1963): at most `burst` objects at a time, the rest later.
 """
 

@@ -7,7 +7,7 @@ from typing import Final
 from gcspy_protocol.errors import LocalProtocolError
 
 from gcspy_drivers.simulator.mutator import Mutator
-from gcspy_drivers.simulator.programs.adversary import CardMarking, Fragmentation
+from gcspy_drivers.simulator.programs.adversary import CardMarking, Fragmentation, Rings
 from gcspy_drivers.simulator.programs.churn import BinaryTrees, Queue, Reptile
 from gcspy_drivers.simulator.programs.longlived import GCold, Leak, LRUCache, Paraffins
 from gcspy_drivers.simulator.programs.program import Program, Run, from_file
@@ -15,7 +15,7 @@ from gcspy_drivers.simulator.programs.program import Program, Run, from_file
 __all__ = ["PROGRAMS", "Program", "Run", "from_file", "make_run"]
 
 PROGRAMS: Final[dict[str, type[Program]]] = {
-    program.name: program for program in (Reptile, GCold, Paraffins, BinaryTrees, Queue, LRUCache, Leak, Fragmentation, CardMarking)
+    program.name: program for program in (Reptile, GCold, Paraffins, BinaryTrees, Queue, LRUCache, Leak, Fragmentation, CardMarking, Rings)
 }
 
 

@@ -1,4 +1,4 @@
-"""Programs that are bad for a kind of collector on purpose: `Fragmentation`, `CardMarking`."""
+"""Programs that are bad for a kind of collector on purpose: `Fragmentation`, `CardMarking`, `Rings`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gcspy_drivers.simulator.plan import Knob
 from gcspy_drivers.simulator.programs.program import Program
 from gcspy_drivers.simulator.programs.stack import Stack
 
-__all__ = ["CardMarking", "Fragmentation"]
+__all__ = ["CardMarking", "Fragmentation", "Rings"]
 
 
 class Fragmentation(Program):
@@ -86,4 +86,39 @@ class CardMarking(Program):
                     row[self.up_to(fields)] = item.new("Item", data=1)
                 row.be(None)
                 item.be(None)
+                yield
+
+
+class Rings(Program):
+    """Rings of objects, each of which refers to the next one: when a ring is dropped, no count in it falls to zero, and counting references never frees it.
+
+    In between objects are made that refer to nothing: those are freed as soon as they are dropped.
+    """
+
+    name = "rings"
+    title = "Rings"
+    about = "Drops rings of objects that refer to each other, which counting references does not see."
+    settings: ClassVar[Sequence[Knob]] = (
+        Knob("live", "Rings that are kept", 20, (1, 70), "%"),
+        Knob("size", "Objects a ring", 8, (1, 200), "objects"),
+        Knob("short", "Short-lived objects, a turn", 24, (0, 500), "objects"),
+    )
+
+    def work(self, stack: Stack) -> Iterator[None]:
+        """Forge rings, and drop them."""
+        with stack.scope() as whole:
+            ring_words = self.value("size") * (HEADER_WORDS + 3)
+            rings = whole.new("Rings", fields=min(max(self.live_bytes // WORD_BYTES // ring_words, 1), 1000))
+            while True:
+                with stack.scope() as here:
+                    first, last, link = here.empty(), here.empty(), here.empty()
+                    for _ in range(self.value("short")):
+                        link.new("Short", data=2)
+                    first.new("Link", fields=1, data=2)
+                    last.be(first)
+                    for _ in range(self.value("size") - 1):
+                        last[0] = link.new("Link", fields=1, data=2)
+                        last.be(link)
+                    last[0] = first
+                    rings[self.up_to(len(rings))] = first
                 yield

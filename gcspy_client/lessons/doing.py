@@ -1,0 +1,66 @@
+"""What a step of a lesson asks for, as messages to whoever runs the program: shared by the window and by who records a lesson.
+
+Knows steps, kinds of event and settings; knows no link, and not when a step is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gcspy_protocol.messages import Message, SetFilters
+from gcspy_protocol.model import EventFilter, EventKind
+from gcspy_protocol.settings import SetSetting, Setting, SettingKind
+
+from gcspy_client.lessons.lesson import Step
+
+__all__ = ["filters_of", "settings_of"]
+
+
+def filters_of(step: Step, events: Iterable[EventKind]) -> tuple[list[Message], str]:
+    """The event filters of a step; those that it does not name let everything pass.
+
+    Returns:
+        What to send, and what is wrong; empty: nothing.
+    """
+    if step.filters is None:
+        return [], ""
+    names = {kind.name: kind.id for kind in events}
+    filters = [one.of(names[one.event]) for one in step.filters if one.event in names]
+    others = [EventFilter(event=number) for number in names.values() if number not in {one.event for one in filters}]
+    strange = [one.event for one in step.filters if one.event not in names]
+    return [SetFilters(filters=(*filters, *others))], _strange("kind of event", strange)
+
+
+def settings_of(step: Step, settings: Iterable[Setting]) -> tuple[list[Message], str]:
+    """The settings of a step.
+
+    Returns:
+        What to send, and what is wrong; empty: nothing.
+    """
+    known = {setting.name: setting for setting in settings}
+    wrong = _strange("setting", [name for name in step.settings if name not in known])
+    messages: list[Message] = []
+    for name, value in step.settings.items():
+        if name not in known:
+            continue
+        setting = known[name]
+        number = _value_of(setting, value)
+        if number is None or not setting.allows(number):
+            among = ", ".join(setting.choices) or f"{setting.minimum} to {setting.maximum}"
+            wrong = f"{name} cannot be {value!r}: it may be {among}"
+        else:
+            messages.append(SetSetting(id=setting.id, value=number))
+    return messages, wrong
+
+
+def _value_of(setting: Setting, value: int | str) -> int | None:
+    """The number of a value that is said by its name."""
+    if setting.kind is SettingKind.ACTION:
+        return setting.value + 1
+    if isinstance(value, int):
+        return value
+    return setting.minimum + setting.choices.index(value) if value in setting.choices else None
+
+
+def _strange(what: str, names: list[str]) -> str:
+    return f"there is no {what} {', '.join(map(repr, names))} here" if names else ""

@@ -1,0 +1,286 @@
+"""The lessons that come with GCspy: each can be led to its end, the recording of it is the lesson of today, and the right answers are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.model import ControlState
+from gcspy_replay.file import Recording
+from gcspy_replay.player import Beginning, serve_recording
+from gcspy_replay.samples import lesson_recording
+from numpy.typing import NDArray
+from pytestqt.qtbot import QtBot
+
+from gcspy.lesson_recording import record_lesson
+from gcspy.until import Until
+from gcspy_client.lessons import Lesson, find_lesson, lesson_names, shipped_lessons
+from gcspy_client.view.window import MainWindow
+
+PATIENCE_MILLIS = 30_000
+Values = NDArray[np.int64]
+
+
+class Led:
+    """A lesson in its recording, and at which event each step stands."""
+
+    def __init__(self, lesson: Lesson, recording: Recording) -> None:
+        self.lesson, self.recording = lesson, recording
+        self.reached = followed(lesson, recording)
+        self._states = [recording.seek(number) for number in self.reached]
+
+    def state(self, step: int) -> ClientInterpreter:
+        return self._states[step - 1]
+
+    def values(self, step: int, space: str, stream: str) -> Values:
+        """What the tiles show at a step, from 1."""
+        found = next(one for one in self.state(step).spaces.values() if one.space.name == space)
+        column = next(one for one in found.streams.values() if one.schema.name == stream)
+        assert column.known is None or column.known.all(), f"step {step}: {space}, {stream} is not known"
+        return column.values.astype(np.int64)
+
+    def total(self, step: int, space: str, stream: str) -> int:
+        return int(self.values(step, space, stream).sum())
+
+    def each(self, space: str, stream: str, first: int, last: int) -> Iterator[Values]:
+        """What the tiles show at the events of a range where that is known."""
+        for _, state in self.recording.steps(first, last):
+            found = next(one for one in state.spaces.values() if one.space.name == space)
+            column = next(one for one in found.streams.values() if one.schema.name == stream)
+            if column.known is None or column.known.all():
+                yield column.values.astype(np.int64)
+
+
+def followed(lesson: Lesson, recording: Recording) -> list[int]:
+    """The event at which each step stands, found as the player's trigger finds it."""
+    reached: list[int] = []
+    at = 1
+    for step in lesson.steps:
+        if step.until:
+            until = Until(step.until)
+            holding = (here.number for here, state in recording.steps(at + 1) if until.holds(state))
+            found = next(holding, None)
+            assert found is not None, f"{lesson.path}:{step.line}: {step.title!r} is not reached"
+            at = found
+        reached.append(at)
+    return reached
+
+
+@pytest.fixture(scope="module")
+def led() -> Iterator[Callable[[str], Led]]:
+    found: dict[str, Led] = {}
+
+    def of(name: str) -> Led:
+        if name not in found:
+            path = lesson_recording(name)
+            assert path is not None, f"no recording of {name!r}: python replay/samples/lessons.py {name}"
+            found[name] = Led(find_lesson(name), Recording.open(path))
+        return found[name]
+
+    yield of
+    for one in found.values():
+        one.recording.close()
+
+
+def contents(state: ClientInterpreter) -> dict[str, bytes]:
+    return {f"{one.space.name}: {stream.schema.name}": stream.values.tobytes() for one in state.spaces.values() for stream in one.streams.values()}
+
+
+def happened(state: ClientInterpreter) -> tuple[object, ...]:
+    event = state.last_event
+    assert event is not None
+    return event.event, event.occurrence, event.cause, event.program_clock
+
+
+# Of the same collector and program as "tiles", and 575 events long.
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.soak) if name == "diagonals" else name for name in lesson_names()])
+def test_a_lesson_that_is_led_anew_is_the_recorded_one_event_for_event(name: str, led: Callable[[str], Led], tmp_path: Path) -> None:
+    there = led(name)
+    path = tmp_path / "anew.gcspy"
+    assert list(record_lesson(there.lesson, path)) == there.reached
+    with Recording.open(path) as anew:
+        assert len(anew) == len(there.recording), f"it changed: python replay/samples/lessons.py {name}"
+        for (one, mine), (_, theirs) in zip(anew.steps(), there.recording.steps(), strict=True):
+            assert happened(mine) == happened(theirs), f"at event {one.number}"
+            assert contents(mine) == contents(theirs), f"at event {one.number}"
+
+
+@pytest.mark.parametrize("name", lesson_names())
+def test_the_recording_of_a_lesson_reaches_every_step_and_what_each_looks_at_is_there(name: str, led: Callable[[str], Led]) -> None:
+    one = led(name)
+    assert one.recording.welcome.target["lesson"] == name
+    assert not one.recording.damages
+    settings = {setting.name for setting in one.state(1).settings.settings}
+    for number, step in enumerate(one.lesson.steps, start=1):
+        assert step.settings.keys() <= settings
+        if step.view is not None:
+            for space, stream in [(step.view.space, step.view.stream), *step.view.history]:
+                one.values(number, space, stream)
+
+
+# ------------------------------------------------------------------------------- the right answers
+
+
+def tiles_2(led: Led) -> None:
+    """Tiles fill one after the other, from the first."""
+    for used in led.each("Heap", "Used space", led.reached[1], led.reached[4]):
+        full = int((used == used.max()).sum())
+        assert (used[:full] == used.max()).all()
+        assert (used[full + 1 :] == 0).all()
+
+
+def tiles_5(led: Led) -> None:
+    """About half or less is live."""
+    assert led.total(5, "Heap", "Live") < 0.5 * led.total(5, "Heap", "Used space")
+
+
+def marksweep_2(led: Led) -> None:
+    """Marks appear where references lead from the roots, not from the first tile on."""
+    roots = np.flatnonzero(led.values(2, "Heap", "Roots"))
+    first = next(grey for grey in led.each("Heap", "Grey", led.reached[1] + 1, led.reached[2]) if grey.any())
+    assert set(np.flatnonzero(first).tolist()) <= set(roots.tolist())
+    marked = np.flatnonzero(led.values(3, "Heap", "Marked"))
+    live = np.flatnonzero(led.values(2, "Heap", "Live"))
+    assert marked.tolist() != live[: len(marked)].tolist()
+
+
+def marksweep_4(led: Led) -> None:
+    """Marking looked at what lives, and at nothing else."""
+    marked, objects = led.total(5, "Heap", "Marked"), led.total(5, "Heap", "Objects")
+    assert marked * 32 == led.total(5, "Heap", "Live")
+    assert marked < objects / 3
+
+
+def freelists_2(led: Led) -> None:
+    """Every second list is empty, and no other is; at every event."""
+    lengths = led.values(2, "Free lists", "Length")
+    assert (lengths[1:-1:2] == 0).all()
+    assert (lengths[0:-1:2] > 0).all()
+    assert all((one[1:-1:2] == 0).all() for one in led.each("Free lists", "Length", 1, led.reached[-1]))
+
+
+def where_it_allocates(led: Led, first: int, last: int) -> float:
+    """How the tiles that the program allocates in change with time: below 0 it goes towards the first tile."""
+    places = [float(np.average(np.arange(len(new)), weights=new)) for new in led.each("Heap", "New", first, last) if new.any()]
+    return float(np.mean(np.sign(np.diff(places))))
+
+
+def diagonals_2(led: Led) -> None:
+    """It allocates from the last tile backwards; before, it went forwards."""
+    assert where_it_allocates(led, 1, led.reached[1]) > 0.9
+    assert strongest_direction(led, led.reached[2] - 60, led.reached[2]) < 0
+
+
+def diagonals_3(led: Led) -> None:
+    """In the order of addresses it goes the other way."""
+    assert strongest_direction(led, led.reached[3] - 60, led.reached[3]) > 0
+
+
+def strongest_direction(led: Led, first: int, last: int) -> float:
+    """How far the tile with most new bytes moves from an event to the next, as a rule."""
+    places = [int(new.argmax()) for new in led.each("Heap", "New", first, last) if new.max() > 400]
+    return float(np.median(np.diff(places)))
+
+
+def copying_2(led: Led) -> None:
+    """One solid piece at the beginning of the other half; before, the first half was full."""
+    count = len(led.values(2, "Semi-spaces", "Used space"))
+    before, after = led.values(2, "Semi-spaces", "Used space"), led.values(4, "Semi-spaces", "Used space")
+    assert before[: count // 2].all()
+    assert not after[: count // 2].any()
+    solid = int((after[count // 2 :] == 1024).sum())
+    assert solid > 5
+    assert (after[count // 2 : count // 2 + solid] == 1024).all()
+    assert not after[count // 2 + solid + 1 :].any()
+
+
+def generations_2(led: Led) -> None:
+    """What lives in the young generation is little."""
+    assert led.total(2, "Young generation", "Live") < 0.25 * led.total(2, "Young generation", "Used space")
+
+
+def generations_4(led: Led) -> None:
+    """Before, the old generation stood still; then it fills, and what lives in it does not."""
+    used = [int(one.sum()) for one in led.each("Old", "Used space", led.reached[2], led.reached[3])]
+    assert used[0] > 0
+    assert used[-8:] == [used[-1]] * 8
+    assert led.total(5, "Old", "Used space") > 4 * used[-1]
+    assert led.total(5, "Old", "Live") < 1.5 * led.total(4, "Old", "Live")
+
+
+def barrier_2(led: Led) -> None:
+    """Nearly all cards of the table are dirty."""
+    table = led.values(2, "Old", "Used space")
+    cards = led.values(3, "Card table", "State") != 0
+    assert cards[: int(table.sum()) // 128].mean() > 0.8
+
+
+def train_1(led: Led) -> None:
+    """One or two trains have most of the cars."""
+    lengths = np.sort(led.values(2, "Trains", "Length"))[::-1]
+    assert lengths[:2].sum() > 0.8 * lengths.sum()
+    assert lengths[0] >= 16
+
+
+def fragmentation_2(led: Led) -> None:
+    """There is enough memory, and no piece of it is large enough."""
+    free = led.values(3, "Free lists", "Free bytes")
+    assert free.sum() > 90 << 10
+    assert led.values(3, "Free lists", "Largest cell").max() < 72
+    assert "72 bytes do not fit" in led.state(5).state_reason or "72 bytes do not fit" in str(led.state(5).last_event)
+
+
+def counting_1(led: Led) -> None:
+    """What is dropped and is no ring is freed at once; rings that were dropped are not."""
+    made = 4 * 16 << 10
+    assert led.total(1, "Heap", "Used space") < made / 3
+    assert led.total(2, "Heap", "Used space") > 4 * led.total(2, "Heap", "Live")
+
+
+def counting_2(led: Led) -> None:
+    """Exactly what nothing refers to is freed."""
+    assert led.total(3, "Heap", "Used space") == led.total(3, "Heap", "Live") == led.total(2, "Heap", "Live")
+
+
+PROOFS = (
+    tiles_2, tiles_5, marksweep_2, marksweep_4, freelists_2, diagonals_2, diagonals_3, copying_2, generations_2, generations_4, barrier_2, train_1,
+    fragmentation_2, counting_1, counting_2,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("proof", PROOFS, ids=lambda proof: proof.__name__)
+def test_the_right_answer_to_a_question_is_right(proof: Callable[[Led], None], led: Callable[[str], Led]) -> None:
+    proof(led(proof.__name__.partition("_")[0]))
+
+
+def test_each_question_has_its_proof() -> None:
+    asked = {f"{one.name}_{number}" for one in shipped_lessons() for number, step in enumerate(one.steps, start=1) if step.question is not None}
+    assert asked == {proof.__name__ for proof in PROOFS}
+
+
+# ---------------------------------------------------------------------------------- in a window
+
+
+def test_a_recorded_lesson_that_plays_already_is_led_from_its_beginning_to_its_end(
+    led: Callable[[str], Led], make_window: Callable[..., MainWindow], qtbot: QtBot, socket_directory: Path
+) -> None:
+    there = led("counting")
+    path = lesson_recording("counting")
+    assert path is not None
+    played = f"unix:{socket_directory}/played.sock"
+    with serve_recording(Recording.open(path), played, beginning=Beginning(number=60)):
+        window = make_window(played)
+        leading = window.lessons.leading
+        qtbot.waitUntil(lambda: leading.lesson is not None, timeout=PATIENCE_MILLIS)
+        for step, event in enumerate(there.reached):
+            qtbot.waitUntil(lambda step=step: leading.arrived and leading.at == step, timeout=PATIENCE_MILLIS)  # type: ignore[misc]
+            qtbot.waitUntil(lambda event=event: window.session.number == event, timeout=PATIENCE_MILLIS)  # type: ignore[misc]
+            qtbot.waitUntil(lambda: window.session.live.state is ControlState.PAUSED, timeout=PATIENCE_MILLIS)
+            if leading.asks:
+                leading.answer(0)
+            leading.next()
+        assert leading.reached == dict(enumerate(there.reached))
+        assert leading.why_not_next == "this is the last step"
