@@ -96,7 +96,8 @@ class Flag(IntFlag):
     """Bits of the column `flags`."""
 
     FILLER = 1
-    """Allocation: it fills the rest of a buffer or of a space, and no program asked for it."""
+    """Allocation: it fills the rest of a buffer or of a space, and no program asked for it, as far as its event tells: some are the VM's own
+    arrays of the same site. A filler ends where its buffer does and no collection finds it alive, which the heap knows."""
     VM = 2
     """Allocation: by the VM itself or by native code; the site has no frames."""
     FAILED = 4

@@ -45,6 +45,6 @@ def method_name(signature: str) -> str:
     """Return a method as a programmer writes it, without what it returns: ``java.lang.String.substring(int, int)``."""
     name, opened, rest = signature.partition("(")
     parameters, closed, _ = rest.partition(")")
-    if not (opened and closed):
+    if not (name and opened and closed):
         return signature
     return f"{name.replace('/', '.')}({', '.join(type_name(each) for each in _PARAMETER.findall(parameters))})"

@@ -17,7 +17,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SIGNATURE", "Damage", "pack", "unpack", "unpack_plainly"]
+__all__ = ["SIGNATURE", "Damage", "unpack", "unpack_plainly"]
 
 SIGNATURE = "int64(uint8[::1], uint8[::1], int64[::1], int64[::1])"
 _WIDEST = 31
@@ -129,33 +129,3 @@ def unpack_plainly(packed: bytes, room: int) -> bytes | Damage:
             out += out[start : start + length]
             if start + length > starts[-1]:  # the entry's last byte is the first of what is being written
                 out.append(out[starts[-1]])
-
-
-def pack(plain: bytes) -> bytes:
-    """Pack a payload as the VM does: for traces that are made, in tests and measurements."""
-    entries = {bytes([one]): one for one in range(256)}
-    held, bits, width = 0, 0, 8
-
-    def put(code: int) -> None:
-        nonlocal held, bits, width
-        while code >= (1 << width) - 2:
-            held, bits = held << width | ((1 << width) - 1), bits + width
-            width += 1
-        held, bits = held << width | code, bits + width
-
-    match = b""
-    for one in plain:
-        longer = match + bytes([one])
-        if longer in entries:
-            match = longer
-            continue
-        put(entries[match])
-        entries[longer] = len(entries)
-        match = bytes([one])
-    if match:
-        put(entries[match])
-    held, bits = held << width | ((1 << width) - 1), bits + width
-    width += 1
-    held, bits = held << width, bits + width
-    padding = -bits % 8
-    return (held << padding).to_bytes((bits + padding) // 8, "big")

@@ -128,7 +128,7 @@ class _Reader:
             begin = self.at
             found = DESCRIPTOR.match(self.data, begin)
             # One that the writer cut has no end: 255 bytes, and then comes the name.
-            self.at = found.end() if found and found.end() - begin <= 255 else begin + 255
+            self.at = found.end() if found and found.end() - begin <= 255 else min(begin + 255, len(self.data))
             descriptor = self.data[begin : self.at].decode("utf-8", "replace")
             name = self.match(_SPACE, "the name of a field and a space")[:-1]
             yield name, descriptor, self.number(2, "the access flags of a field")

@@ -199,22 +199,28 @@ def decode(
                     if i + need > end:
                         problem = 2
                         break
-                    distance = 0
+                    # Where the pointer before led to: from the object's new place, until there is an address.
+                    target = 0
+                    known = False
                     for shift in range(22, -2, -2):
                         pk = (w >> shift) & 3
                         value = 0
                         if pk == 0:
                             continue
                         if pk == 1:
-                            distance += words[at]
+                            target -= 8 * words[at]
                             at += 1
-                            value = -8 * distance
+                            value = target
+                            if known:
+                                pk = 2
                         elif pk == 2:
                             if (words[at + 1] & low) > high:
                                 problem = 5
                                 break
                             value = (words[at] & low) | ((words[at + 1] & low) << 32)
                             at += 2
+                            target = value
+                            known = True
                         pointer_record[pointers] = n
                         pointer_kind[pointers] = pk
                         pointer_value[pointers] = value

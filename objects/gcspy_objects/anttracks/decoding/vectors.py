@@ -286,16 +286,19 @@ class _Events:
         rows = np.flatnonzero((self.event >= Event.GC_MOVE_SLOW_PTR) & (self.problem == 0))
         self._note(rows, self.at[rows] + self.need[rows] > self.end[rows], Problem.CUT_SHORT)
         w, at = self.first[rows], self.at[rows] + FIXED_WORDS[self.event[rows]]
-        distance = np.zeros(len(rows), np.int64)
+        target = np.zeros(len(rows), np.int64)  # of the pointer before: from the object's new place, until there is an address
+        known = np.zeros(len(rows), bool)
         kinds = np.zeros((len(rows), 12), np.int64)
         values = np.zeros((len(rows), 12), np.int64)
         for place in range(12):
-            kind = kinds[:, place] = w >> (22 - 2 * place) & 3
+            kind = w >> (22 - 2 * place) & 3
             word = self._word(at)
-            distance += np.where(kind == 1, word - ((word & 0x80000000) << 1), 0)
+            target -= np.where(kind == 1, 8 * (word - ((word & 0x80000000) << 1)), 0)
             absolute = np.flatnonzero(kind == 2)
-            values[:, place] = np.where(kind == 1, -8 * distance, 0)
-            values[absolute, place] = self._long(rows[absolute], at[absolute])
+            target[absolute] = self._long(rows[absolute], at[absolute])
+            known[absolute] = True
+            kinds[:, place] = np.where(known & (kind == 1), 2, kind)
+            values[:, place] = np.where((kind == 1) | (kind == 2), target, 0)
             at = at + np.where(kind < 3, kind, 0)
         row, column = np.nonzero(kinds)
         self.pointers = (rows[row], kinds[row, column], values[row, column])

@@ -1,0 +1,134 @@
+"""The six real traces: the walk ends where the files do, and counts are those of the VM's, the program's and another decoder's own words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+from gcspy_objects.anttracks.buffers import read_chunk
+from gcspy_objects.anttracks.layout import Event
+from gcspy_objects.anttracks.reader import AntTracksTrace
+from gcspy_objects.records import Flag, Kind, RecordBatch
+from gcspy_objects.trace import open_trace
+
+from tests.objects.anttracks.samples import FOLDER, SAMPLES, sample
+
+COUNT = re.compile(r"^  ([A-Z]\w+) +n= *(\d+) bytes= *(\d+)", re.MULTILINE)
+BUFFERS = re.compile(r"buffers \(sync,compressed\): \{(.*?)\}")
+OBJECTS = (Kind.ALLOCATE, Kind.ALLOCATE_NEXT)
+
+# The independent decoder abbreviates some of the VM's names.
+NAMES = {"GC_CROSSGEN_PTR": "GC_CROSSGENERATIONAL_PTR"}
+
+
+def read(name: str) -> tuple[AntTracksTrace, list[RecordBatch]]:
+    with AntTracksTrace(sample(name)) as opened:
+        return opened, list(opened.batches())
+
+
+def allocations(batches: list[RecordBatch]) -> tuple[np.ndarray, ...]:
+    """Type, site, length of all that the program allocated."""
+    columns = []
+    for batch in batches:
+        rows = np.isin(batch.kind, OBJECTS) & (batch.flags & Flag.FILLER == 0)
+        columns.append((batch.type[rows], batch.site[rows], batch.length[rows]))
+    return tuple(np.concatenate(one) for one in zip(*columns, strict=True))
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_events_are_those_that_another_decoder_counted(name: str) -> None:
+    told = (sample(name) / "decode.txt").read_text()
+    counts: Counter[int] = Counter()
+    modes: Counter[tuple[int, int]] = Counter()
+    payload = 0
+    with AntTracksTrace(sample(name)) as opened:
+        (span,) = opened._spans
+        for batch in opened.batches():
+            chunk = read_chunk(span, batch.place.position, batch.place.buffer)
+            words = chunk.words[chunk.bounds[batch.buffer] + batch.offset // 4]
+            counts.update((words.view(np.uint32) >> 26).tolist())
+            payload += len(chunk.words) * 4
+            packed = [span.read(position + 11, 1)[0] >> 7 for position in batch.buffer_position.tolist()]
+            modes.update(zip(batch.buffer_mode.tolist(), packed, strict=True))
+        end = batch.after
+    assert {Event(number).name: count for number, count in counts.items()} == {NAMES.get(event, event): int(n) for event, n, _ in COUNT.findall(told)}
+    assert payload == sum(int(size) for _, _, size in COUNT.findall(told))
+    found = BUFFERS.search(told)
+    assert found
+    assert modes == {(int(mode), int(packed)): int(n) for mode, packed, n in re.findall(r"\((\d), (\d)\): (\d+)", found[1])}
+    assert opened.position_bytes(end) == opened.size_bytes == (sample(name) / "trace").stat().st_size
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_allocations_are_those_that_the_program_counted(name: str) -> None:
+    opened, batches = read(name)
+    types, sites, lengths = allocations(batches)
+    held = 0
+    for line in (sample(name) / "truth.txt").read_text().splitlines():
+        match line.split():
+            case ["allocated", internal, count, *rest]:
+                of_type = np.isin(types, opened.types.rows_named(internal.replace("/", ".")))
+            case ["allocated_at_site", method, shown, count, *rest]:
+                (row,) = opened.types.rows_named(shown)
+                at = [site for site in range(len(opened.sites)) if opened.sites.frames(site) and opened.sites.frames(site)[0].method.startswith(f"{method}(")]
+                of_type = np.isin(sites, at) & (types == row)
+            case _:
+                continue
+        assert of_type.sum() == int(count), line
+        for what, number in zip(rest[::2], rest[1::2], strict=True):
+            expected = lengths[of_type].sum() if what == "elements" else (lengths[of_type] >= 255).sum()
+            assert expected == int(number), line
+        held += 1
+    assert held == len(re.findall("(?m)^allocated", (sample(name) / "truth.txt").read_text())) > 0
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_fillers_are_those_that_another_decoder_counted(name: str) -> None:
+    told = re.search(r"allocs (\d+) \(.*fillers (\d+)", (sample(name) / "decode.txt").read_text())
+    assert told
+    _, batches = read(name)
+    allocated = [batch.flags[np.isin(batch.kind, OBJECTS)] for batch in batches]
+    assert sum(map(len, allocated)) == int(told[1])
+    assert sum(int((flags & Flag.FILLER != 0).sum()) for flags in allocated) == int(told[2])
+
+
+def test_names_are_as_a_programmer_writes_them() -> None:
+    with open_trace(FOLDER / "churn.tar.xz") as opened:
+        assert {"int[]", "java.lang.String", "Churn$Cell[]", "java.lang.Class"} <= set(opened.types.names)
+        assert {"[I", "java.lang.String", "[LChurn$Cell;"} <= set(opened.types.internal)
+        assert any(name.startswith("Churn.main(java.lang.String[]) @ ") for name in map(opened.sites.name, range(len(opened.sites))))
+        assert opened.causes[14] == "Allocation Failure"
+        (string,) = opened.types.rows_named("java.lang.String")
+        assert ("value", "char[]") in [(field.name, field.type) for field in opened.types.fields[string]]
+        assert opened.types.instance_bytes[string] == 24
+
+
+def test_an_archive_a_folder_and_a_file_are_the_same_trace() -> None:
+    found = []
+    for path in (FOLDER / "list.tar.xz", sample("list"), sample("list") / "trace", sample("list") / "symbols"):
+        with open_trace(path) as opened:
+            found.append([batch.address.sum() for batch in opened.batches()])
+            assert opened.has_pointers is False
+    assert found[1:] == found[:-1]
+
+
+def test_pointers_of_a_full_collection_lead_to_objects() -> None:
+    """Each leads to where an object is after the collection, which the same collection names; roots lead to some of them."""
+    opened = AntTracksTrace(sample("pointers"), chunk_bytes=1 << 24)
+    with opened:
+        (batch,) = opened.batches()
+    assert opened.has_pointers
+    looked_at = 0
+    for first in np.flatnonzero((batch.kind == Kind.COLLECTION_START) & (batch.detail == 1)).tolist():
+        last = first + int(np.argmax(batch.kind[first:] == Kind.COLLECTION_END))
+        moved = batch.kind[first:last] == Kind.MOVE
+        there = np.concatenate([batch.to[first:last][moved], batch.address[first:last][batch.kind[first:last] == Kind.POINTERS]])
+        mine = (batch.pointer_record >= first) & (batch.pointer_record < last) & (batch.pointer_kind != 3)
+        record = batch.pointer_record[mine]
+        start = np.where(batch.kind[record] == Kind.MOVE, batch.to[record], batch.address[record])
+        target = batch.pointer_value[mine] + np.where(batch.pointer_kind[mine] == 1, start, 0)
+        assert np.isin(target, there).all()
+        looked_at += len(target)
+    assert looked_at == 50_852
