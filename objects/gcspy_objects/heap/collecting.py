@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gcspy_objects.heap.cursors import BUFFER, EXPLICIT, NEXT, NO_BUFFER, NO_ROOM, Cursors
+from gcspy_objects.heap.cursors import BUFFER, EXPLICIT, NEXT, NO_BUFFER, NO_ROOM, Cursors, placed_by_numpy
 from gcspy_objects.heap.findings import Rule
-from gcspy_objects.heap.machine_code import placed
+from gcspy_objects.heap.kernels import COLLECT, MOST_BYTES
 from gcspy_objects.heap.mutator import check_capacity, new_objects, rows_of_size, tell_of_places
 from gcspy_objects.heap.spaces import NO_KIND
 from gcspy_objects.heap.table import Table, program, rows_of_runs
@@ -92,6 +92,28 @@ class Collecting:
 
     def take(self, batch: RecordBatch, low: int, high: int) -> None:
         """Take records `low` to `high` of a batch, none of which begins or ends a collection or redefines a space."""
+        if COLLECT.machine is not None:
+            low = self._by_machine(batch, low, high)
+        if low < high:
+            self._by_numpy(batch, low, high)
+
+    def _by_machine(self, batch: RecordBatch, low: int, high: int) -> int:
+        """Take records up to the first that is not as it should be, and return which that is; `high` if all are."""
+        state, part, copying = self._state, slice(low, high), self._copying
+        copying.make_room((int(batch.thread[part].max()) + 1) * _KINDS)
+        starts, kinds = state.spaces.starts_and_kinds
+        young, old = state.young, state.old
+        rows, address, sums = np.empty(high - low, np.int64), np.empty(high - low, np.int64), np.zeros(2, np.int64)
+        count = COLLECT.machine(
+            batch.kind[part], batch.detail[part], batch.thread[part], batch.address[part], batch.to[part], batch.size[part], batch.length[part],
+            int(self._full), young["address"], young["size"], old["address"], old["size"], starts, kinds,
+            copying.start, copying.end, copying.cursor, self._fate, self._to, rows, address, sums,
+        )  # fmt: skip
+        self._old_named = self._old_named or bool(sums[1])
+        self._add(batch, rows[:count] + low, address[:count])
+        return low + int(sums[0])
+
+    def _by_numpy(self, batch: RecordBatch, low: int, high: int) -> None:
         state, kinds = self._state, batch.kind[low:high]
         misplaced = np.flatnonzero(_ONLY_OUTSIDE[kinds])
         if len(misplaced):
@@ -102,12 +124,13 @@ class Collecting:
         rows = np.flatnonzero((_MODES[kinds] != _NOT_HERE) | _NAMES_ONE[kinds]) + low
         sized = _HAS_SIZE[batch.kind[rows]]
         if sized.any() and len(rows_of_size(state, batch, rows[sized])) < np.count_nonzero(sized):
-            rows = rows[~sized | ((batch.size[rows] > 0) & (batch.size[rows] < 1 << 40))]
-        if len(rows):
-            self._take_single(batch, rows)
+            rows = rows[~sized | ((batch.size[rows] > 0) & (batch.size[rows] <= MOST_BYTES))]
+        single = self._take_single(batch, rows) if len(rows) else (rows, rows, rows)
         runs = np.flatnonzero(kinds == Kind.MOVE_RUN) + low
         if len(runs):
-            self._take_runs(batch, runs)
+            self._take_runs(batch, runs, single)
+        else:
+            self._name(batch, *single)
 
     def end(self, batch: RecordBatch, row: int) -> Collection:
         """End the collection: what nobody named is gone, the rest is where it was said to go."""
@@ -154,8 +177,12 @@ class Collecting:
         out[in_old] = old[name][rows[in_old] - young.count]
         return out
 
-    def _take_single(self, batch: RecordBatch, rows: Longs) -> None:
-        """Take records that name one object each, those that allocate, and those that give buffers."""
+    def _take_single(self, batch: RecordBatch, rows: Longs) -> tuple[Longs, Longs, Longs]:
+        """Take records that name one object each, those that allocate, and those that give buffers.
+
+        Returns:
+            Which records name objects, which ones, and where they go.
+        """
         state, kinds = self._state, batch.kind[rows]
         named = _NAMES_ONE[kinds]
         source = np.full(len(rows), -1, np.int64)
@@ -175,7 +202,7 @@ class Collecting:
             self._check_destination(batch, at, kind[moving])
             self._copying.make_room((int(batch.thread[at].max()) + 1) * _KINDS)
             key = batch.thread[at].astype(np.int64) * _KINDS + np.minimum(kind[moving], _KINDS - 1)
-            put = placed(key, mode[moving], target[moving], size[moving], self._copying)
+            put = placed_by_numpy(key, mode[moving], target[moving], size[moving], self._copying)
             tell_of_places(state, batch, at, put)
             target[moving] = put.address
             there[moving] = (put.code != NO_BUFFER) & (put.code != NO_ROOM)
@@ -183,11 +210,11 @@ class Collecting:
         self._check_known(batch, rows[named & ~known])
         self._check_snapshots(batch, rows[_IS_SNAPSHOT[kinds] & known], source[_IS_SNAPSHOT[kinds] & known])
         goes = known & there
-        self._name(batch, rows[goes], source[goes], target[goes])
         self._add(batch, rows[newcomers], target[newcomers])
+        return rows[goes], source[goes], target[goes]
 
-    def _take_runs(self, batch: RecordBatch, rows: Longs) -> None:
-        """Take records that name neighbours."""
+    def _take_runs(self, batch: RecordBatch, rows: Longs, single: tuple[Longs, Longs, Longs]) -> None:
+        """Take records that name neighbours, and those between them that name one object."""
         state = self._state
         first = self._find(batch.address[rows])
         self._check_known(batch, rows[first < 0])
@@ -202,14 +229,18 @@ class Collecting:
             count = np.clip(count, 1, limit - first)
         # No more at a time than there are objects, however often a damaged trace names them.
         most = max(len(self._fate), 1)
-        begin = 0
+        begin = done = 0
         while begin < len(rows):
-            sums = np.cumsum(count[begin:])
-            end = begin + max(int(np.searchsorted(sums, most, side="right")), 1)
+            end = begin + max(int(np.searchsorted(np.cumsum(count[begin:]), most, side="right")), 1)
+            until = int(np.searchsorted(single[0], rows[end])) if end < len(rows) else len(single[0])
             source = rows_of_runs(first[begin:end], count[begin:end])
             offset = np.repeat(batch.to[rows[begin:end]] - batch.address[rows[begin:end]], count[begin:end])
-            self._name(batch, np.repeat(rows[begin:end], count[begin:end]), source, self._column("address", source) + offset)
-            begin = end
+            runs = np.repeat(rows[begin:end], count[begin:end]), source, self._column("address", source) + offset
+            parts = [np.concatenate((one, other[done:until])) for one, other in zip(runs, single, strict=True)]
+            order = np.argsort(parts[0], kind="stable")
+            self._name(batch, *(one[order] for one in parts))
+            begin, done = end, until
+        self._name(batch, *(one[done:] for one in single))
 
     def _name(self, batch: RecordBatch, rows: Longs, source: Longs, target: Longs) -> None:
         """Set the fate of objects `source`, which records `rows` name, and where they go; the first record for each counts."""

@@ -4,8 +4,7 @@ The address of the first object in a buffer is the buffer's, that of each other 
 The same holds for allocation buffers (TLABs) and for buffers that a collector copies into (PLABs), so there is one way for both. Buffers
 are told apart by a key: a thread, or a thread and where it copies to.
 
-Two ways that say the same: `placed_by_numpy`, and `placed_in_turn`, a plain loop that numba makes machine code of (`machine_code`).
-Knows numbers; knows no records and no heap.
+`kernels` does the same one after the other, as part of its loops. Knows numbers; knows no records and no heap.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BUFFER", "EXPLICIT", "NEXT", "NO_BUFFER", "NO_ROOM", "OFF_CURSOR", "PLACED", "Cursors", "Placed", "placed_by_numpy", "placed_in_turn"]
+__all__ = ["BUFFER", "EXPLICIT", "NEXT", "NO_BUFFER", "NO_ROOM", "OFF_CURSOR", "PLACED", "Cursors", "Placed", "placed_by_numpy"]
 
 Longs: TypeAlias = NDArray[np.int64]
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -74,47 +73,16 @@ class Cursors:
             self.cursor = np.concatenate((self.cursor, np.zeros(more, np.int64)))
 
 
-def placed_in_turn(
-    key: Longs, mode: Bytes, address: Longs, size: Longs, start: Longs, end: Longs, cursor: Longs, out: Longs, code: Bytes
-) -> None:
-    """Place things one after the other.
+def placed_by_numpy(key: Longs, mode: Bytes, address: Longs, size: Longs, cursors: Cursors) -> Placed:
+    """Place things all at once: per key, from what its cursor was last told to be, the sizes in between added up.
 
     Args:
         key: (n,) whose buffer.
         mode: (n,) `NEXT`, `EXPLICIT` or `BUFFER`.
         address: (n,) of a buffer, or of an object that is told; of others it means nothing.
         size: (n,) bytes of the object or buffer.
-        start: (keys,) first address of each key's buffer, -1 if none; changed.
-        end: (keys,) address behind it; changed.
-        cursor: (keys,) where the next object lies; changed.
-        out: (n,) filled: see `Placed.address`.
-        code: (n,) filled: see `Placed.code`.
+        cursors: The buffers before; afterwards, those after.
     """
-    for i in range(len(key)):
-        k = key[i]
-        here = address[i]
-        code[i] = PLACED
-        if mode[i] == BUFFER:
-            start[k] = here
-            end[k] = here + size[i]
-            cursor[k] = here
-        elif mode[i] == EXPLICIT:
-            if start[k] <= here < end[k]:
-                if here != cursor[k]:
-                    code[i] = OFF_CURSOR
-                cursor[k] = here + size[i]
-        else:
-            here = cursor[k]
-            cursor[k] = here + size[i]
-            if start[k] < 0:
-                code[i] = NO_BUFFER
-            elif cursor[k] > end[k]:
-                code[i] = NO_ROOM
-        out[i] = here
-
-
-def placed_by_numpy(key: Longs, mode: Bytes, address: Longs, size: Longs, cursors: Cursors) -> Placed:
-    """Place things all at once: per key, from what its cursor was last told to be, the sizes in between added up. See `placed_in_turn`."""
     count = len(key)
     out, code = np.empty(count, np.int64), np.zeros(count, np.uint8)
     if not count:

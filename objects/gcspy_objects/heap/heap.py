@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
 from gcspy_protocol.errors import LocalProtocolError, TraceError
 
@@ -19,6 +19,7 @@ from gcspy_objects.heap.findings import Findings, Rule, TooManyFindings
 from gcspy_objects.heap.observers import Burials, Tracker, Transitions
 from gcspy_objects.heap.state import Observer, State
 from gcspy_objects.heap.views import Collection, Collections, Life, Lives, Snapshot, Step
+from gcspy_objects.machine_code import want
 from gcspy_objects.records import Place, RecordBatch
 from gcspy_objects.trace import Trace
 
@@ -26,6 +27,10 @@ __all__ = ["Heap", "Progress"]
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Is told how many bytes of the trace were read, and how many there are."""
+
+
+_WORTH_COMPILING: Final = 16 << 20
+"""Bytes of a trace that numpy does before numba is loaded."""
 
 
 class Heap:
@@ -54,6 +59,8 @@ class Heap:
         self._ended: TraceError | None = None
         self._indexed = False
         self._walker: _Walker | None = None
+        if trace.size_bytes > _WORTH_COMPILING:
+            want()
 
     def __enter__(self) -> Self:
         return self

@@ -12,19 +12,25 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gcspy_objects.heap.cursors import BUFFER, EXPLICIT, NEXT, NO_BUFFER, NO_ROOM, OFF_CURSOR, Placed
+from gcspy_objects.heap.cursors import (
+    BUFFER,
+    EXPLICIT,
+    NEXT,
+    NO_BUFFER,
+    NO_ROOM,
+    OFF_CURSOR,
+    Placed,
+    placed_by_numpy,
+)
 from gcspy_objects.heap.findings import Rule, TooManyFindings
-from gcspy_objects.heap.machine_code import placed
+from gcspy_objects.heap.kernels import ALLOCATE, MOST_BYTES
 from gcspy_objects.heap.views import Columns, ObjectFlag
 from gcspy_objects.records import EventPlace, Flag, Kind, RecordBatch
 
 if TYPE_CHECKING:
     from gcspy_objects.heap.state import State
 
-__all__ = ["MOST_BYTES", "Buffers", "allocate", "new_objects", "rows_of_size"]
-
-MOST_BYTES: Final = 1 << 40
-"""No object or buffer is larger. Sums of as many sizes as there are records stay whole."""
+__all__ = ["Buffers", "allocate", "new_objects", "rows_of_size"]
 
 _NOT_HERE: Final = 255
 _MODES: Final = np.full(256, _NOT_HERE, np.uint8)
@@ -66,6 +72,43 @@ class Buffers:
 
 def allocate(state: State, batch: RecordBatch, low: int, high: int) -> None:
     """Take records `low` to `high` of a batch, none of which begins or ends a collection or redefines a space."""
+    if state.checking:
+        rows = np.flatnonzero(batch.kind[low:high] == Kind.BUFFER) + low
+        _note_buffers(state, batch, rows[(batch.size[rows] > 0) & (batch.size[rows] <= MOST_BYTES)])
+    if ALLOCATE.machine is not None:
+        low = _by_machine(state, batch, low, high)
+    if low < high:
+        _by_numpy(state, batch, low, high)
+    check_capacity(state, batch, high - 1, state.young.bytes + state.old.bytes)
+
+
+def _by_machine(state: State, batch: RecordBatch, low: int, high: int) -> int:
+    """Take records up to the first that is not as it should be, and return which that is; `high` if all are."""
+    part, count = slice(low, high), high - low
+    state.allocating.make_room(int(batch.thread[part].max()) + 1)
+    starts, kinds = state.spaces.starts_and_kinds
+    cursors = state.allocating
+    column, rows, sums = state.young.room(count), np.empty(count, np.int64), np.zeros(5, np.int64)
+    made = ALLOCATE.machine(
+        batch.kind[part], batch.flags[part], batch.thread[part], batch.address[part], batch.size[part], batch.place.event + low,
+        state.allocated_bytes, starts, kinds, cursors.start, cursors.end, cursors.cursor,
+        rows, column["address"], column["size"], column["birth"], column["birth_bytes"], column["flags"], sums,
+    )  # fmt: skip
+    size, objects, program_bytes, old, taken = (int(one) for one in sums)
+    rows = rows[:made] + low
+    for name in ("type", "site", "thread", "length"):
+        column[name][:made] = getattr(batch, name)[rows]
+    for name in ("promoted_in", "moves", "age"):
+        column[name][:made] = 0
+    state.allocated_bytes += program_bytes
+    if old:
+        _add(state, {name: one[:made].copy() for name, one in column.items()})
+    else:
+        state.young.fill(made, size=size, objects=objects, program_bytes=program_bytes)
+    return low + taken
+
+
+def _by_numpy(state: State, batch: RecordBatch, low: int, high: int) -> None:
     kinds = batch.kind[low:high]
     misplaced = np.flatnonzero(_ONLY_IN_COLLECTIONS[kinds])
     if len(misplaced):
@@ -76,20 +119,21 @@ def allocate(state: State, batch: RecordBatch, low: int, high: int) -> None:
         return
     mode, thread, size = _MODES[batch.kind[rows]], batch.thread[rows], batch.size[rows]
     state.allocating.make_room(int(thread.max()) + 1)
-    put = placed(thread.astype(np.int64), mode, batch.address[rows], size, state.allocating)
+    put = placed_by_numpy(thread.astype(np.int64), mode, batch.address[rows], size, state.allocating)
     lost = tell_of_places(state, batch, rows, put)
-    if state.checking:
-        _note_buffers(state, batch, rows[mode == BUFFER])
     there = mode != BUFFER
     if lost:
         there &= (put.code != NO_BUFFER) & (put.code != NO_ROOM)
-    columns = new_objects(state, batch, rows[there], put.address[there])
+    _add(state, new_objects(state, batch, rows[there], put.address[there]))
+
+
+def _add(state: State, columns: Columns) -> None:
+    """Add objects to the old ones and the young ones."""
     old = (columns["flags"] & ObjectFlag.BORN_OLD) != 0
     if old.any():
         state.old.append({name: column[old] for name, column in columns.items()})
         columns = {name: column[~old] for name, column in columns.items()}
     state.young.append(columns)
-    check_capacity(state, batch, high - 1, state.young.bytes + state.old.bytes)
 
 
 def rows_of_size(state: State, batch: RecordBatch, rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -43,6 +43,12 @@ class SpaceTable:
         """Bytes of all spaces that have a kind."""
         return sum(one.end - one.start for one in self.rows)
 
+    @property
+    def starts_and_kinds(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """Where the spaces begin, by address, and their kinds."""
+        _ = self.rows
+        return self._starts, self._kinds
+
     def get(self, index: int) -> Space | None:
         """Return a space by its number."""
         return self._spaces.get(index)

@@ -79,6 +79,21 @@ class Table:
         self.count += more
         self._add_up(np.asarray(columns["size"]), self._columns["flags"][self.count - more : self.count])
 
+    def room(self, more: int) -> Columns:
+        """Return where `more` objects can be written behind the last one; `fill` takes them in."""
+        self._make_room(self.count + more)
+        return {name: column[self.count : self.count + more] for name, column in self._columns.items()}
+
+    def fill(self, count: int, *, size: int, objects: int, program_bytes: int) -> None:
+        """Take in objects that were written to `room`: how many, bytes of all, and how many are the program's, and their bytes."""
+        address = self._columns["address"][max(self.count - 1, 0) : self.count + count]
+        if self._sorted == self.count and bool((address[1:] > address[:-1]).all()):
+            self._sorted += count
+        self.count += count
+        self.bytes += size
+        self.objects += objects
+        self.program_bytes += program_bytes
+
     def sort(self) -> None:
         """Bring the rows into the order of addresses; those of one address stay in the order in which they came."""
         if self._sorted == self.count:

@@ -1,0 +1,102 @@
+"""The loops say what numpy says: as they are written, and as machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from gcspy_objects import machine_code
+from gcspy_objects.heap import COLUMNS, Heap, Snapshot
+from gcspy_objects.heap.cursors import BUFFER, EXPLICIT, NEXT, Cursors, placed_by_numpy
+from gcspy_objects.heap.kernels import ALLOCATE, COLLECT
+from gcspy_objects.trace import Trace, open_trace
+
+from benchmarks.made_trace import MadeTrace
+from tests.objects.heap.copying_world import Told, World
+from tests.objects.samples import path_of
+
+
+@pytest.fixture(params=["written", "machine"], name="loops")
+def _loops(request: pytest.FixtureRequest) -> str:
+    if request.param == "machine":
+        pytest.importorskip("numba")
+    return str(request.param)
+
+
+def taken(trace: Trace, loops: str) -> Iterator[tuple[Snapshot, str]]:
+    """Yield the heap at the end and at each collection, rebuilt by loops, or by numpy."""
+    with pytest.MonkeyPatch.context() as patched:
+        for each in (ALLOCATE, COLLECT):
+            if loops == "machine":
+                machine_code.compile_all()
+            patched.setattr(each, "machine", {"numpy": None, "written": each.written, "machine": each.machine}[loops])
+        heap = Heap(trace)
+        told = f"{[str(one) for one in heap.findings.kept]} {heap.collections.rows} {heap.ended}"
+        for step in heap.steps():
+            yield step.after, told
+        yield heap.at(heap.events), told
+
+
+def damaged(world: World, seed: int) -> Told:
+    """Change some records of a world, so that much of what it says cannot be."""
+    numbers = np.random.default_rng(seed)
+    rows = [dict(one) for one in world.rows]
+    for row in numbers.choice(len(rows), 12, replace=False).tolist():
+        name = str(numbers.choice(["kind", "address", "size", "thread", "length", "to"]))
+        rows[row][name] = int(numbers.choice([0, 3, 10, 12, 24, rows[row][name] + 8]))
+    return Told(rows)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_loops_and_numpy_rebuild_the_same_from_good_records_and_from_damaged_ones(loops: str, seed: int) -> None:
+    world = World(seed, collections=6, failing=(2,), full=(4,), snapshots=(5,))
+    for trace in (Told(world.rows), damaged(world, seed), damaged(world, seed + 100)):
+        compare(trace, loops)
+
+
+def test_machine_code_and_numpy_rebuild_the_same_from_a_real_trace_and_a_made_one() -> None:
+    pytest.importorskip("numba")
+    with open_trace(path_of("list")) as trace:
+        compare(trace, "machine")
+    compare(MadeTrace(60_000, live=2_000, buffers=4), "machine")
+
+
+def compare(trace: Trace, loops: str) -> None:
+    for (one, told), (other, also_told) in zip(taken(trace, loops), taken(trace, "numpy"), strict=True):
+        assert told == also_told
+        assert one.event == other.event
+        for name in COLUMNS:
+            assert np.array_equal(getattr(one, name), getattr(other, name)), name
+
+
+def test_a_made_trace_is_consistent_and_as_long_as_it_says() -> None:
+    trace = MadeTrace(60_000, live=2_000, buffers=4)
+    heap = Heap(trace)
+    assert heap.events == trace.events == sum(len(one) for one in trace.batches())
+    assert not heap.findings, heap.findings.first
+    assert {one.kind for one in heap.collections} == {0, 1}
+
+
+def test_cursors_taken_all_at_once_are_those_taken_in_turn() -> None:
+    numbers = np.random.default_rng(3)
+    one = Cursors()
+    other: dict[int, tuple[int, int, int]] = {}
+    one.make_room(8)
+    for _ in range(40):
+        count = int(numbers.integers(0, 60))
+        key, mode = numbers.integers(0, 5, count), numbers.choice([NEXT, NEXT, EXPLICIT, BUFFER], count).astype(np.uint8)
+        address, size = 8 * numbers.integers(0, 40, count), 8 * numbers.integers(1, 12, count)
+        put = placed_by_numpy(key, mode, address, size, one)
+        for row in range(count):
+            start, end, cursor = other.get(int(key[row]), (-1, -1, 0))
+            here, length, code = int(address[row]), int(size[row]), 0
+            if mode[row] == BUFFER:
+                start, end, cursor = here, here + length, here
+            elif mode[row] == NEXT:
+                here, cursor = cursor, cursor + length
+                code = 1 if start < 0 else 2 if cursor > end else 0
+            elif start <= here < end:
+                code, cursor = 3 * (here != cursor), here + length
+            other[int(key[row])] = start, end, cursor
+            assert (int(put.address[row]), int(put.code[row])) == (here, code)
