@@ -6,6 +6,7 @@ Knows what each command means and who may give it; knows no sockets.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gcspy_protocol import messages as m
@@ -42,7 +43,7 @@ def obey(session: Session, client: Client, message: Message) -> Error | None:
         case m.Pong():
             session.attendance.ponged(client, message.number)
         case m.Query():
-            session.questions.ask(client, message)
+            session.questions.ask(client, message, partial(session.core.details.answer, message))
         case m.Lossless():
             return session.lossless.ask(client, message.deadline_millis)
         case m.TakeControl():

@@ -1,25 +1,24 @@
-"""Questions of clients for detail: one is answered at a time, in a worker thread, and so seldom that sampling does not feel it.
+"""Questions of clients for detail: one is answered at a time, in a worker thread, and where a target is watched so seldom that sampling does not feel it.
 
-Knows clients and what answers; does not know what is asked.
+Knows clients; does not know what is asked, nor how it is answered.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Container
-from functools import partial
 
 import trio
 from gcspy_protocol.details import Answer, AnswerState, Query
 
 from gcspy_server.session.client import Client
 
-__all__ = ["MOST_WAITING", "Questions"]
+__all__ = ["MOST_WAITING", "REST", "Questions"]
 
 MOST_WAITING = 4
 """Questions that a client may have waiting: one on the way, and what it wished for meanwhile."""
 
-_REST = 4
+REST = 4
 """After an answer none is worked at for so many times what it took: all clients together take a fifth of a core at most."""
 
 _LONGEST_REST_SECS = 2.0
@@ -29,24 +28,30 @@ class Questions:
     """What clients of a session asked and have not been told.
 
     Args:
-        answer: Answers a question; called in a worker thread, one at a time.
         connected: Numbers of the clients that are connected.
+        rest: How many times what an answer took none is worked at after it.
     """
 
-    def __init__(self, answer: Callable[[Query], Answer], connected: Callable[[], Container[int]]) -> None:
-        self._answer, self._connected = answer, connected
-        self._waiting: deque[tuple[Client, Query]] = deque()
+    def __init__(self, connected: Callable[[], Container[int]], *, rest: int = REST) -> None:
+        self._connected, self._rest = connected, rest
+        self._waiting: deque[tuple[Client, Callable[[], Answer]]] = deque()
         self._more = trio.Event()
 
-    def ask(self, client: Client, query: Query) -> None:
-        """Answer a question later, or refuse it now."""
+    def ask(self, client: Client, query: Query, answer: Callable[[], Answer]) -> None:
+        """Answer a question later, or refuse it now.
+
+        Args:
+            client: Who asks.
+            query: What.
+            answer: Answers it; called in a worker thread.
+        """
         if sum(1 for one, _ in self._waiting if one is client) >= MOST_WAITING:
             reason = f"{MOST_WAITING} questions of this client wait already: ask again when they are answered"
             client.send(
                 Answer(number=query.number, space=query.space, sequence=0, state=AnswerState.REFUSED, reason=reason)
             )
             return
-        self._waiting.append((client, query))
+        self._waiting.append((client, answer))
         self._more.set()
 
     async def run(self) -> None:
@@ -58,11 +63,11 @@ class Questions:
             await self._more.wait()
 
     async def _next(self) -> None:
-        client, query = self._waiting[0]
+        client, work = self._waiting[0]
         began = trio.current_time()
         if client.number in self._connected():
-            answer = await trio.to_thread.run_sync(partial(self._answer, query), abandon_on_cancel=True)
+            answer = await trio.to_thread.run_sync(work, abandon_on_cancel=True)
             if client.number in self._connected():
                 client.send(answer)
         self._waiting.popleft()
-        await trio.sleep(min(_LONGEST_REST_SECS, _REST * (trio.current_time() - began)))
+        await trio.sleep(min(_LONGEST_REST_SECS, self._rest * (trio.current_time() - began)))

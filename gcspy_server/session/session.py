@@ -91,7 +91,7 @@ class Session:
         self._token = token
         self._id = secrets.token_hex(8)
         self._clients: dict[int, Client] = {}
-        self.questions = Questions(core.details.answer, self._clients.keys)
+        self.questions = Questions(self._clients.keys)
         self.attendance = Attendance(self)
         self.vigil = Vigil(self, silence_secs=options.silence_secs, succession_secs=options.succession_secs)
         self._next_number = 1

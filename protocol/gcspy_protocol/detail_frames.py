@@ -44,6 +44,7 @@ def pack_details(message: Query | Answer) -> Frame:
                 "kind": message.kind,
                 "key": message.key,
                 "most": message.most,
+                **({"text": message.text} if message.text else {}),
             }
             return pack_frame(FrameType.QUERY, pack_map(fields), space=message.space)
         case Answer():
@@ -84,6 +85,7 @@ def read_details(header: Header, payload: bytes, limits: Limits) -> Query | Answ
             kind=fields.text("kind"),
             key=fields.optional_integer("key", 0, _U64),
             most=fields.integer("most", 1, MOST_ROWS, 100),
+            text=fields.text("text", ""),
         )
     return Answer(
         number=number,

@@ -91,6 +91,7 @@ class Query:
         kind: What is asked for: one of those that the space says it can tell.
         key: Stable key of the tile; None: the whole space.
         most: Rows wanted at most.
+        text: What is sought, in the words of the kind; empty: everything.
     """
 
     number: int
@@ -98,6 +99,7 @@ class Query:
     kind: str
     key: int | None = None
     most: int = 100
+    text: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

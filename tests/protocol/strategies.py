@@ -455,6 +455,7 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
         kind=TEXT,
         key=st.none() | U64,
         most=st.integers(1, MOST_ROWS),
+        text=TEXT,
     ),
     FrameType.ANSWER: st.builds(
         m.Answer,

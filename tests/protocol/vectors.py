@@ -132,7 +132,7 @@ def to_json(value: Any) -> Any:
     return value
 
 
-_LATER = {"names_from", "stopped_nanos", "waited_nanos", "details", "modes", "person", "following", "behind", "stalled", "leader"}
+_LATER = {"names_from", "stopped_nanos", "waited_nanos", "details", "modes", "person", "following", "behind", "stalled", "leader", "text"}
 """Fields that came after the first vectors were written: those have no word of them, and mean the default."""
 
 
@@ -602,6 +602,8 @@ def _detail_messages() -> Iterator[tuple[str, str, Message]]:
     )
     yield "query", "The types of the tile with key 2^63, ten of them.", m.Query(number=7, space=3, kind="types", key=1 << 63, most=10)
     yield "query-space", "The types of a whole space.", m.Query(number=0, space=3, kind="types")
+    sought = m.Query(number=8, space=3, kind="objects", text="type:Node size:24..64")
+    yield "query-text", "The objects of a space that are sought.", sought
     yield "answer", "A table of two rows, 41 left out.", m.Answer(number=7, space=3, sequence=9, state=AnswerState.ANSWERED, table=table)
     yield (
         "answer-gone",

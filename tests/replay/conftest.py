@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from gcspy_replay.file import ChunkRule, MemorySource, Recording
-from gcspy_replay.player import Beginning, Playing, serve_recording
+from gcspy_replay.player import Beginning, Playing, Teller, serve_recording
 
 from gcspy_server.session.options import SessionOptions
 from tests.replay.recorded import small
@@ -27,11 +27,12 @@ def play(socket_directory: Path) -> Iterator[Callable[..., Playing]]:
         beginning: Beginning | None = None,
         options: SessionOptions | None = None,
         growing: bool | None = None,
+        teller: Teller | None = None,
     ) -> Playing:
         address = f"unix:{socket_directory}/{len(open_ones)}.sock"
         if isinstance(recording, bytes):
             recording = Recording([MemorySource(recording)])
-        playing = serve_recording(recording, address, beginning=beginning, options=options, growing=growing)
+        playing = serve_recording(recording, address, beginning=beginning, options=options, growing=growing, teller=teller)
         open_ones.append(playing)
         return playing
 

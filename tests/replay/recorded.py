@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -196,16 +196,17 @@ class Small:
         rule: When chunks end.
         tiles: Tiles of its space.
         nanos: Between events.
+        details: What its space can be asked.
     """
 
     def __init__(
-        self, store: Store, *, rule: ChunkRule | None = None, tiles: int = 9, nanos: int = 100_000_000
+        self, store: Store, *, rule: ChunkRule | None = None, tiles: int = 9, nanos: int = 100_000_000, details: tuple[str, ...] = ()
     ) -> None:
         self.tiles, self.nanos = tiles, nanos
         self.interpreter = ClientInterpreter()
         self.writer = RecordingWriter(store, self.interpreter, rule=rule, facts=FACTS)
         self.number = 0
-        for message in (WELCOME, m.SpaceDefined(space=HEAP), m.EpochEnd(epoch=1), m.Counters(counts=(0, 0))):
+        for message in (WELCOME, m.SpaceDefined(space=replace(HEAP, details=details)), m.EpochEnd(epoch=1), m.Counters(counts=(0, 0))):
             self.say(message)
 
     def say(self, message: Message) -> None:
@@ -259,9 +260,9 @@ class Small:
         return self
 
 
-def small(events: int, *, rule: ChunkRule | None = None, tiles: int = 9) -> bytes:
+def small(events: int, *, rule: ChunkRule | None = None, tiles: int = 9, details: tuple[str, ...] = ()) -> bytes:
     """The bytes of a closed recording of the small session."""
     store = MemoryStore()
-    session = Small(store, rule=rule, tiles=tiles).events(events)
+    session = Small(store, rule=rule, tiles=tiles, details=details).events(events)
     session.writer.close()
     return bytes(store.data)

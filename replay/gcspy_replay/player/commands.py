@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from gcspy_protocol import messages as m
 from gcspy_protocol.attendance import LookAt
-from gcspy_protocol.details import AnswerState
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Error, ErrorCode, Message
 from gcspy_protocol.model import Naming
 
 from gcspy_replay.playback import Move, Playback
+from gcspy_replay.player import questions
 from gcspy_server.interpreter.wants import Wants
 from gcspy_server.session.client import Behind, Client
 
@@ -49,12 +49,7 @@ def obey(player: Player, screening: Screening, client: Client, message: Message)
         case m.Pong():
             player.attendance.ponged(client, message.number)
         case m.Query():
-            reason = "a recording has what was gathered for everybody, and no answers to questions"
-            client.send(
-                m.Answer(
-                    number=message.number, space=message.space, sequence=0, state=AnswerState.NOT_RECORDED, reason=reason
-                )
-            )
+            _query(player, screening, client, message)
         case m.Lossless():
             screening.wait_for(client, message.deadline_millis / 1000)
         case m.SetSetting():
@@ -154,6 +149,23 @@ def _follow(player: Player, client: Client, number: int | None) -> Error | None:
     if other is not screening:
         player.follow(client, other)
     return None
+
+
+def _query(player: Player, screening: Screening, client: Client, message: m.Query) -> None:
+    """Have a question answered about the event that is shown; the playback goes on meanwhile."""
+    teller = player.teller
+    if teller is None:
+        client.send(questions.not_recorded(message))
+        return
+
+    def at_rest() -> None:
+        shown = questions.shown_by(screening.playback, message)
+        if isinstance(shown, m.Answer):
+            client.send(shown)
+        else:
+            player.questions.ask(client, message, partial(questions.answer, teller, message, shown))
+
+    screening.later(client, at_rest)
 
 
 def _subscribe(screening: Screening, client: Client, message: m.Subscribe) -> None:

@@ -28,11 +28,13 @@ from gcspy_replay.file import Recording
 from gcspy_replay.playback import Move, Playback, Timetable
 from gcspy_replay.player import commands
 from gcspy_replay.player.class_of import ClassOf
+from gcspy_replay.player.questions import Teller
 from gcspy_replay.player.screening import Begin, Screening, Work
 from gcspy_server.session.admission import refusal_of
 from gcspy_server.session.attendance import Attendance, client_message
 from gcspy_server.session.client import Client, log
 from gcspy_server.session.options import SessionOptions
+from gcspy_server.session.questions import Questions
 from gcspy_server.session.transport import Transport
 
 __all__ = ["Beginning", "Player"]
@@ -80,6 +82,7 @@ class Player:
         options: Limits and deadlines.
         beginning: How each playback begins.
         growing: Whether a recorder may still write it; None: if it was not closed.
+        teller: Who is asked what is in a tile; None: nobody can tell.
 
     Attributes:
         recording: The recording, as it was opened; playbacks have copies.
@@ -87,6 +90,8 @@ class Player:
         options: Limits and deadlines.
         welcomed: Clients that got their bootstrap, by number.
         growing: Whether more events may come.
+        teller: Who is asked what is in a tile.
+        questions: What clients asked.
         attendance: Who is present, and where those look whose playback others see.
     """
 
@@ -98,8 +103,10 @@ class Player:
         options: SessionOptions | None = None,
         beginning: Beginning | None = None,
         growing: bool | None = None,
+        teller: Teller | None = None,
     ) -> None:
         self.recording = recording
+        self.teller = teller
         self.timetable = Timetable(recording)
         self.options = options or SessionOptions()
         self.welcomed: dict[int, Client] = {}
@@ -108,6 +115,7 @@ class Player:
         self._token = token
         self._id = secrets.token_hex(8)
         self._clients: dict[int, Client] = {}
+        self.questions = Questions(self._clients.keys, rest=0)  # nobody's program is slowed down by an answer
         self._screenings: dict[int, Screening] = {}
         self._told_rows: dict[int, int] = {}
         self._moving: dict[int, list[Message]] = {}
@@ -128,6 +136,7 @@ class Player:
                 self._nursery = nursery
                 nursery.start_soon(self._look_loop)
                 nursery.start_soon(self.attendance.run)
+                nursery.start_soon(self.questions.run)
                 task_status.started()
         finally:
             self._nursery = None

@@ -9,6 +9,7 @@ from types import TracebackType
 
 from gcspy_replay.file import Recording
 from gcspy_replay.player.player import Beginning, Player
+from gcspy_replay.player.questions import Teller
 from gcspy_server.session.options import SessionOptions
 from gcspy_server.session.thread import SessionThread
 
@@ -46,6 +47,7 @@ def serve_recording(
     options: SessionOptions | None = None,
     beginning: Beginning | None = None,
     growing: bool | None = None,
+    teller: Teller | None = None,
 ) -> Playing:
     """Let clients in, from a thread of its own.
 
@@ -56,13 +58,14 @@ def serve_recording(
         options: Limits and deadlines.
         beginning: How each playback begins.
         growing: Whether a recorder may still write it; None: if it was not closed.
+        teller: Who is asked what is in a tile, at the event that a playback shows; None: nobody can tell.
 
     Raises:
         LinkError: An address is taken, or may not be listened at.
         CommandError: An address may not be listened at.
     """
     try:
-        player = Player(recording, token=token, options=options, beginning=beginning, growing=growing)
+        player = Player(recording, token=token, options=options, beginning=beginning, growing=growing, teller=teller)
         thread = SessionThread(lambda: player, addresses, token=token)
         return Playing(thread.start(), thread)
     except BaseException:

@@ -1,0 +1,94 @@
+"""Questions about what a playback shows: put to whoever has what the recording was made of (SPEC.md section 8.11).
+
+A recording has no answers. A trace of objects has, at any event; the player is handed a `Teller`, and says of what is on the screen which event, which
+space and which bytes that is.
+
+Knows playbacks and questions; does not know who tells, or from what.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gcspy_protocol.details import Answer, AnswerState, DetailTable, Query
+from gcspy_protocol.errors import GCspyError
+
+from gcspy_replay.playback import Playback
+
+__all__ = ["Shown", "Teller", "answer", "not_recorded", "shown_by", "without"]
+
+log = logging.getLogger("gcspy.server")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shown:
+    """What a question is about.
+
+    Attributes:
+        number: Of the event in the recording.
+        sequence: Of the same, in the recorded session.
+        space: Name of the space.
+        extent: Address and bytes of the tile; None: the whole space, or a tile that has none.
+        tile: Number of the tile; None: the whole space.
+    """
+
+    number: int
+    sequence: int
+    space: str
+    extent: tuple[int, int] | None
+    tile: int | None
+
+
+Teller = Callable[[Query, Shown], DetailTable | None]
+"""Answers a question, in any thread, one at a time; None: it is not known. Errors of ours are told as the reason."""
+
+
+def shown_by(playback: Playback, query: Query) -> Shown | Answer:
+    """What a question is about, with the playback at rest; or the answer, where there is none."""
+    session = playback.session
+    event, state = session.last_event, session.spaces.get(query.space)
+    if event is None or state is None:
+        return without(query, 0, AnswerState.UNKNOWN, "there is no such space at the event that is shown")
+    if query.kind not in state.space.details:
+        told = ", ".join(state.space.details) or "nothing"
+        reason = f"this space does not tell {query.kind[:100]!r}; it tells {told}"
+        return without(query, event.sequence, AnswerState.REFUSED, reason)
+    tile = None if query.key is None else state.names.index_of(query.key)
+    if tile is None and query.key is not None:
+        return without(query, event.sequence, AnswerState.GONE, "there is no such tile at this event")
+    return Shown(
+        number=playback.number,
+        sequence=event.sequence,
+        space=state.space.name,
+        extent=None if tile is None else state.names.extent(tile),
+        tile=tile,
+    )
+
+
+def answer(teller: Teller, query: Query, shown: Shown) -> Answer:
+    """Have a question answered; never raises."""
+    try:
+        table = teller(query, shown)
+    except GCspyError as error:
+        return without(query, shown.sequence, AnswerState.UNKNOWN, str(error))
+    except Exception:  # a teller's fault is no reason to end anybody's session
+        log.exception("space %r: failed to tell %r", shown.space, query.kind)
+        table = None
+    if table is None:
+        return without(query, shown.sequence, AnswerState.UNKNOWN, "nothing is known of it")
+    return Answer(
+        number=query.number, space=query.space, sequence=shown.sequence, state=AnswerState.ANSWERED, table=table
+    )
+
+
+def not_recorded(query: Query) -> Answer:
+    """The answer of a recording that nobody can be asked about."""
+    reason = "a recording has what was gathered for everybody, and no answers to questions"
+    return without(query, 0, AnswerState.NOT_RECORDED, reason)
+
+
+def without(query: Query, sequence: int, state: AnswerState, reason: str) -> Answer:
+    """An answer without a table."""
+    return Answer(number=query.number, space=query.space, sequence=sequence, state=state, reason=reason[:2000])
