@@ -8,6 +8,7 @@ in a thread of its own. Knows the order of the calls; knows no socket.
 from __future__ import annotations
 
 import os
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -15,7 +16,7 @@ from types import TracebackType
 from gcspy_protocol.details import Answer, Query
 from gcspy_protocol.errors import LocalProtocolError
 from gcspy_protocol.limits import CLIENT_LIMITS
-from gcspy_protocol.messages import Event
+from gcspy_protocol.messages import Event, Welcome
 from gcspy_protocol.model import EventKind, Mode, PauseActsOn, Space
 from gcspy_protocol.settings import Setting
 from gcspy_protocol.triggers import Trigger
@@ -379,6 +380,36 @@ class Server:
 
         self._listening = Listening(found, close)
         return self._listening
+
+    def hand_over(self, take: Callable[[bytes], None], *, wall_offset_nanos: int = 0) -> None:
+        """Hand all that is sent to a function of this process, in the driver's thread, in place of serving it; every event is wanted.
+
+        For a program that is not watched but computed again, such as a trace: it can be recorded as fast as it is gathered.
+
+        Args:
+            take: Is given the bytes that a client would get, from the preamble on.
+            wall_offset_nanos: Add to a time of this server for nanoseconds since 1970; 0: its times are not of this world's clocks.
+
+        Raises:
+            LocalProtocolError: The server listens already.
+        """
+        from gcspy_server.interpreter.hand_over import HandOver
+
+        if self._listening is not None:
+            raise LocalProtocolError("this server listens already: hand over before it does, or connect to it")
+        welcome = Welcome(
+            server=self.name,
+            session=secrets.token_hex(8),
+            client_id=1,
+            controller=False,
+            mode=self.mode,
+            pause_acts_on=self.pause_acts_on,
+            events=self.events,
+            general_info=self.general_info,
+            target=self.target,
+            wall_offset_nanos=wall_offset_nanos,
+        )
+        HandOver(self._core, welcome, take)
 
     def wait_for_client(self, timeout_secs: float | None = None) -> bool:
         """Wait until a client is connected; False when none came in time."""

@@ -1,0 +1,39 @@
+"""What has most of a tile: of objects in tiles, with a category each, the one with the most bytes in each tile.
+
+Knows arrays.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["dominant"]
+
+I64 = NDArray[np.int64]
+
+
+def dominant(tiles: I64, categories: I64, weights: I64, count: int, *, nothing: int = 0) -> I64:
+    """The category with the greatest weight in each tile; of equal ones the greatest number.
+
+    Args:
+        tiles: Shape (n,), the tile of each object, 0 to `count` - 1.
+        categories: Shape (n,), 0 or more.
+        weights: Shape (n,).
+        count: Tiles.
+        nothing: What a tile without objects gets.
+
+    Returns:
+        Shape (count,).
+    """
+    found = np.full(count, nothing, dtype=np.int64)
+    if not len(tiles):
+        return found
+    width = int(categories.max()) + 1
+    keys, where = np.unique(tiles * width + categories, return_inverse=True)
+    sums = np.zeros(len(keys), dtype=np.int64)
+    np.add.at(sums, where.reshape(-1), weights)
+    tile, category = np.divmod(keys, width)
+    order = np.lexsort((category, sums, tile))
+    found[tile[order]] = category[order]  # of several assignments to a place the last one stays
+    return found

@@ -1,0 +1,248 @@
+"""The spaces of a traced heap: all spaces of the VM that are of one kind, side by side, one tile so many bytes.
+
+Used bytes and fillers are spread over all the tiles that an object crosses; whatever is counted is counted where an object begins. What a
+collection found alive and dead is told at its start and at its end: at its start all of it where it lies, at its end survivors where
+they are now and the dead where they were. So the sums are the same.
+
+Maps columns of objects to streams; does not know where the objects come from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from gcspy_objects.heap import Fate, Snapshot, Space, Step
+from gcspy_objects.names import TypeKind, Types
+from numpy.typing import NDArray
+
+from gcspy_drivers.traced.categories import dominant
+from gcspy_drivers.traced.moments import GC_END, GC_START, Moment
+from gcspy_drivers.traced.name_space import NameSpace
+from gcspy_server.api import Control, ExtentNames, PaintStyle, Presentation, Server, ServerStream
+
+__all__ = ["BIG_LENGTH", "TITLES", "HeapSpace", "extents_of"]
+
+TITLES: Final = ("Eden", "Survivors", "Old")
+"""What spaces of each kind (`gcspy_objects.records.SpaceKind`) are called."""
+
+BIG_LENGTH: Final = 255
+"""An array of so many elements is a big one: its length does not fit the byte that a trace has for it."""
+
+_SMALLEST_OBJECT = 16
+_MOST_AGE = 255
+_COLOURS: Final = {"Used": (200, 60, 50), "Objects": (60, 110, 190), "Survived": (70, 150, 70), "Died": (120, 80, 180), "Promoted": (40, 150, 150)}
+
+I64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+def extents_of(spaces: tuple[Space, ...], tile_bytes: int) -> ExtentNames:
+    """The tiles of spaces: each space has its own, the last of which may be smaller."""
+    bases = [np.arange(one.start, one.end, tile_bytes, dtype=np.int64) for one in spaces]
+    ends = [np.full(len(base), one.end, dtype=np.int64) for base, one in zip(bases, spaces, strict=True)]
+    if not bases:
+        return ExtentNames((), ())
+    base, end = np.concatenate(bases), np.concatenate(ends)
+    return ExtentNames(base, np.minimum(tile_bytes, end - base))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Objects that lie in one kind of space.
+
+    Attributes:
+        address: Of each.
+        size: Of each, in bytes.
+        tile: In which each begins.
+    """
+
+    address: I64
+    size: I64
+    tile: I64
+
+
+class HeapSpace:
+    """All spaces of a kind.
+
+    Args:
+        server: Whose space it becomes.
+        kind: `gcspy_objects.records.SpaceKind`.
+        spaces: All spaces of the heap at first.
+        types: Of the trace.
+        named: What streams of categories name: types and threads.
+        tile_bytes: Bytes of a tile.
+        details: What can be asked.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        kind: int,
+        spaces: tuple[Space, ...],
+        *,
+        types: Types,
+        named: tuple[NameSpace, NameSpace],
+        tile_bytes: int,
+        details: tuple[str, ...],
+    ) -> None:
+        self.kind, self._types, self._tile_bytes = kind, types, tile_bytes
+        self._top_type, self._top_thread = named
+        self._spaces = self._mine(spaces)
+        self.space = server.add_space(
+            TITLES[kind],
+            names=extents_of(self._spaces, tile_bytes),
+            driver="traced",
+            unused_text="not in use",
+            main=kind == 0,
+            description=f"All {TITLES[kind].lower()} spaces of the heap, {tile_bytes:,} bytes a tile",
+            details=details,
+        )
+        self._order = 0
+        self._add_streams()
+
+    def _mine(self, spaces: tuple[Space, ...]) -> tuple[Space, ...]:
+        return tuple(one for one in spaces if one.kind == self.kind)
+
+    def _add_streams(self) -> None:
+        most = max(1, self._tile_bytes // _SMALLEST_OBJECT)
+        self.used = self._bytes("Used", "Bytes of all that lies in the tile, the fillers of buffers among it, dead or alive.")
+        self.objects = self._count("Objects", most, "Objects of the program that begin in the tile.")
+        self.survived = self._bytes("Survived", "Bytes of the program's objects that this collection, or the latest, found alive.")
+        self.died = self._bytes("Died", "Bytes of the program's objects that this collection, or the latest, found dead.")
+        self.promoted = self._bytes("Promoted", "Bytes of those that this collection, or the latest, moved from young to old.")
+        self.new = self._bytes("New", "Bytes of the program's objects that were allocated since the event before.")
+        self.age = self._count("Age", _MOST_AGE, "Collections that the oldest object of the tile survived.")
+        self.instances = self._count("Instances", most, "Objects of the program that are no arrays.")
+        self.small = self._count("Small arrays", most, f"Arrays of fewer than {BIG_LENGTH} elements.")
+        self.big = self._count("Big arrays", most, f"Arrays of {BIG_LENGTH} elements or more.")
+        self.fillers = self._bytes("Fillers", "Bytes that are no object of the program: the rest of a thread's buffer, and what a failed promotion left behind.")
+        self.top_type = self._category("Top type", self._top_type, "The type that has most bytes of the tile.")
+        self.top_thread = self._category("Allocated by", self._top_thread, "The thread that allocated most bytes of the tile.")
+
+    def _bytes(self, name: str, about: str) -> ServerStream:
+        self._order += 1
+        return self.space.add_stream(
+            name,
+            maximum=self._tile_bytes,
+            suffix=" bytes",
+            presentation=Presentation.PERCENT,
+            paint_style=PaintStyle.ZERO,
+            colour=_COLOURS.get(name),
+            order=self._order,
+            description=about,
+        )
+
+    def _count(self, name: str, most: int, about: str) -> ServerStream:
+        self._order += 1
+        return self.space.add_stream(
+            name,
+            maximum=most,
+            presentation=Presentation.MAX_VAR,
+            paint_style=PaintStyle.ZERO,
+            colour=_COLOURS.get(name),
+            order=self._order,
+            description=about,
+        )
+
+    def _category(self, name: str, named: NameSpace, about: str) -> ServerStream:
+        self._order += 1
+        return self.space.add_stream(
+            name, dtype="u2", maximum=65535, paint_style=PaintStyle.ZERO, names_from=named.space.id, order=self._order, description=about
+        )
+
+    # ------------------------------------------------------------------------- gathering
+
+    def gather(self, moment: Moment, since: int) -> None:
+        """Fill all streams.
+
+        Args:
+            moment: Of what.
+            since: Event of the trace at the moment before: what was born later is new.
+        """
+        heap = moment.heap
+        self._fit(heap.spaces)
+        told = [self.survived, self.died, self.promoted]
+        collects = moment.kind in (GC_START, GC_END)
+        self.space.reset(*(one for one in self.space.streams if collects or one not in told))
+        self._mark_spaces()
+        here = np.flatnonzero(self._kinds_of(heap) == self.kind)
+        rows = self._rows(heap.address[here], heap.size[here])
+        filler = heap.filler[here]
+        ours = _Rows(rows.address[~filler], rows.size[~filler], rows.tile[~filler])
+        columns = here[~filler]
+        self._spread(self.used, rows, None)
+        self._spread(self.fillers, rows, filler)
+        self._spread(self.new, ours, heap.birth[columns] >= since)
+        self._count_kinds(ours, heap.type[columns], heap.length[columns])
+        np.maximum.at(self.age.data, ours.tile, np.minimum(heap.age[columns], _MOST_AGE).astype(self.age.data.dtype))
+        self.age.set_summary(int(heap.age[columns].max(initial=0)))
+        for stream, named, category in (
+            (self.top_type, self._top_type, heap.type[columns]),
+            (self.top_thread, self._top_thread, heap.thread[columns]),
+        ):
+            stream.data[:] = dominant(ours.tile, named.tiles_of(category), ours.size, self.space.count)
+        if collects and moment.step is not None:
+            self._tell_collection(moment.step, ended=moment.kind == GC_END)
+        self.space.info = self._info(rows, ours)
+
+    def _fit(self, spaces: tuple[Space, ...]) -> None:
+        """Follow spaces that come, go, grow and move."""
+        mine = self._mine(spaces)
+        if mine != self._spaces:
+            self._spaces = mine
+            self.space.resize(extents_of(mine, self._tile_bytes))
+
+    def _kinds_of(self, heap: Snapshot) -> NDArray[np.int16]:
+        """(n,) the kind of the space in which each object lies; -1 where in none."""
+        kinds = np.array([*(one.kind for one in heap.spaces), -1], dtype=np.int16)
+        return kinds[heap.space]
+
+    def _rows(self, address: I64, size: I64) -> _Rows:
+        return _Rows(address, size, self.space.tiles_of(address))
+
+    def _count_kinds(self, ours: _Rows, types: NDArray[np.int32], length: NDArray[np.int32]) -> None:
+        array = np.asarray(self._types.kind)[types] == TypeKind.ARRAY
+        for stream, which in (
+            (self.objects, None),
+            (self.instances, ~array),
+            (self.small, array & (length < BIG_LENGTH)),
+            (self.big, array & (length >= BIG_LENGTH)),
+        ):
+            tiles = ours.tile if which is None else ours.tile[which]
+            stream.data[:] = np.minimum(np.bincount(tiles, minlength=self.space.count), np.iinfo(stream.data.dtype).max)
+            stream.set_summary(len(tiles))
+
+    def _spread(self, stream: ServerStream, rows: _Rows, which: Mask | None) -> None:
+        address, size = (rows.address, rows.size) if which is None else (rows.address[which], rows.size[which])
+        self.space.spread(stream, address, size)
+        stream.set_summary(int(size.sum()), self._capacity)
+
+    @property
+    def _capacity(self) -> int:
+        return sum(one.end - one.start for one in self._spaces)
+
+    def _tell_collection(self, step: Step, *, ended: bool) -> None:
+        """What a collection finds, at its start or at its end."""
+        before, fate = step.before, step.fate
+        program = ~before.filler
+        for stream, fates in (
+            (self.survived, (Fate.KEPT, Fate.MOVED, Fate.PROMOTED)),
+            (self.died, (Fate.DIED,)),
+            (self.promoted, (Fate.PROMOTED,)),
+        ):
+            which = program & np.isin(fate, fates)
+            moved = ended and stream is not self.died
+            address, size = (step.to if moved else before.address)[which], before.size[which]
+            inside = self.space.tiles_of(address) >= 0
+            self._spread(stream, _Rows(address[inside], size[inside], address[inside]), None)
+
+    def _mark_spaces(self) -> None:
+        """Draw a line where another space begins."""
+        starts = self.space.tiles_of(np.array([one.start for one in self._spaces[1:]], dtype=np.int64))
+        self.space.control[starts[starts >= 0]] |= np.uint8(Control.SEPARATOR)
+
+    def _info(self, rows: _Rows, ours: _Rows) -> str:
+        used = int(rows.size.sum())
+        return f"{used:,} of {self._capacity:,} bytes in use, {len(ours.size):,} objects of the program"

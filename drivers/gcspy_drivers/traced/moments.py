@@ -1,0 +1,124 @@
+"""The moments of a trace that become events of a session: start and end of each collection, and between them a clock of allocated bytes.
+
+Nothing dies or moves between two collections. So the heap at any moment between them is what the next one begins with, less what was not
+born yet, and costs no reading.
+
+Knows the rebuilt heap; does not know what is shown of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from gcspy_objects.heap import Collection, Heap, Snapshot, Step
+from gcspy_objects.records import CollectionKind
+
+__all__ = ["CLOCK", "ENDS", "GC_END", "GC_START", "KINDS", "STARTS", "Moment", "moments_of", "words_of"]
+
+STARTS, CLOCK, GC_START, GC_END, ENDS = range(5)
+"""Numbers of the kinds of event."""
+
+KINDS: Final = ("Trace begins", "Allocation", "GC start", "GC end", "Trace ends")
+
+_NANOS_A_MILLI = 1_000_000
+_SHORTEST_NANOS = 1_000
+"""Between two moments: the trace tells milliseconds, and two collections may follow each other within one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moment:
+    """A moment of a trace.
+
+    Attributes:
+        kind: One of the numbers above.
+        heap: The objects that there are; `heap.event` is its place in the trace.
+        cause: In words.
+        nanos: Since the VM's start. Between collections it is in proportion to what was allocated, as the trace has no other times.
+        step: The collection that starts or ends now.
+    """
+
+    kind: int
+    heap: Snapshot
+    cause: str
+    nanos: int
+    step: Step | None = None
+
+
+def words_of(collection: Collection) -> str:
+    """What a collection is, and why."""
+    what = "full" if collection.full else "minor"
+    told = ", all objects told" if collection.kind in (CollectionKind.FULL_SNAPSHOT, CollectionKind.MINOR_SNAPSHOT) else ""
+    failed = ", promotion failed" if collection.failed else ""
+    return f"{what} GC {collection.number}: {collection.cause}{told}{failed}"
+
+
+class _Times:
+    """Times that never run back."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+        self.nanos = 0
+
+    def at(self, nanos: int, allocated: int) -> int:
+        """Go to a time that the trace tells."""
+        self.nanos = max(self.nanos + _SHORTEST_NANOS, nanos)
+        self._bytes = allocated
+        return self.nanos
+
+    def between(self, allocated: int, until_nanos: int, until_bytes: int) -> int:
+        """Go to where so much was allocated, on the way to a time that the trace tells."""
+        share = (allocated - self._bytes) / max(1, until_bytes - self._bytes)
+        return self.at(self.nanos + int(max(0, until_nanos - self.nanos) * share), allocated)
+
+
+def moments_of(heap: Heap, clock_bytes: int) -> Iterator[Moment]:
+    """Yield all moments of a trace in their order.
+
+    Args:
+        heap: The rebuilt heap.
+        clock_bytes: How much the program allocates between two moments of the clock.
+    """
+    times = _Times()
+    yield Moment(STARTS, heap.at(0), "", times.at(0, 0))
+    since = 0
+    for step in heap.steps():
+        one = step.collection
+        start, end = one.start_millis * _NANOS_A_MILLI, one.end_millis * _NANOS_A_MILLI
+        yield from _clock(step.before, since, clock_bytes, times, start)
+        yield Moment(GC_START, step.before, words_of(one), times.at(start, one.bytes), step)
+        yield Moment(GC_END, step.after, words_of(one), times.at(end, one.bytes), step)
+        since = one.end_event + 1
+    last = heap.at(heap.events)
+    rate = times.nanos / max(1, last.allocated_bytes)
+    until = times.nanos + int(rate * max(0, last.allocated_bytes - _allocated_at(heap)))
+    yield from _clock(last, since, clock_bytes, times, until)
+    yield Moment(ENDS, last, "", times.at(until, last.allocated_bytes))
+
+
+def _allocated_at(heap: Heap) -> int:
+    return heap.collections[-1].bytes if len(heap.collections) else 0
+
+
+def _clock(until: Snapshot, since: int, clock_bytes: int, times: _Times, until_nanos: int) -> Iterator[Moment]:
+    """The moments of the clock before `until`, after event `since`."""
+    rows = np.flatnonzero(until.birth >= since)
+    rows = rows[np.argsort(until.birth[rows], kind="stable")]
+    births, allocated = until.birth[rows], until.birth_bytes[rows]
+    if not len(rows):
+        return
+    first = (int(allocated[0]) // clock_bytes + 1) * clock_bytes
+    marks = np.arange(first, until.allocated_bytes, clock_bytes)
+    places = np.unique(np.searchsorted(allocated, marks))
+    for place in places[places < len(rows)].tolist():
+        event, done = int(births[place]), int(allocated[place])
+        yield Moment(CLOCK, _before(until, event, done), "", times.between(done, until_nanos, until.allocated_bytes))
+
+
+def _before(until: Snapshot, event: int, allocated: int) -> Snapshot:
+    """The heap before an event since which nothing moved and nothing died."""
+    there = until.birth < event
+    columns = {name: column[there] for name, column in until.columns.items()}
+    return replace(until, event=event, allocated_bytes=allocated, **columns)

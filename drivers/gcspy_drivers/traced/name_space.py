@@ -1,0 +1,112 @@
+"""A space whose tiles have names: the types, the allocation sites, or the threads of a traced program, with what they have of the heap.
+
+What is seen for the first time gets the next tile, so that a tile stands for the same as long as the session lasts. Of more than 4,094
+the rest share tile 1.
+
+Maps columns of objects to streams; does not know where they come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from gcspy_objects.heap import Snapshot
+from numpy.typing import NDArray
+
+from gcspy_server.api import PaintStyle, Presentation, Server, ServerStream, StringNames
+
+__all__ = ["NameSpace"]
+
+_OTHERS: Final = 1
+_MOST_TILES: Final = 4096
+_I8_MAX: Final = (1 << 63) - 1
+
+I64 = NDArray[np.int64]
+
+
+class NameSpace:
+    """Types, sites or threads.
+
+    Args:
+        server: Whose space it becomes.
+        title: Its name.
+        one: What a tile is called.
+        name: The name of a row.
+        details: What can be asked of it.
+
+    Attributes:
+        rows: What each tile stands for; -1: nothing, or several.
+    """
+
+    def __init__(self, server: Server, title: str, one: str, name: Callable[[int], str], *, details: tuple[str, ...] = ()) -> None:
+        self._name = name
+        self._names = ["(none)", f"(other {title.lower()})"]
+        self._tile: I64 = np.zeros(0, dtype=np.int64)
+        self.rows: list[int] = [-1, -1]
+        self.space = server.add_space(
+            title,
+            names=StringNames(self._names),
+            driver="traced",
+            tile_title=f"{one} ",
+            description=f"{title} with objects in the heap, each with what it has there",
+            details=details,
+        )
+        self.bytes = self._add("Bytes", " bytes", "Bytes of its objects in the heap, dead or alive.", 1)
+        self.objects = self._add("Objects", "", "Objects in the heap.", 2)
+        self.new = self._add("New", " bytes", "Bytes that it allocated since the event before.", 3)
+
+    def _add(self, name: str, suffix: str, about: str, order: int) -> ServerStream:
+        return self.space.add_stream(
+            name,
+            dtype="i8",
+            maximum=_I8_MAX,
+            suffix=suffix,
+            presentation=Presentation.MAX_VAR,
+            paint_style=PaintStyle.ZERO,
+            order=order,
+            description=about,
+        )
+
+    def tiles_of(self, rows: NDArray[np.int32]) -> I64:
+        """(n,) the tile of each row; `gather` has seen them."""
+        found: I64 = self._tile[rows]
+        return found
+
+    def gather(self, heap: Snapshot, rows: NDArray[np.int32], since: int) -> None:
+        """Fill all streams.
+
+        Args:
+            heap: The objects.
+            rows: (n,) what each of them is of: a type, a site or a thread.
+            since: Event of the trace at the moment before.
+        """
+        program = ~heap.filler
+        rows, size, new = rows[program], heap.size[program], heap.birth[program] >= since
+        self._give_tiles(rows, size)
+        tiles = self.tiles_of(rows)
+        self.space.reset()
+        for stream, which, weights in ((self.bytes, slice(None), size), (self.new, new, size[new]), (self.objects, slice(None), None)):
+            if weights is None:
+                stream.data[:] = np.bincount(tiles[which], minlength=self.space.count)
+            else:
+                sums = np.zeros(self.space.count, dtype=np.int64)
+                np.add.at(sums, tiles[which], weights)
+                stream.data[:] = sums
+        self.space.info = f"{len(np.unique(rows)):,} have objects in the heap"
+
+    def _give_tiles(self, rows: NDArray[np.int32], size: I64) -> None:
+        """Give tiles to what has none, the largest first."""
+        width = max(len(self._tile), int(rows.max(initial=-1)) + 1)
+        self._tile = np.pad(self._tile, (0, width - len(self._tile)), constant_values=_OTHERS)
+        sums = np.zeros(width, dtype=np.int64)
+        np.add.at(sums, rows, size)
+        without = np.flatnonzero((self._tile == _OTHERS) & (sums > 0))
+        without = without[np.argsort(-sums[without], kind="stable")][: _MOST_TILES - len(self._names)]
+        if not len(without):
+            return
+        self._tile[without] = np.arange(len(self._names), len(self._names) + len(without))
+        self.rows += without.tolist()
+        self._names += [self._name(row) for row in without.tolist()]
+        self.space.resize(StringNames(self._names))

@@ -1,0 +1,138 @@
+"""A session of a trace: the rebuilt heap goes through its moments, and each is an event.
+
+Nobody is watched: events follow each other as fast as they are gathered, with the times at which they happened. What is shown of a moment is the
+heap itself, so every value is exact.
+
+Knows how the parts hang together; what is gathered for which space is in their modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from gcspy_objects.heap import Heap
+from gcspy_objects.records import SpaceKind
+
+from gcspy_drivers.traced.heap_space import TITLES, HeapSpace
+from gcspy_drivers.traced.kinds import KINDS_ASKED
+from gcspy_drivers.traced.moments import KINDS, Moment, moments_of
+from gcspy_drivers.traced.name_space import NameSpace
+from gcspy_drivers.traced.options import TracedOptions
+from gcspy_server.api import EventKind, Mode, PauseActsOn, Server
+
+__all__ = ["PROGRAM_CLOCK", "TracedSession"]
+
+PROGRAM_CLOCK: Final = "allocated bytes"
+
+_ABOUT: Final = (
+    "The trace begins: nothing is allocated yet.",
+    "The program has allocated so many bytes more.",
+    "A collection starts; what it will find alive is told beforehand.",
+    "A collection has ended.",
+    "The trace ends.",
+)
+
+
+class TracedSession:
+    """The session of one trace.
+
+    Args:
+        heap: The rebuilt heap; it is read once from end to end if it was not.
+        options: What can be chosen.
+
+    Attributes:
+        server: To be handed over, or observed, by who made this.
+        events: For each event of the session the event of the trace before which the heap is shown.
+        names: The spaces whose tiles have names, by title.
+
+    Raises:
+        LocalProtocolError: The options make too many tiles or events.
+        TraceError: The trace cannot be read.
+    """
+
+    def __init__(self, heap: Heap, options: TracedOptions | None = None) -> None:
+        options = options or TracedOptions()
+        self.heap, trace = heap, heap.trace
+        end = heap.at(heap.events)
+        spaces = [one.spaces_before for one in heap.collections] + [end.spaces]
+        largest = max(spaces, key=lambda row: sum(one.end - one.start for one in row))
+        self.tile_bytes = options.tile_of(sum(one.end - one.start for one in largest))
+        self.clock_bytes = options.clock_of(end.allocated_bytes)
+        self.events: list[int] = []
+        self._now = 0
+        self.server = Server(
+            trace.name,
+            events=tuple(EventKind(id=number, name=name, description=about) for number, (name, about) in enumerate(zip(KINDS, _ABOUT, strict=True))),
+            mode=Mode.PLAYBACK,
+            pause_acts_on=PauseActsOn.PLAYBACK,
+            general_info=self._general_info(),
+            target=self._facts(end.allocated_bytes),
+            time_nanos=lambda: self._now,
+        )
+        asked = KINDS_ASKED
+        self._types = NameSpace(self.server, "Types", "Type", lambda row: str(trace.types.names[row]), details=asked)
+        self._sites = NameSpace(self.server, "Allocation sites", "Site", trace.sites.name, details=asked)
+        self._threads = NameSpace(self.server, "Threads", "Thread", trace.threads.name, details=asked)
+        self.names = {one.space.name: one for one in (self._types, self._sites, self._threads)}
+        kinds = {one.kind for row in spaces for one in row}
+        self._heaps = [
+            HeapSpace(
+                self.server,
+                kind,
+                heap.at(0).spaces or largest,
+                types=trace.types,
+                named=(self._types, self._threads),
+                tile_bytes=self.tile_bytes,
+                details=asked,
+            )
+            for kind in sorted(kinds & {int(one) for one in SpaceKind})
+        ]
+
+    def _general_info(self) -> str:
+        collections = self.heap.collections
+        full = sum(one.full for one in collections)
+        words = f"{self.heap.events:,} events, {len(collections) - full:,} minor and {full:,} full collections"
+        ended = self.heap.ended
+        return f"A trace of every allocation and every move: {words}." + (f" It was rebuilt as far as it goes: {ended}" if ended else "")
+
+    def _facts(self, allocated_bytes: int) -> dict[str, str]:
+        return {
+            "runtime": "trace",
+            "trace": self.heap.trace.name,
+            "allocated": f"{allocated_bytes:,} bytes",
+            "tile": f"{self.tile_bytes:,} bytes",
+            "clock": f"{self.clock_bytes:,} allocated bytes",
+        }
+
+    def run(self, on_progress: Callable[[int, int], None] | None = None) -> None:
+        """Go through the trace from beginning to end.
+
+        Args:
+            on_progress: Told how many events of the trace are done, and of how many.
+
+        Raises:
+            TraceError: The trace cannot be read.
+        """
+        since = 0
+        for moment in moments_of(self.heap, self.clock_bytes):
+            self._event(moment, since)
+            since = moment.heap.event
+            if on_progress is not None:
+                on_progress(since, self.heap.events)
+
+    def _event(self, moment: Moment, since: int) -> None:
+        self._now = moment.nanos
+        self.events.append(moment.heap.event)
+        request = self.server.should_transmit(moment.kind)
+        if request:
+            heap = moment.heap
+            for named, rows in ((self._types, heap.type), (self._sites, heap.site), (self._threads, heap.thread)):
+                named.gather(heap, rows, since)
+            for space in self._heaps:
+                space.gather(moment, since)
+        self.server.finish(moment.kind, moment.cause, (PROGRAM_CLOCK, moment.heap.allocated_bytes), holds=False)
+
+    def kind_of(self, title: str) -> int | None:
+        """Which kind of space has this title; None: it is none of the heap's."""
+        return TITLES.index(title) if title in TITLES else None

@@ -1,0 +1,102 @@
+"""Tables of objects: by type, by allocation site, by thread, and one by one.
+
+A column that is called ``Address`` has addresses as ``0x…``, and one that is called ``Event`` numbers of the session's events: who shows
+the table can go there.
+
+Knows snapshots and names; does not know who asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from gcspy_objects.heap import Snapshot
+from gcspy_objects.trace import Trace
+from numpy.typing import NDArray
+
+from gcspy_drivers.traced.heap_space import TITLES
+from gcspy_server.api import ColumnKind, DetailColumn, DetailTable
+
+__all__ = ["ADDRESS", "by_category", "object_table", "place_of", "space_name"]
+
+ADDRESS: Final = "Address"
+_LONGEST_NAME = 400
+
+I64 = NDArray[np.int64]
+
+
+def by_category(heap: Snapshot, rows: I64, of: NDArray[np.int32], title: str, name: Callable[[int], str], most: int) -> DetailTable:
+    """Objects by type, site or thread, the one with most bytes first.
+
+    Args:
+        heap: The objects.
+        rows: (n,) which of them.
+        of: What every object of the heap is of.
+        title: Of the first column.
+        name: What a row of `of` is called.
+        most: Rows of the table.
+    """
+    kinds, where = np.unique(of[rows], return_inverse=True)
+    where = where.reshape(-1)
+    counts = np.bincount(where, minlength=len(kinds))
+    sizes = np.zeros(len(kinds), dtype=np.int64)
+    np.add.at(sizes, where, heap.size[rows])
+    order = np.lexsort((-counts, -sizes))
+    columns = (
+        DetailColumn(name=title, kind=ColumnKind.TEXT),
+        DetailColumn(name="Objects", about="Objects of the program, dead or alive."),
+        DetailColumn(name="Bytes", kind=ColumnKind.BYTES),
+    )
+    shown, rest = order[:most], order[most:]
+    return DetailTable(
+        columns=columns,
+        rows=tuple((name(int(kinds[one]))[:_LONGEST_NAME], int(counts[one]), int(sizes[one])) for one in shown),
+        rest=len(rest),
+        rest_cells=(None, int(counts[rest].sum()), int(sizes[rest].sum())) if len(rest) else (),
+    )
+
+
+def space_name(kind: int) -> str:
+    """What a space of a kind is called."""
+    return TITLES[kind] if 0 <= kind < len(TITLES) else "no space"
+
+
+def place_of(heap: Snapshot, address: int) -> str:
+    """In which space an address is."""
+    found = next((one.kind for one in heap.spaces if one.start <= address < one.end), -1)
+    return space_name(found)
+
+
+def object_table(heap: Snapshot, trace: Trace, rows: I64, most: int) -> DetailTable:
+    """Objects one by one, the largest first, of equal ones the lowest address first."""
+    order = rows[np.lexsort((heap.address[rows], -heap.size[rows]))]
+    shown, rest = order[:most], order[most:]
+    kinds = [one.kind for one in heap.spaces]
+    space = heap.space
+    columns = (
+        DetailColumn(name=ADDRESS, kind=ColumnKind.TEXT),
+        DetailColumn(name="Size", kind=ColumnKind.BYTES),
+        DetailColumn(name="Type", kind=ColumnKind.TEXT),
+        DetailColumn(name="Elements", about="Of an array."),
+        DetailColumn(name="Space", kind=ColumnKind.TEXT),
+        DetailColumn(name="Age", about="Collections that it survived."),
+        DetailColumn(name="Thread", kind=ColumnKind.TEXT, about="Who allocated it."),
+        DetailColumn(name="Site", kind=ColumnKind.TEXT, about="Where the program allocated it."),
+    )
+    cells = tuple(
+        (
+            f"{int(heap.address[row]):#x}",
+            int(heap.size[row]),
+            str(trace.types.names[heap.type[row]])[:_LONGEST_NAME],
+            int(heap.length[row]),
+            space_name(kinds[space[row]] if space[row] >= 0 else -1),
+            int(heap.age[row]),
+            trace.threads.name(int(heap.thread[row]))[:_LONGEST_NAME],
+            trace.sites.name(int(heap.site[row]))[:_LONGEST_NAME],
+        )
+        for row in shown.tolist()
+    )
+    left = (None, int(heap.size[rest].sum()), None, None, None, None, None, None) if len(rest) else ()
+    return DetailTable(columns=columns, rows=cells, rest=len(rest), rest_cells=left, note="" if len(rows) else "nothing is like that here")

@@ -1,0 +1,69 @@
+"""Handing all that a server sends to somebody in the same process: no sockets, no threads, nothing left out.
+
+Who makes a recording of what is computed, and not watched, need not wait for a connection. What is handed over are the very bytes
+that a client that wants everything would get, from the preamble on.
+
+Knows the outbox and the codec; does not know what becomes of the bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gcspy_protocol.codec import encode
+from gcspy_protocol.connection import preamble
+from gcspy_protocol.messages import Counters, EpochEnd, Event, Filters, Message, SpaceDefined, Welcome
+
+from gcspy_server.interpreter.core import Core, Item, SchemaChange, SettingsChanged, TriggersChanged
+from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
+from gcspy_server.interpreter.wants import EVERYTHING
+
+__all__ = ["HandOver"]
+
+
+class HandOver:
+    """Takes what comes out of the outbox after each event, in the driver's thread.
+
+    Args:
+        core: The driver's side; nobody else has opened its outbox.
+        welcome: How the server introduces itself.
+        take: Is given the bytes.
+    """
+
+    def __init__(self, core: Core, welcome: Welcome, take: Callable[[bytes], None]) -> None:
+        self._core, self._take = core, take
+        core.publish()
+        opened = core.open_outbox(_nobody_sleeps)
+        core.add_observer(self._after)
+        bootstrap: list[Message] = [welcome]
+        bootstrap += [SpaceDefined(space=space) for space in opened.schema.spaces]
+        bootstrap += [EpochEnd(epoch=opened.schema.epoch), Filters(filters=core.filters), core.flow.state]
+        bootstrap += [Counters(counts=tuple(core.counts))]
+        settings = core.settings.announcement()
+        bootstrap += [settings] if settings.settings else []
+        take(preamble() + b"".join(encode(message).data for message in bootstrap))
+
+    def _after(self, _event: Event) -> None:
+        for item in self._core.outbox.take():
+            data = self._bytes_of(item)
+            if data:
+                self._take(data)
+
+    def _bytes_of(self, item: Item) -> bytes:
+        match item:
+            case Snapshot():
+                return item.bytes_for(EVERYTHING)
+            case SchemaChange():
+                return b"".join(encode(message).data for message in item.messages)
+            case SettingsChanged():
+                return encode(self._core.settings.announcement()).data
+            case TriggersChanged():
+                return encode(self._core.triggers.announcement()).data
+            case KeyframeSource():
+                return b""  # nobody comes late
+            case _:
+                return encode(item).data
+
+
+def _nobody_sleeps() -> None:
+    """What is handed over is taken at once: there is nobody to wake."""

@@ -1,0 +1,124 @@
+"""Finding objects in a snapshot: by type, allocation site, thread, size and address, as a text says.
+
+    type:java.util.HashMap size:24..64
+
+Words stand side by side and all must hold; a value with spaces stands in quotes. ``type``, ``site`` and ``thread`` take a part of a name, in
+any case, and with ``=`` in place of the colon the whole name; a site is any of its frames. ``size`` and ``address`` take a number or a range ``A..B``,
+both ends among it, of which one may be missing; a single address is any inside the object. A word without a colon is a part of a type's name.
+
+Knows snapshots and names.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from gcspy_protocol.errors import CommandError
+from numpy.typing import NDArray
+
+from gcspy_objects.heap.views import Snapshot
+from gcspy_objects.trace import Trace
+
+__all__ = ["Range", "Sought", "rows_of", "sought_of"]
+
+Range = tuple[int, int]
+"""First and last number, both among it."""
+
+_MOST: Final = (1 << 63) - 1
+_UNITS: Final = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1024, "mib": 1024**2, "gib": 1024**3}
+_KEYS: Final = ("type", "site", "thread", "size", "address")
+_LONGEST: Final = 2000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sought:
+    """What objects are sought; what is empty or None does not matter.
+
+    Attributes:
+        names: For ``type``, ``site`` and ``thread`` the texts and whether each is a whole name.
+        size: In bytes.
+        address: Objects that have a byte there.
+    """
+
+    names: tuple[tuple[str, str, bool], ...] = field(default=())
+    size: Range | None = None
+    address: Range | None = None
+
+
+def sought_of(text: str) -> Sought:
+    """Read what is sought.
+
+    Raises:
+        CommandError: A word means nothing.
+    """
+    if len(text) > _LONGEST:
+        raise CommandError(f"what is sought has {len(text):,} characters, more than {_LONGEST:,}")
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise CommandError(f"{text!r}: {error}; close the quotes") from error
+    names: list[tuple[str, str, bool]] = []
+    ranges: dict[str, Range] = {}
+    for word in words:
+        match = re.fullmatch(r"([A-Za-z]+)([:=])(.+)", word, re.DOTALL)
+        key = match[1].lower() if match else "type"
+        if match is None:
+            names.append(("type", word.lower(), False))
+        elif key in ("size", "address"):
+            ranges[key] = _range(key, match[3])
+        elif key in _KEYS:
+            names.append((key, match[3].lower(), match[2] == "="))
+        else:
+            raise CommandError(f"{word!r}: nothing is called {match[1]!r}; say {', '.join(_KEYS)}")
+    return Sought(names=tuple(names), size=ranges.get("size"), address=ranges.get("address"))
+
+
+def _range(key: str, text: str) -> Range:
+    first, dots, last = text.partition("..")
+    low = _number(key, first) if first else 0
+    high = low if not dots else _number(key, last) if last else _MOST
+    if low > high or (dots and not (first or last)):
+        raise CommandError(f"{key}:{text}: no range; write {key}:A..B with A no more than B")
+    return low, high
+
+
+def _number(key: str, text: str) -> int:
+    match = re.fullmatch(r"(0[xX][0-9a-fA-F]+|\d[\d,_]*)\s*([A-Za-z]*)", text)
+    unit = _UNITS.get(match[2].lower()) if match else None
+    if match is None or unit is None or (key == "address" and match[2]):
+        example = "0x7f0012345678" if key == "address" else "64, 100kB or 2MiB"
+        raise CommandError(f"{key}:{text}: no number; write it as {example}")
+    value = int(match[1].replace(",", "").replace("_", ""), 0 if match[1].lower().startswith("0x") else 10) * unit
+    if value > _MOST:
+        raise CommandError(f"{key}:{text}: too large")
+    return value
+
+
+def rows_of(heap: Snapshot, trace: Trace, sought: Sought) -> NDArray[np.int64]:
+    """Return (n,) rows of the program's objects that are sought, by address."""
+    there = ~heap.filler
+    if sought.size is not None:
+        there &= (heap.size >= sought.size[0]) & (heap.size <= sought.size[1])
+    if sought.address is not None:
+        there &= (heap.address + heap.size > sought.address[0]) & (heap.address <= sought.address[1])
+    for key, text, whole in sought.names:
+        column, matches = _named(heap, trace, key)
+        present = np.unique(column[there])
+        good = [row for row in present.tolist() if any(text == one if whole else text in one for one in matches(row))]
+        there &= np.isin(column, good)
+    return np.flatnonzero(there)
+
+
+def _named(heap: Snapshot, trace: Trace, key: str) -> tuple[NDArray[np.int32], Callable[[int], Sequence[str]]]:
+    """A column of categories, and what each of them is called, in small letters."""
+    if key == "type":
+        return heap.type, lambda row: (trace.types.names[row].lower(), trace.types.internal[row].lower())
+    if key == "thread":
+        return heap.thread, lambda row: (trace.threads.name(row).lower(),)
+    sites = trace.sites
+    return heap.site, lambda row: (sites.labels[row].lower(), *(one.method.lower() for one in sites.frames(row)))
