@@ -31,6 +31,7 @@ _COMMANDS = (
     "types",
     "record",
     "replay",
+    "convert",
     "screenshot",
     "demo",
     "info",

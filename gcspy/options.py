@@ -12,7 +12,7 @@ import click
 from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError, ExpressionError
 
-from gcspy.quantities import budget_of, patience_of
+from gcspy.quantities import amount_of, budget_of, patience_of
 
 __all__ = [
     "CONDITION",
@@ -27,6 +27,7 @@ __all__ = [
     "sampling_options",
     "theme_option",
     "token_option",
+    "trace_options",
     "until_option",
 ]
 
@@ -108,6 +109,25 @@ def class_options(function: F) -> F:
         help="Who has control when this connection is lost, as soon as one of that name has joined.",
     )
     return name(successor(function))
+
+
+def trace_options(function: F) -> F:
+    """`--tile-size` and `--every`: how finely, and how often, the heap of an object trace is shown."""
+    tile = click.option(
+        "--tile-size",
+        "tile_bytes",
+        type=amount_of,
+        metavar="SIZE",
+        help="Of an object trace: bytes of a tile, 512 or 64kB; by default the heap has about 4,096 tiles.",
+    )
+    every = click.option(
+        "--every",
+        "clock_bytes",
+        type=amount_of,
+        metavar="SIZE",
+        help="Of an object trace: an event each time the program has allocated so much; by default about 256 of them.",
+    )
+    return tile(every(function))
 
 
 rung_option = click.option(

@@ -5,19 +5,25 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gcspy_protocol.address import UnixAddress
+from gcspy_protocol.errors import CommandError
 
+from gcspy.exit_codes import ExitCode
 from gcspy.progress import progress_bar
+from gcspy.tracing import named_trace
 from gcspy_server.address import default_address
 
 if TYPE_CHECKING:
     from gcspy_replay.file import Recording
     from gcspy_replay.player import Beginning, Playing
+
+    from gcspy.tracing import TracedRecording
 
 __all__ = ["LAST", "PlayingOptions", "default_playing_address", "losses_of", "play"]
 
@@ -33,7 +39,7 @@ class PlayingOptions:
     """What is played to whom, and how.
 
     Attributes:
-        files: A file, the files of a split recording, or the folder of a ring.
+        files: A file, the files of a split recording, the folder of a ring; or an object trace.
         listen: Addresses; empty takes the local default of this process.
         token: The secret for TCP; None where only Unix sockets are used.
         pace: ``original``, ``program`` or ``fixed``.
@@ -44,6 +50,8 @@ class PlayingOptions:
         loops: Whether the whole recording is.
         paused: Whether it stands still at first.
         event: Number of the event with which it begins; None: the first, or backwards the last.
+        tile_bytes: Of an object trace: bytes of a tile; None: by the size of its heap.
+        clock_bytes: Of an object trace: what is allocated between two events of the clock; None: by all that is allocated.
     """
 
     files: tuple[str, ...]
@@ -57,6 +65,8 @@ class PlayingOptions:
     loops: bool = False
     paused: bool = False
     event: int | None = None
+    tile_bytes: int | None = None
+    clock_bytes: int | None = None
 
     def beginning(self) -> Beginning:
         """How each playback begins."""
@@ -95,31 +105,72 @@ def losses_of(recording: Recording) -> list[str]:
 
 
 def play(
-    options: PlayingOptions, *, stop: threading.Event, on_ready: Callable[[Recording, Playing], None]
+    options: PlayingOptions,
+    *,
+    stop: threading.Event,
+    on_ready: Callable[[Recording, Playing, tuple[str, ...]], None],
+    on_progress: Callable[[str, int, int], None] | None = None,
 ) -> None:
-    """Open a recording and serve it until `stop` is set.
+    """Open a recording, or make one of an object trace, and serve it until `stop` is set.
 
     Args:
         options: What to play and how.
         stop: Set by another thread or a signal handler.
-        on_ready: Called once, when clients can connect.
+        on_ready: Called once, when clients can connect, with what there is to say to the user, a line each.
+        on_progress: Told what is done of a trace, how much of it, and of how much.
 
     Raises:
         RecordingError: It is none, or its header is damaged.
+        TraceError: It is a trace that cannot be read.
         LinkError: An address cannot be listened on.
     """
     # numpy and trio are loaded only by who plays.
     from gcspy_replay.file import Recording
     from gcspy_replay.player import serve_recording
 
-    with progress_bar("looking for chunks") as progress:
-        recording = Recording.open(*options.files, progress=progress)
     addresses = options.listen or (str(default_playing_address()),)
-    with serve_recording(
-        recording, *addresses, token=options.token, beginning=options.beginning(), growing=_is_written(recording)
-    ) as playing:
-        on_ready(recording, playing)
+    with ExitStack() as stack:
+        trace = named_trace(options.files)
+        traced = None if trace is None else stack.enter_context(_traced(trace, options, stop, on_progress))
+        files = options.files if traced is None else (str(traced.path),)
+        with progress_bar("looking for chunks") as progress:
+            recording = Recording.open(*files, progress=progress)
+        playing = stack.enter_context(
+            serve_recording(
+                recording,
+                *addresses,
+                token=options.token,
+                beginning=options.beginning(),
+                growing=_is_written(recording),
+                teller=None if traced is None else traced.teller,
+            )
+        )
+        on_ready(recording, playing, (*losses_of(recording), *(() if traced is None else traced.notes)))
         stop.wait()
+
+
+@contextmanager
+def _traced(
+    path: Path, options: PlayingOptions, stop: threading.Event, on_progress: Callable[[str, int, int], None] | None
+) -> Iterator[TracedRecording]:
+    """A recording of an object trace, with a bar in a terminal."""
+    from gcspy_drivers.traced import TracedOptions
+
+    from gcspy.tracing import traced_recording
+
+    with ExitStack() as stack:
+        with progress_bar(f"opening {path.name}") as bar:
+
+            def advance(what: str, done: int, total: int) -> None:
+                if stop.is_set():
+                    raise CommandError(f"{path} was not opened: it was to stop", exit_code=ExitCode.INTERRUPTED)
+                bar(done, total)
+                if on_progress is not None:
+                    on_progress(what, done, total)
+
+            chosen = TracedOptions(tile_bytes=options.tile_bytes, clock_bytes=options.clock_bytes)
+            traced = stack.enter_context(traced_recording(path, chosen, advance))
+        yield traced
 
 
 def _is_written(recording: Recording) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import click
 
-__all__ = ["Kept", "budget_of", "deadline_of", "kept_of", "patience_of", "size_of"]
+__all__ = ["Kept", "amount_of", "budget_of", "deadline_of", "kept_of", "patience_of", "size_of"]
 
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)")
 _BYTES = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
@@ -50,6 +50,19 @@ def size_of(text: str) -> int:
         raise click.BadParameter(
             f"{text!r} is no size of {_LEAST_BYTES // 1000} kB or more, such as 500kB, 200MB or 1GiB"
         )
+    return size
+
+
+def amount_of(text: str) -> int:
+    """A number of bytes, however small: ``512``, ``64kB``, ``1MiB``.
+
+    Raises:
+        click.BadParameter: It is none.
+    """
+    number, unit = _split(text)
+    size = int(number * {"": 1, "b": 1, **_BYTES}.get(unit.lower(), 0))
+    if size < 1:
+        raise click.BadParameter(f"{text!r} is no number of bytes, such as 512, 64kB or 1MiB")
     return size
 
 

@@ -7,7 +7,7 @@ target runs on. Options, with the token, travel through that pipe and never stan
 a command line.
 
     parent ──one JSON line of options──▶ child
-           ◀─one JSON line: ready, or what was wrong──
+           ◀─JSON lines: how far it is, and last: ready, or what was wrong──
            ──end of file──▶ child stops
 """
 
@@ -19,16 +19,18 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gcspy_protocol.errors import CommandError, GCspyError
 
 from gcspy.exit_codes import ExitCode, exit_code_of
-from gcspy.playing import PlayingOptions, losses_of, play
+from gcspy.playing import PlayingOptions, play
 from gcspy.serving import ServingOptions, serve_target
 from gcspy.simulating import SimulatingOptions, simulate
 
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Sidecar", "command_of_sidecar", "first_line", "start_sidecar"]
 
+_PROGRESS_SECS = 0.1
 _STOP_SECS = 5.0
 """A child that has not stopped by then is killed: it holds nothing that a kill could harm."""
 
@@ -75,18 +78,29 @@ class Sidecar:
         """
         return tuple(self._ready["notes"])
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that it plays: those that were named, or what it made of a trace for as long as it runs; waits as `addresses` does.
+
+        Raises:
+            CommandError: As `addresses`.
+        """
+        return tuple(map(Path, self._ready["files"]))
+
     @cached_property
     def _ready(self) -> dict[str, list[str]]:
         """What the child said when it was ready."""
         assert self._process.stdout is not None
-        answer = self._process.stdout.readline()
-        if not answer:
-            code = self._process.wait(_STOP_SECS)
-            raise CommandError(f"the sidecar ended at once (exit code {code})", exit_code=ExitCode.FAILED)
-        ready = json.loads(answer)
-        if "error" in ready:
-            raise CommandError(ready["error"], exit_code=ready["exit_code"])
-        return {"addresses": ready["addresses"], "notes": ready["notes"]}
+        while True:
+            answer = self._process.stdout.readline()
+            if not answer:
+                code = self._process.wait(_STOP_SECS)
+                raise CommandError(f"the sidecar ended at once (exit code {code})", exit_code=ExitCode.FAILED)
+            ready = json.loads(answer)
+            if "error" in ready:
+                raise CommandError(ready["error"], exit_code=ready["exit_code"])
+            if "addresses" in ready:
+                return {"addresses": ready["addresses"], "notes": ready["notes"], "files": ready.get("files", [])}
 
 
 def command_of_sidecar() -> tuple[str, ...]:
@@ -144,8 +158,21 @@ def _say_listening(_server: Server, listening: Listening) -> None:
     _answer(addresses=list(listening.addresses), notes=[])
 
 
-def _say_playing(recording: Recording, playing: Playing) -> None:
-    _answer(addresses=list(playing.addresses), notes=losses_of(recording))
+def _say_playing(recording: Recording, playing: Playing, notes: tuple[str, ...]) -> None:
+    files = [str(Path(part.window.source.name).absolute()) for part in recording.parts]
+    _answer(addresses=list(playing.addresses), notes=list(notes), files=files)
+
+
+class _ProgressLines:
+    """Says how far it is, some ten times a second: who waits may show it."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if total > 0 and (now := time.monotonic()) >= self._next:
+            self._next = now + _PROGRESS_SECS
+            _answer(progress=[what, done, total])
 
 
 @contextmanager
@@ -186,7 +213,7 @@ def main() -> int:
     try:
         does = fields.pop("does")
         if does == "plays":
-            play(PlayingOptions(**fields), stop=stop, on_ready=_say_playing)
+            play(PlayingOptions(**fields), stop=stop, on_ready=_say_playing, on_progress=_ProgressLines())
         elif does == "simulates":
             simulate(SimulatingOptions(**fields), stop=stop, on_ready=_say_listening)
         else:

@@ -97,6 +97,7 @@ def run_window(
     size: tuple[int, int] | None = None,
     control: bool = True,
     recording: Sequence[Path] = (),
+    opened: Sequence[Path] = (),
     compare: Sequence[Path] = (),
     front: FrontDoor | None = None,
     remember: bool = False,
@@ -112,6 +113,7 @@ def run_window(
         size: Width and height of the window, in logical pixels.
         control: Whether to ask for control.
         recording: The files that a player at this address plays: bookmarks are kept beside them.
+        opened: What the user named, to be listed on the start page; by default the recording.
         compare: The files of a recording to put beside the session.
         front: What can be started from the window.
         remember: Whether the address is listed on the start page from now on; a recording's files always are.
@@ -139,11 +141,11 @@ def run_window(
     window.show()
     if recording:
         window.use_recording(*recording)
-    if compare:
-        window.comparing.open_soon(*compare)
-        window.starting.opened(Recent(files=tuple(path.absolute() for path in recording)))
+        window.starting.opened(Recent(files=tuple(path.absolute() for path in opened or recording)))
     elif where is not None and remember:
         window.starting.opened(Recent(address=str(where)))
+    if compare:
+        window.comparing.open_soon(*compare)
     if wish is not None:
         window.classroom.wish(wish)
     if where is not None:

@@ -1,4 +1,4 @@
-"""`gcspy replay`: play a recording; a window with it, or a server alone."""
+"""`gcspy replay`: play a recording or an object trace; a window with it, or a server alone."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import click
 from gcspy_protocol.address import TcpAddress, parse_address
 
 from gcspy.gui import require_window
-from gcspy.options import class_options, read_token, theme_option, token_option
-from gcspy.playing import PlayingOptions, default_playing_address, losses_of, play
+from gcspy.options import class_options, read_token, theme_option, token_option, trace_options
+from gcspy.playing import PlayingOptions, default_playing_address, play
 from gcspy.sharing import reachable_ones, say_addresses
 from gcspy.sidecar import start_sidecar
 from gcspy.starting import front_door
@@ -112,6 +112,7 @@ class _Played(click.Path):
     type=click.Path(exists=True, path_type=Path),
     help="Another recording to put beside it, with the difference; may be repeated for the files of a split one.",
 )
+@trace_options
 @token_option
 @theme_option
 @class_options
@@ -127,6 +128,8 @@ def command(
     paused: bool,
     event: int | None,
     compare: tuple[Path, ...],
+    tile_bytes: int | None,
+    clock_bytes: int | None,
     token_file: Path | None,
     theme: str | None,
     person: str,
@@ -137,6 +140,9 @@ def command(
     FILE is a file, the files of a split recording, or the folder of a ring; one that is still being
     written is played as far as it is, and then as it grows. Each viewer has a playback of its own, or follows another's.
     What is damaged is left out and told. LESSON is one of "gcspy demo --list": it is played from the recording that comes with GCspy, and simulates nothing.
+
+    FILE may also be an object trace of a Java VM (AntTracks): a folder with its files, its trace file, or a .tar.xz of them. Its heap is rebuilt,
+    and each object in it can be asked for.
     """
     if interval_millis is not None and pace not in (None, "fixed"):
         raise click.UsageError("--interval is the time between events at --pace fixed")
@@ -164,6 +170,8 @@ def command(
             loops=loop == _ALL,
             paused=paused,
             event=event,
+            tile_bytes=tile_bytes,
+            clock_bytes=clock_bytes,
         )
         if no_window:
             return _serve(options)
@@ -177,7 +185,7 @@ def command(
             click.echo(f"gcspy: {note}", err=True)
         wish = ClassWish(person=person, successor=successor, addresses=reachable_ones(sidecar.addresses[1:]))
         return run_window(
-            sidecar.addresses[0], theme=theme, recording=files, compare=compare, front=front_door(), wish=wish
+            sidecar.addresses[0], theme=theme, recording=sidecar.files, opened=files, compare=compare, front=front_door(), wish=wish
         )
 
 
@@ -187,9 +195,9 @@ def _serve(options: PlayingOptions) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
 
-    def ready(recording: Recording, playing: Playing) -> None:
+    def ready(recording: Recording, playing: Playing, notes: tuple[str, ...]) -> None:
         click.echo(f"gcspy: playing {recording.welcome.server}, {len(recording):,} events; a pause stops the playback")
-        for line in losses_of(recording):
+        for line in notes:
             click.echo(f"gcspy: {line}", err=True)
         say_addresses(playing.addresses)
 

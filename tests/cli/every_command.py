@@ -131,7 +131,7 @@ def _replay(files: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="gcspy-test-") as folder:
         options = PlayingOptions(files=tuple(files), listen=(f"unix:{folder}/x.sock",), paused=True, event=LAST)
         try:
-            play(options, stop=stop, on_ready=join)
+            play(options, stop=stop, on_ready=lambda recording, playing, _notes: join(recording, playing))
         except errors.GCspyError as error:
             print(f"gcspy: {error}")
             return exit_code_of(error)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from gcspy_objects.heap import Collection, Heap, Snapshot, Step
@@ -120,5 +120,5 @@ def _clock(until: Snapshot, since: int, clock_bytes: int, times: _Times, until_n
 def _before(until: Snapshot, event: int, allocated: int) -> Snapshot:
     """The heap before an event since which nothing moved and nothing died."""
     there = until.birth < event
-    columns = {name: column[there] for name, column in until.columns.items()}
+    columns: dict[str, Any] = {name: column[there] for name, column in until.columns.items()}
     return replace(until, event=event, allocated_bytes=allocated, **columns)

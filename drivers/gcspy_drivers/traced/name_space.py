@@ -70,8 +70,9 @@ class NameSpace:
         )
 
     def tiles_of(self, rows: NDArray[np.int32]) -> I64:
-        """(n,) the tile of each row; `gather` has seen them."""
-        found: I64 = self._tile[rows]
+        """(n,) the tile of each row; that of one that never had objects is that of the others."""
+        known = np.append(self._tile, _OTHERS)
+        found: I64 = known[np.minimum(rows, len(self._tile))]
         return found
 
     def gather(self, heap: Snapshot, rows: NDArray[np.int32], since: int) -> None:

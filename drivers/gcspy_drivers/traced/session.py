@@ -15,7 +15,7 @@ from gcspy_objects.heap import Heap
 from gcspy_objects.records import SpaceKind
 
 from gcspy_drivers.traced.heap_space import TITLES, HeapSpace
-from gcspy_drivers.traced.kinds import KINDS_ASKED
+from gcspy_drivers.traced.kinds import KINDS_ASKED, SITES, THREADS, TYPES
 from gcspy_drivers.traced.moments import KINDS, Moment, moments_of
 from gcspy_drivers.traced.name_space import NameSpace
 from gcspy_drivers.traced.options import TracedOptions
@@ -96,6 +96,15 @@ class TracedSession:
         ended = self.heap.ended
         return f"A trace of every allocation and every move: {words}." + (f" It was rebuilt as far as it goes: {ended}" if ended else "")
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of how far the heap can be believed, a line each."""
+        ended, findings = self.heap.ended, self.heap.findings
+        notes = [f"rebuilt as far as it goes: {ended}"] if ended else []
+        if len(findings):
+            notes.append(f"{len(findings):,} things in the trace contradict each other (gcspy objects check tells which); the first: {findings.first}")
+        return tuple(notes)
+
     def _facts(self, allocated_bytes: int) -> dict[str, str]:
         return {
             "runtime": "trace",
@@ -132,6 +141,10 @@ class TracedSession:
             for space in self._heaps:
                 space.gather(moment, since)
         self.server.finish(moment.kind, moment.cause, (PROGRAM_CLOCK, moment.heap.allocated_bytes), holds=False)
+
+    def category_of(self, title: str) -> str:
+        """What the tiles of one of `names` stand for, as a kind of question."""
+        return {self._types.space.name: TYPES, self._sites.space.name: SITES, self._threads.space.name: THREADS}[title]
 
     def kind_of(self, title: str) -> int | None:
         """Which kind of space has this title; None: it is none of the heap's."""

@@ -3,13 +3,14 @@
 The child that serves lives as long as its standard input is open, so it ends with the window, however that ends. Nothing here
 waits, but for the end of the program.
 
-Knows processes and their first line; does not know what they do.
+Knows processes and their first lines; does not know what they do.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
@@ -30,10 +31,12 @@ class Ready:
     Attributes:
         address: Where this window joins.
         notes: What it has to say to the user, a line each.
+        files: The files that it plays, if they are others than it was told: what it made of a trace.
     """
 
     address: str
     notes: tuple[str, ...]
+    files: tuple[Path, ...] = ()
 
 
 class ServingChild(QObject):
@@ -42,9 +45,11 @@ class ServingChild(QObject):
     Signals:
         ready: It serves: its `Launch` and a `Ready`.
         failed: It does not: its `Launch`, and why, in a sentence with the remedy.
+        progressed: It is on the way: its `Launch`, what it does, and how much of it is done, from 0 to 1.
     """
 
     ready = Signal(object, object)
+    progressed = Signal(object, str, float)
     failed = Signal(object, str)
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -115,8 +120,11 @@ class ServingChild(QObject):
         if self._answered:
             return
         self._heard += data
-        line, whole, _rest = self._heard.partition(b"\n")
-        if whole or len(self._heard) > _LONGEST_LINE:
+        while not self._answered:
+            line, whole, rest = self._heard.partition(b"\n")
+            if not whole and len(line) <= _LONGEST_LINE:
+                return
+            self._heard = rest
             self._judge(line)
 
     def _judge(self, line: bytes) -> None:
@@ -125,10 +133,15 @@ class ServingChild(QObject):
         assert launch is not None
         try:
             answer = json.loads(line)
+            if "progress" in answer:
+                what, done, total = answer["progress"]
+                self._answered = False
+                self.progressed.emit(launch, str(what), min(1.0, max(0.0, int(done) / max(1, int(total)))))
+                return
             if "error" in answer:
                 self.failed.emit(launch, str(answer["error"]))
                 return
-            ready = Ready(str(answer["addresses"][0]), tuple(str(note) for note in answer.get("notes", ())))
+            ready = Ready(str(answer["addresses"][0]), tuple(str(note) for note in answer.get("notes", ())), tuple(map(Path, answer.get("files", ()))))
         except (ValueError, KeyError, IndexError, TypeError, RecursionError):
             self.failed.emit(launch, f"{launch.command[0]} answered what makes no sense: {line[:200]!r}")
             return

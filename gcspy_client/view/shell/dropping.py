@@ -1,4 +1,4 @@
-"""Recordings that are dropped on the window: what will happen is said while they hover, and then they are played.
+"""Recordings and object traces that are dropped on the window: what will happen is said while they hover, and then they are played.
 
 Knows files by their names; whether several are of one session is found out by who plays them.
 """
@@ -12,9 +12,12 @@ from PySide6.QtCore import QEvent, QMimeData, QObject, Qt
 from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
-__all__ = ["Dropping", "dropped_files", "words_of"]
+__all__ = ["TRACE_SUFFIXES", "Dropping", "dropped_files", "words_of"]
 
 _SUFFIX = ".gcspy"
+
+TRACE_SUFFIXES = (".tar", ".tar.xz", ".txz", ".tar.gz", ".tgz")
+"""Of archives with an object trace; its own files are called ``trace``, or ``trace_0`` and so on."""
 
 
 def dropped_files(data: QMimeData) -> list[Path]:
@@ -24,13 +27,17 @@ def dropped_files(data: QMimeData) -> list[Path]:
 
 def words_of(files: Sequence[Path]) -> tuple[str, str]:
     """What is said while files hover: a title and a sentence; the title is empty where they cannot be played."""
-    strange = [file for file in files if file.suffix != _SUFFIX and not file.is_dir()]
+    strange = [file for file in files if file.suffix != _SUFFIX and not file.is_dir() and not _may_be_trace(file)]
     if not files or strange:
         name = strange[0].name if strange else "what is dragged"
-        return "", f"{name} is no recording: drop {_SUFFIX} files, or the folder of a ring"
+        return "", f"{name} is no recording: drop {_SUFFIX} files, the folder of a ring, or an object trace"
     if len(files) == 1:
         return f"Play {files[0].name}", "It takes the place of what this window shows"
     return f"Play these {len(files)} files together", "They must be parts of one session, as `gcspy replay A B` wants them"
+
+
+def _may_be_trace(file: Path) -> bool:
+    return file.name.endswith(TRACE_SUFFIXES) or file.stem.partition("_")[0] == "trace"
 
 
 class _Overlay(QFrame):

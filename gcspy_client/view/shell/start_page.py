@@ -117,7 +117,7 @@ class StartPage(QWidget):
         whole.addStretch(1)
 
     def _side(self) -> QVBoxLayout:
-        self.open.setToolTip("Play a recording; files can also be dropped on the window")
+        self.open.setToolTip("Play a recording, or an object trace of a Java VM; files can also be dropped on the window")
         self.connect_to.setToolTip("Join a session that somebody serves")
         self.demo.setToolTip("Start a small web service whose cache leaks a little, and watch it")
         self.open.setProperty("primary", "true")

@@ -24,6 +24,7 @@ from gcspy_client.model.recent import Recent, latest_first, recent_of
 from gcspy_client.model.status import LinkPhase, LinkStatus
 from gcspy_client.view.actions import Action
 from gcspy_client.view.shell.children import Listing, Ready, ServingChild
+from gcspy_client.view.shell.dropping import TRACE_SUFFIXES
 from gcspy_client.view.shell.start_page import StartPage
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class Starting(QObject):
         page.back_asked.connect(self.close_page)
         self.child.ready.connect(self._ready)
         self.child.failed.connect(self._failed)
+        self.child.progressed.connect(self._progressed)
         self._listing.listed.connect(self._listed)
         self._listing.failed.connect(page.processes.show_problem)
         self._link.status_changed.connect(self._follow)
@@ -165,7 +167,8 @@ class Starting(QObject):
 
     def ask_recording(self) -> None:
         """Ask for the files of a recording, and play them."""
-        filters = f"Recordings (*{SUFFIX});;All files (*)"
+        traces = " ".join(f"*{suffix}" for suffix in TRACE_SUFFIXES)
+        filters = f"Recordings and object traces (*{SUFFIX} {traces} trace trace_*);;Recordings (*{SUFFIX});;All files (*)"
         paths, _ = QFileDialog.getOpenFileNames(self._window, "Open recording", self._settings.text("recent.folder"), filters)
         if paths:
             self._settings.store("recent.folder", str(Path(paths[0]).parent))
@@ -220,8 +223,11 @@ class Starting(QObject):
         self.child.start(launch)
         self.changed.emit()
 
+    def _progressed(self, launch: Launch, what: str, share: float) -> None:
+        self.page.say(f"{launch.title}: {what}, {100 * share:.0f} %", "warning", busy=True)
+
     def _ready(self, launch: Launch, ready: Ready) -> None:
-        self._join(ready.address, self._opening, launch.files)
+        self._join(ready.address, self._opening, ready.files or launch.files)
         for note in ready.notes:
             self._window.say(note)
 

@@ -1,0 +1,123 @@
+"""Tables about one object: where it was from its birth to its death, and what became of those of its site that lay next to it.
+
+Knows the rebuilt heap; numbers of the session's events come from who asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from gcspy_objects.heap import Fate, Heap, Life, Snapshot, Step
+from numpy.typing import NDArray
+
+from gcspy_drivers.traced.moments import words_of
+from gcspy_drivers.traced.tables import ADDRESS, place_of, space_name
+from gcspy_server.api import ColumnKind, DetailColumn, DetailTable
+
+__all__ = ["EVENT", "describe", "life_table", "neighbour_table"]
+
+EVENT: Final = "Event"
+
+_FATES: Final = {
+    Fate.UNTOUCHED: "stays: its space is not collected",
+    Fate.KEPT: "stays",
+    Fate.MOVED: "moved",
+    Fate.PROMOTED: "promoted",
+    Fate.DIED: "died",
+}
+_MOST_FRAMES = 6
+
+Number = Callable[[int], int]
+"""From an event of the trace to the number that is told of the first event at which what it did is seen."""
+
+
+def describe(heap: Heap, life: Life) -> str:
+    """An object in one sentence: what it is, and where the program allocated it."""
+    trace = heap.trace
+    array = f", {life.length:,} elements" if life.length else ""
+    frames = trace.sites.frames(life.site)
+    stack = " ← ".join(map(str, frames[:_MOST_FRAMES])) + (" ← …" if len(frames) > _MOST_FRAMES else "")
+    where = stack or trace.sites.name(life.site)
+    return f"{trace.types.names[life.type]}, {life.size:,} bytes{array}, allocated by {trace.threads.name(life.thread)} at {where}"
+
+
+def life_table(heap: Heap, life: Life, birth_bytes: int, number: Number) -> DetailTable:
+    """Where an object was, in order; the last row is its death, or the end of the trace."""
+    columns = (
+        DetailColumn(name=EVENT, about="From this event on it is so."),
+        DetailColumn(name="What", kind=ColumnKind.TEXT, about="What happened to it."),
+        DetailColumn(name=ADDRESS, kind=ColumnKind.TEXT),
+        DetailColumn(name="Space", kind=ColumnKind.TEXT),
+        DetailColumn(name="Age", about="Collections that it survived."),
+        DetailColumn(name="Allocated since", kind=ColumnKind.BYTES, about="What the program has allocated since its birth."),
+    )
+    rows: list[tuple[int | str | None, ...]] = []
+    for age, stay in enumerate(life.stays):
+        collection = heap.collections[stay.collection - 1] if stay.collection else None
+        what = "born" if collection is None or stay.fate is None else f"{_FATES[stay.fate]} by {words_of(collection)}"
+        since = 0 if collection is None else collection.bytes - birth_bytes
+        rows.append((number(stay.event), what, f"{stay.address:#x}", space_name(stay.space_kind), age, since))
+    age = len(life.stays) - 1
+    if life.died_event is not None:
+        words = words_of(heap.collections[life.died_in - 1])
+        rows.append((number(life.died_event), f"found dead by {words}", "", "", age, life.life_bytes))
+    else:
+        last = life.stays[-1]
+        rows.append((number(heap.events - 1), "lives at the end of the trace", f"{last.address:#x}", space_name(last.space_kind), age, life.life_bytes))
+    return DetailTable(columns=columns, rows=tuple(rows), note=describe(heap, life))
+
+
+def neighbour_table(heap: Heap, now: Snapshot, row: int, most: int) -> DetailTable:
+    """The objects of the same site, the nearest first, and what the collection did to them that next found or moved this one."""
+    program = ~now.filler
+    same = np.flatnonzero(program & (now.site == now.site[row]))
+    same = same[same != row]
+    distance = now.address[same] - now.address[row]
+    order = np.argsort(np.abs(distance), kind="stable")
+    same, distance = same[order], distance[order]
+    step = _next_step(heap, now, int(now.birth[row]))
+    columns = (
+        DetailColumn(name=ADDRESS, kind=ColumnKind.TEXT),
+        DetailColumn(name="Distance", about="Bytes from the object to this one."),
+        DetailColumn(name="Size", kind=ColumnKind.BYTES),
+        DetailColumn(name="Space", kind=ColumnKind.TEXT),
+        DetailColumn(name="What became of it", kind=ColumnKind.TEXT),
+        DetailColumn(name="Then at", kind=ColumnKind.TEXT),
+        DetailColumn(name="Distance then", about="Bytes from where the object is afterwards."),
+    )
+    if step is None:
+        cells = [
+            (f"{int(now.address[one]):#x}", int(far), int(now.size[one]), place_of(now, int(now.address[one])), "no collection follows that touches it", "", None)
+            for one, far in zip(same[:most].tolist(), distance[:most].tolist(), strict=True)
+        ]
+        return DetailTable(columns=columns, rows=tuple(cells), rest=max(0, len(same) - most), rest_cells=(None,) * 7 if len(same) > most else ())
+    places = _rows_of(step.before, now.birth[same])
+    fates, to = step.fate[places], step.to[places]
+    own = int(step.to[_rows_of(step.before, now.birth[[row]])[0]])
+    cells = []
+    for one, far, fate, new in zip(same[:most].tolist(), distance[:most].tolist(), fates[:most].tolist(), to[:most].tolist(), strict=True):
+        address = int(now.address[one])
+        then = f"{new:#x}" if new >= 0 else ""
+        apart = new - own if new >= 0 and own >= 0 else None
+        cells.append((f"{address:#x}", int(far), int(now.size[one]), place_of(now, address), _FATES[Fate(fate)], then, apart))
+    words = ", ".join(f"{int((fates == fate).sum()):,} {text.split(':')[0]}" for fate, text in _FATES.items() if (fates == fate).any())
+    note = f"{words_of(step.collection)}. Of {len(same):,} others of this site: {words or 'none'}"
+    return DetailTable(columns=columns, rows=tuple(cells), rest=max(0, len(same) - most), rest_cells=(None,) * 7 if len(same) > most else (), note=note)
+
+
+def _next_step(heap: Heap, now: Snapshot, birth: int) -> Step | None:
+    """The next collection that moves or keeps an object, or finds it dead; None: there is none."""
+    life = heap.follow(birth)
+    later = [stay.collection for stay in life.stays if stay.collection and stay.event >= now.event]
+    number = later[0] if later else life.died_in
+    return next(iter(heap.steps(number, number)), None) if number else None
+
+
+def _rows_of(heap: Snapshot, births: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows of objects by their births; all of them are there, since nothing dies between two collections."""
+    rows = np.flatnonzero(~heap.filler)
+    rows = rows[np.argsort(heap.birth[rows], kind="stable")]
+    found: NDArray[np.int64] = rows[np.searchsorted(heap.birth[rows], births)]
+    return found

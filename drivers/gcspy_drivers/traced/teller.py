@@ -1,0 +1,120 @@
+"""Answers to questions about a traced session at any of its events, from the rebuilt heap.
+
+The session goes on, or is long over; the heap of the event that somebody looks at is rebuilt from the checkpoint before it, and the latest few are
+kept.
+
+Knows what can be asked; does not know who asks, nor how an answer gets there.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections import OrderedDict
+
+import numpy as np
+from gcspy_objects.finding import rows_of, sought_of
+from gcspy_objects.heap import Snapshot
+from gcspy_protocol.errors import CommandError
+from numpy.typing import NDArray
+
+from gcspy_drivers.traced.kinds import LIFE, NEIGHBOURS, OBJECTS, SITES, THREADS, TYPES
+from gcspy_drivers.traced.lives import life_table, neighbour_table
+from gcspy_drivers.traced.session import TracedSession
+from gcspy_drivers.traced.tables import by_category, object_table, place_of
+from gcspy_server.api import DetailTable
+
+__all__ = ["Teller"]
+
+_KEPT = 3
+"""Heaps of events that were asked about: a user asks several things about one, and steps back and forth."""
+
+
+class Teller:
+    """Tells what is in a tile, in a space, or in all of the heap. May be asked in any thread, one at a time.
+
+    Args:
+        session: Which has gone through all its events.
+    """
+
+    def __init__(self, session: TracedSession) -> None:
+        self._session, self._heap = session, session.heap
+        self._kept: OrderedDict[int, Snapshot] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def tell(
+        self, kind: str, text: str, most: int, *, number: int, space: str, tile: int | None, extent: tuple[int, int] | None
+    ) -> DetailTable | None:
+        """Answer a question.
+
+        Args:
+            kind: One of `kinds.KINDS_ASKED`.
+            text: What is sought.
+            most: Rows.
+            number: Of the session's event, from 1.
+            space: Name of the space.
+            tile: Which of its tiles; None: all of it.
+            extent: Address and bytes of the tile, if it has any.
+
+        Raises:
+            CommandError: The text means nothing, or there is no such object.
+            TraceError: The trace cannot be read any more.
+        """
+        if not 1 <= number <= len(self._session.events):
+            return None
+        with self._lock:
+            now = self._at(self._session.events[number - 1])
+            if kind in (LIFE, NEIGHBOURS):
+                return self._of_one(kind, now, text, most)
+            return self._of_many(kind, now, self._there(now, space, tile, extent, whole=kind == OBJECTS), text, most)
+
+    def _at(self, event: int) -> Snapshot:
+        found = self._kept.pop(event, None)
+        self._kept[event] = found = self._heap.at(event) if found is None else found
+        while len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        return found
+
+    def _there(self, now: Snapshot, space: str, tile: int | None, extent: tuple[int, int] | None, *, whole: bool) -> NDArray[np.bool_]:
+        """Which objects belong to a tile, or a space; `whole`: also what only reaches into the tile."""
+        named = self._session.names.get(space)
+        if named is not None:
+            column = {TYPES: now.type, SITES: now.site, THREADS: now.thread}[self._session.category_of(space)]
+            return np.ones(len(now), dtype=np.bool_) if tile is None else named.tiles_of(column) == tile
+        if extent is not None:
+            start, end = extent[0], sum(extent)
+            return (now.address < end) & (now.address + (now.size if whole else 1) > start)
+        kinds = np.array([*(one.kind for one in now.spaces), -1])
+        mask: NDArray[np.bool_] = kinds[now.space] == self._session.kind_of(space)
+        return mask
+
+    def _of_many(self, kind: str, now: Snapshot, there: NDArray[np.bool_], text: str, most: int) -> DetailTable | None:
+        trace = self._heap.trace
+        rows = rows_of(now, trace, sought_of(text))
+        rows = rows[there[rows]]
+        if kind == OBJECTS:
+            return object_table(now, trace, rows, most)
+        if kind == TYPES:
+            return by_category(now, rows, now.type, "Type", lambda row: str(trace.types.names[row]), most)
+        if kind == SITES:
+            return by_category(now, rows, now.site, "Site", trace.sites.name, most)
+        if kind == THREADS:
+            return by_category(now, rows, now.thread, "Thread", trace.threads.name, most)
+        return None
+
+    def _of_one(self, kind: str, now: Snapshot, text: str, most: int) -> DetailTable:
+        address = sought_of(f"address:{text.strip()}").address
+        assert address is not None
+        row = now.row_at(address[0])
+        if row is None:
+            raise CommandError(f"no object has the address {address[0]:#x} at this event ({place_of(now, address[0])})")
+        if now.filler[row]:
+            raise CommandError(f"{address[0]:#x} is in a filler, which is no object of the program")
+        if kind == NEIGHBOURS:
+            return neighbour_table(self._heap, now, row, most)
+        return life_table(self._heap, self._heap.follow(int(now.birth[row])), int(now.birth_bytes[row]), self.number_after)
+
+    def number_after(self, event: int) -> int:
+        """The first event of the session that shows what an event of the trace did."""
+        events = self._session.events
+        return min(bisect_right(events, event) + 1, len(events))

@@ -1,0 +1,158 @@
+"""Traces that name every object, made into recordings: into a file, or into one for the time of a playback that can also be asked.
+
+Knows the traced driver, the writer and the player's questions; a format is known to `gcspy_objects` alone.
+"""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gcspy_protocol.errors import CommandError
+
+if TYPE_CHECKING:
+    from gcspy_drivers.traced import TracedOptions, TracedSession
+    from gcspy_objects.heap import Heap
+    from gcspy_protocol.details import DetailTable, Query
+    from gcspy_replay.file import Store
+    from gcspy_replay.player import Shown, Teller
+
+__all__ = ["ARCHIVES", "TracedRecording", "named_trace", "names_trace", "opened_heap", "record_trace", "traced_recording"]
+
+ARCHIVES = (".tar", ".tar.xz", ".txz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst")
+"""Suffixes of archives in which the files of a trace may be."""
+
+_MAGIC = bytes.fromhex("eeffc000")
+
+Progress = Callable[[str, int, int], None]
+"""Told what is done, how much of it, and of how much."""
+
+
+def names_trace(path: Path | str) -> bool:
+    """Whether a path is to be taken for an object trace: an archive, a trace's file, or a folder with one. Nothing is said of whether it can be read."""
+    path = Path(path)
+    if path.is_dir():
+        return not any(path.glob("*.gcspy")) and any(_begins_like_one(one) for one in sorted(path.iterdir()) if one.is_file())
+    return path.name.endswith(ARCHIVES) or _begins_like_one(path)
+
+
+def named_trace(paths: Sequence[Path | str]) -> Path | None:
+    """The trace that a user named; None: these are files of a recording.
+
+    Raises:
+        CommandError: A trace and something else.
+    """
+    traces = [Path(path) for path in paths if names_trace(path)]
+    if traces and len(paths) > 1:
+        raise CommandError(f"{traces[0]} is an object trace: name it alone; the files of a rotated one are named by their folder")
+    return traces[0] if traces else None
+
+
+def _begins_like_one(path: Path) -> bool:
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+    return False
+
+
+@contextmanager
+def opened_heap(path: Path, progress: Progress | None = None) -> Iterator[Heap]:
+    """The rebuilt heap of a trace, read from end to end; closed when the block ends.
+
+    Raises:
+        TraceError: There is none, or it cannot be read.
+    """
+    from gcspy_objects.heap import Heap
+    from gcspy_objects.trace import open_trace
+
+    with open_trace(path) as trace:
+        heap = Heap(trace)
+        try:
+            heap.index(None if progress is None else lambda done, total: progress("reading the trace", done, total))
+            yield heap
+        finally:
+            heap.close()
+
+
+def record_trace(session: TracedSession, store: Store, progress: Progress | None = None) -> int:
+    """Let a traced session go through all its events, into a store.
+
+    Returns:
+        How many events were written.
+
+    Raises:
+        RecordingError: They cannot be written.
+        TraceError: The trace cannot be read.
+    """
+    from gcspy_protocol import Connection
+    from gcspy_protocol.interpreter import ClientInterpreter
+    from gcspy_protocol.messages import Hello
+    from gcspy_protocol.model import Role
+    from gcspy_replay.file import PartFacts, RecordingWriter, WireTap
+
+    connection, state, tap = Connection(Role.CLIENT), ClientInterpreter(), WireTap()
+    connection.send(Hello(client="gcspy convert"))
+    facts = PartFacts(recording=secrets.token_bytes(16), created=time.time_ns())
+    writer = RecordingWriter(store, state, facts=facts, tap=tap)
+
+    def take(data: bytes) -> None:
+        connection.receive_data(data)
+        tap.receive_data(data)
+        for message in connection.messages():
+            state.apply(message)
+            writer.add(message)
+
+    try:
+        session.server.hand_over(take)
+        session.run(None if progress is None else lambda done, total: progress("rebuilding the heap", done, total))
+    finally:
+        writer.close()
+    return writer.events
+
+
+@dataclass(frozen=True, slots=True)
+class TracedRecording:
+    """A recording of a trace, for as long as it is played.
+
+    Attributes:
+        path: The recording.
+        teller: Answers questions about it.
+        notes: What is to be said of it, a line each.
+    """
+
+    path: Path
+    teller: Teller
+    notes: tuple[str, ...]
+
+
+@contextmanager
+def traced_recording(path: Path, options: TracedOptions, progress: Progress | None = None) -> Iterator[TracedRecording]:
+    """A recording of a trace in a temporary file, which is deleted when the block ends.
+
+    Raises:
+        TraceError: It is none, or cannot be read.
+        RecordingError: There is no room for the recording.
+    """
+    from gcspy_drivers.traced import Teller as TraceTeller
+    from gcspy_drivers.traced import TracedSession
+    from gcspy_replay.file import FileStore
+
+    with ExitStack() as stack:
+        heap = stack.enter_context(opened_heap(path, progress))
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="gcspy-trace-"))
+        file = Path(folder) / f"{path.name.split('.')[0] or 'trace'}.gcspy"
+        session = TracedSession(heap, options)
+        record_trace(session, FileStore(file), progress)
+        teller = TraceTeller(session)
+
+        def tell(query: Query, shown: Shown) -> DetailTable | None:
+            return teller.tell(
+                query.kind, query.text, query.most, number=shown.number, space=shown.space, tile=shown.tile, extent=shown.extent
+            )
+
+        yield TracedRecording(file, tell, session.notes)
