@@ -42,8 +42,7 @@ def command(trace: Path, output: Path, force: bool, as_json: bool, tile_bytes: i
             session = TracedSession(heap, options)
             events = record_trace(session, FileStore(part, replace=True), advance)
             size = part.stat().st_size
-            collections, ended = len(heap.collections), heap.ended
-        notes = session.notes
+            collections, ended, notes = len(heap.collections), heap.ended, session.notes
     facts = {
         "file": str(output),
         "events": events,

@@ -100,6 +100,8 @@ class HeapSpace:
             details=details,
         )
         self._order = 0
+        self._gathered: tuple[int, int, tuple[Space, ...]] | None = None
+        self._sums: dict[str, tuple[int, ...]] = {}
         self._add_streams()
 
     def _mine(self, spaces: tuple[Space, ...]) -> tuple[Space, ...]:
@@ -165,9 +167,13 @@ class HeapSpace:
         self._fit(heap.spaces)
         told = [self.survived, self.died, self.promoted]
         collects = moment.kind in (GC_START, GC_END)
+        here = self._rows_here(heap)
+        if not collects and self._gathered == (len(here), heap.collections, self._spaces):
+            self._repeat(told)
+            return
+        self._gathered = (len(here), heap.collections, self._spaces) if moment.kind != GC_START else None
         self.space.reset(*(one for one in self.space.streams if collects or one not in told))
         self._mark_spaces()
-        here = np.flatnonzero(self._kinds_of(heap) == self.kind)
         rows = self._rows(heap.address[here], heap.size[here])
         filler = heap.filler[here]
         ours = _Rows(rows.address[~filler], rows.size[~filler], rows.tile[~filler])
@@ -177,7 +183,7 @@ class HeapSpace:
         self._spread(self.new, ours, heap.birth[columns] >= since)
         self._count_kinds(ours, heap.type[columns], heap.length[columns])
         np.maximum.at(self.age.data, ours.tile, np.minimum(heap.age[columns], _MOST_AGE).astype(self.age.data.dtype))
-        self.age.set_summary(int(heap.age[columns].max(initial=0)))
+        self._summarise(self.age, int(heap.age[columns].max(initial=0)))
         for stream, named, category in (
             (self.top_type, self._top_type, heap.type[columns]),
             (self.top_thread, self._top_thread, heap.thread[columns]),
@@ -194,10 +200,27 @@ class HeapSpace:
             self._spaces = mine
             self.space.resize(extents_of(mine, self._tile_bytes))
 
-    def _kinds_of(self, heap: Snapshot) -> NDArray[np.int16]:
-        """(n,) the kind of the space in which each object lies; -1 where in none."""
-        kinds = np.array([*(one.kind for one in heap.spaces), -1], dtype=np.int16)
-        return kinds[heap.space]
+    def _rows_here(self, heap: Snapshot) -> I64:
+        """Rows of the objects that lie here: of each space they follow each other."""
+        bounds = np.searchsorted(heap.address, np.array([(one.start, one.end) for one in self._spaces], dtype=np.int64).reshape(-1, 2))
+        return np.concatenate([np.arange(first, last) for first, last in bounds.tolist()] or [np.zeros(0, dtype=np.int64)])
+
+    def _repeat(self, told: list[ServerStream]) -> None:
+        """Say the same again: between two collections nothing goes, so that as many objects are the same objects."""
+        for stream in self.space.streams:
+            if stream in told:
+                continue
+            if stream is self.new:
+                stream.data[:] = 0
+                self._sums[stream.name] = (0, self._capacity)
+            else:
+                _ = stream.data  # gathered, and as it was
+            if stream.name in self._sums:
+                stream.set_summary(*self._sums[stream.name])
+
+    def _summarise(self, stream: ServerStream, *values: int) -> None:
+        self._sums[stream.name] = values
+        stream.set_summary(*values)
 
     def _rows(self, address: I64, size: I64) -> _Rows:
         return _Rows(address, size, self.space.tiles_of(address))
@@ -212,12 +235,12 @@ class HeapSpace:
         ):
             tiles = ours.tile if which is None else ours.tile[which]
             stream.data[:] = np.minimum(np.bincount(tiles, minlength=self.space.count), np.iinfo(stream.data.dtype).max)
-            stream.set_summary(len(tiles))
+            self._summarise(stream, len(tiles))
 
     def _spread(self, stream: ServerStream, rows: _Rows, which: Mask | None) -> None:
         address, size = (rows.address, rows.size) if which is None else (rows.address[which], rows.size[which])
         self.space.spread(stream, address, size)
-        stream.set_summary(int(size.sum()), self._capacity)
+        self._summarise(stream, int(size.sum()), self._capacity)
 
     @property
     def _capacity(self) -> int:

@@ -44,6 +44,9 @@ class NameSpace:
         self._name = name
         self._names = ["(none)", f"(other {title.lower()})"]
         self._tile: I64 = np.zeros(0, dtype=np.int64)
+        self._sums: I64 = np.zeros(0, dtype=np.int64)
+        self._counts: I64 = np.zeros(0, dtype=np.int64)
+        self._collections = -1
         self.rows: list[int] = [-1, -1]
         self.space = server.add_space(
             title,
@@ -83,28 +86,30 @@ class NameSpace:
             rows: (n,) what each of them is of: a type, a site or a thread.
             since: Event of the trace at the moment before.
         """
-        program = ~heap.filler
-        rows, size, new = rows[program], heap.size[program], heap.birth[program] >= since
-        self._give_tiles(rows, size)
-        tiles = self.tiles_of(rows)
+        # Between two collections nothing goes: then only what is new is counted.
+        goes_on = self._collections == heap.collections
+        self._collections = heap.collections
+        counted = ~heap.filler & (heap.birth >= since) if goes_on else ~heap.filler
+        rows, size, new = rows[counted], heap.size[counted], heap.birth[counted] >= since
+        width = max(len(self._sums), int(rows.max(initial=-1)) + 1)
+        if not goes_on:
+            self._sums[:], self._counts[:] = 0, 0
+        self._sums, self._counts = (np.pad(one, (0, width - len(one))) for one in (self._sums, self._counts))
+        self._counts += np.bincount(rows, minlength=width)
+        np.add.at(self._sums, rows, size)
+        self._give_tiles()
+        fresh = np.zeros(width, dtype=np.int64)
+        np.add.at(fresh, rows[new], size[new])
         self.space.reset()
-        for stream, which, weights in ((self.bytes, slice(None), size), (self.new, new, size[new]), (self.objects, slice(None), None)):
-            if weights is None:
-                stream.data[:] = np.bincount(tiles[which], minlength=self.space.count)
-            else:
-                sums = np.zeros(self.space.count, dtype=np.int64)
-                np.add.at(sums, tiles[which], weights)
-                stream.data[:] = sums
-        self.space.info = f"{len(np.unique(rows)):,} have objects in the heap"
+        for stream, figures in ((self.bytes, self._sums), (self.new, fresh), (self.objects, self._counts)):
+            np.add.at(stream.data, self._tile, figures)
+        self.space.info = f"{np.count_nonzero(self._counts):,} have objects in the heap"
 
-    def _give_tiles(self, rows: NDArray[np.int32], size: I64) -> None:
-        """Give tiles to what has none, the largest first."""
-        width = max(len(self._tile), int(rows.max(initial=-1)) + 1)
-        self._tile = np.pad(self._tile, (0, width - len(self._tile)), constant_values=_OTHERS)
-        sums = np.zeros(width, dtype=np.int64)
-        np.add.at(sums, rows, size)
-        without = np.flatnonzero((self._tile == _OTHERS) & (sums > 0))
-        without = without[np.argsort(-sums[without], kind="stable")][: _MOST_TILES - len(self._names)]
+    def _give_tiles(self) -> None:
+        """Give tiles to what has objects and no tile, the largest first."""
+        self._tile = np.pad(self._tile, (0, len(self._sums) - len(self._tile)), constant_values=_OTHERS)
+        without = np.flatnonzero((self._tile == _OTHERS) & (self._counts > 0))
+        without = without[np.argsort(-self._sums[without], kind="stable")][: _MOST_TILES - len(self._names)]
         if not len(without):
             return
         self._tile[without] = np.arange(len(self._names), len(self._names) + len(without))
