@@ -80,7 +80,7 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(place)}) as process:
         assert process.stdout is not None
         try:
-            lines = []
+            lines: list[str] = []
             while not (lines and "join with" in lines[-1]):
                 lines.append(process.stdout.readline())
                 assert lines[-1], lines
@@ -110,7 +110,7 @@ def test_a_played_trace_tells_of_single_objects_at_the_event_that_is_shown(viewe
     one = dict(zip(names, found.table.rows[0], strict=True))
     assert (one["Size"], one["Type"]) == (24, "java.lang.String")
     life = ask(viewer, "Types", "life", str(one["Address"]))
-    events = [row[0] for row in life.table.rows]
+    events = [int(row[0] or 0) for row in life.table.rows]
     assert events == sorted(events)
     assert str(life.table.rows[0][1]) == "born"
     assert str(one["Address"]) in [row[2] for row in life.table.rows]
