@@ -19,10 +19,12 @@ __all__ = [
     "class_options",
     "file_argument",
     "files_argument",
+    "inject_option",
     "needs_token",
     "new_file_option",
     "read_token",
     "reconnect_option",
+    "refuse_both",
     "rung_option",
     "sampling_options",
     "theme_option",
@@ -137,6 +139,24 @@ rung_option = click.option(
     show_default=True,
     help="passive: read the program while it runs, and show what changed meanwhile as unknown; stopped: hold all of its threads while pools are copied.",
 )
+
+inject_option = click.option(
+    "--inject",
+    type=click.Choice(["auto", "agent", "remote-exec", "gdb"]),
+    help="Bring a stub into it, for exact events. agent: a JVM loads a small library of ours; remote-exec: a Python 3.14 or later is asked to run "
+    "a file of ours; auto: one of these, or nothing where it cannot be; gdb: stops a Python for a moment and has it run the file.",
+)
+
+
+def refuse_both(inject: str | None, rung: str) -> None:
+    """Refuse `--inject` and `--rung stopped` together: with a stub the program stands still by itself.
+
+    Raises:
+        click.UsageError: Both were given.
+    """
+    if inject and rung != "passive":
+        raise click.UsageError("--rung stopped is for a program without a stub: leave out --inject")
+
 
 theme_option = click.option(
     "--theme", type=click.Choice(["dark", "light", "dark-contrast", "light-contrast"]), default=None, help="Colours; by default the system's."

@@ -40,7 +40,7 @@ class ServingOptions:
         linger: Go on serving what was gathered after the target ended.
         triggers: Conditions at which it pauses; they are looked at while clients are there.
         stub_fd: A socket whose other end a stub in the target has; taken over. None: there is none.
-        inject: How a stub is brought into the target: ``auto``, ``remote-exec``, ``gdb``; empty: not at all.
+        inject: How a stub is brought into the target: ``auto``, ``agent``, ``remote-exec``, ``gdb``; empty: not at all.
         rung: ``stopped``: hold the target while it is read; ``passive``: never.
         wait: Begin with the first client.
         longest_hold_secs: The target is held no longer in one go; None: as long as a client likes.

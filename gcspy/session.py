@@ -11,7 +11,7 @@ from gcspy_protocol.address import UnixAddress
 
 from gcspy.playing import LAST, PlayingOptions
 from gcspy.recorded import names_recording
-from gcspy.serving import BUDGET, ServingOptions
+from gcspy.serving import BUDGET, LONGEST_HOLD_SECS, ServingOptions
 from gcspy.sidecar import start_sidecar
 from gcspy_server.address import default_address
 
@@ -44,7 +44,7 @@ class Place:
 
 @contextmanager
 def joinable(
-    source: str, *, clock_hz: float, tiles: int, level: int = 2, budget: int = BUDGET, rung: str = "passive"
+    source: str, *, clock_hz: float, tiles: int, level: int = 2, budget: int = BUDGET, inject: str = "", rung: str = "passive"
 ) -> Iterator[Place]:
     """A place to join for the body of the `with`.
 
@@ -58,6 +58,7 @@ def joinable(
         tiles: About how many tiles a space should have at most, for a sidecar.
         level: How much is gathered at each event, for a sidecar.
         budget: What watching may take of the target's time, in thousandths, for a sidecar.
+        inject: How a stub is brought into the target, by a sidecar; empty: not at all.
         rung: Whether the target is held while it is read, for a sidecar.
     """
     if names_recording(source):
@@ -73,7 +74,15 @@ def joinable(
         yield Place(lambda: str(address))
         return
     options = ServingOptions(
-        pid=pid, clock_hz=clock_hz, tiles=tiles, level=level, budget=budget, rung=rung, linger=True
+        pid=pid,
+        clock_hz=clock_hz,
+        tiles=tiles,
+        level=level,
+        budget=budget,
+        inject=inject,
+        rung=rung,
+        linger=True,
+        longest_hold_secs=LONGEST_HOLD_SECS if inject else None,
     )
     with start_sidecar(options) as sidecar:
         yield Place(lambda: sidecar.addresses[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import select
 
 import psutil
 from gcspy_protocol.errors import NotPermitted, TargetGone, Unsupported
@@ -11,6 +12,8 @@ from gcspy_protocol.errors import NotPermitted, TargetGone, Unsupported
 from gcspy_server.api import AttachOptions, Driver, Recognition, find_drivers, load_driver
 
 __all__ = ["attach", "recognise"]
+
+_HELLO_SECS = 10.0
 
 _log = logging.getLogger("gcspy")
 
@@ -45,6 +48,9 @@ def attach(pid: int, options: AttachOptions) -> Driver:
     """
     if not os.path.isdir(f"/proc/{pid}"):
         raise TargetGone(f"there is no process {pid}: `gcspy ps` lists what can be watched")
+    if options.stub_fd is not None:
+        # A program that was started for us is what it is to be by the time its stub says hello, or has ended.
+        select.select([options.stub_fd], [], [], _HELLO_SECS)
     recognised = recognise(pid)
     for name, recognition in recognised:
         if recognition.supported:

@@ -71,7 +71,7 @@ class AttachOptions:
         clock_hz: Events of the clock a second.
         level: How much is gathered at each event: 1 what takes constant time, 2 small structures, 3 objects, 4 fields with references.
         stub_fd: A connected socket whose other end a stub in the target has or will have; taken over. None: none.
-        inject: How a stub is brought into a target that has none: ``auto``, ``remote-exec``, ``gdb``; empty: not at all.
+        inject: How a stub is brought into a target that has none: ``auto``, ``agent``, ``remote-exec``, ``gdb``; empty: not at all.
         rung: ``stopped``: hold the target while it is read; ``passive``: do not; to begin with, where the driver can change it.
     """
 

@@ -15,7 +15,9 @@ from gcspy.gui import require_window
 from gcspy.options import (
     CONDITION,
     class_options,
+    inject_option,
     read_token,
+    refuse_both,
     rung_option,
     sampling_options,
     theme_option,
@@ -52,12 +54,7 @@ __all__ = ["command"]
     help="Pause the sampling at the very event at which it becomes true, such as "
     "'sum(\"pymalloc arenas\".Used) > 1GiB'; may be repeated.",
 )
-@click.option(
-    "--inject",
-    type=click.Choice(["auto", "remote-exec", "gdb"]),
-    help="Bring a stub into it, for exact events. remote-exec: a Python 3.14 or later is asked to run a file of ours; auto: that, or nothing "
-    "where it cannot be; gdb: stops it for a moment and has it run the file.",
-)
+@inject_option
 @sampling_options
 @rung_option
 @token_option
@@ -84,8 +81,7 @@ def command(
     Unless --inject is given, nothing is loaded into it, and unless --rung stopped is, nothing stops it; it needs the rights of a debugger. Closing the
     window, Ctrl-C, or killing gcspy leaves the process running.
     """
-    if inject and rung != "passive":
-        raise click.UsageError("--rung stopped is for a program without a stub: leave out --inject")
+    refuse_both(inject, rung)
     if not no_window:
         require_window()
     addresses = tuple(parse_address(address) for address in listen)

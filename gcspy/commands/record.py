@@ -11,9 +11,11 @@ from gcspy_protocol.errors import CommandError
 
 from gcspy.destination import Destination
 from gcspy.options import (
+    inject_option,
     needs_token,
     read_token,
     reconnect_option,
+    refuse_both,
     rung_option,
     sampling_options,
     token_option,
@@ -71,6 +73,7 @@ __all__ = ["command"]
 @click.option("--json", "as_json", is_flag=True, help="Report as one JSON object at the end.")
 @reconnect_option
 @sampling_options
+@inject_option
 @rung_option
 @token_option
 def command(
@@ -90,6 +93,7 @@ def command(
     tiles: int,
     level: int,
     budget: int,
+    inject: str | None,
     rung: str,
     token_file: Path | None,
 ) -> None:
@@ -100,12 +104,13 @@ def command(
     """
     if split_size is not None and keep_last is not None:
         raise click.UsageError("--keep-last splits by itself: use it without --split-size")
+    refuse_both(inject, rung)
     destination = Destination(path=output, split_bytes=split_size, keep=keep_last, replace=force, sync_secs=sync)
     destination.check()
     if names_recording(source):
         raise CommandError(f"{source} is a recording already: copy it, or use gcspy cut")
     token = read_token(token_file, ask=needs_token(source))
-    with joinable(source, clock_hz=clock_hz, tiles=tiles, level=level, budget=budget, rung=rung) as place:
+    with joinable(source, clock_hz=clock_hz, tiles=tiles, level=level, budget=budget, inject=inject or "", rung=rung) as place:
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
         from gcspy_replay.file import WireTap
 

@@ -1,8 +1,9 @@
-"""`gcspy run`: start a Python program that tells of each collection, and watch it."""
+"""`gcspy run`: start a Python program, or a JVM, that tells of each collection, and watch it."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 from gcspy_protocol.address import TcpAddress, parse_address
-from gcspy_protocol.errors import CommandError
+from gcspy_protocol.errors import CommandError, GCspyError
 
 from gcspy.gui import require_window
 from gcspy.options import CONDITION, read_token, sampling_options, theme_option, token_option
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from gcspy_server.api import Listening, Server
 
 __all__ = ["command"]
+
+_ENDING_SECS = 1.0
+"""How long a program that could not begin may take to end."""
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -81,7 +85,7 @@ def command(
     program: str,
     arguments: tuple[str, ...],
 ) -> int:
-    """Run the Python program PROGRAM and watch it, with exact events.
+    """Run the Python program PROGRAM, or `java` with its arguments, and watch it, with exact events.
 
     A small stub in it tells of the start and the end of each collection, and the program stands still while its heap
     is read; pause and step stop the program itself. Closing the window or killing gcspy lets it run on.
@@ -91,9 +95,9 @@ def command(
         raise CommandError("-m and -c together: a program is one of them")
     if not no_window:
         require_window()
-    kind = "module" if module else "code" if code else "script"
+    kind = "module" if module else "code" if code else "java" if _is_java(program) else "script"
     if kind == "script" and not os.path.isfile(program):
-        raise CommandError(f"there is no file {program}: give a script, or -m MODULE, or -c CODE")
+        raise CommandError(f"there is no file {program}: give a script, or -m MODULE, or -c CODE, or java with its arguments")
     addresses = tuple(parse_address(address) for address in listen)
     if longest_hold_secs is None:
         longest_hold_secs = LONGEST_HOLD_SECS if no_window else 0
@@ -116,10 +120,15 @@ def command(
             wait=wait,
             longest_hold_secs=longest_hold_secs or None,
         )
-        if no_window:
-            _serve(options, ours, second)
-        else:
-            _watch(options, ours, second, theme)
+        try:
+            if no_window:
+                _serve(options, ours, second)
+            else:
+                _watch(options, ours, second, theme)
+        except GCspyError as error:
+            if not _ended(process):
+                raise
+            click.echo(f"gcspy: {error}", err=True)  # it has said itself what is wrong
         return _exit_code(process.wait())
 
 
@@ -155,17 +164,14 @@ def _program(
         The program; our end of its socket; and the same a second time, to be closed when it is watched: until then the end of
         whoever was to watch it must not let it go.
     """
-    from gcspy_drivers.cpython import begin, stub
-
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, ours.dup() as second:
         with theirs:
-            fd = str(theirs.fileno())
-            command_line = [python, begin.__file__, stub.__file__, fd, kind, program, *arguments]
+            command_line = _command_line(python, kind, program, arguments, theirs.fileno())
             try:
                 process = subprocess.Popen(command_line, pass_fds=(theirs.fileno(),))
             except OSError as error:
-                raise CommandError(f"cannot start {python}: {error.strerror}; give --python") from error
+                raise CommandError(f"cannot start {command_line[0]}: {error.strerror}; give --python") from error
         # Ctrl-C is the terminal's for the whole group: the program decides what it means. SIGTERM is handed on.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, lambda *_: process.terminate())
@@ -175,6 +181,31 @@ def _program(
             process.kill()
             process.wait()
             raise
+
+
+def _command_line(python: str, kind: str, program: str, arguments: tuple[str, ...], fd: int) -> list[str]:
+    """What is started so that its stub talks through a descriptor."""
+    if kind == "java":
+        from gcspy_drivers.hotspot.agent import at_start
+
+        return [program, at_start(f"fd:{fd}"), *arguments]
+    from gcspy_drivers.cpython import begin, stub
+
+    return [python, begin.__file__, stub.__file__, str(fd), kind, program, *arguments]
+
+
+def _is_java(program: str) -> bool:
+    """Whether it is the launcher of a JVM, by its name and as it can be run."""
+    return os.path.basename(program) == "java" and shutil.which(program) is not None
+
+
+def _ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether the program ends by itself, without having been watched."""
+    try:
+        process.wait(_ENDING_SECS)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _exit_code(status: int) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from gcspy.options import (
+    inject_option,
     needs_token,
     read_token,
     reconnect_option,
@@ -33,6 +34,7 @@ __all__ = ["command"]
 )
 @reconnect_option
 @sampling_options
+@inject_option
 @token_option
 def command(
     sources: tuple[str, ...],
@@ -45,6 +47,7 @@ def command(
     tiles: int,
     level: int,
     budget: int,
+    inject: str | None,
     token_file: Path | None,
 ) -> None:
     """Print the events of a session or of a process, as they happen, or those of a recording.
@@ -64,7 +67,7 @@ def command(
         raise click.UsageError("only the files of one recording may be named together")
     (source,) = sources
     token = read_token(token_file, ask=needs_token(source))
-    with joinable(source, clock_hz=clock_hz, tiles=tiles, level=level, budget=budget) as place:
+    with joinable(source, clock_hz=clock_hz, tiles=tiles, level=level, budget=budget, inject=inject or "") as place:
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
         from gcspy.lasting import LastingLink
         from gcspy.link import Link, connect

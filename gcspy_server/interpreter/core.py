@@ -309,7 +309,7 @@ class Core:
         self._discarded = False
         self._given = level
         most = max(1, level)  # a part of the spaces is one at the lightest level
-        self._request = GatherRequest(event, occurrence, now, event_filter, wants, needed, most, explicit)
+        self._request = GatherRequest(event, occurrence, now, event_filter, wants, needed, most, explicit, bool(explicit) or looks)
         return self._request
 
     def _asked_for(self, event_filter: EventFilter) -> str:

@@ -91,6 +91,7 @@ class GatherRequest:
         needed: Space and stream, by id, of what triggers need besides.
         level: The greatest level to gather at, for the budget's sake; a driver without levels has no use for it.
         explicit: Why it is gathered whatever it costs; empty: as the budget let it through.
+        may_hold: Whether the target may have to be held after this very event: for a pause, a delay, a trigger, or a client that must not miss one.
     """
 
     event: int
@@ -101,6 +102,7 @@ class GatherRequest:
     needed: frozenset[tuple[int, int]] = frozenset()
     level: int = ANY_LEVEL
     explicit: str = ""
+    may_hold: bool = False
 
     def wants(self, space: ServerSpace, stream: ServerStream | None = None) -> bool:
         """Whether anybody wants the space, or that stream of it; what nobody wants need not be gathered."""

@@ -5,7 +5,7 @@ that needs the lock changes while it is read: pymalloc, the collector's generati
 promised: the memory map, since threads of C libraries go on; sub-interpreters with a lock of their own. The clock ticks beside
 that, reads a running program, as in passive mode, and holds nothing: a pause waits for a collection.
 
-Knows the stub's line and the passive readers; knows neither wire nor memory.
+Knows the stub's events and the passive readers; knows neither wire nor memory.
 """
 
 from __future__ import annotations
@@ -14,42 +14,29 @@ import select
 import socket
 import time
 from dataclasses import replace
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from gcspy_protocol.errors import TargetError
 
-from gcspy_drivers.cooperative.line import StubEvent, StubLine, StubLost
+from gcspy_drivers.cooperative.held_events import HELLO_SECS, HeldEvents
+from gcspy_drivers.cooperative.line import StubEvent
 from gcspy_drivers.cpython.collector_time import CollectorTime
 from gcspy_drivers.cpython.driver import CLOCK, CPythonDriver
 from gcspy_drivers.cpython.inject import bring_in
-from gcspy_drivers.cpython.stub_events import GC_END, GC_START, cause_of, count_to, count_to_event
+from gcspy_drivers.cpython.stub_events import KINDS, cause_of
 from gcspy_drivers.cpython.survivors import Survivors
 from gcspy_drivers.cpython.target import Target
 from gcspy_server.api import (
     AttachOptions,
     GatherRequest,
     Mode,
-    Outlook,
     PauseActsOn,
     Server,
     ServerDescription,
 )
 
 __all__ = ["CooperativeDriver"]
-
-_HELLO_SECS: Final = 10.0
-"""How long a stub may take to say hello: one that was injected has to wait for the target's main thread."""
-
-_LONGEST_GATHER_SECS: Final = 20.0
-"""A target is kept no longer for reading it: a sidecar that takes longer is out of order."""
-
-
-_NOT_READ: Final = "; not read: nothing was heard of gcspy for 2 s, and the program went on"
-
-_ENDING_SECS: Final = 0.5
-"""How long a process may take from closing its sockets to its end."""
 
 
 class CooperativeDriver(CPythonDriver):
@@ -65,11 +52,9 @@ class CooperativeDriver(CPythonDriver):
 
     def __init__(self, target: Target, options: AttachOptions, connection: socket.socket) -> None:
         super().__init__(target, options)
-        self._line = StubLine(connection, target.process, self._may_hold)
-        self._served: Server | None = None
+        self._events = HeldEvents(connection, target.process, KINDS, self)
+        self._line = self._events.line
         self._event: StubEvent | None = None
-        self._held_by_us = False
-        self._inside = False  # a collection whose start was told, and its end was not yet
         self._time = CollectorTime(target.process.pid, lambda: self._line.stands_still)
         self._lists_at_start: tuple[int, npt.NDArray[np.int64]] | None = None
 
@@ -83,7 +68,7 @@ class CooperativeDriver(CPythonDriver):
         if options.stub_fd is None:
             target = Target(pid)
             try:
-                connection = bring_in(target, options.inject, secs=_HELLO_SECS)
+                connection = bring_in(target, options.inject, secs=HELLO_SECS)
             except BaseException:
                 target.close()
                 raise
@@ -91,14 +76,14 @@ class CooperativeDriver(CPythonDriver):
             connection = socket.socket(fileno=options.stub_fd)
             try:
                 # Its hello says that we may read it: the system may have to be told so by the target itself.
-                select.select([connection], [], [], _HELLO_SECS)
+                select.select([connection], [], [], HELLO_SECS)
                 target = Target(pid)
             except BaseException:
                 connection.close()
                 raise
         driver = cls(target, options, connection)
         try:
-            driver._line.begin(_HELLO_SECS)
+            driver._line.begin(HELLO_SECS)
         except BaseException:
             driver.close()
             raise
@@ -110,7 +95,7 @@ class CooperativeDriver(CPythonDriver):
             super().describe(),
             events=("Clock", "GC start", "GC end"),
             mode=Mode.COOPERATIVE,
-            pairs=((GC_START, GC_END),),
+            pairs=(KINDS,),
             rungs=(),
             pause_acts_on=PauseActsOn.PROGRAM,
             general_info=(
@@ -130,8 +115,7 @@ class CooperativeDriver(CPythonDriver):
             TargetGone: The target has ended.
         """
         super().open(server)
-        self._served = server
-        self._say_what_is_wanted(server)
+        self._events.open(server)
 
     def tick(self) -> None:
         """Read the running program, unless a pause is due: then the next event is one at which it can be held.
@@ -141,8 +125,10 @@ class CooperativeDriver(CPythonDriver):
             NotPermitted: The system does not let us read it any more.
             TargetError: The stub has left the target.
         """
-        server = self._opened()
-        count_to(server, *(max(0, count - 1) for count in self._line.counts))
+        server = self._server
+        if server is None:
+            raise AssertionError("open comes before tick")
+        self._events.count_untold()
         if server.pausing:
             self._target.check()
             server.skip(CLOCK)
@@ -154,78 +140,47 @@ class CooperativeDriver(CPythonDriver):
                 self._gather(request)
             self._target.check()
             server.finish(CLOCK, holds=False)
-        self._say_what_is_wanted(server)
-        self._line.let_begin()
+        self._events.prepare()
 
     def wait(self, secs: float) -> None:
         """Wait so long, or until a collection; see `gcspy_server.drivers.WaitingDriver`."""
-        server = self._opened()
-        self._say_what_is_wanted(server)
-        self._line.let_begin()  # one that was started for us waits before its first line
-        try:
-            event = self._line.wait(secs)
-            if event is not None:
-                self._collection(server, event)
-        except StubLost as error:
-            self._refuse_ended()  # that the target has ended is the better message
-            raise TargetError(f"process {self._target.process.pid} is alive, but {error}: attach again") from error
+        self._events.wait(secs)
 
     def went_on(self) -> bool:
         """Whether the target, held at an event that is not finished yet, goes on all the same."""
-        return self._held_by_us and not self._line.stands_still
+        return self._events.went_on()
 
     def close(self) -> None:
         """Let go of the target: it goes on at once, and the stub leaves it at its next collection."""
-        self._line.close()
+        self._events.close()
         super().close()
 
-    def _collection(self, server: Server, event: StubEvent) -> None:
-        """Gather and finish one of the stub's events, during which the target stands still."""
-        kind = GC_END if event.kind else GC_START
-        told_late = max(0, min(time.monotonic_ns(), self._line.let_go_at_nanos) - event.time_nanos)
-        self._held_by_us = True
+    def prepare(self, server: Server, event: StubEvent) -> None:
+        """Follow the interpreters and the level; see `Reader`."""
+        if event.kind == 0:
+            self._time.start(event.number)
+        else:
+            self._time.end(event.number, event.generation)
+        self._follow_interpreters(server)
+        self._follow_level(server)
+
+    def read(self, request: GatherRequest, event: StubEvent) -> None:
+        """Gather what is wanted."""
+        self._event = event
         try:
-            if event.kind == 0:
-                self._time.start(event.number)
-            else:
-                self._time.end(event.number, event.generation)
-            count_to_event(server, event, self._line.counts)
-            self._follow_interpreters(server)
-            self._follow_level(server)
-            request = server.should_transmit(kind)
-            server.held(told_late)  # not before: what is owed decides about this very event
-            still = True
-            if request is not None:
-                still = self._read_still(server, event, request)
-            else:
-                self._look_besides(server)
-            server.finish(kind, cause_of(event) + ("" if still else _NOT_READ), holds=still)
-            self._inside = event.kind == 0
-            self._say_what_is_wanted(server)
+            self._gather(request)
         finally:
             self._event = None
-            self._held_by_us = False
-            self._line.go_on()
 
-    def _read_still(self, server: Server, event: StubEvent, request: GatherRequest) -> bool:
-        """Gather an event; False: the target went on before that was done, and what was read is not shown.
-
-        Then the event is counted and told, with all of its streams of an earlier one, and the target is not held after it.
-        """
-        if self._line.stands_still:
-            self._event = event
-            self._gather(request)
-        self._target.check()
-        if self._line.stands_still:
-            return True
+    def spoil(self) -> None:
+        """Forget the lengths of lists that were counted while the target went on."""
         self._lists_at_start = None
-        self._held_by_us = False
-        server.discard()
-        # From the news to here is the gathering's: the program stood still for part of it only.
-        server.held(max(0, min(self._line.let_go_at_nanos, time.monotonic_ns()) - max(event.time_nanos, request.time_nanos)))
-        return False
 
-    def _look_besides(self, server: Server) -> None:
+    def cause_of(self, event: StubEvent) -> str:
+        """Say what the runtime told."""
+        return cause_of(event)
+
+    def pass_by(self, server: Server) -> None:
         """Look at the collector's numbers though nobody is sent them: what a collection left alive shows in two looks only."""
         begin = time.monotonic_ns()
         for reading in self._target.generations(self._interpreters):
@@ -249,32 +204,3 @@ class CooperativeDriver(CPythonDriver):
             self._lists_at_start = event.number, lengths
         elif start is not None and start[0] == event.number:
             survivors.compare(event.generation, start[1], lengths)
-
-    def _refuse_ended(self) -> None:
-        """Raise if the target has ended, or is just ending: its sockets are closed before it is seen to have."""
-        until = time.monotonic() + _ENDING_SECS
-        while time.monotonic() < until:
-            self._target.check()
-            time.sleep(_ENDING_SECS / 50)
-
-    def _say_what_is_wanted(self, server: Server) -> None:
-        outlooks = [server.outlook(kind) for kind in (GC_START, GC_END)]
-        # The stub has one time for both kinds. One that is to wait for longer than the other is not told of until we say so.
-        first = min((one.not_before_nanos for one in outlooks if one.period), default=0)
-        if self._inside and outlooks[1].period == 1:
-            # Half of a collection tells little: who was told of its start is told of its end, whether or not that is gathered.
-            first = 0
-            outlooks[1] = Outlook(1)
-        for number, outlook in enumerate(outlooks):
-            now = outlook.not_before_nanos <= first
-            self._line.want(number, period=outlook.period if now else 0, not_before_nanos=first)
-
-    def _may_hold(self, secs: float) -> bool:
-        """Whether the target may be kept any longer: it is paused or delayed, or is being read."""
-        server = self._served
-        return secs < _LONGEST_GATHER_SECS or (server is not None and server.holding)
-
-    def _opened(self) -> Server:
-        if self._served is None:
-            raise AssertionError("open comes first")
-        return self._served

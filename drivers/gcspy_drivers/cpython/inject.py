@@ -23,9 +23,9 @@ from typing import Final
 from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_drivers.cpython import stub
-from gcspy_drivers.cpython.handover import Handover
 from gcspy_drivers.cpython.remote_exec import RemoteScript
 from gcspy_drivers.cpython.target import Target
+from gcspy_drivers.remote.handover import Handover
 from gcspy_drivers.remote.maps import Maps, read_maps
 
 __all__ = ["WAYS", "bring_in"]

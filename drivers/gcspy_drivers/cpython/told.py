@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
 
+from gcspy_drivers.cooperative.held_events import count_to, count_to_event
 from gcspy_drivers.cooperative.line import StubEvent, StubLine, StubLost
 from gcspy_drivers.cpython.discover import FREE_THREADED_RUNTIME, look
 from gcspy_drivers.cpython.generation_space import GenerationSpace
@@ -27,7 +28,7 @@ from gcspy_drivers.cpython.memory_space import MemorySpace
 from gcspy_drivers.cpython.object_view import title_of
 from gcspy_drivers.cpython.rings import TIMED, CollectionTimes, ToldTime
 from gcspy_drivers.cpython.stub import NUMBERS
-from gcspy_drivers.cpython.stub_events import GC_END, GC_START, cause_of, count_to, count_to_event
+from gcspy_drivers.cpython.stub_events import GC_END, GC_START, KINDS, cause_of
 from gcspy_drivers.cpython.survivors import Survivors
 from gcspy_drivers.remote.process import Process
 from gcspy_drivers.remote.waiting import waited_nanos
@@ -139,7 +140,7 @@ class ToldDriver:
             TargetGone: The target has ended.
         """
         server = self._opened()
-        count_to(server, *(max(0, count - 1) for count in self._line.counts))
+        count_to(server, KINDS, *(max(0, count - 1) for count in self._line.counts))
         request = server.should_transmit(_CLOCK)
         if request is not None and request.wants(self._memory.space):
             self._read_map()
@@ -180,7 +181,7 @@ class ToldDriver:
 
     def _take(self, server: Server, event: StubEvent) -> None:
         kind = GC_END if event.kind else GC_START
-        count_to_event(server, event, self._line.counts)
+        count_to_event(server, KINDS, event, self._line.counts)
         self._times.take(event)
         request = server.should_transmit(kind)
         if request is not None and request.wants(self._generations.space):

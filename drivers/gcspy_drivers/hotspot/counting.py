@@ -68,6 +68,11 @@ class Collections:
         return self._before
 
     def since(self) -> str:
+        """Say which collections ended since the last time, and why the latest; empty when none did."""
+        said = self.ended()
+        return f"{said}; the latest: {self.latest_cause}" if said and self.latest_cause else said
+
+    def ended(self) -> str:
         """Say which collections ended since the last time; empty when none did."""
         before, now = self._before, self._read()
         if now is None:
@@ -81,8 +86,21 @@ class Collections:
                 continue
             name = self._names[place] if self._names else "collections"
             said.append(f"{new - old} × {name}{self._took(now, before, place)}")
-        cause = self._counters.text("sun.gc.lastCause")
-        return "; ".join(said) + (f"; the latest: {cause}" if cause and cause != _IDLE else "")
+        return "; ".join(said)
+
+    @property
+    def latest_cause(self) -> str:
+        """Why the latest collection that is over ran; empty when the VM does not say it."""
+        return self._cause("sun.gc.lastCause")
+
+    @property
+    def cause(self) -> str:
+        """Why the collection runs that the VM is in; empty when it is in none, or does not say it yet, or not any more."""
+        return self._cause("sun.gc.cause")
+
+    def _cause(self, name: str) -> str:
+        found = self._counters.text(name)
+        return "" if found == _IDLE else found
 
     def milliseconds(self) -> list[float] | None:
         """Return how long each collector took so far, in ms; None when the VM does not say it."""

@@ -11,6 +11,7 @@ from typing import Final
 
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
 
+from gcspy_drivers.hotspot.agent import why_not_loaded
 from gcspy_drivers.hotspot.jvm import Jvm
 from gcspy_drivers.remote.maps import EXECUTE, Maps, read_maps
 from gcspy_drivers.remote.process import Process
@@ -32,6 +33,7 @@ class Found:
         collector: Name of its collector.
         heap: How large its heap is, for people.
         why_not: Why it cannot be watched, with the remedy; empty when it can.
+        rungs: In which ways it can be watched.
     """
 
     runtime: str = ""
@@ -40,6 +42,7 @@ class Found:
     collector: str = ""
     heap: str = ""
     why_not: str = ""
+    rungs: tuple[str, ...] = ()
 
 
 def look(pid: int) -> Found:
@@ -87,4 +90,5 @@ def _judge(jvm: Jvm) -> Found:
         collector=jvm.collector,
         heap=jvm.heap_text(),
         why_not=why_not,
+        rungs=() if why_not else ("passive",) if why_not_loaded(jvm) else ("passive", "agent"),
     )

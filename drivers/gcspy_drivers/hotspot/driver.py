@@ -13,7 +13,7 @@ import os
 from functools import partial
 from typing import ClassVar, Final
 
-from gcspy_protocol.errors import TargetError, Unsupported
+from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
 
 from gcspy_drivers.hotspot.beside import Beside
 from gcspy_drivers.hotspot.counting import Collections
@@ -36,7 +36,7 @@ from gcspy_server.api import (
     ServerDescription,
 )
 
-__all__ = ["CLOCK", "COLLECTIONS", "HotSpotDriver"]
+__all__ = ["CLOCK", "COLLECTIONS", "HotSpotDriver", "open_jvm"]
 
 CLOCK: Final = 0
 COLLECTIONS: Final = 1
@@ -58,6 +58,8 @@ class HotSpotDriver:
     """
 
     name: ClassVar[str] = "hotspot"
+    noticed: int | None = COLLECTIONS
+    """Kind of event for collections that are noticed at the tick after them; None: there is none."""
 
     def __init__(self, process: Process, jvm: Jvm, options: AttachOptions, *, note: str = "") -> None:
         self._process = process
@@ -85,7 +87,7 @@ class HotSpotDriver:
             version=found.version,
             detail=", ".join(fact for fact in facts if fact),
             program=found.program,
-            rungs=("passive",) if found.runtime and not found.why_not else (),
+            rungs=found.rungs,
             supported=bool(found.runtime) and not found.why_not,
             why_not=found.why_not,
         )
@@ -104,25 +106,17 @@ class HotSpotDriver:
         if options.rung == "stopped":
             raise Unsupported("a JVM cannot be held while it is read", found="stopped", known="passive")
         if options.cooperates:
-            if options.inject != "auto":
-                raise Unsupported(
-                    "exact events of a JVM are not built in", found="exact events", known="passive"
-                )
-            note = "No exact events: they are not built in for JVMs. "
-        process = Process(pid)
-        try:
-            jvm = Jvm(process, read_maps(process))
-        except BaseException:
-            process.close()
-            raise
-        try:
-            jvm.refuse_unsupported()
-            jvm.heap()
-        except BaseException:
-            jvm.close()
-            process.close()
-            raise
-        return cls(process, jvm, options, note=note)
+            from gcspy_drivers.hotspot.cooperative import CooperativeHotSpotDriver
+
+            try:
+                return CooperativeHotSpotDriver.attach(pid, options)
+            except (TargetGone, NotPermitted):
+                raise
+            except TargetError as error:
+                if options.inject != "auto":
+                    raise
+                note = f"No exact events: {error}. "
+        return cls(*open_jvm(pid), options, note=note)
 
     def describe(self) -> ServerDescription:
         """How the session introduces itself."""
@@ -175,20 +169,7 @@ class HotSpotDriver:
             TargetGone: The target has ended.
             NotPermitted: The system does not let us read it any more.
         """
-        server = self._server
-        if server is None or self._view is None or self._collections is None:
-            raise AssertionError("open comes before tick")
-        self._level = server.take_setting(LEVEL)
-        if self._tile_sizes:
-            self._view.cut(self._tile_sizes[server.take_setting(TILE_SIZE)])
-        cause = self._collections.since()
-        event, request = self._event_due(server, cause)
-        if request is not None:
-            self._gather(request)
-        self._process.check()
-        server.finish(event, cause if event == COLLECTIONS else "")
-        if event == COLLECTIONS:
-            server.skip(CLOCK)
+        self._tick(holds=True)
 
     def alive(self) -> bool:
         """Whether it is still the same process, running the same program; about 10 µs."""
@@ -199,13 +180,43 @@ class HotSpotDriver:
         self._jvm.close()
         self._process.close()
 
+    def _tick(self, *, holds: bool) -> None:
+        """Gather and finish the event that is due.
+
+        Args:
+            holds: Whether what a pause acts on stands still at it.
+        """
+        server = self._opened()
+        self._follow_settings(server)
+        cause = "" if self._collections is None else self._collections.since()
+        event, request = self._event_due(server, cause)
+        if request is not None:
+            self._gather(request)
+        self._process.check()
+        server.finish(event, cause if event == self.noticed else "", holds=holds)
+        if event == self.noticed:
+            server.skip(CLOCK)
+
+    def _follow_settings(self, server: Server) -> None:
+        self._level = server.take_setting(LEVEL)
+        if self._tile_sizes and self._view is not None:
+            self._view.cut(self._tile_sizes[server.take_setting(TILE_SIZE)])
+
     def _event_due(self, server: Server, cause: str) -> tuple[int, GatherRequest | None]:
-        if cause:
-            request = server.should_transmit(COLLECTIONS)
+        if cause and self.noticed is not None:
+            request = server.should_transmit(self.noticed)
             if request is not None:
-                return COLLECTIONS, request
-            server.skip(COLLECTIONS)
+                return self.noticed, request
+            server.skip(self.noticed)
         return CLOCK, server.should_transmit(CLOCK)
+
+    def _opened(self) -> Server:
+        if self._server is None:
+            raise AssertionError("open comes first")
+        return self._server
+
+    def _copied(self) -> None:
+        """Say that all was read that has to be of one moment: what follows is made of copies."""
 
     def _gather(self, request: GatherRequest) -> None:
         if self._view is None or self._pools is None or self._beside is None:
@@ -218,6 +229,32 @@ class HotSpotDriver:
         if request.wants(self._pools.space):
             beside, note = self._beside.pools()
             self._pools.fill([*pools, *beside], note)
+        self._copied()
+
+
+def open_jvm(pid: int) -> tuple[Process, Jvm]:
+    """Find the VM's structures in a process, and verify them; both are the caller's to close.
+
+    Raises:
+        TargetGone: There is no such process.
+        NotPermitted: The system does not let us read it.
+        Unsupported: It is no JVM that can be read.
+        TargetError: It is, and is not as its version should be; or it is starting.
+    """
+    process = Process(pid)
+    try:
+        jvm = Jvm(process, read_maps(process))
+    except BaseException:
+        process.close()
+        raise
+    try:
+        jvm.refuse_unsupported()
+        jvm.heap()
+    except BaseException:
+        jvm.close()
+        process.close()
+        raise
+    return process, jvm
 
 
 def _processors(pid: int) -> int:

@@ -129,13 +129,13 @@ def test_no_thread_of_eight_runs_while_it_is_held_and_all_do_afterwards(
             moved.append(bool((counters() != before).any()))
 
     with StubbedTarget(python, EIGHT_THREADS, str(shared)) as target, Watching(target) as watching:
-        handle = watching.driver._collection
+        handle = watching.driver._events.take
 
         def handle_and_look(server: Server, event: StubEvent) -> None:
             told.append(counters())  # at once: what still runs now runs in a moment that is being read
             handle(server, event)
 
-        monkeypatch.setattr(watching.driver, "_collection", handle_and_look)
+        monkeypatch.setattr(watching.driver._events, "take", handle_and_look)
         watching.server.add_observer(look)
         while not (counters() > 0).all():
             watching.driver.wait(1.0)

@@ -4,11 +4,12 @@ The target may have another root than we (a container, a chroot), so the folder 
 made there belongs to its user and to nobody else. We may be root and its file system may be its user's to arrange, so
 nothing here follows a link: everything is made and removed relative to folders that are open already.
 
-Knows files; knows neither gdb nor Python's structures.
+Knows files; knows neither runtimes nor what is in the files.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import socket
@@ -20,9 +21,9 @@ from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.remote.process import Process
 
-__all__ = ["Handover"]
+__all__ = ["PLACES", "Handover"]
 
-_PLACES: Final = ("tmp", "var/tmp", "dev/shm", "run")
+PLACES: Final = ("tmp", "var/tmp", "dev/shm", "run")
 """Where programs may write, in most systems and containers."""
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -34,6 +35,7 @@ class Handover:
 
     Args:
         process: The target.
+        code: Whether the target is to map code from it, which some places refuse.
 
     Attributes:
         path: The folder, as the target sees it.
@@ -43,8 +45,9 @@ class Handover:
         TargetError: There is no place in the target's file system where it may be made.
     """
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, *, code: bool = False) -> None:
         self._pid = process.pid
+        self._code = code
         self._names: list[str] = []
         self._name = f"gcspy-{secrets.token_hex(8)}"
         self._place_fd, place = self._make()
@@ -126,13 +129,15 @@ class Handover:
     def _make(self) -> tuple[int, str]:
         """Make the folder where that is possible; return the descriptor of the place it is in, and its path without a slash."""
         why = "it has none of them"
-        for place in _PLACES:
+        for place in PLACES:
             fd = -1
             try:
                 fd = os.open(f"/proc/{self._pid}/root", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 for part in place.split("/"):
                     outer, fd = fd, os.open(part, _FOLDER, dir_fd=fd)
                     os.close(outer)
+                if self._code and os.fstatvfs(fd).f_flag & os.ST_NOEXEC:
+                    raise OSError(errno.EPERM, f"/{place} is mounted noexec")
                 os.mkdir(self._name, 0o700, dir_fd=fd)
             except OSError as error:
                 why = error.strerror or str(error)
@@ -141,6 +146,6 @@ class Handover:
             else:
                 return fd, place
         raise TargetError(
-            f"process {self._pid}: there is no place for a file that it may read, of {', '.join(_PLACES)} in its root: {why}; "
-            "start it with `gcspy run`, or let it call gcspy.listen()"
+            f"process {self._pid}: there is no place for a file that it may read, of {', '.join(PLACES)} in its root: {why}; "
+            "start it with `gcspy run`"
         )

@@ -1,0 +1,245 @@
+"""`HeldEvents`: what a stub tells of collections, as events of the session during which the target stands still.
+
+    stub tells ──▶ count what it did not tell ──▶ does anybody want it? ──▶ read, while it stands still ──▶ finish ──▶ let it go on
+
+The same for every runtime; what is to be read at an event, and in which words it is told, the driver says (`Reader`). Knows the stub's
+line and the server's API; knows neither wire nor memory.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import Final, Protocol
+
+from gcspy_protocol.errors import TargetError
+
+from gcspy_drivers.cooperative.line import StubEvent, StubLine, StubLost
+from gcspy_drivers.remote.process import Process
+from gcspy_server.api import GatherRequest, Outlook, Server
+
+__all__ = ["HELLO_SECS", "HeldEvents", "Reader", "count_to", "count_to_event"]
+
+HELLO_SECS: Final = 10.0
+"""How long a stub may take to say hello: it may have to wait for the target to come to it."""
+
+_LONGEST_GATHER_SECS: Final = 20.0
+"""A target is kept no longer for reading it: a sidecar that takes longer is out of order."""
+
+_NOT_READ: Final = "; not read: nothing was heard of gcspy for 2 s, and the program went on"
+
+_ENDING_SECS: Final = 0.5
+"""How long a process may take from closing its sockets to its end."""
+
+
+class Reader(Protocol):
+    """What a driver does at an event."""
+
+    def prepare(self, server: Server, event: StubEvent, /) -> None:
+        """Look at what changes between events, before it is asked whether anybody wants this one."""
+        ...
+
+    def read(self, request: GatherRequest, event: StubEvent, /) -> None:
+        """Gather it; the target stands still."""
+        ...
+
+    def pass_by(self, server: Server, /) -> None:
+        """Nobody wants this one."""
+        ...
+
+    def spoil(self) -> None:
+        """What was read at this event is worth nothing."""
+        ...
+
+    def cause_of(self, event: StubEvent, /) -> str:
+        """Say why it happened; asked after it was read or passed by."""
+        ...
+
+
+class HeldEvents:
+    """The events of one stub.
+
+    Args:
+        connection: A connected socket of packets whose other end the stub has; taken over.
+        process: The target; borrowed.
+        kinds: Numbers of the kinds of event "GC start" and "GC end".
+        reader: The driver.
+
+    Attributes:
+        line: The connection to the stub.
+    """
+
+    def __init__(self, connection: socket.socket, process: Process, kinds: tuple[int, int], reader: Reader) -> None:
+        self.line = StubLine(connection, process, self._may_hold)
+        self._process = process
+        self._kinds = kinds
+        self._reader = reader
+        self._server: Server | None = None
+        self._request: GatherRequest | None = None
+        self._event: StubEvent | None = None
+        self._held_by_us = False
+        self._let_go_nanos = 0  # when the target was let go before all was made of what was read; 0: it was not
+        self._inside = False  # a collection whose start was told, and its end was not yet
+
+    def open(self, server: Server) -> None:
+        """Begin; the target begins with the first tick or wait."""
+        self._server = server
+        self._say_what_is_wanted(server)
+
+    def count_untold(self) -> None:
+        """Count the collections that nobody was told of; the last one of each kind may be on its way to us."""
+        starts, ends = self.line.counts
+        count_to(self._opened(), self._kinds, max(0, starts - 1), max(0, ends - 1))
+
+    def prepare(self) -> None:
+        """Tell the stub what is wanted now, and let a program begin that waits for us before its first line."""
+        self._say_what_is_wanted(self._opened())
+        self.line.let_begin()
+
+    def wait(self, secs: float) -> None:
+        """Wait so long, or until a collection; see `gcspy_server.drivers.WaitingDriver`."""
+        server = self._opened()
+        self.prepare()
+        try:
+            event = self.line.wait(secs)
+            if event is not None:
+                self.take(server, event)
+        except StubLost as error:
+            self._refuse_ended()  # that the target has ended is the better message
+            raise TargetError(f"process {self._process.pid} is alive, but {error}: attach again") from error
+
+    def went_on(self) -> bool:
+        """Whether the target, held at an event that is not finished yet, goes on all the same."""
+        return self._held_by_us and not self.line.stands_still
+
+    def close(self) -> None:
+        """Let go of the target: it goes on at once, and the stub leaves it at its next collection."""
+        self.line.close()
+
+    def take(self, server: Server, event: StubEvent) -> None:
+        """Gather and finish one of the stub's events, during which the target stands still."""
+        kind = self._kinds[1 if event.kind else 0]
+        told_late = max(0, min(time.monotonic_ns(), self.line.let_go_at_nanos) - event.time_nanos)
+        self._held_by_us = True
+        try:
+            count_to_event(server, self._kinds, event, self.line.counts)
+            self._reader.prepare(server, event)
+            request = server.should_transmit(kind)
+            server.held(told_late)  # not before: what is owed decides about this very event
+            still = True
+            if request is not None:
+                still = self._read_still(server, event, request)
+            else:
+                self._reader.pass_by(server)
+            cause = self._reader.cause_of(event)
+            spoilt = not (still or self._let_go_nanos)
+            server.finish(kind, cause + (_NOT_READ if spoilt else ""), holds=still)
+            self._inside = event.kind == 0
+            self._say_what_is_wanted(server)
+        finally:
+            self._held_by_us = False
+            self._request = self._event = None
+            if not self._let_go_nanos:
+                self.line.go_on()
+            self._let_go_nanos = 0
+
+    def let_go_early(self) -> None:
+        """Say that all was read, and what is left is to make something of it: the target need not wait for that, if nothing else holds it.
+
+        It does wait at the start of a collection, whose end would otherwise be told meanwhile, and where it may have to be paused after
+        this very event.
+        """
+        event, request = self._event, self._request
+        if event is None or request is None or event.kind == 0 or request.may_hold:
+            return
+        if not self.line.stands_still:
+            return  # it went on: that is seen later
+        for number in (0, 1):  # nothing is told before we listen again
+            self.line.want(number, period=0, not_before_nanos=0)
+        self._let_go_nanos = time.monotonic_ns()
+        self._held_by_us = False
+        self.line.go_on()
+
+    def _read_still(self, server: Server, event: StubEvent, request: GatherRequest) -> bool:
+        """Gather an event; False: the target goes on already, and is not held after it.
+
+        If it went on before all was read, what was read is not shown: the event is counted and told, with all of its streams of an
+        earlier one.
+        """
+        self._event, self._request = event, request
+        if self.line.stands_still:
+            self._reader.read(request, event)
+        self._process.check()
+        if self._let_go_nanos:
+            server.held(max(0, self._let_go_nanos - request.time_nanos))
+            return False
+        if self.line.stands_still:
+            return True
+        self._reader.spoil()
+        self._held_by_us = False
+        server.discard()
+        # From the news to here is the gathering's: the program stood still for part of it only.
+        server.held(max(0, min(self.line.let_go_at_nanos, time.monotonic_ns()) - max(event.time_nanos, request.time_nanos)))
+        return False
+
+    def _may_hold(self, secs: float) -> bool:
+        """Whether the target may be kept any longer: it is paused or delayed, or is being read."""
+        server = self._server
+        return secs < _LONGEST_GATHER_SECS or (server is not None and server.holding)
+
+    def _refuse_ended(self) -> None:
+        """Raise if the target has ended, or is just ending: its sockets are closed before it is seen to have."""
+        until = time.monotonic() + _ENDING_SECS
+        while time.monotonic() < until:
+            self._process.check()
+            time.sleep(_ENDING_SECS / 50)
+
+    def _say_what_is_wanted(self, server: Server) -> None:
+        outlooks = [server.outlook(kind) for kind in self._kinds]
+        # The stub has one time for both kinds. One that is to wait for longer than the other is not told of until we say so.
+        first = min((one.not_before_nanos for one in outlooks if one.period), default=0)
+        if self._inside and outlooks[1].period == 1:
+            # Half of a collection tells little: who was told of its start is told of its end, whether or not that is gathered.
+            first = 0
+            outlooks[1] = Outlook(1)
+        for number, outlook in enumerate(outlooks):
+            now = outlook.not_before_nanos <= first
+            self.line.want(number, period=outlook.period if now else 0, not_before_nanos=first)
+
+    def _opened(self) -> Server:
+        if self._server is None:
+            raise AssertionError("open comes first")
+        return self._server
+
+
+def count_to(server: Server, kinds: tuple[int, int], starts: int, ends: int) -> None:
+    """Count the collections that we were not told of, as nobody wanted them.
+
+    Args:
+        server: The session.
+        kinds: Numbers of the kinds of event for starts and ends.
+        starts: So many have started.
+        ends: So many have ended.
+    """
+    for kind, number in zip(kinds, (starts, ends), strict=True):
+        missed = number - server.counts()[kind]
+        if missed > 0:
+            server.skip(kind, missed, untold=True)
+
+
+def count_to_event(server: Server, kinds: tuple[int, int], event: StubEvent, counts: tuple[int, int]) -> None:
+    """Count what happened before an event that was told.
+
+    Of the other kind, all have happened that the stub has counted: one that is still to come belongs to this one.
+
+    Args:
+        server: The session.
+        kinds: Numbers of the kinds of event for starts and ends.
+        event: What was told; itself not counted.
+        counts: Starts and ends that the stub has counted.
+    """
+    starts, ends = counts
+    if event.kind:
+        count_to(server, kinds, starts, event.number - 1)
+    else:
+        count_to(server, kinds, event.number - 1, ends)
