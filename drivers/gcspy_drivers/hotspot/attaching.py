@@ -76,7 +76,7 @@ class AttachListener:
             return f"it belongs to uid {status.uid}, and a JVM answers only its own user and root: `sudo gcspy attach {self._process.pid}`"
         if status.handles_sigquit or self._listens(status):
             return ""
-        return "it does not handle SIGQUIT, by which it is asked to listen: it is starting (try again), or was started with -Xrs"
+        return "it does not handle SIGQUIT, by which it is asked to listen: it is starting, or is no JVM: try again"
 
     def ask(self, command: str, *arguments: str, secs: float) -> str:
         """Ask the JVM to do something.
@@ -234,7 +234,7 @@ class AttachListener:
         try:
             self._process.check()
             if not self._status().handles_sigquit:
-                raise TargetError(f"process {self._process.pid} does not handle SIGQUIT: it is starting, or was started with -Xrs; it was not sent")
+                raise TargetError(f"process {self._process.pid} does not handle SIGQUIT: it is starting, or is no JVM; it was not sent, try again")
             signal.pidfd_send_signal(handle, signal.SIGQUIT)
         except OSError as error:
             self._process.refuse(error, "pidfd_send_signal")

@@ -12,6 +12,7 @@ import pytest
 from gcspy_protocol.errors import TargetGone
 
 from gcspy.exit_codes import ExitCode
+from tests.drivers.hotspot.agents import need_agent
 from tests.drivers.hotspot.jvms import HOMES, Jvm, find_javas
 from tests.drivers.hotspot.watching import Watched
 
@@ -41,13 +42,14 @@ def gcspy(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_ps_says_main_class_version_collector_heap_and_rungs(jvm: Jvm, runtime: None) -> None:
+    need_agent()
     done = gcspy("ps", "--json")
     (row,) = [row for row in json.loads(done.stdout) if row["pid"] == jvm.pid]
     assert (row["runtime"], row["driver"], row["watchable"]) == ("HotSpot", "hotspot", True)
     assert row["program"] == "Still an argument"
     assert row["detail"].startswith("Serial, heap ")
     assert row["detail"].endswith(" of 67 MB")
-    assert row["rungs"] == ["passive"]
+    assert row["rungs"] == ["passive", "agent"]
     (line,) = [line for line in gcspy("ps").stdout.splitlines() if line.split()[:1] == [str(jvm.pid)]]
     assert "Still an argument (Serial, heap" in line
 

@@ -1,0 +1,143 @@
+"""JVMs with the agent: a driver that holds them, in this process or in one that may be killed."""
+
+from __future__ import annotations
+
+import importlib.util
+import select
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+import pytest
+from gcspy_drivers.hotspot.agent import library
+from gcspy_drivers.hotspot.cooperative import CooperativeHotSpotDriver
+
+from gcspy_server.api import AttachOptions
+from tests.drivers.hotspot.jvms import Jvm
+from tests.drivers.hotspot.watching import Watched
+
+ROOT = Path(__file__).parents[3]
+
+HOLDING = """
+import os, sys, time
+from gcspy_drivers.hotspot.driver import HotSpotDriver
+from gcspy_server.api import AttachOptions
+driver = HotSpotDriver.attach(int(sys.argv[1]), AttachOptions(inject="agent"))
+server = driver.describe().server()
+driver.open(server)
+def hold(event):
+    print("held", event.event, flush=True)
+    sys.stdin.readline()
+server.add_observer(hold)
+driver.wait(0)  # from now on the agent knows what is wanted
+print("ready", flush=True)
+while True:
+    driver.wait(0.05)
+"""
+"""A sidecar that holds the program at each event until it is told to go on."""
+
+
+def need_agent() -> None:
+    """Build the agent if it is not there; skip where that cannot be."""
+    if library() is not None:
+        return
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    why_not = hook.build()
+    if why_not:
+        pytest.skip(f"the agent for JVMs is not built: {why_not}")
+
+
+class Told(Watched):
+    """A JVM that is watched through its agent."""
+
+    def __init__(self, pid: int, options: AttachOptions | None = None) -> None:
+        super().__init__(pid, options or AttachOptions(inject="agent", level=1))
+        assert isinstance(self.driver, CooperativeHotSpotDriver)
+        self.events_of = self.driver._events
+
+    def during(self, work: Callable[[], object]) -> None:
+        """Serve the JVM's events while something is done that makes it collect, until that is done and all are told."""
+        assert isinstance(self.driver, CooperativeHotSpotDriver)
+        failed: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                work()
+            except BaseException as error:  # noqa: BLE001  # shown by the test, in its own thread
+                failed.append(error)
+
+        working = threading.Thread(target=run)
+        working.start()
+        while working.is_alive():
+            self.driver.wait(0.01)
+        working.join()
+        while self.driver._events.line.counts != self.server.counts()[1:3]:
+            self.driver.wait(0.01)
+        if failed:
+            raise failed[0]
+
+
+class HoldingSidecar:
+    """A process that holds a JVM at each of its events.
+
+    Args:
+        jvm: The JVM.
+    """
+
+    def __init__(self, jvm: Jvm) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", HOLDING, str(jvm.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert self.line() == "ready"
+
+    def __enter__(self) -> HoldingSidecar:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def line(self) -> str:
+        """Wait for its next line."""
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def go_on(self) -> None:
+        """Let the JVM go on."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+
+class Doing:
+    """Something that a JVM was told to do, and is not waited for yet.
+
+    Args:
+        jvm: The JVM.
+        command: As of `Jvm.tell`.
+        number: As of `Jvm.tell`.
+    """
+
+    def __init__(self, jvm: Jvm, command: str, number: int = 1) -> None:
+        assert jvm.process.stdin is not None
+        assert jvm.process.stdout is not None
+        self._output = jvm.process.stdout
+        jvm.process.stdin.write(f"{command} {number}\n")
+        jvm.process.stdin.flush()
+
+    def done(self, secs: float) -> bool:
+        """Wait for its end, at most so long."""
+        return bool(select.select([self._output], [], [], secs)[0]) and self._output.readline().strip() == "done"

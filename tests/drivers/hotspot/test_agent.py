@@ -1,0 +1,308 @@
+"""The agent in a JVM: what it tells is what happened, what is read in a hold is of one moment, and no end of ours harms the JVM."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from gcspy_drivers.hotspot.agent import library
+from gcspy_drivers.hotspot.cooperative import GC_END, GC_START, CooperativeHotSpotDriver
+from gcspy_drivers.hotspot.driver import CLOCK, HotSpotDriver
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.process import Process
+from gcspy_protocol.errors import TargetError, TargetGone, Unsupported
+from gcspy_protocol.messages import Pause, Resume
+from gcspy_protocol.model import ControlState
+
+from gcspy.link import connect
+from gcspy_server.api import AttachOptions, Event, Mode, PauseActsOn
+from tests.drivers.hotspot.agents import Doing, HoldingSidecar, Told, need_agent
+from tests.drivers.hotspot.jvms import Jvm
+from tests.server.viewer import Viewer
+
+AGENT = AttachOptions(inject="agent")
+_LONG_SECS = 60.0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def agent() -> None:
+    need_agent()
+
+
+@pytest.fixture(scope="module")
+def jvm(java: str, classes: Path) -> Iterator[Jvm]:
+    """Return one JVM of each version for the tests that leave it as it was."""
+    with Jvm(java, classes, "-Xmx64m", "-XX:+UseSerialGC") as started:
+        started.ask("VM.version")  # from now on it has the thread that listens
+        yield started
+
+
+def collections(told: Told) -> int:
+    """Return how many collections the JVM has counted itself, of all kinds."""
+    assert isinstance(told.driver, CooperativeHotSpotDriver)
+    counters = told.driver._jvm.counters
+    numbers = counters.numbers(*(name for name in counters.names("sun.gc.collector.", ".invocations")))
+    return sum(number or 0 for number in numbers)
+
+
+@pytest.mark.parametrize("collector", ["Serial", "Parallel", "G1"])
+def test_a_start_and_an_end_are_told_of_each_collection_that_the_jvm_counts(java: str, classes: Path, collector: str) -> None:
+    with Jvm(java, classes, "-Xmx64m", f"-XX:+Use{collector}GC") as jvm, Told(jvm.pid) as told:
+        before = collections(told)
+
+        def work() -> None:
+            jvm.tell("waste", 200)
+            jvm.tell("collect")
+            jvm.tell("waste", 100)
+
+        told.during(work)
+        counted = collections(told) - before
+        # Parallel's System.gc() is a young and a full collection in one pause.
+        pauses = counted - 1 if collector == "Parallel" else counted
+        kinds = [event.event for event in told.events if event.event != CLOCK]
+        assert pauses > 3
+        assert kinds == [GC_START, GC_END] * pauses
+        assert told.server.counts()[GC_START : GC_END + 1] == (pauses, pauses)
+        causes = [event.cause for event in told.events if event.event == GC_END]
+        assert sum("System.gc()" in cause for cause in causes) == 1
+        assert sum(cause.count("1 × ") for cause in causes) == counted, causes
+        assert all("; " in cause for cause in causes), causes
+
+
+def test_it_says_which_rung_it_is_and_what_a_pause_stops(jvm: Jvm) -> None:
+    with Told(jvm.pid) as told:
+        assert told.server.mode is Mode.COOPERATIVE
+        assert told.server.pause_acts_on is PauseActsOn.PROGRAM
+        assert [kind.name for kind in told.server.events] == ["Clock", "GC start", "GC end"]
+
+
+def test_of_a_concurrent_collector_its_pauses_are_told_and_its_cycles_noticed_at_the_clock(java: str, classes: Path) -> None:
+    with Jvm(java, classes, "-Xmx128m", "-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC") as jvm, Told(jvm.pid) as told:
+        assert [kind.name for kind in told.server.events] == ["Clock", "GC start", "GC end", "Collections"]
+        told.driver.tick()
+        told.during(lambda: jvm.tell("collect"))
+        told.driver.tick()
+        starts, ends = told.server.counts()[GC_START : GC_END + 1]
+        assert starts == ends >= 3, "mark start, mark end, relocate start"
+
+
+def heap_bytes(told: Told) -> bytes:
+    """Read all of the heap that is there."""
+    driver = told.driver
+    assert driver._view is not None
+    low, high = driver._view.extent
+    memory = Memory(driver._process)
+    step = 1 << 16
+    return b"".join(memory.try_read(addr, step) or b"" for addr in range(low, high, step))
+
+
+def test_nothing_of_the_heap_changes_in_a_hold_and_it_does_outside_of_one(java: str, classes: Path) -> None:
+    equal: list[bool] = []
+    with Jvm(java, classes, "-Xms32m", "-Xmx32m", "-XX:+UseSerialGC") as jvm, Told(jvm.pid) as told:
+        def compare(event: Event) -> None:
+            if event.event != CLOCK:
+                equal.append(heap_bytes(told) == heap_bytes(told))
+
+        told.server.add_observer(compare)
+        jvm.tell("churn", 4)
+        while len(equal) < 6:
+            told.driver.wait(1.0)
+        assert all(equal)
+        # The same look at the running program finds that it runs.
+        looks = 0
+        while (first := heap_bytes(told)) == heap_bytes(told):
+            looks += 1
+            assert looks < 1000, first[:16]
+            told.driver.wait(0.01)
+        jvm.tell("churn", 0)
+
+
+def test_a_pause_holds_the_program_and_resume_lets_it_go(jvm: Jvm, tmp_path: Path) -> None:
+    with Told(jvm.pid) as told, told.server.serve(f"unix:{tmp_path}/session") as listening:
+        viewer = Viewer(connect(listening.addresses[0], client="test", wants_control=True))
+        told.driver.tick()
+        viewer.send(Pause())
+        viewer.wait_state(ControlState.PAUSING)
+        doing = Doing(jvm, "collect")
+        assert isinstance(told.driver, CooperativeHotSpotDriver)
+        seen: list[bool] = []
+
+        def let_go() -> None:
+            viewer.wait_state(ControlState.PAUSED)
+            seen.append(doing.done(0.2))  # how long we look, not what we wait for
+            viewer.send(Resume())
+
+        waiting = threading.Thread(target=let_go)
+        waiting.start()
+        while not doing.done(0):
+            told.driver.wait(0.01)
+        waiting.join()
+        assert seen == [False]
+        viewer.link.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_sidecar_that_is_killed_or_stopped_in_a_hold_lets_go_and_is_not_waited_for_again(
+    jvm: Jvm, number: signal.Signals
+) -> None:
+    with HoldingSidecar(jvm) as sidecar:
+        doing = Doing(jvm, "collect")
+        assert sidecar.line() == f"held {GC_START}"
+        assert not doing.done(2.5), "longer than the deadline: the sidecar gives signs of life, and it holds"
+        before = time.monotonic()
+        os.kill(sidecar.process.pid, number)
+        assert doing.done(_LONG_SECS)
+        once = time.monotonic() - before
+        before = time.monotonic()
+        for _ in range(20):
+            jvm.tell("collect")
+        # 20 collections, 40 events: each of which would have waited for as long as the first.
+        assert time.monotonic() - before < max(once, 1.0) * 20
+    if number == signal.SIGKILL:
+        with Told(jvm.pid) as told:
+            told.during(lambda: jvm.tell("collect"))
+            assert [event.event for event in told.events] == [GC_START, GC_END]
+
+
+def residue(pid: int) -> dict[str, list[str]]:
+    """What a JVM has of threads, descriptors and mapped files, and what is left for it, once it has closed the line of the last request."""
+    while True:
+        descriptors = []
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            with suppress(FileNotFoundError):  # closed meanwhile
+                descriptors.append(os.readlink(f"/proc/{pid}/fd/{fd}").partition(":")[0])
+        if descriptors.count("socket") == 1:  # the one that listens
+            break
+    maps = [line.split(maxsplit=5) for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
+    return {
+        "threads": sorted(Path(f"/proc/{pid}/task/{thread}/comm").read_text() for thread in os.listdir(f"/proc/{pid}/task")),
+        "descriptors": sorted(descriptors),
+        "files": sorted(fields[5] for fields in maps if len(fields) > 5 and not fields[5].endswith("]")),
+        "left": [name for name in os.listdir("/tmp") if re.fullmatch(rf"gcspy-[0-9a-f]{{16}}|.attach_pid{pid}", name)],
+    }
+
+
+def test_after_detaching_it_has_nothing_more_than_before_and_attaching_again_works(jvm: Jvm) -> None:
+    with Told(jvm.pid):
+        pass
+    once = residue(jvm.pid)
+    for _ in range(5):
+        with Told(jvm.pid) as told:
+            told.during(lambda: jvm.tell("collect"))
+            assert [event.event for event in told.events] == [GC_START, GC_END]
+        jvm.tell("collect")
+    assert residue(jvm.pid) == once
+    assert once["left"] == []
+    assert not [name for name in (*once["descriptors"], *once["files"]) if "memfd" in name or "anon_inode" in name]
+
+
+def test_only_one_sidecar_has_it_and_another_is_told_so(jvm: Jvm) -> None:
+    with Told(jvm.pid) as told:
+        with pytest.raises(TargetError, match="another gcspy has its agent"):
+            HotSpotDriver.attach(jvm.pid, AGENT)
+        told.during(lambda: jvm.tell("collect"))
+        assert [event.event for event in told.events] == [GC_START, GC_END]
+
+
+def test_what_nobody_wants_is_counted_and_not_told(jvm: Jvm) -> None:
+    driver = HotSpotDriver.attach(jvm.pid, AGENT)
+    try:
+        server = driver.describe().server()
+        driver.open(server)
+        for _ in range(5):
+            jvm.tell("collect")  # nobody answers anything
+        driver.tick()
+        assert server.counts()[GC_START : GC_END + 1] == (4, 4), "the last of each may always be on its way"
+    finally:
+        driver.close()
+
+
+def test_one_that_may_not_be_attached_to_is_refused_without_a_thread_dump_and_is_watched_from_outside(
+    java: str, classes: Path
+) -> None:
+    with Jvm(java, classes, "-Xmx64m", "-XX:+UseSerialGC", "-XX:+DisableAttachMechanism") as jvm:
+        assert "agent" not in HotSpotDriver.recognise(jvm.pid).rungs
+        with pytest.raises(Unsupported, match=r"started with -XX:\+DisableAttachMechanism"):
+            HotSpotDriver.attach(jvm.pid, AGENT)
+        with_auto = HotSpotDriver.attach(jvm.pid, AttachOptions(inject="auto"))
+        try:
+            described = with_auto.describe()
+            assert described.mode is Mode.PASSIVE
+            assert "No exact events" in described.general_info
+        finally:
+            with_auto.close()
+        jvm.tell("collect")  # its very next line is the answer
+
+
+def test_one_that_takes_no_agent_while_it_runs_is_refused_with_the_reason(java: str, classes: Path) -> None:
+    with Jvm(java, classes, "-Xmx64m", "-XX:+UseSerialGC", "-XX:-EnableDynamicAgentLoading") as jvm:
+        with pytest.raises(Unsupported, match="-XX:-EnableDynamicAgentLoading"):
+            HotSpotDriver.attach(jvm.pid, AGENT)
+        jvm.tell("collect")
+
+
+def test_one_that_handles_no_signals_listens_from_its_start(java: str, classes: Path) -> None:
+    with Jvm(java, classes, "-Xmx64m", "-XX:+UseSerialGC", "-Xrs") as jvm, Told(jvm.pid) as told:
+        told.during(lambda: jvm.tell("collect"))
+        assert [event.event for event in told.events] == [GC_START, GC_END]
+
+
+def test_one_in_a_long_pause_is_not_waited_for_and_goes_on_unharmed(jvm: Jvm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gcspy_drivers.hotspot.cooperative.HELLO_SECS", 0.5)
+    with HoldingSidecar(jvm) as sidecar:
+        doing = Doing(jvm, "collect")
+        assert sidecar.line() == f"held {GC_START}"
+        with pytest.raises(TargetError, match="did not answer in time: it is in a long pause"):
+            HotSpotDriver.attach(jvm.pid, AGENT)
+        sidecar.go_on()
+        assert sidecar.line() == f"held {GC_END}"
+        sidecar.go_on()
+        assert doing.done(_LONG_SECS)
+    monkeypatch.undo()
+    with Told(jvm.pid) as told:
+        told.during(lambda: jvm.tell("collect"))
+
+
+def test_one_that_runs_out_of_memory_and_ends_is_told_of_to_the_last(java: str, classes: Path) -> None:
+    with Jvm(java, classes, "-Xmx16m", "-XX:+UseSerialGC") as jvm, Told(jvm.pid) as told:
+        Doing(jvm, "keep", 100)
+        with pytest.raises(TargetGone):
+            while True:
+                told.driver.wait(1.0)
+        assert len(told.events) > 4
+    with pytest.raises(TargetError):
+        HotSpotDriver.attach(jvm.pid, AGENT)
+
+
+def test_it_can_be_there_from_the_start_and_the_exit_code_is_the_programs(java: str, classes: Path, tmp_path: Path) -> None:
+    env = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
+    command = [sys.executable, "-m", "gcspy", "run", "--no-window", "--", java]
+    done = subprocess.run(
+        [*command, "-Xmx64m", "-cp", str(classes), "Still"],
+        input="collect 1\n", capture_output=True, text=True, timeout=_LONG_SECS, check=False, env=env,
+    )  # fmt: skip
+    assert done.stdout.split()[-2:] == ["ready", "done"], done.stderr
+    assert done.returncode == 0
+    done = subprocess.run(
+        [*command, "-XX:+NoSuchFlagAtAll", "Still"], capture_output=True, text=True, timeout=_LONG_SECS, check=False, env=env
+    )
+    assert done.returncode == 1
+    assert "NoSuchFlagAtAll" in done.stderr + done.stdout
+
+
+def test_the_library_is_one_file_and_it_says_what_to_do_where_it_was_not_built(jvm: Jvm, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert library() is not None
+    monkeypatch.setattr("gcspy_drivers.hotspot.agent.library", lambda: None)
+    with pytest.raises(Unsupported, match="apt-get install gcc libc6-dev default-jdk-headless"):
+        HotSpotDriver.attach(jvm.pid, AGENT)
+    with Process(jvm.pid) as process:
+        process.check()
