@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
+from typing import NoReturn
 
 import pytest
 from gcspy_drivers.hotspot.agent import library
@@ -61,6 +62,12 @@ class Told(Watched):
         super().__init__(pid, options or AttachOptions(inject="agent", level=1))
         assert isinstance(self.driver, CooperativeHotSpotDriver)
         self.events_of = self.driver._events
+
+    def serve(self) -> NoReturn:
+        """Serve the JVM's events until something ends that."""
+        assert isinstance(self.driver, CooperativeHotSpotDriver)
+        while True:
+            self.driver.wait(1.0)
 
     def during(self, work: Callable[[], object]) -> None:
         """Serve the JVM's events while something is done that makes it collect, until that is done and all are told."""

@@ -116,9 +116,13 @@ def rubbish(connection: socket.socket) -> None:
     ],
 )
 def test_whatever_answers_the_error_is_ours_and_says_what_it_was(serve: Callable[[socket.socket], None], said: str) -> None:
-    with program(HANDLING) as process, Process(process.pid) as target, listener(process.pid, serve):
-        with pytest.raises(TargetError, match=said):
-            AttachListener(target).ask("load", "/nowhere", "true", "stop", secs=0.3)
+    with (
+        program(HANDLING) as process,
+        Process(process.pid) as target,
+        listener(process.pid, serve),
+        pytest.raises(TargetError, match=said),
+    ):
+        AttachListener(target).ask("load", "/nowhere", "true", "stop", secs=0.3)
 
 
 def test_one_that_has_ended_is_said_to_have() -> None:
