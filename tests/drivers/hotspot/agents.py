@@ -61,17 +61,15 @@ class Told(Watched):
     def __init__(self, pid: int, options: AttachOptions | None = None) -> None:
         super().__init__(pid, options or AttachOptions(inject="agent", level=1))
         assert isinstance(self.driver, CooperativeHotSpotDriver)
-        self.events_of = self.driver._events
+        self.holder = self.driver
 
     def serve(self) -> NoReturn:
         """Serve the JVM's events until something ends that."""
-        assert isinstance(self.driver, CooperativeHotSpotDriver)
         while True:
-            self.driver.wait(1.0)
+            self.holder.wait(1.0)
 
     def during(self, work: Callable[[], object]) -> None:
         """Serve the JVM's events while something is done that makes it collect, until that is done and all are told."""
-        assert isinstance(self.driver, CooperativeHotSpotDriver)
         failed: list[BaseException] = []
 
         def run() -> None:
@@ -83,10 +81,10 @@ class Told(Watched):
         working = threading.Thread(target=run)
         working.start()
         while working.is_alive():
-            self.driver.wait(0.01)
+            self.holder.wait(0.01)
         working.join()
-        while self.driver._events.line.counts != self.server.counts()[1:3]:
-            self.driver.wait(0.01)
+        while self.holder._events.line.counts != self.server.counts()[1:3]:
+            self.holder.wait(0.01)
         if failed:
             raise failed[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +34,7 @@ class Watched:
         self.server.add_observer(self.events.append)
         self.driver.open(self.server)
 
-    def __enter__(self) -> Watched:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
