@@ -54,6 +54,7 @@ def decode(chunk: Chunk, base: int, anchor: int, tables: Tables, threads: Thread
     state = np.array([base, 0, 0, 0, 0], np.int64)
     count = _DECODE.machine(chunk.words, chunk.bounds, owners, state, anchor, FIXED_WORDS, *tables, *columns)
     base, problem, word, buffer, pointers = (int(one) for one in state)
-    # Copies, as long as they have to be: the room that was not used goes back at once.
-    found = {name: one[: pointers if name.startswith("pointer") else count].copy() for name, one in columns._asdict().items()}
+    used = {name: pointers if name.startswith("pointer") else count for name in columns._fields}
+    # Room of which less than half was used goes back.
+    found = {name: one[: used[name]] if 2 * used[name] >= len(one) else one[: used[name]].copy() for name, one in columns._asdict().items()}
     return Decoded(Columns(**found), base, Problem(problem), word, buffer)

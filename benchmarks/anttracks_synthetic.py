@@ -1,0 +1,245 @@
+"""A trace of any length of a program that was never run: valid to the byte, so that the rebuilt heap has nothing to find fault with.
+
+Four threads fill an eden of 16 MiB, a TLAB after the other, with cells of 24 bytes and every eighth time an array. A minor collection moves
+every 32nd object to a survivor space; of those that were there every fourth goes to the old space, and the others die. Each 64th
+collection is followed by a full one, which keeps the oldest few thousand objects, moved together, and nothing else. Each cycle is about
+500,000 events, and the heap is the same size after as many cycles as after ten: what grows with the length of the trace is a leak of ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+import numpy as np
+from gcspy_objects.anttracks.layout import Event
+from gcspy_objects.records import BufferMode
+from numpy.typing import NDArray
+
+from benchmarks.anttracks_writer import SymbolsWriter, TraceWriter, alloc, head, long, word
+
+__all__ = ["Synthetic", "Written"]
+
+_INTS, _OBJECT, _CELL = 1, 2, 3
+_INTERNAL, _COLLECTOR, _CELLS, _ARRAYS = 1, 2, 20, 21
+_CELL_BYTES: Final = 24
+_OLD, _EDEN, _LOW, _HIGH = range(4)
+_OLD_BYTES, _EDEN_BYTES, _SURVIVOR_BYTES = 48 << 20, 16 << 20, 2 << 20
+_BASE: Final = 0xC0000000
+_STARTS: Final = (_BASE - _OLD_BYTES, _BASE, _BASE + _EDEN_BYTES, _BASE + _EDEN_BYTES + _SURVIVOR_BYTES)
+_TLAB_BYTES, _PLAB_BYTES = 256 << 10, 32 << 10
+_MUTATORS, _COLLECTORS, _VM = (0x7F1000, 0x7F2000, 0x7F3000, 0x7F4000), (0x7F8000, 0x7F9000), 0x7FA000
+_BUFFER_WORDS: Final = 4000
+_SURVIVES, _PROMOTED, _FULL_EVERY = 32, 4, 64
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written.
+
+    Attributes:
+        events: How many events.
+        objects: How many objects the program allocated.
+        minor: How many minor collections.
+        full: How many full ones.
+        live: Objects that are live after the last collection, fillers left out.
+    """
+
+    events: int
+    objects: int
+    minor: int
+    full: int
+    live: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Plab:
+    """A buffer to copy into, as offsets from its start.
+
+    Attributes:
+        first: The first of the objects that go into it, as an index into what is copied.
+        last: The one after the last.
+        filled: Bytes of objects; the rest is a filler.
+    """
+
+    first: int
+    last: int
+    filled: int
+
+
+def _filler(site: int, address: int, size: int) -> bytes:
+    """What fills the rest of a buffer: an int[] of `size` bytes."""
+    return alloc(Event.ALLOC_SLOW, site, address=address, length=(size - 16) // 4, type_id=_INTS) if size else b""
+
+
+def _plabs(sizes: list[int]) -> list[_Plab]:
+    """Put objects into buffers one after the other; what is left of one is nothing, or enough for a filler."""
+    made, first, filled = [], 0, 0
+    for at, size in enumerate(sizes):
+        left = _PLAB_BYTES - filled - size
+        if left < 0 or 0 < left < 16:
+            made.append(_Plab(first, at, filled))
+            first, filled = at, 0
+        filled += size
+    return [*made, _Plab(first, len(sizes), filled)] if filled else made
+
+
+class Synthetic:
+    """A program and its collections.
+
+    Args:
+        packed: Whether the program's buffers are compressed.
+    """
+
+    def __init__(self, *, packed: bool = False) -> None:
+        sizes, words = self._tlab()
+        self.objects_a_tlab = len(sizes)
+        self._filled = sum(sizes)
+        starts = np.arange(0, _EDEN_BYTES, _TLAB_BYTES)
+        offsets = np.cumsum([0, *sizes[:-1]])
+        chosen = np.arange(0, len(sizes), _SURVIVES)
+        writer = TraceWriter()
+        for tlab, start in enumerate(starts.tolist()):
+            self._tlab_buffers(writer, _MUTATORS[tlab % len(_MUTATORS)], _BASE + start, words, packed=packed)
+        self._program = bytes(writer.buffers)
+        # The words themselves, and of each TLAB its announcement, and its filler if there is one.
+        self.events_a_cycle = len(starts) * (len(sizes) + 1 + (self._filled < _TLAB_BYTES))
+        self._from_eden: NDArray[np.int64] = (starts[:, None] + offsets[chosen]).ravel()
+        self._survivors = np.tile(np.array(sizes)[chosen], len(starts)).tolist()
+        self._to_survivor = _plabs(self._survivors)
+        places = np.concatenate(
+            [number * _PLAB_BYTES + np.cumsum([0, *self._survivors[plab.first : plab.last - 1]]) for number, plab in enumerate(self._to_survivor)]
+        )
+        self._old_from = places[::_PROMOTED]
+        self._promoted = self._survivors[::_PROMOTED]
+        self._to_old = _plabs(self._promoted)
+
+    @staticmethod
+    def _tlab() -> tuple[list[int], list[bytes]]:
+        """What the program puts into each TLAB: sizes, and events; a filler has room behind, or there is none."""
+        chance = np.random.default_rng(3)
+        sizes: list[int] = []
+        words: list[bytes] = []
+        while sum(sizes) < _TLAB_BYTES - 512:
+            for _ in range(7):
+                sizes.append(_CELL_BYTES)
+                words.append(alloc(Event.C2_ALLOC_FAST, _CELLS))
+            length = int(chance.integers(0, 40))
+            sizes.append((16 + 4 * length + 7) & ~7)
+            words.append(alloc(Event.C1_ALLOC_FAST, _ARRAYS, length=length))
+        return sizes, words
+
+    def _tlab_buffers(self, writer: TraceWriter, owner: int, start: int, words: list[bytes], *, packed: bool) -> None:
+        announced = head(Event.TLAB_ALLOC) + long(_TLAB_BYTES) + long(start)
+        events = [announced, *words, _filler(_INTERNAL, start + self._filled, _TLAB_BYTES - self._filled)]
+        for first in range(0, len(events), _BUFFER_WORDS):
+            writer.buffer(owner, *events[first : first + _BUFFER_WORDS], packed=packed)
+
+    def symbols(self) -> SymbolsWriter:
+        """The symbols."""
+        made = SymbolsWriter()
+        made.cause(0, "System.gc()")
+        made.cause(14, "Allocation Failure")
+        for number, name in ((_INTERNAL, "VM internal"), (_COLLECTOR, "VM GC"), (3, "VM GC Dead Space")):
+            made.vm_site(number, name)
+        made.type(_INTS, "[I", 16 << 8 | 4)
+        made.type(_OBJECT, "Ljava/lang/Object;", 16, [])
+        made.type(_CELL, "Lapp/Cell;", _CELL_BYTES, [("I", "x", 2)])
+        made.site(_CELLS, [("app.Main.cell()Lapp/Cell;", 3)], _CELL)
+        made.site(_ARRAYS, [("app.Main.array(I)[I", 5)], _INTS)
+        return made
+
+    def write(self, folder: Path, events: int) -> Written:
+        """Write a run with at least so many events, ending after a collection."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "symbols").write_bytes(self.symbols().data())
+        with (folder / "trace").open("wb") as file:
+            return self._write(file, events)
+
+    def _write(self, file: IO[bytes], events: int) -> Written:
+        writer = TraceWriter()
+        written = self._begin(writer)
+        file.write(writer.data())
+        writer.buffers.clear()
+        collections = minor = full = kept = live = 0
+        old, survivors, first_batch = _STARTS[_OLD], False, 0
+        while written < events:
+            file.write(self._program)
+            written += self.events_a_cycle
+            collections, minor = collections + 1, minor + 1
+            to = _LOW + minor % 2
+            batch = old
+            count, old = self._minor(writer, collections, to, old, promotes=survivors)
+            written += count
+            first_batch = first_batch or (batch if survivors else 0)
+            promoted = len(self._promoted) * survivors
+            live += promoted
+            survivors = True
+            if minor % _FULL_EVERY == 0:
+                collections, full = collections + 1, full + 1
+                count, old = self._full(writer, collections, 0 if kept else first_batch)
+                kept = live = len(self._promoted)
+                survivors = False
+                written += count
+            file.write(writer.buffers)
+            writer.buffers.clear()
+        return Written(written, minor * _EDEN_BYTES // _TLAB_BYTES * self.objects_a_tlab, minor, full, live + len(self._survivors) * survivors)
+
+    def _begin(self, writer: TraceWriter) -> int:
+        """Write spaces and threads; returns how many events."""
+        bounds = zip(_STARTS, (_OLD_BYTES, _EDEN_BYTES, _SURVIVOR_BYTES, _SURVIVOR_BYTES), (2, 0, 1, 1), strict=True)
+        for index, (start, size, kind) in enumerate(bounds):
+            writer.buffer(_VM, head(Event.SPACE_CREATE) + word(index) + long(start) + long(size), mode=BufferMode.ORDERED)
+            writer.buffer(_VM, head(Event.SPACE_ALLOC, kind << 18) + word(index), mode=BufferMode.ORDERED)
+        for kind, threads in ((3, _MUTATORS), (1, _COLLECTORS), (0, (_VM,))):
+            for thread in threads:
+                writer.buffer(thread, head(Event.THREAD_ALIVE, kind << 8) + long(thread) + word(int.from_bytes(b"t%02x\0" % (thread >> 12 & 0xFF))))
+        return 8 + len(_MUTATORS) + len(_COLLECTORS) + 1
+
+    @staticmethod
+    def _bound(event: Event, number: int, kind: int, cause: int) -> bytes:
+        """The start or the end of a collection."""
+        return head(event, kind << 16 | cause << 8) + word(number) + long(10 * number + (event == Event.GC_END)) + long(_BASE)
+
+    def _minor(self, writer: TraceWriter, number: int, to: int, old: int, *, promotes: bool) -> tuple[int, int]:
+        """Write a minor collection; returns how many events, and where the old space is free from then on."""
+        source = _LOW + _HIGH - to
+        writer.buffer(_VM, self._bound(Event.GC_START, number, 0, 14), mode=BufferMode.FULL)
+        writer.buffer(_VM, *(head(Event.GC_INFO, space) + word(number) for space in (_EDEN, source)), head(Event.NOP), mode=BufferMode.ORDERED)
+        count = 5
+        count += self._copy(writer, self._from_eden, self._survivors, self._to_survivor, 1, _STARTS[to])
+        if promotes:
+            count += self._copy(writer, self._old_from + (_STARTS[source] - _BASE), self._promoted, self._to_old, 2, old)
+            old += len(self._to_old) * _PLAB_BYTES
+        writer.buffer(_VM, self._bound(Event.GC_END, number, 0, 14), mode=BufferMode.FULL)
+        return count, old
+
+    @staticmethod
+    def _copy(writer: TraceWriter, sources: NDArray[np.int64], sizes: list[int], plabs: list[_Plab], kind: int, start: int) -> int:
+        """Write the moves of objects, with their buffers; returns how many events."""
+        words = (Event.GC_MOVE_FAST_NARROW << 26 | kind << 24 | sources // 8 << 2).astype("<u4")
+        count = len(sizes)
+        for at, plab in enumerate(plabs):
+            here = start + at * _PLAB_BYTES
+            filler = _filler(_COLLECTOR, here + plab.filled, _PLAB_BYTES - plab.filled)
+            announced = head(Event.PLAB_ALLOC) + long(_PLAB_BYTES) + long(here)
+            writer.buffer(_COLLECTORS[at % len(_COLLECTORS)], announced, words[plab.first : plab.last].tobytes(), filler)
+            count += 1 + bool(filler)
+        return count
+
+    def _full(self, writer: TraceWriter, number: int, first_batch: int) -> tuple[int, int]:
+        """Write a full collection: the first objects that were ever promoted are kept; returns events, and where the old space is free."""
+        writer.buffer(_VM, self._bound(Event.GC_START, number, 1, 0), mode=BufferMode.FULL)
+        writer.buffer(_VM, head(Event.NOP), mode=BufferMode.ORDERED)
+        free = _STARTS[_OLD] + sum(self._promoted)
+        if not first_batch:
+            regions = [head(Event.GC_MOVE_REGION, len(self._promoted)) + 2 * long(_STARTS[_OLD])]
+        else:
+            regions, to = [], _STARTS[_OLD]
+            for at, plab in enumerate(self._to_old):
+                regions.append(head(Event.GC_MOVE_REGION, plab.last - plab.first) + long(first_batch + at * _PLAB_BYTES) + long(to))
+                to += plab.filled
+        writer.buffer(_COLLECTORS[0], *regions)
+        writer.buffer(_VM, self._bound(Event.GC_END, number, 1, 0), mode=BufferMode.FULL)
+        return 3 + len(regions), free
