@@ -13,11 +13,11 @@ import os
 import sys
 import time
 
-from gcspy_drivers.machine_code import VARIABLE
 from gcspy_drivers.simulator import loops
 from gcspy_drivers.simulator.heap import HEADER_WORDS, WORD_BYTES, Heap
 from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.plans import PLANS, make_plan
+from gcspy_objects.machine_code import VARIABLE
 
 from benchmarks.figures import tell
 

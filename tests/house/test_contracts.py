@@ -50,7 +50,7 @@ def test_every_room_is_a_root_and_has_a_contract() -> None:
 
 def test_every_driver_is_kept_apart_from_the_others() -> None:
     apart = next(set(contract["modules"]) for contract in CONTRACTS if contract["type"] == "independence")
-    shared = {"gcspy_drivers.remote", "gcspy_drivers.cooperative", "gcspy_drivers.machine_code"}
+    shared = {"gcspy_drivers.remote", "gcspy_drivers.cooperative"}
     drivers = {name for name in modules() if name.count(".") == 1 and name.startswith("gcspy_drivers.")}
     assert apart == drivers - shared
 

@@ -10,7 +10,7 @@ array's element it returns, or keeps in an array of one element.
 
 Run as written, each array is handed over as a memoryview: indexing one gives Python's own int, in half the time that numpy needs for one of its.
 
-Compiling takes seconds, so it is done in a thread (`want`), and nobody waits. Where what was compiled is kept: `gcspy_drivers.machine_code`.
+Compiling takes seconds, so it is done in a thread (`want`), and nobody waits. Where what was compiled is kept: `gcspy_objects.machine_code`.
 Knows nothing of heaps.
 """
 
@@ -26,10 +26,9 @@ from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any, Final, Generic, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
+from gcspy_objects.machine_code import VARIABLE, cache_folder
 from gcspy_protocol.errors import LocalProtocolError
 from numpy.typing import NDArray
-
-from gcspy_drivers.machine_code import VARIABLE, cache_folder
 
 __all__ = ["Bytes", "Loop", "Words", "as_machine_code", "as_written", "available", "compile_all", "forget", "loop", "want"]
 

@@ -4,7 +4,7 @@ numba is a large library and compiling takes seconds, so nothing of it is loaded
 the code is there, and where there is no numba, numpy does the same work. The first reading of a session may therefore take longer than the
 later ones.
 
-Where what was compiled is kept, and when it is not: `gcspy_drivers.machine_code`.
+Where what was compiled is kept, and when it is not: `gcspy_objects.machine_code`.
 
 Knows names and types of the kernels, and nothing of what they are for.
 """
@@ -17,8 +17,9 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final, NamedTuple
 
+from gcspy_objects.machine_code import VARIABLE, cache_folder
+
 from gcspy_drivers.cpython.objects import kernels
-from gcspy_drivers.machine_code import VARIABLE, cache_folder
 
 __all__ = ["VARIABLE", "Kernels", "build", "cache_folder", "compiled", "load", "want"]
 

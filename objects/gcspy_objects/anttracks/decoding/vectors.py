@@ -30,6 +30,7 @@ __all__ = ["decode"]
 Longs: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 
+_IS_OUTSIDE = np.isin(np.arange(64), [Event.IR_ALLOC_NORMAL, Event.C1_ALLOC_NORMAL, Event.C2_ALLOC_NORMAL])
 _LIMIT = (1 << 31) - 1
 _HIGH_SHIFT = 32
 
@@ -76,6 +77,8 @@ class _Events:
         self.need = need[self.at]
         self.first = words[self.at]
         self.event = self.first >> 26
+        self._by_event = np.argsort(self.event.astype(np.uint8), kind="stable")
+        self._first_of = np.concatenate([[0], np.cumsum(np.bincount(self.event, minlength=64))])
         self.buffer = buffer_of_word[self.at]
         self.end = bounds[self.buffer + 1]
         self.problem = np.zeros(len(self.at), np.int64)
@@ -134,7 +137,8 @@ class _Events:
         self.problem[found] = np.where(self.problem[found] == 0, problem, self.problem[found])
 
     def _rows(self, *events: int) -> Longs:
-        return np.flatnonzero(np.isin(self.event, events))
+        """Return the rows of events of these kinds; of each kind in their order."""
+        return np.concatenate([self._by_event[self._first_of[event] : self._first_of[event + 1]] for event in events])
 
     def _set(self, rows: Longs, **values: Any) -> None:
         for name, value in values.items():
@@ -206,7 +210,7 @@ class _Events:
         return site
 
     def _allocations(self) -> None:
-        rows = np.flatnonzero(HAS_SITE[self.event] & (self.event < Event.SYNC_OBJ))
+        rows = self._rows(*np.flatnonzero(HAS_SITE[: Event.SYNC_OBJ]).tolist())
         w, event, at = self.first[rows], self.event[rows], self.at[rows] + 1
         site = self._sites(rows)
         placed = HAS_ADDRESS[event]
@@ -221,7 +225,7 @@ class _Events:
         type_ = np.where(named, self._type_at(at), self.tables.site_type[site])
         sized = named & (event != Event.C2_ALLOC_FAST_DEVIANT)
         flags = np.where(event == Event.ALLOC_SLOW, Flag.VM, np.where(event <= Event.IR_ALLOC_FAST, Flag.INTERPRETED, 0))
-        flags |= np.where(np.isin(event, [Event.IR_ALLOC_NORMAL, Event.C1_ALLOC_NORMAL, Event.C2_ALLOC_NORMAL]), Flag.OUTSIDE, 0)
+        flags |= np.where(_IS_OUTSIDE[event], Flag.OUTSIDE, 0)
         self._set(rows, kind=np.where(placed, Kind.ALLOCATE, Kind.ALLOCATE_NEXT), address=address)
         self._note(rows, self.tables.type_kind[type_] == TypeKind.UNKNOWN, Problem.NO_TYPE)
         self._objects(rows, site, type_, length, flags, self._word(at + named), sized)
@@ -260,13 +264,17 @@ class _Events:
         self._set(rows, site=site, type=type_, length=length, size=np.where(told_here, told, size), flags=flags)
 
     def _moves(self, base: int) -> None:
-        bases = np.where(np.isin(self.event, [Event.GC_START, Event.GC_END]), np.arange(1, len(self.at) + 1), 0)
-        latest = np.maximum.accumulate(bases) if len(bases) else bases
-        base_of = np.concatenate([[base], self.columns["address"]])[latest]
+        collections = np.sort(self._rows(Event.GC_START, Event.GC_END))
+        bases = np.concatenate([[base], self.columns["address"][collections]])
+
+        def base_of(rows: Longs) -> Longs:
+            found: Longs = bases[np.searchsorted(collections, rows)]
+            return found
+
         rows = self._rows(Event.GC_MOVE_FAST_NARROW)
-        self._set(rows, kind=Kind.MOVE_NEXT, detail=self.first[rows] >> 24 & 3, address=base_of[rows] + ((self.first[rows] & 0xFFFFFF) >> 2) * 8)
+        self._set(rows, kind=Kind.MOVE_NEXT, detail=self.first[rows] >> 24 & 3, address=base_of(rows) + ((self.first[rows] & 0xFFFFFF) >> 2) * 8)
         rows = self._rows(Event.GC_MOVE_FAST, Event.GC_MOVE_FAST_PTR)
-        near = base_of[rows] + self._word(self.at[rows] + 1) * 8
+        near = base_of(rows) + self._word(self.at[rows] + 1) * 8
         self._set(rows, kind=Kind.MOVE_NEXT, detail=self.first[rows] >> 24 & 3, address=near)
         rows = self._rows(Event.GC_MOVE_FAST_WIDE, Event.GC_MOVE_FAST_WIDE_PTR)
         self._set(rows, kind=Kind.MOVE_NEXT, detail=self.first[rows] >> 24 & 3, address=self._long(rows, self.at[rows] + 1))
@@ -342,4 +350,6 @@ def _reached(following: Longs, bounds: Longs, buffer_of_word: Longs) -> Longs:
             break
         reached = np.concatenate([reached, more])
         leap = leap[leap]
-    return np.sort(reached)
+    begins = np.zeros(count, bool)
+    begins[reached] = True
+    return np.flatnonzero(begins)

@@ -1,0 +1,59 @@
+"""Loops of the room: compiled in a thread when somebody wants them, and never where they are not wanted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from gcspy_objects import machine_code
+from gcspy_objects.machine_code import Loop
+from numpy.typing import NDArray
+
+
+def total(values: NDArray[np.int64]) -> int:
+    found: int = 0
+    for value in values:
+        found += value
+    return found
+
+
+@pytest.fixture
+def only_one(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
+    """A loop, as if it were the only one of the room."""
+    monkeypatch.setattr(machine_code, "_loops", [])
+    monkeypatch.setattr(machine_code, "cache_folder", lambda: None)
+    loop = Loop(total, "int64(int64[::1])")
+    yield loop
+    machine_code.forget()
+
+
+def test_a_loop_is_machine_code_once_it_was_wanted(only_one: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba")
+    monkeypatch.delenv(machine_code.VARIABLE)
+    before, thread = only_one.machine, machine_code.want()
+    assert before is None
+    assert thread is not None
+    thread.join()
+    assert only_one.machine is not None
+    assert only_one.machine(np.arange(5)) == 10
+    assert machine_code.want() is thread, "nothing new to compile"
+    later = Loop(total, "int64(int64[::1])")
+    again = machine_code.want()
+    assert again is not None
+    again.join()
+    assert later.machine is not None
+
+
+def test_where_machine_code_is_not_wanted_nothing_is_compiled(only_one: Loop) -> None:
+    assert machine_code.want() is None
+    assert not machine_code.compile_all()
+    assert only_one.machine is None
+
+
+def test_without_numba_there_is_none(only_one: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(machine_code.VARIABLE)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert not machine_code.compile_all()
+    assert only_one.machine is None
