@@ -15,7 +15,7 @@ from gcspy_protocol.errors import CommandError
 
 from gcspy.exit_codes import ExitCode
 
-__all__ = ["new_file", "new_folder"]
+__all__ = ["need_place", "new_file", "new_folder"]
 
 
 def _temporary(path: Path) -> Path:
@@ -29,6 +29,17 @@ def _need_parent(path: Path) -> None:
 
 def _cannot(path: Path, error: OSError) -> CommandError:
     return CommandError(f"cannot write {path}: {error.strerror or error}", exit_code=ExitCode.FAILED)
+
+
+def need_place(path: Path, *, replace: bool) -> None:
+    """Refuse where a new file cannot be put: before long work whose outcome it would hold.
+
+    Raises:
+        CommandError: It is there already and must not be replaced, or its folder is not there.
+    """
+    if path.exists() and not replace:
+        raise CommandError(f"{path} is there already: name another file, or use --force")
+    _need_parent(path)
 
 
 @contextmanager
@@ -45,9 +56,7 @@ def new_file(path: Path, *, replace: bool) -> Iterator[Path]:
     Raises:
         CommandError: It is there already, or cannot be written.
     """
-    if path.exists() and not replace:
-        raise CommandError(f"{path} is there already: name another file, or use --force")
-    _need_parent(path)
+    need_place(path, replace=replace)
     part = _temporary(path)
     try:
         yield part

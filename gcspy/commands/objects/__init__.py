@@ -11,7 +11,13 @@ from gcspy.lazy import LazyGroup
 
 __all__ = ["command"]
 
-_SUBCOMMANDS: tuple[str, ...] = ()
+_SUBCOMMANDS = (
+    "types",
+    "sites",
+    "collections",
+    "lifetimes",
+    "survival",
+)
 
 
 @click.group(cls=LazyGroup, package=__name__, modules=_SUBCOMMANDS)
@@ -19,4 +25,11 @@ def command() -> None:
     """Ask an object trace about its objects.
 
     TRACE is a folder with the files of an AntTracks trace, its trace file, or a .tar.xz of them.
+
+    \b
+    gcspy objects types TRACE         of which types most objects are, and what became of them
+    gcspy objects sites TRACE         where in the program they were allocated
+    gcspy objects collections TRACE   what each collection let live, promoted and found dead
+    gcspy objects lifetimes TRACE     at which age objects die
+    gcspy objects survival TRACE      which share is still there at which age
     """

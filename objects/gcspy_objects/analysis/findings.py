@@ -51,23 +51,27 @@ class Findings:
     Attributes:
         title: What was asked.
         columns: What each row has.
-        rows: In the order that the question wants.
+        rows: In the order that the question wants; the first ones, if there are more than were wanted.
+        rest: How many more there are.
+        rest_cells: Sums of those, a cell for each column; None where a sum means nothing.
         notes: What is to be known besides, a sentence each.
-        table: Name of the same rows in the store that found them, for `LifeStore.write`.
+        table: Name of all rows in the store that found them, for `LifeStore.write`.
     """
 
     title: str
     columns: tuple[Column, ...]
     rows: Sequence[tuple[Cell, ...]]
+    rest: int = 0
+    rest_cells: tuple[Cell, ...] = ()
     notes: tuple[str, ...] = ()
     table: str = ""
 
     def column(self, name: str) -> list[Cell]:
-        """Return one column."""
+        """Return one column of the rows that are here."""
         place = [one.name for one in self.columns].index(name)
         return [row[place] for row in self.rows]
 
     def records(self) -> list[Mapping[str, Cell]]:
-        """Return the rows, each with the names of its cells."""
+        """Return the rows that are here, each with the names of its cells."""
         names = [one.name for one in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows]

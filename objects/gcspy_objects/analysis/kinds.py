@@ -97,17 +97,17 @@ def _counted(name: str, heading: str, condition: str, about: str) -> tuple[tuple
 
 _TOTALS: Final = (
     _counted("allocated", "Allocated", "born_after >= 0", "By the program; what collectors fill gaps with is not counted."),
-    _counted("survived", "Survived", "survived > 0", "At least one collection looked at them and let them live."),
+    _counted("survived", "Survived", "age > 0", "At least one collection looked at them and let them live."),
     _counted("promoted", "Promoted", "promoted_in > 0", "Moved from a young to an old space."),
     _counted("died", "Died", "dead", "Found dead by a collection."),
     _counted("left", "Left", "NOT dead", "No collection found them dead before the trace ended."),
 )
 
 
-def totals(store: LifeStore, by: By, only: Only = EVERYTHING, *, by_bytes: bool = False) -> Findings:
+def totals(store: LifeStore, by: By, only: Only = EVERYTHING, *, by_bytes: bool = False, top: int = 0) -> Findings:
     """Objects over the whole trace, by type or by site, the most first: YA-JOP's table 2.
 
-    Rows: all there are. Columns: names, then objects and bytes allocated, their shares of all that are looked at, survived, promoted, died, left.
+    Rows: the first `top`, 0: all there are. Columns: names, then objects and bytes allocated, their shares of all that are looked at, survived, promoted, died, left.
 
     Raises:
         GCspyError: There is no such type or site.
@@ -117,9 +117,9 @@ def totals(store: LifeStore, by: By, only: Only = EVERYTHING, *, by_bytes: bool 
     columns = [
         *NAMED[by],
         allocated[0],
-        Column("objects_share", "%", Unit.SHARE, "Of all objects allocated.", summed=False),
+        Column("objects_share", "%", Unit.SHARE, "Of all objects allocated."),
         allocated[1],
-        Column("bytes_share", "%", Unit.SHARE, "Of all bytes allocated.", summed=False),
+        Column("bytes_share", "%", Unit.SHARE, "Of all bytes allocated."),
         *(column for pair in others for column in pair),
     ]
     question = f"""
@@ -130,7 +130,7 @@ def totals(store: LifeStore, by: By, only: Only = EVERYTHING, *, by_bytes: bool 
     title = f"Objects by {by.value}" + (f", {only.words()}" if only.words() else "")
     first = "allocated_bytes DESC, allocated_objects DESC" if by_bytes else "allocated_objects DESC, allocated_bytes DESC"
     names = ", ".join(one.name for one in NAMED[by])
-    return store.find(title, columns, question, order=f"{first}, {names}", notes=_left_out(store))
+    return store.find(title, columns, question, order=f"{first}, {names}", top=top, notes=_left_out(store))
 
 
 def _left_out(store: LifeStore) -> tuple[str, ...]:
@@ -248,7 +248,7 @@ def each_collection(store: LifeStore, by: By, only: Only = EVERYTHING, *, top: i
     return store.find(title, (*NAMED[by], *_COLLECTION, *_EVENTS), question, order="rank, number")
 
 
-def in_collection(store: LifeStore, by: By, number: int, only: Only = EVERYTHING, *, by_bytes: bool = False) -> Findings:
+def in_collection(store: LifeStore, by: By, number: int, only: Only = EVERYTHING, *, by_bytes: bool = False, top: int = 0) -> Findings:
     """The same for one collection: all types or sites that it had to do with, or that were allocated just before it.
 
     Raises:
@@ -275,4 +275,4 @@ def in_collection(store: LifeStore, by: By, number: int, only: Only = EVERYTHING
     names = ", ".join(one.name for one in NAMED[by])
     kind, cause = store.collections.kind[number - 1], store.collections.cause[number - 1]
     title = f"Objects by {by.value} in collection {number} ({kind}, {cause})" + (f", {only.words()}" if only.words() else "")
-    return store.find(title, (*NAMED[by], *_EVENTS), question, order=f"allocated_{unit} + survived_{unit} DESC, {names}", number=number)
+    return store.find(title, (*NAMED[by], *_EVENTS), question, order=f"allocated_{unit} + survived_{unit} DESC, {names}", top=top, number=number)

@@ -37,7 +37,7 @@ def distribution(store: LifeStore, clock: Clock = Clock.BYTES, only: Only = EVER
     """
     low, high = _EDGES[clock]
     question = f"""
-        WITH aged AS (SELECT {_AGE[clock]} AS age, size, dead FROM {chosen(store, only)} WHERE born_after >= 0),
+        WITH aged AS NOT MATERIALIZED (SELECT {_AGE[clock]} AS age, size, dead FROM {chosen(store, only)} WHERE born_after >= 0),
         stepped AS (
             SELECT {_STEP[clock]} AS step, count(*) FILTER (dead) AS died_objects, coalesce(sum(size) FILTER (dead), 0)::BIGINT AS died_bytes,
                    count(*) FILTER (NOT dead) AS left_objects, coalesce(sum(size) FILTER (NOT dead), 0)::BIGINT AS left_bytes
@@ -61,10 +61,10 @@ def distribution(store: LifeStore, clock: Clock = Clock.BYTES, only: Only = EVER
     return store.find(title, columns, question, order="age")
 
 
-def spans(store: LifeStore, by: By, clock: Clock = Clock.BYTES, only: Only = EVERYTHING) -> Findings:
+def spans(store: LifeStore, by: By, clock: Clock = Clock.BYTES, only: Only = EVERYTHING, *, top: int = 0) -> Findings:
     """How long the objects of each type or site are held: the ages by which a half and nine tenths of them were gone.
 
-    Rows: all types or sites, those with most objects first. An age is unknown (None) where so many were not yet gone when the trace ended.
+    Rows: the first `top` types or sites, 0: all; those with most objects first. An age is unknown (None) where so many were not yet gone when the trace ended.
 
     Raises:
         GCspyError: There is no such type or site.
@@ -91,4 +91,4 @@ def spans(store: LifeStore, by: By, clock: Clock = Clock.BYTES, only: Only = EVE
     )
     title = f"Ages of objects by {by.value}" + (f", {only.words()}" if only.words() else "")
     order = ", ".join(["objects DESC", *(one.name for one in NAMED[by])])
-    return store.find(title, columns, question, order=order)
+    return store.find(title, columns, question, order=order, top=top)

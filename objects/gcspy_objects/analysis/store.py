@@ -10,6 +10,8 @@ anybody can read and try. Polars is as good a library, but has no such bound; py
 the collector fills gaps with. An object is found dead by a collection, and may have died any time since the last collection that saw it alive: the
 view `life` has both ends of that, and nothing here claims to know it better.
 
+Tables in a ``WITH`` are NOT MATERIALIZED where they have a row a life: the engine would keep them whole otherwise.
+
 Knows columns and SQL; does not know traces.
 """
 
@@ -25,9 +27,10 @@ from typing import Any, Final, Self, TypeAlias
 
 import duckdb
 import numpy as np
+from gcspy_protocol.errors import GCspyError
 from numpy.typing import NDArray
 
-from gcspy_objects.analysis.findings import Cell, Column, Findings
+from gcspy_objects.analysis.findings import Cell, Column, Findings, Unit
 
 __all__ = ["LIFE_COLUMNS", "Collections", "LifeStore", "Lives", "Names"]
 
@@ -45,6 +48,7 @@ LIFE_COLUMNS: Final[dict[str, str]] = {
     "promoted_in": "INTEGER",
     "died_in": "INTEGER",
     "moves": "INTEGER",
+    "age": "INTEGER",
     "filler": "BOOLEAN",
 }
 """What a life is, a row an object.
@@ -58,6 +62,7 @@ born_old                it was allocated in an old space
 promoted_in             number of the collection that moved it to an old space; 0: none
 died_in                 number of the collection that found it dead; 0: none before the trace ended
 moves                   how often it was moved
+age                     how many collections looked at it and let it live
 filler                  no object of the program: the rest of a buffer
 ======================= ======================================================================================================
 """
@@ -65,23 +70,19 @@ filler                  no object of the program: the rest of a buffer
 _MEMORY_BYTES = 512 << 20
 _LIFE: Final = """
 CREATE VIEW life AS
-WITH outlived AS (
+WITH outlived AS NOT MATERIALIZED (
     SELECT *, died_in > 0 AS dead, CASE WHEN died_in > 0 THEN died_in - 1 ELSE {last} END AS until,
            born_old OR promoted_in > 0 AS became_old
     FROM everything WHERE NOT filler
-), phases AS (
-    -- `young_until`: the last collection that it outlived as a young object; `old_since`: the one after which it was old
-    SELECT *, CASE WHEN born_old THEN greatest(born_after, 0) WHEN promoted_in > 0 THEN promoted_in ELSE until END AS young_until,
-           CASE WHEN born_old THEN greatest(born_after, 0) ELSE promoted_in END AS old_since
-    FROM outlived
-), seen AS (
+), phases AS NOT MATERIALIZED (
+    -- `old_since`: the collection after which it was old
+    SELECT *, CASE WHEN born_old THEN greatest(born_after, 0) ELSE promoted_in END AS old_since FROM outlived
+), seen AS NOT MATERIALIZED (
     -- `seen_in`: the last collection that looked at it and saw it alive; old spaces are looked at by full collections only
-    SELECT phases.*, CASE WHEN NOT became_old THEN young_until WHEN upto.last_full > old_since THEN upto.last_full ELSE old_since END AS seen_in,
-           CASE WHEN became_old THEN upto.fulls - grown.fulls ELSE 0 END AS looked_at_old
-    FROM phases JOIN collections AS upto ON upto.number = until JOIN collections AS grown ON grown.number = young_until
+    SELECT phases.*, CASE WHEN NOT became_old THEN until WHEN upto.last_full > old_since THEN upto.last_full ELSE old_since END AS seen_in
+    FROM phases JOIN collections AS upto ON upto.number = until
 )
-SELECT seen.* EXCLUDE (looked_at_old),
-       young_until - greatest(born_after, 0) + looked_at_old AS survived,
+SELECT seen.*,
        CASE WHEN dead THEN found.bytes ELSE {total} END AS until_bytes,
        greatest(saw.bytes, birth_bytes) AS seen_bytes,
        old.bytes AS old_bytes
@@ -91,8 +92,8 @@ FROM seen JOIN collections AS found ON found.number = died_in
 """
 """Each life of the program's own objects, and what follows from it:
 
-`dead`; `until`, the last collection that it outlived; `survived`, how many collections looked at it and let it live; `until_bytes` on the clock of
-bytes: found dead by then, or not yet at the end; `seen_bytes`: alive at least until then; `old_since` and `old_bytes`: since when it was old (0 if never).
+`dead`; `until`, the last collection that it outlived; `until_bytes` on the clock of bytes: found dead by then, or not yet at the end; `seen_in` and
+`seen_bytes`: alive at least until then; `became_old`, `old_since` and `old_bytes`: whether and since when it was old (0 if never).
 """
 
 
@@ -143,6 +144,7 @@ class LifeStore:
 
     def __init__(self, folder: Path | None = None, *, memory_bytes: int = _MEMORY_BYTES) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="gcspy-lives-", dir=folder))
+        self._memory_bytes = memory_bytes
         self._files = 0
         self._found = 0
         self._engine = duckdb.connect(
@@ -182,16 +184,16 @@ class LifeStore:
         self._engine.register("batch", {name: np.ascontiguousarray(lives[name]) for name in LIFE_COLUMNS})
         typed = ", ".join(f'"{name}"::{kind} AS "{name}"' for name, kind in LIFE_COLUMNS.items())
         path = self.folder / f"{self._files:06d}.parquet"
-        self._engine.execute(f"COPY (SELECT {typed} FROM batch) TO '{_quoted(path)}' (FORMAT parquet, COMPRESSION lz4_raw)")
+        self._run(f"COPY (SELECT {typed} FROM batch) TO '{_quoted(path)}' (FORMAT parquet, COMPRESSION lz4_raw)")
         self._engine.unregister("batch")
 
     def finish(self, collections: Collections, names: Names) -> None:
         """Say what the lives refer to, once all were added; then questions can be asked."""
         if not self._files:
             columns = ", ".join(f'"{name}" {kind}' for name, kind in LIFE_COLUMNS.items())
-            self._engine.execute(f"CREATE TABLE everything ({columns})")
+            self._run(f"CREATE TABLE everything ({columns})")
         else:
-            self._engine.execute(f"CREATE VIEW everything AS SELECT * FROM read_parquet('{_quoted(self.folder)}/*.parquet')")
+            self._run(f"CREATE VIEW everything AS SELECT * FROM read_parquet('{_quoted(self.folder)}/*.parquet')")
         self.collections = collections
         last = len(collections)
         numbers = np.arange(last + 1)
@@ -203,26 +205,41 @@ class LifeStore:
             cause=_texts(["", *collections.cause]),
             is_full=full,
             bytes=np.concatenate(([0], collections.bytes)).astype(np.int64),
-            fulls=np.cumsum(full).astype(np.int32),
             last_full=np.maximum.accumulate(np.where(full, numbers, 0)).astype(np.int32),
         )
         self._table("type_names", type=np.arange(len(names.types), dtype=np.int32), name=_texts(names.types))
         places, place = np.unique(_texts(names.sites), return_inverse=True) if len(names.sites) else (_texts([]), np.empty(0, np.int32))
         self._table("site_names", site=np.arange(len(names.sites), dtype=np.int32), place=place.astype(np.int32), stack=_texts(names.stacks))
         self._table("place_names", place=np.arange(len(places), dtype=np.int32), name=places)
-        self._engine.execute(_LIFE.format(last=last, total=collections.total_bytes))
+        self._run(_LIFE.format(last=last, total=collections.total_bytes))
+
+    def _run(self, question: str, values: Mapping[str, Any] | None = None) -> duckdb.DuckDBPyConnection:
+        """Have the engine do something.
+
+        Raises:
+            GCspyError: Its memory, or the disk, is too small for that.
+        """
+        try:
+            return self._engine.execute(question, values or None)
+        except duckdb.OutOfMemoryException as error:
+            raise GCspyError(
+                f"{self.lives:,} lives cannot be asked this in {self._memory_bytes >> 20:,} MiB of memory and what {self.folder.parent} has room for:"
+                " ask about fewer with --type or --site, or set TMPDIR to a folder with more room"
+            ) from error
+        except duckdb.IOException as error:
+            raise GCspyError(f"the lives in {self.folder} cannot be written or read: {error}; TMPDIR names another folder") from error
 
     def _table(self, table: str, /, **columns: NDArray[Any]) -> None:
         """A small table of the engine's own, copied."""
         self._engine.register("columns", columns)
-        self._engine.execute(f"CREATE TABLE {table} AS SELECT * FROM columns")
+        self._run(f"CREATE TABLE {table} AS SELECT * FROM columns")
         self._engine.unregister("columns")
 
     # ------------------------------------------------------------------------------- asking
 
     def ask(self, question: str, **values: Cell | Sequence[int]) -> list[tuple[Any, ...]]:
         """Return the rows that a query gives; `values` stand for the ``$names`` in it."""
-        rows: list[tuple[Any, ...]] = self._engine.execute(question, values or None).fetchall()
+        rows: list[tuple[Any, ...]] = self._run(question, values).fetchall()
         return rows
 
     def find(
@@ -232,19 +249,22 @@ class LifeStore:
         question: str,
         *,
         order: str,
+        top: int = 0,
         notes: Iterable[str] = (),
         **values: Cell | Sequence[int],
     ) -> Findings:
-        """Ask, and keep the rows under the names of the columns, in that order."""
+        """Ask, and keep the rows under the names of the columns, in that order; `top`: hand out so many and sums of the rest, 0: all."""
         columns = tuple(columns)
         self._found += 1
         table = f"found_{self._found}"
         names = ", ".join(f'"{one.name}"' for one in columns)
-        self._engine.execute(
-            f"CREATE TABLE {table} AS SELECT row_number() OVER (ORDER BY {order}) AS place, {names} FROM ({question})", values or None
+        self._run(
+            f"CREATE TABLE {table} AS SELECT row_number() OVER (ORDER BY {order}) AS place, {names} FROM ({question})", values
         )
-        rows = self.ask(f"SELECT {names} FROM {table} ORDER BY place")
-        return Findings(title, columns, rows, tuple(notes), table)
+        rows = self.ask(f"SELECT {names} FROM {table} {'WHERE place <= $top' if top else ''} ORDER BY place", **({"top": top} if top else {}))
+        sums = ", ".join(f'sum("{one.name}")' if one.summed and one.unit is not Unit.TEXT else "NULL" for one in columns)
+        ((count, *rest),) = self.ask(f"SELECT count(*), {sums} FROM {table} WHERE place > $shown", shown=len(rows))
+        return Findings(title, columns, rows, count, tuple(rest) if count else (), tuple(notes), table)
 
     def write(self, findings: Findings, path: Path) -> None:
         """Write what was found here as Parquet.

@@ -74,17 +74,19 @@ _BIN: Final = {
 
 
 def _ages(source: str, clock: Clock, generations: tuple[str, ...], keys: str) -> str:
-    """SQL: a row for each life in each generation: its age when it ended or was last watched, both as held and as seen."""
-    by = f"{keys}, " if keys else ""
+    """SQL: a row for each life in each generation, as held and as seen: its age when it ended or was last watched.
+
+    One scan of the lives, each of which becomes several rows: several scans at a time would each want memory.
+    """
     parts = []
     for generation in generations:
         which, since, held, seen, dead = _SPANS[clock][generation]
         # One that was last seen alive at an age is dead an instant later; what did not die is watched as long either way.
-        parts.append(
-            f"SELECT {by}'{generation}' AS generation, size, {dead} AS ends, {held} - ({since}) AS held_age,"
-            f" CASE WHEN {dead} THEN {seen} + 1 ELSE {held} END - ({since}) AS seen_age FROM {source} WHERE born_after >= 0 AND {which}"
-        )
-    return " UNION ALL ".join(parts)
+        for how, until in (("held", held), ("seen", f"CASE WHEN {dead} THEN {seen} + 1 ELSE {held} END")):
+            parts.append(f"{{generation: '{generation}', how: '{how}', counts: {which}, ends: {dead}, age: ({until} - ({since}))::BIGINT}}")
+    by = f"{keys}, " if keys else ""
+    each = f"SELECT {by}size, unnest([{', '.join(parts)}], recursive := true) FROM {source} WHERE born_after >= 0"
+    return f"SELECT * FROM ({each}) WHERE counts"
 
 
 def product_limit(source: str, clock: Clock, generations: tuple[str, ...] = GENERATIONS, keys: str = "") -> str:
@@ -94,12 +96,8 @@ def product_limit(source: str, clock: Clock, generations: tuple[str, ...] = GENE
     `watched_bytes` and `watched_objects` of that age.
     """
     by = f"{keys}, generation, how" if keys else "generation, how"
-    ages = _ages(source, clock, generations, keys)
-    own = f"{keys}, " if keys else ""
     return f"""
-        WITH lives AS ({ages}), ages AS (
-            SELECT {own}generation, 'held' AS how, held_age AS age, size, ends FROM lives
-            UNION ALL SELECT {own}generation, 'seen', seen_age, size, ends FROM lives
+        WITH ages AS NOT MATERIALIZED ({_ages(source, clock, generations, keys)}
         ), binned AS (
             SELECT {by}, {_BIN[clock]} AS bin, max(age) AS age, count(*) AS ending_objects, sum(size) AS ending_bytes,
                    count(*) FILTER (ends) AS objects, coalesce(sum(size) FILTER (ends), 0) AS bytes

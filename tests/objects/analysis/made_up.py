@@ -29,6 +29,11 @@ class Life:
     looks: list[int] = field(default_factory=list)
     """Numbers of the collections that looked at it and let it live."""
 
+    @property
+    def age(self) -> int:
+        """Return how many those are."""
+        return len(self.looks)
+
 
 @dataclass
 class MadeUp:
@@ -71,7 +76,7 @@ def columns_of(lives: list[Life]) -> Lives:
     }
 
 
-def made_up(seed: int, *, objects: int = 3000, collections: int = 9) -> MadeUp:
+def made_up(seed: int, *, objects: int = 1200, collections: int = 9) -> MadeUp:
     """Return a program in which each object lives, ages and dies by chance, as a generational collector would find out."""
     chance = random.Random(seed)
     lives: list[Life] = []

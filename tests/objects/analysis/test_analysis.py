@@ -81,6 +81,15 @@ def test_the_totals_of_each_type_and_place_are_those_of_its_objects(program: Mad
     assert {row[:2]: row[2:] for row in rows_of(totals(store, By.SITE), "site_name", "type_name", *TOTALS)} == by_place
 
 
+def test_the_rest_of_a_table_is_summed_up_where_a_sum_means_something(store: LifeStore) -> None:
+    whole, first = totals(store, By.TYPE), totals(store, By.TYPE, top=1)
+    assert (first.rows, first.rest) == (whole.rows[:1], 2)
+    rest = dict(zip((column.name for column in first.columns), first.rest_cells, strict=True))
+    assert rest["type_name"] is None
+    assert rest["died_bytes"] == sum(numbers(whole, "died_bytes")[1:])
+    assert rest["objects_share"] == pytest.approx(sum(numbers(whole, "objects_share")[1:]))
+
+
 def test_what_is_wanted_by_type_and_site_is_looked_at_and_nothing_else(program: MadeUp, store: LifeStore) -> None:
     nodes = [life for life in program.own() if life.type == 1 and life.site in (1, 3)]
     for only in (Only(type="Node", site="List.add() @ 3"), Only(type="N*e", site="add()"), Only(type="od", site="List*")):
@@ -102,9 +111,8 @@ def test_each_collection_tells_who_was_allocated_survived_was_promoted_and_died(
     leaves = [life for life in own if life.type == 3]
     found = collections(store, Only(type="Tree$Leaf"))
     assert rows_of(found, *EVENTS) == [happened(leaves, number) for number in numbers]
-    ((note),) = found.notes
-    after = [life for life in leaves if life.born_after == program.last]
-    assert note.startswith(f"{counted(after)[0]:,} objects of {counted(after)[1]:,} bytes")
+    after = counted([life for life in own if life.born_after == program.last])
+    assert collections(store).notes == (f"{after[0]:,} objects of {after[1]:,} bytes were allocated after the last collection.",)
 
 
 def test_each_collection_of_each_type_adds_up_to_all_of_it(program: MadeUp, store: LifeStore) -> None:
@@ -218,7 +226,7 @@ def test_the_age_by_which_a_half_is_gone_is_where_the_curve_passes_a_half(store:
 
 
 def test_objects_that_were_there_at_the_beginning_are_told_apart_and_have_no_age() -> None:
-    before = Life(1, 1, 16, 0, -1, died_in=2)
+    before = Life(1, 1, 16, 0, -1, died_in=2, looks=[1])
     new = Life(1, 1, 24, 0, 0, died_in=1)
     with MadeUp([before, new], [False, False], [24, 24], 24).store() as store:
         found = totals(store, By.TYPE)
@@ -259,18 +267,25 @@ def test_a_store_leaves_no_file_behind(tmp_path: Path) -> None:
 
 def test_more_lives_than_the_engine_has_memory_for_are_counted_all_the_same(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
-    count, batches = 400_000, 5
+    count, batches = 300_000, 5
     with LifeStore(tmp_path, memory_bytes=64 << 20) as store:
         for number in range(batches):
             lives = columns_of([])
             lives = {name: np.zeros(count, column.dtype) for name, column in lives.items()}
             lives["size"] += 16
             lives["birth_bytes"] = np.arange(number * count, (number + 1) * count) * 16
-            lives["site"] = rng.integers(1, 1_000_000, count).astype(np.int32)
+            lives["site"] = rng.integers(1, 100_000, count).astype(np.int32)
             store.add(lives)
-        sites = [f"Site.number{site}()" for site in range(1_000_000)]
+        sites = [f"Site.number{site}()" for site in range(100_000)]
         store.finish(Collections(np.empty(0, bool), (), (), np.empty(0, np.int64), batches * count * 16), Names(TYPES, sites, sites))
-        # Lives alone are twice the memory that the engine may use.
+        # Lives alone are half as much again as the memory that the engine may use.
         assert count * batches * 50 > 64 << 20
         assert sum(numbers(distribution(store), "left_objects")) == count * batches
         assert survival(store, points=10).rows[-1][2] == 1
+
+
+def test_too_little_memory_is_one_of_our_errors_with_a_remedy() -> None:
+    with made_up(1).store() as store:
+        store.ask("SET memory_limit = '1 MiB'")
+        with pytest.raises(GCspyError, match="--type or --site, or set TMPDIR"):
+            survival(store)

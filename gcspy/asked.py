@@ -1,0 +1,85 @@
+"""The questions of `gcspy objects`: what the command line says, put to the lives of a trace.
+
+Knows options and analyses; does not know how either works.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import click
+
+from gcspy.analysing import lives_of, require_engine
+from gcspy.found import Output, show
+from gcspy.new_file import need_place
+
+__all__ = ["ask_collections", "ask_kinds", "ask_lifetimes", "ask_survival"]
+
+
+class Wanted(TypedDict):
+    """Which objects, and in which form: options that all of these have."""
+
+    type: str
+    site: str
+    as_json: bool
+    parquet: Path | None
+    force: bool
+
+
+def _prepare(wanted: Wanted, *, in_bytes: bool = False) -> Output:
+    """Refuse what cannot be before the trace is read."""
+    require_engine()
+    if wanted["parquet"] is not None:
+        need_place(wanted["parquet"], replace=wanted["force"])
+    return Output(as_json=wanted["as_json"], parquet=wanted["parquet"], force=wanted["force"], in_bytes=in_bytes)
+
+
+def ask_kinds(trace: Path, by: str, *, number: int | None, each_gc: bool, in_bytes: bool, top: int, **wanted: Unpack[Wanted]) -> None:
+    """Ask what became of objects, by type or by site: over the whole trace, in one collection, or in each."""
+    if number is not None and each_gc:
+        raise click.UsageError("--gc tells of one collection, --each-gc of all: which?")
+    output = _prepare(wanted, in_bytes=in_bytes)
+    from gcspy_objects.analysis.kinds import By, Only, each_collection, in_collection, totals
+
+    only = Only(wanted["type"], wanted["site"])
+    with lives_of(trace) as store:
+        if each_gc:
+            found = each_collection(store, By(by), only, top=top or 1 << 30, by_bytes=in_bytes)
+        elif number is not None:
+            found = in_collection(store, By(by), number, only, by_bytes=in_bytes, top=top)
+        else:
+            found = totals(store, By(by), only, by_bytes=in_bytes, top=top)
+        show(found, store, output)
+
+
+def ask_collections(trace: Path, *, in_bytes: bool, **wanted: Unpack[Wanted]) -> None:
+    """Ask what happened in each collection."""
+    output = _prepare(wanted, in_bytes=in_bytes)
+    from gcspy_objects.analysis.kinds import Only, collections
+
+    with lives_of(trace) as store:
+        show(collections(store, Only(wanted["type"], wanted["site"])), store, output)
+
+
+def ask_lifetimes(trace: Path, *, each: str | None, clock: str, top: int, **wanted: Unpack[Wanted]) -> None:
+    """Ask how long objects lived: all of them, or those of each type or site."""
+    output = _prepare(wanted)
+    from gcspy_objects.analysis.kinds import By, Only
+    from gcspy_objects.analysis.lifetimes import distribution, spans
+    from gcspy_objects.analysis.survival import Clock
+
+    only = Only(wanted["type"], wanted["site"])
+    with lives_of(trace) as store:
+        found = distribution(store, Clock(clock), only) if each is None else spans(store, By(each), Clock(clock), only, top=top)
+        show(found, store, output)
+
+
+def ask_survival(trace: Path, *, clock: str, points: int, **wanted: Unpack[Wanted]) -> None:
+    """Ask which share is still there at which age."""
+    output = _prepare(wanted)
+    from gcspy_objects.analysis.kinds import Only
+    from gcspy_objects.analysis.survival import Clock, survival
+
+    with lives_of(trace) as store:
+        show(survival(store, Clock(clock), Only(wanted["type"], wanted["site"]), points=points), store, output)

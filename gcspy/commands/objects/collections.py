@@ -1,0 +1,27 @@
+"""`gcspy objects collections`: what each collection let live, promoted and found dead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gcspy.commands.objects.options import bytes_option, only_options, output_options, trace_argument
+
+__all__ = ["command"]
+
+
+@click.command()
+@trace_argument
+@only_options
+@bytes_option
+@output_options
+def command(trace: Path, **options: Any) -> None:
+    """Tell of each collection what was allocated before it, survived it, was promoted and died in it.
+
+    With --type or --site, of objects of that type or from that site: whether all of them die in the next collection, say.
+    """
+    from gcspy.asked import ask_collections
+
+    ask_collections(trace, **options)

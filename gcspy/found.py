@@ -1,0 +1,128 @@
+"""What was found out about objects, as a table for people, as JSON for scripts, as Parquet, or as a picture.
+
+Knows findings and how people read numbers; does not know how they came about.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gcspy.new_file import new_file
+
+if TYPE_CHECKING:
+    from gcspy_objects.analysis.findings import Cell, Column, Findings
+    from gcspy_objects.analysis.store import LifeStore
+
+__all__ = ["Output", "show"]
+
+_PIPE_COLUMNS = 400
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Output:
+    """Where findings go, and how much of them.
+
+    Attributes:
+        as_json: One JSON object instead of a table.
+        parquet: Write all rows to this file too.
+        force: Replace files that are there.
+        in_bytes: Of columns that come in objects and in bytes, show bytes; JSON and Parquet have both.
+    """
+
+    as_json: bool = False
+    parquet: Path | None = None
+    force: bool = False
+    in_bytes: bool = False
+
+
+def show(findings: Findings, store: LifeStore, output: Output) -> None:
+    """Print findings, and write them where that was asked for.
+
+    Raises:
+        CommandError: A file is there already, or cannot be written.
+    """
+    if output.parquet is not None:
+        with new_file(output.parquet, replace=output.force) as part:
+            store.write(findings, part)
+    if output.as_json:
+        _print_json(findings)
+        return
+    _print_table(findings, output)
+    for note in findings.notes:
+        click.echo(note)
+    if output.parquet is not None:
+        click.echo(f"{output.parquet}: {len(findings.rows) + findings.rest:,} rows, {output.parquet.stat().st_size:,} bytes", err=True)
+
+
+def _print_json(findings: Findings) -> None:
+    names = [one.name for one in findings.columns]
+    data: dict[str, Any] = {
+        "title": findings.title,
+        "columns": [{"name": one.name, "unit": one.unit.value, "about": one.about or one.heading} for one in findings.columns],
+        "rows": findings.records(),
+        "notes": list(findings.notes),
+    }
+    if findings.rest:
+        sums = zip(names, findings.rest_cells, strict=True)
+        data["rest"] = {"rows": findings.rest, **{name: value for name, value in sums if value is not None}}
+    click.echo(json.dumps(data, indent=2))
+
+
+def _print_table(findings: Findings, output: Output) -> None:
+    # rich takes 60 ms to import; only a human waits for a table.
+    from gcspy_objects.analysis.findings import Unit
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    click.echo(findings.title)
+    if not findings.rows:
+        click.echo("nothing")
+        return
+    places = _places(findings.columns, in_bytes=output.in_bytes)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    columns = [findings.columns[place] for place in places]
+    for one in columns:
+        left = one.unit is Unit.TEXT
+        # A name is cut in a terminal, never in a pipe: there it may be searched for.
+        table.add_column(escape(one.heading), justify="left" if left else "right", no_wrap=True, overflow="ellipsis", min_width=None if left else len(one.heading))
+    for row in findings.rows:
+        table.add_row(*(escape(_words(row[place], findings.columns[place])) for place in places))
+    if findings.rest:
+        cells = [findings.rest_cells[place] for place in places]
+        others = ["" if cell is None else _words(cell, one) for cell, one in zip(cells, columns, strict=True)]
+        table.add_row(f"({findings.rest:,} others)", *others[1:], style="dim")
+    console = Console(highlight=False)
+    (console if console.is_terminal else Console(highlight=False, width=_PIPE_COLUMNS)).print(table)
+
+
+def _places(columns: Sequence[Column], *, in_bytes: bool) -> list[int]:
+    """Which columns people see: what comes in objects and in bytes is shown in one of them, but for what was allocated."""
+    names = {one.name for one in columns}
+    left_out = "_objects" if in_bytes else "_bytes"
+    kept = "_bytes" if in_bytes else "_objects"
+    return [
+        place
+        for place, one in enumerate(columns)
+        if not (
+            one.name.endswith(left_out) and one.name.removesuffix(left_out) + kept in names and not one.name.startswith("allocated")
+        )
+    ]
+
+
+def _words(cell: Cell, column: Column) -> str:
+    from gcspy_objects.analysis.findings import Unit
+
+    if cell is None:
+        return "unknown"
+    if isinstance(cell, str):
+        return "".join(c if c.isprintable() else "?" for c in cell)
+    if column.unit is Unit.SHARE:
+        return f"{100 * cell:.2f}"
+    return f"{cell:,}"

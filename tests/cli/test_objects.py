@@ -1,0 +1,104 @@
+"""`gcspy objects`: the questions about the objects of a trace, on the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from gcspy.analysing import lives_of
+from gcspy.cli import main
+from tests.objects.samples import path_of
+
+SAMPLE = path_of("promote")
+
+ALLOCATED = {"Promote$Tmp": 206_910, "Promote$Tree": 68_970, "Promote$Pay": 34_485}
+"""As the program says of itself."""
+
+
+@pytest.fixture
+def asked(capfd: pytest.CaptureFixture[str]) -> Any:
+    def ask(*words: str, code: int = 0) -> str:
+        assert main(["objects", words[0], str(SAMPLE), *words[1:]]) == code
+        out, err = capfd.readouterr()
+        return err if code else out
+
+    return ask
+
+
+def test_the_types_with_most_objects_are_told_as_table_2_of_ya_jop(asked: Any) -> None:
+    lines = asked("types", "--top", "3").splitlines()
+    assert lines[1].split()[:3] == ["Type", "Allocated", "%"]
+    assert [line.split()[:3] for line in lines[2:5]] == [
+        ["Promote$Tmp", "206,910", "65.19"],
+        ["Promote$Tree", "68,970", "21.73"],
+        ["Promote$Pay", "34,485", "10.87"],
+    ]
+    assert lines[5].startswith("(230 others)")
+
+
+def test_what_became_of_one_type_in_each_collection_is_told_as_figure_4_of_ya_jop(asked: Any) -> None:
+    rows = json.loads(asked("collections", "--type", "Promote$Tmp", "--json"))["rows"]
+    assert [row["number"] for row in rows] == list(range(1, 9))
+    assert sum(row["allocated_objects"] for row in rows) == ALLOCATED["Promote$Tmp"]
+    # Nearly all that was allocated since the collection before dies in each: such objects could be used again.
+    assert all(row["died_objects"] >= row["allocated_objects"] - 3 for row in rows)
+
+
+@pytest.fixture
+def read_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the trace be read once for several questions."""
+    with lives_of(SAMPLE) as store:
+        monkeypatch.setattr("gcspy.asked.lives_of", lambda _path: nullcontext(store))
+        yield
+
+
+@pytest.mark.usefixtures("read_once")
+def test_each_question_answers_as_table_as_json_and_as_parquet(asked: Any, tmp_path: Path) -> None:
+    questions = (
+        ["types"], ["types", "--gc", "4"], ["types", "--each-gc", "--top", "2"], ["sites", "--bytes"], ["collections"],
+        ["lifetimes"], ["lifetimes", "--in", "gcs"], ["lifetimes", "--each", "type"], ["survival"], ["survival", "--in", "gcs"],
+    )  # fmt: skip
+    for number, words in enumerate(questions):
+        path = tmp_path / f"{number}.parquet"
+        data = json.loads(asked(*words, "--json", "--parquet", str(path)))
+        rows = [tuple(row[column["name"]] for column in data["columns"]) for row in data["rows"]]
+        assert rows, words
+        with duckdb.connect() as engine:
+            stored = engine.execute(f"SELECT * FROM '{path}'").fetchall()
+        assert stored[: len(rows)] == rows, words
+        assert len(stored) == len(rows) + data.get("rest", {"rows": 0})["rows"]
+    assert "Promote.build(int) @ 20" in asked("sites", "--type", "Tmp")
+    assert "Half gone after" in asked("lifetimes", "--each", "type")
+
+
+def test_a_file_that_is_there_is_replaced_only_by_force(asked: Any, tmp_path: Path) -> None:
+    path = tmp_path / "there.parquet"
+    path.write_text("mine")
+    assert "is there already" in asked("types", "--parquet", str(path), code=2)
+    assert path.read_text() == "mine"
+    asked("types", "--parquet", str(path), "--force")
+    assert path.read_bytes().startswith(b"PAR1")
+
+
+def test_what_cannot_be_told_is_one_line_with_a_remedy(asked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert asked("types", "--type", "Nobody", code=1) == (
+        "gcspy: the trace has no type called 'Nobody': gcspy objects types lists them; * stands for anything\n"
+    )
+    assert "no collection 9: it has 1 to 8" in asked("types", "--gc", "9", code=1)
+    assert "which?" in asked("types", "--gc", "1", "--each-gc", code=2)
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert asked("types", code=8) == "gcspy: questions about objects need the package duckdb: pip install 'gcspy[objects]'\n"
+
+
+def test_what_is_no_trace_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "trace"
+    path.write_bytes(b"nonsense" * 100)
+    assert main(["objects", "types", str(path)]) == 9
+    assert capfd.readouterr().err.count("\n") == 1
