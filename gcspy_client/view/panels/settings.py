@@ -1,6 +1,6 @@
 """The session's settings in a panel: a slider for a range, a choice, a button for an action; for those that no other panel shows.
 
-A simulation has its heap, nursery, tile size, pace and the like here. What is set takes effect at the next event; in a recording they are shown, as
+A simulation has its heap, nursery, tile size, pace and the like here. What is set takes effect when the program runs on: until then the row says what still holds. In a recording they are shown, as
 they were, and cannot be set.
 
 Knows settings as messages say them; does not know what any of them does.
@@ -37,6 +37,7 @@ class _Row(QObject):
         super().__init__(parent)
         self._id = setting.id
         self.setting = setting
+        self._holds: int | None = None
         self.label = QLabel(setting.name)
         self.widgets: list[QWidget] = []
         self.slider: QSlider | None = None
@@ -86,15 +87,31 @@ class _Row(QObject):
             self.field.setValue(value)
             self.field.blockSignals(False)
 
+    @property
+    def waits(self) -> bool:
+        """Whether what was chosen does not hold yet."""
+        return self.setting.kind is not SettingKind.ACTION and self._holds is not None and self.setting.value != self._holds
+
     def _slid(self, value: int) -> None:
         self.wished.emit(self._id, value)
 
     def show_setting(self, setting: Setting, why_not: str) -> None:
-        """Show its value, unless the user is about to choose another."""
+        """Show its value, unless the user is about to choose another; and what still holds where that is something else."""
         self.setting = setting
+        if setting.applies or self._holds is None:
+            self._holds = setting.value
+        tip = why_not or setting.about
+        if self.waits:
+            tip = f"{setting.name_of(setting.value)} from the next event on; until then {setting.name_of(self._holds)}."
+        for widget in (self.label, *self.widgets):
+            widget.setToolTip(tip)
         for widget in self.widgets:
             widget.setEnabled(not why_not)
-            widget.setToolTip(why_not or setting.about)
+        self.label.setText(f"{setting.name} ({_short(setting, self._holds)} →)" if self.waits else setting.name)
+        if self.label.property("tone") != (tone := "warning" if self.waits else ""):
+            self.label.setProperty("tone", tone)
+            self.label.style().unpolish(self.label)
+            self.label.style().polish(self.label)
         if self.chooser is not None and not self.chooser.view().isVisible():
             self.chooser.setCurrentIndex(setting.value - setting.minimum)
         if self.slider is not None and self.field is not None and not self.slider.isSliderDown() and not self.field.hasFocus():
@@ -102,6 +119,11 @@ class _Row(QObject):
                 part.blockSignals(True)
                 part.setValue(max(-_MOST, min(_MOST, setting.value)))
                 part.blockSignals(False)
+
+
+def _short(setting: Setting, value: int) -> str:
+    name = setting.name_of(value)
+    return f"{value:,}" if name == str(value) else name
 
 
 class SettingsPanel(QFrame):
@@ -125,6 +147,10 @@ class SettingsPanel(QFrame):
         self.nothing.setWordWrap(True)
         self.nothing.setProperty("dim", "true")
         self._grid.addWidget(self.nothing, 0, 0, 1, 3)
+        self.soon = QLabel("→  holds as soon as the program runs on: Resume, or Step.")
+        self.soon.setWordWrap(True)
+        self.soon.setProperty("tone", "warning")
+        self.soon.hide()
         self.rows: dict[int, _Row] = {}
         self._made_of: tuple[object, ...] = ()
 
@@ -137,6 +163,7 @@ class SettingsPanel(QFrame):
         self.nothing.setVisible(not settings)
         for one in settings:
             self.rows[one.id].show_setting(one, why_not)
+        self.soon.setVisible(any(self.rows[one.id].waits for one in settings))
 
     def _make(self, settings: tuple[Setting, ...]) -> None:
         for row in self.rows.values():
@@ -157,6 +184,7 @@ class SettingsPanel(QFrame):
             spans = 2 if len(row.widgets) == 1 else 1
             for column, widget in enumerate(row.widgets, start=1):
                 self._grid.addWidget(widget, place, column, 1, spans)
+        self._grid.addWidget(self.soon, len(settings) + 1, 0, 1, 3)
 
 
 class SettingPart(QObject):

@@ -181,6 +181,25 @@ def test_settings_change_tiles_knobs_and_collect_while_it_runs() -> None:
     assert done[1] == "Full collection starts"
 
 
+@pytest.mark.parametrize("collector", PLANS)
+def test_the_heap_of_every_collector_is_made_smaller_and_larger_while_it_is_watched(collector: str) -> None:
+    session = SimulatorSession(options(collector, program="queue", program_options={"live": 8}, steps=40))
+    (knob,) = (one for one in session.plan.knobs() if one.name == "heap")
+    (setting,) = (one for one in session.server.settings if one.name == knob.title)
+    assert setting.maximum == HEAP_BYTES
+    seen: list[int] = []
+
+    def look(event: Event) -> None:
+        recounted(session)
+        if session.kinds.names[event.event] == CLOCK and event.occurrence in (2, 12):
+            session.server.set_setting(setting.id, HEAP_BYTES // 2 if event.occurrence == 2 else HEAP_BYTES)
+        seen.append(next(int(one.value) for one in session.plan.knobs() if one.name == "heap"))
+
+    run(session, look)
+    assert {HEAP_BYTES, HEAP_BYTES // 2} <= set(seen)
+    assert session.plan.kinds == {} or seen[-1] == HEAP_BYTES
+
+
 def test_a_collector_without_room_ends_with_the_reason() -> None:
     session = SimulatorSession(options("nogc", steps=0))
     events = run(session)

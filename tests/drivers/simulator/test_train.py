@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from gcspy_drivers.simulator.heap import Heap
 from gcspy_drivers.simulator.mutator import Mutator
-from gcspy_drivers.simulator.plan import FULL
+from gcspy_drivers.simulator.plan import FULL, OutOfHeap
 from gcspy_drivers.simulator.plans.train import CAR, Train
 
-from tests.drivers.simulator.variants import Watch, over, run_at_random, wrong_of
+from tests.drivers.simulator.variants import HEAP_BYTES, ROOTS, Watch, over, run_at_random, wrong_of
 
 
 class Exact(Train):
@@ -22,6 +23,13 @@ class Exact(Train):
 def make(*, heap_bytes: int = 64 << 10, **options: Any) -> tuple[Train, Mutator, Watch]:
     plan = Exact(Heap(heap_bytes, roots=24), threads=2, **options)
     return plan, *over(plan)
+
+
+def grow_for_ever(mutator: Mutator) -> None:
+    while True:
+        mutator.new(1, 2, 4)
+        mutator.store(1, 0, 0)
+        mutator.copy(0, 1)
 
 
 def kinds(plan: Train) -> list[str]:
@@ -110,3 +118,22 @@ def test_a_program_that_moves_its_only_root_along_a_ring_does_not_keep_a_train_f
         plan.collect(CAR)
     assert first not in plan.regions().groups
     assert watch.wrong == []
+
+
+def test_a_heap_that_is_full_of_garbage_is_emptied_by_and_by_and_it_is_said_what_was_left_and_why() -> None:
+    mutator, watch = over(Train(Heap(HEAP_BYTES, roots=ROOTS)))
+    with pytest.raises(OutOfHeap):
+        grow_for_ever(mutator)
+    for slot in range(ROOTS):
+        mutator.clear(slot)
+    plan = mutator.plan
+    plan.collect()
+    assert plan.last is not None
+    assert plan.last.counts["objects put into another train, as cars are short"] > 0
+    assert len(plan.objects()) > 0
+    for _ in range(HEAP_BYTES // 64):
+        mutator.new(0, 2, 4)
+    plan.collect()
+    assert "objects put into another train, as cars are short" not in plan.last.counts
+    assert len(plan.objects()) == 1
+    assert [*watch.wrong, *wrong_of(mutator, collected=True)] == []

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from gcspy_protocol.errors import LocalProtocolError
-
 from gcspy_drivers.simulator.driver.options import LEVELS, SimulationOptions
 from gcspy_drivers.simulator.plan import WHOLE, Choice, Knob, Plan
 from gcspy_drivers.simulator.programs.program import Program
@@ -51,14 +49,12 @@ class LiveSettings:
     Attributes:
         pace_millis: Between two events.
         tile_bytes: Of a tile of the heap.
-        refused: Why the last change was not done; empty: it was.
     """
 
     def __init__(self, server: Server, options: SimulationOptions, plan: Plan, program: Program) -> None:
         self._server, self._plan = server, plan
         self.pace_millis = options.pace_millis
         self.tile_bytes = options.tile_size
-        self.refused = ""
         paces, slows = sorted({*PACES_MILLIS, options.pace_millis}), sorted({*SLOW_UNITS, options.slow}, reverse=True)
         slows = [0, *(one for one in slows if one)]
         tiles = sorted({*TILE_BYTES, options.tile_size})
@@ -116,11 +112,7 @@ class LiveSettings:
             value = self._server.take_setting(one.ident)
             if value != one.value:
                 one.value = value
-                self.refused = ""
-                try:
-                    one.turn(one.knob.name, one.chosen(value))
-                except LocalProtocolError as error:
-                    self.refused = str(error)
+                one.turn(one.knob.name, one.chosen(value))
         if self._plan.kinds:
             asked = self._server.take_setting(_COLLECT)
             if asked != self._collected:

@@ -23,18 +23,18 @@ from gcspy_drivers.simulator.policies.copying import move
 from gcspy_drivers.simulator.policies.slotsets import HEAD, KEY, KIND, ROW, TOP, after, drop, note
 
 __all__ = [
-    "CAR", "CACHED", "CARS", "CAR_WORDS", "CONTINUED", "COPIED", "COPIED_WORDS", "CURSOR", "FAILED", "FREE_CAR", "FREE_CARS", "FROM", "FROM_END", "FROM_OTHER_TRAINS", "FROM_ROOTS", "FROM_SET", "FROM_START",
+    "ASTRAY", "CAR", "CACHED", "CARS", "CAR_WORDS", "CONTINUED", "COPIED", "COPIED_WORDS", "CURSOR", "FAILED", "FREE_CAR", "FREE_CARS", "FROM", "FROM_END", "FROM_OTHER_TRAINS", "FROM_ROOTS", "FROM_SET", "FROM_START",
     "FROM_TRAIN", "KEEP", "LARGE", "LEFT", "LIMIT_POPULAR", "NEXT_CAR", "POPULAR", "QUEUE_HEAD", "RESERVE", "START", "STATES", "TARGET", "TRAIN_SHIFT",
-    "count_references", "evacuate", "place", "pull", "referenced", "region_of", "renote", "renote_object", "renote_set", "take_car", "train_of",
+    "count_references", "evacuate", "place", "pull", "referenced", "region_of", "renote", "renote_object", "renote_set", "take_car", "train_of", "WITHHELD",
 ]  # fmt: skip
 
-FREE_CAR, CAR, POPULAR, LARGE, CONTINUED = range(5)
+FREE_CAR, CAR, POPULAR, LARGE, CONTINUED, WITHHELD = range(6)
 TRAIN_SHIFT: Final = 32
 
 # What is not an array's element otherwise.
 START, CAR_WORDS, CARS, FROM_START, FROM_END, FROM, FROM_TRAIN, TARGET, FREE_CARS, RESERVE = range(10)
-NEXT_CAR, CURSOR, QUEUE_HEAD, QUEUE_TAIL, FIELD, DONE, COPIED, COPIED_WORDS, LIMIT_POPULAR, LEFT, KEEP, CACHED, FAILED = range(10, 23)
-STATES: Final = 23
+NEXT_CAR, CURSOR, QUEUE_HEAD, QUEUE_TAIL, FIELD, DONE, COPIED, COPIED_WORDS, LIMIT_POPULAR, LEFT, KEEP, CACHED, FAILED, ASTRAY = range(10, 24)
+STATES: Final = 24
 FROM_ROOTS, FROM_SET, FROM_OTHER_TRAINS = range(3)
 
 
@@ -128,6 +128,7 @@ def place(cars: Words, state: Words, train: int, size: int) -> int:
     car = _room_in(cars, state, train, size, state[RESERVE])
     if car < 0 and state[KEEP] == 0:
         car = _room_in(cars, state, state[TARGET], size, 0)
+        state[ASTRAY] += 1
     if car < 0:
         return 0
     state[CACHED] = car

@@ -21,7 +21,7 @@ from gcspy_protocol.errors import LocalProtocolError
 from gcspy_drivers.simulator.facts import Cards, FreeLists, RememberedSet
 from gcspy_drivers.simulator.heap import FREE, HEADER_WORDS, MAX_AGE, NOTED, WORD_BYTES, Heap
 from gcspy_drivers.simulator.loops import Words
-from gcspy_drivers.simulator.plan import FULL, Collection, Knob, Phase, Plan, Space
+from gcspy_drivers.simulator.plan import FULL, WHOLE, Collection, Knob, Phase, Plan, Space, heap_knob
 from gcspy_drivers.simulator.plans import _young as loops
 from gcspy_drivers.simulator.policies.bump import BumpSpace
 from gcspy_drivers.simulator.policies.cards import OldToYoung
@@ -89,6 +89,7 @@ class Generational(Plan):
             BumpSpace(heap, heap.start + i * part, heap.start + (i + 1) * part, threads=threads, buffer_bytes=buffer_bytes) for i in range(count)
         ]
         self._part = self._limit = part
+        self._size = self._wanted = size
         start = heap.start + count * part
         self._old_start = start
         self._bump = BumpSpace(heap, start, heap.end)
@@ -110,7 +111,7 @@ class Generational(Plan):
             self._records.record(holder, field)
 
     def _allocate(self, thread: int, size: int, status: int, identity: int) -> int:
-        if 2 * size <= self._limit:
+        if 2 * size <= self._young_limit:
             self._largest = max(self._largest, size)
             return self._parts[0].allocate(thread, size, status, identity)
         cell = self._cells.allocate(size, status, identity) if self._cells else self._bump.allocate(0, size, status, identity)
@@ -119,7 +120,7 @@ class Generational(Plan):
         return cell
 
     def _make_room(self, thread: int, size: int, status: int, identity: int) -> int:
-        large = 2 * size > self._limit
+        large = 2 * size > self._young_limit
         for kind, everything in ((MINOR, False), (MINOR, True), (FULL, False), (MINOR, True)):
             if kind == MINOR and (large or not self._may_promote() or (everything and self._parts[0].top == self._parts[0].start)):
                 continue
@@ -162,7 +163,7 @@ class Generational(Plan):
         state[[loops.FROM_START, loops.FROM_END, loops.TO_TOP]] = source.start, source.start + self._part, target.start
         state[[loops.YOUNG_START, loops.YOUNG_END]] = self.heap.start, self._old_start
         state[loops.TENURING] = 0 if self._promote_all else self._tenuring
-        state[[loops.BUMP_OLD, loops.OLD_TOP, loops.OLD_END]] = self._slides, self._old_top(), self.heap.end
+        state[[loops.BUMP_OLD, loops.OLD_TOP, loops.OLD_END]] = self._slides, self._old_top(), self._old_end
         self._noted = self._records.count
         return Phase("roots", self._roots, "roots"), Phase("remembered", self._remembered, "cards or objects"), Phase("copy", self._copy)
 
@@ -191,9 +192,9 @@ class Generational(Plan):
         records.forget()
         moving = [(active.start, active.start + self._part, active.top)]
         if self._slides:
-            sliding.begin([(self._old_start, self.heap.end, self._bump.top), *moving])
+            sliding.begin([(self._old_start, self._old_end, self._bump.top), *moving])
         else:
-            sliding.begin(moving, [(self._old_start, self.heap.end)])
+            sliding.begin(moving, [(self._old_start, self._old_end)])
         phases = [
             Phase("roots", marking.roots, "roots"),
             Phase("mark", marking.trace),
@@ -206,7 +207,7 @@ class Generational(Plan):
         return [*phases, Phase("barrier", self._record_again, "cells")]
 
     def _record_again(self, limit: int) -> int:
-        return self._records.record_again(int(self._sliding.news[0]) if self._slides else self.heap.end, limit)
+        return self._records.record_again(int(self._sliding.news[0]) if self._slides else self._old_end, limit)
 
     def _end(self, collection: Collection) -> None:
         counts = collection.counts
@@ -231,18 +232,41 @@ class Generational(Plan):
             self._largest = 0 if target.top == target.start else self._largest
             state[loops.FROM_END] = 0
         self._limited()
+        self._resize()
         counts["freed words"] = collection.used_before - self.used_words()
         counts["dirty cards"] = int(np.count_nonzero(self._records.table))
         counts["remembered objects"] = self._records.count
 
     def _limited(self) -> None:
         for part in self._parts:
-            part.end = part.start + self._limit
+            part.end = part.start + self._young_limit
+
+    def _share(self, words: int) -> int:
+        """What is left of a part of the heap where that is made smaller: all parts are, in the same measure."""
+        return words * self._wanted // (self._size * self.heap.align_words) * self.heap.align_words
+
+    @property
+    def _young_limit(self) -> int:
+        return min(self._limit, self._share(self._part))
+
+    @property
+    def _old_end(self) -> int:
+        return self._cells.end if self._cells else self._bump.end
+
+    def _resize(self) -> None:
+        """Let the old generation end where it is wished for: not before its last object. The free cells there are others then."""
+        wanted = self._old_start + self._share(self.heap.end - self._old_start)
+        if self._cells is None:
+            self._bump.end = max(wanted, self._bump.top)
+        elif wanted != self._cells.end:
+            self._cells.resize(wanted)
+            self._records.forget()
+            self._records.record_again(self._cells.end, WHOLE)
 
     # What there is to see.
 
     def _old_top(self) -> int:
-        return self._bump.top if self._slides else self.heap.end
+        return self._bump.top if self._slides else self._old_end
 
     def spaces(self) -> Sequence[Space]:
         """The halves of the young generation, or the nursery; the old generation."""
@@ -258,7 +282,7 @@ class Generational(Plan):
         names = ("Nursery",) if len(self._parts) == 1 else ("Young, lower half", "Young, upper half")
         parts = sorted(self._parts, key=lambda part: part.start)
         found = [Space(name, roles[id(part)][0], part.start, part.start + self._part, roles[id(part)][1]) for name, part in zip(names, parts, strict=True)]
-        return [*found, Space("Old", "old", self._old_start, self.heap.end, old_top)]
+        return [*found, Space("Old", "old", self._old_start, self._old_end, old_top)]
 
     def used_words(self) -> int:
         """Words given out of both generations, garbage included."""
@@ -294,13 +318,19 @@ class Generational(Plan):
         return found
 
     def knobs(self) -> Sequence[Knob]:
-        """How much of the young generation is used, and when an object is old."""
+        """Size of the heap, of which both generations have their share; how much of the young one is used, and when an object is old."""
+        heap = heap_knob(self.heap, self.heap.start + self._wanted)
         nursery = Knob("nursery", "Size of the nursery", self._limit * WORD_BYTES, (self._part // 8 * WORD_BYTES, self._part * WORD_BYTES), "bytes")
-        return (nursery,) if len(self._parts) == 1 else (nursery, Knob("tenuring", "Collections until promotion", self._tenuring, (0, MAX_AGE)))
+        return (heap, nursery) if len(self._parts) == 1 else (heap, nursery, Knob("tenuring", "Collections until promotion", self._tenuring, (0, MAX_AGE)))
 
     def _turn(self, name: str, value: int | str) -> None:
         if name == "tenuring":
             self._tenuring = int(value)
+        elif name == "heap":
+            self._wanted = self.heap.aligned(int(value) // WORD_BYTES)
+            self._limited()
+            if self.collection is None:
+                self._resize()
         else:
             self._limit = int(value) // WORD_BYTES
             self._limited()

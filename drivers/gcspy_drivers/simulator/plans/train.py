@@ -11,9 +11,9 @@ and S. Grarup did (ECOOP 1995): an object that a root referred to then is taken 
 
 Different here: remembered sets are exact (`policies/slotsets.py`). The nursery has no ages: all that survives is promoted, to the train that refers to it, or
 the newest one, and a car is collected only then, so that no young object refers into it. Objects larger than half a car have
-adjacent regions of their own, and change trains without being copied. When cars are short, objects go to the end of the newest train, whatever refers to them.
-A collection of kind ``full`` collects cars until each train that there was at its beginning is gone; then
-nothing unreachable is left. It ends before, and some is left, when there are no free cars to go on with.
+adjacent regions of their own, and change trains without being copied. When cars are short, objects go to the end of the newest train, whatever refers to them: then garbage may follow garbage there, and is left.
+A collection of kind ``full`` collects cars until each train that there was at its beginning is gone; then nothing unreachable is left, unless cars were short: it says how many objects went astray, and how many cars
+it had no room to look at, and another one finds some of what it left.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gcspy_protocol.errors import LocalProtocolError
 from gcspy_drivers.simulator.facts import Regions, RememberedSet
 from gcspy_drivers.simulator.heap import FREE, HEADER_WORDS, WORD_BYTES, Heap, make_object
 from gcspy_drivers.simulator.loops import Words
-from gcspy_drivers.simulator.plan import FULL, Collection, Knob, Phase, Plan, Space
+from gcspy_drivers.simulator.plan import FULL, Collection, Knob, Phase, Plan, Space, heap_knob
 from gcspy_drivers.simulator.plans import _train as loops
 from gcspy_drivers.simulator.plans.generational import MINOR
 from gcspy_drivers.simulator.policies.bump import BumpSpace
@@ -53,7 +53,9 @@ _RESERVE: Final = 3
 """Cars: what one holds fits into two, whatever the sizes of its objects, since none is larger than half a car; and one for what was begun."""
 _PATIENCE: Final = 3
 """Collections of a car that free none before all are collected."""
-_KINDS: Final = ("free", "car", "popular", "large", "large, continued")
+_LAST_TRIES: Final = 8
+"""Collections of all cars before there is no room: where cars are short, each leaves garbage that the next one finds."""
+_KINDS: Final = ("free", "car", "popular", "large", "large, continued", "withheld")
 
 
 class Train(Plan):
@@ -106,6 +108,7 @@ class Train(Plan):
         state[[loops.START, loops.CAR_WORDS, loops.CARS, loops.FREE_CARS, loops.RESERVE]] = self._start, self._car_words, self._count, self._count, _RESERVE
         state[[loops.CACHED, loops.FROM, loops.NEXT_CAR]] = -1, -1, 1
         self._train_cars, self._popular, self._limit = train_cars, popular, young
+        self._size = self._wanted = size
         self._highest = self._extra = self._last_train = self._sub = self._freed_cars = 0
         self._whole = self._relinked = False
         self._limited()
@@ -158,16 +161,21 @@ class Train(Plan):
         futile = 0
         while futile < _PATIENCE:
             free = self._free_cars
-            self.collect(CAR if futile or not self._young or free < self._count // 2 else MINOR, "allocation failure")
-            roomy = not self._young or self._nursery.end - self._nursery.start >= self._limit // 2
+            self.collect(CAR if futile or not self._young or free < self._cars_wanted // 2 else MINOR, "allocation failure")
+            roomy = not self._young or self._nursery.end - self._nursery.start >= self._young_limit // 2
             cell = self._allocate(thread, size, status, identity) if roomy else 0
             if cell:
                 return cell
             futile += self._free_cars <= free
         cell = self._allocate(thread, size, status, identity)
-        if not cell:
+        for _ in range(_LAST_TRIES):
+            if cell:
+                break
+            used = self.used_words()
             self.collect(FULL, "allocation failure")
             cell = self._allocate(thread, size, status, identity)
+            if self.used_words() >= used:
+                break
         return cell
 
     @property
@@ -181,7 +189,29 @@ class Train(Plan):
     def _limited(self) -> None:
         """Let the nursery be no larger than what there are cars for: then a collection of it never fails."""
         room = max(self._free_cars - _RESERVE, 0) * (self._car_words - self._car_words // 2 + 1)
-        self._nursery.end = self._nursery.start + min(self._limit, room)
+        self._nursery.end = self._nursery.start + min(self._young_limit, room)
+
+    @property
+    def _young_limit(self) -> int:
+        return min(self._limit, self._young * self._wanted // (self._size * self.heap.align_words) * self.heap.align_words)
+
+    @property
+    def _cars_wanted(self) -> int:
+        return max(self._count * self._wanted // self._size, 2 * _RESERVE)
+
+    def _withhold(self) -> None:
+        """Withhold as many cars as the heap is to be smaller, of those that are free and not needed for survivors; give back what is withheld too much."""
+        kinds = self._table[:-1, KIND]
+        withheld = np.flatnonzero(kinds == loops.WITHHELD)
+        more = self._count - self._cars_wanted - len(withheld)
+        if more < 0:
+            chosen, kind = withheld[:-more], loops.FREE_CAR
+        else:
+            spare = self._free_cars - _RESERVE - self._cars_for(self._nursery.top - self._nursery.start)
+            chosen, kind = np.flatnonzero(kinds == loops.FREE_CAR)[::-1][: max(min(more, spare), 0)], loops.WITHHELD
+        self._table[chosen, KIND] = kind
+        self._state[loops.FREE_CARS] += len(chosen) if more < 0 else -len(chosen)
+        self._limited()
 
     def _target(self, collected: int) -> int:
         """Return the train that roots' objects go to: the newest one, or a new one, but not the one that is collected."""
@@ -197,7 +227,7 @@ class Train(Plan):
     def _begin(self, kind: str) -> Sequence[Phase]:
         self._nursery.retire()
         state, nursery = self._state, self._nursery
-        state[[loops.COPIED, loops.COPIED_WORDS, loops.LEFT, loops.KEEP, loops.LIMIT_POPULAR]] = 0
+        state[[loops.COPIED, loops.COPIED_WORDS, loops.LEFT, loops.KEEP, loops.LIMIT_POPULAR, loops.ASTRAY]] = 0
         self._freed_cars, self._whole, self._relinked = 0, False, False
         self._last_train = 0
         self._from(self._count, 0, nursery.start, nursery.top)
@@ -255,7 +285,7 @@ class Train(Plan):
     def _cars_in_order(self) -> list[int]:
         """Return the regions where cars begin, in the order in which they will be collected."""
         kinds = self._table[:-1, KIND]
-        begins = np.flatnonzero((kinds != loops.FREE_CAR) & (kinds != loops.CONTINUED))
+        begins = np.flatnonzero((kinds != loops.FREE_CAR) & (kinds != loops.CONTINUED) & (kinds != loops.WITHHELD))
         found: list[int] = begins[np.argsort(self._table[begins, KEY])].tolist()
         return found
 
@@ -358,9 +388,11 @@ class Train(Plan):
         while True:
             if self._sub == 0:
                 order = self._cars_in_order()
-                if not order or int(self._table[order[0], KEY]) >> loops.TRAIN_SHIFT > self._last_train or self._free_cars < 2:
+                if not order or int(self._table[order[0], KEY]) >> loops.TRAIN_SHIFT > self._last_train:
                     return done
                 self._begin_car()
+                if self._state[loops.FROM] < 0:
+                    return done  # what it holds might not fit; a train that goes as a whole, or a car that only changes its place, needs no room
                 self._sub = 1
             asked = limit - done
             did = work[self._sub - 1](asked)
@@ -386,9 +418,15 @@ class Train(Plan):
         collection.counts.update({"cars": len(order), "trains": len({int(self._table[one, KEY]) >> loops.TRAIN_SHIFT for one in order})})
         collection.counts["popular objects"] = int((self._table[:-1, KIND] == loops.POPULAR).sum())
         collection.counts["remembered references"] = int(self._table[:, COUNT].sum())
+        if state[loops.ASTRAY]:
+            collection.counts["objects put into another train, as cars are short"] = int(state[loops.ASTRAY])
+        if collection.kind == FULL:
+            left = [one for one in order if self._table[one, KEY] >> loops.TRAIN_SHIFT <= self._last_train]
+            if left:
+                collection.counts["cars left with their garbage, as none was free to go on with"] = len(left)
         state[loops.FROM] = -1
         state[loops.RESERVE] = _RESERVE
-        self._limited()
+        self._withhold()
         if state[loops.FAILED]:
             raise LocalProtocolError("the train ran out of cars in the middle of a collection: a defect of its reserve")
 
@@ -419,7 +457,8 @@ class Train(Plan):
         """The physical regions: what each is, and which car of which train; a car's number counts from 1 in its train."""
         table = self._table[:-1]
         starts = self._start + np.arange(self._count, dtype=np.int64) * self._car_words
-        groups = np.where(table[:, KIND] == loops.FREE_CAR, -1, table[:, KEY] >> loops.TRAIN_SHIFT)
+        unused = (table[:, KIND] == loops.FREE_CAR) | (table[:, KIND] == loops.WITHHELD)
+        groups = np.where(unused, -1, table[:, KEY] >> loops.TRAIN_SHIFT)
         numbers = np.full(self._count, -1, dtype=np.int64)
         seen: dict[int, int] = {}
         for car in self._cars_in_order():
@@ -466,16 +505,21 @@ class Train(Plan):
         return found
 
     def knobs(self) -> Sequence[Knob]:
-        """How much of the nursery is used, how long the newest train gets, and what is popular."""
+        """Size of the heap, of which nursery and cars have their share; how much of the nursery is used, how long the newest train gets, and what is popular."""
+        heap = heap_knob(self.heap, self.heap.start + self._wanted)
         nursery = Knob("nursery", "Size of the nursery", self._limit * WORD_BYTES, (self._young // 8 * WORD_BYTES, self._young * WORD_BYTES), "bytes")
         cars = Knob("train_cars", "Cars before a new train is begun", self._train_cars, (1, self._count), "cars")
         popular = Knob("popular", "References that make an object popular", self._popular, (0, 1 << 16), "references")
-        return (nursery, cars, popular) if self._young else (cars, popular)
+        return (heap, nursery, cars, popular) if self._young else (heap, cars, popular)
 
     def _turn(self, name: str, value: int | str) -> None:
         if name == "nursery":
             self._limit = int(value) // WORD_BYTES
             self._limited()
+        elif name == "heap":
+            self._wanted = int(value) // WORD_BYTES
+            if self.collection is None:
+                self._withhold()
         elif name == "train_cars":
             self._train_cars = int(value)
         else:
