@@ -109,8 +109,8 @@ PREFIX_BYTES: Final = 4 + 4 + 4 * KEY_WORDS + 4
 DATA_OFFSET: Final = PREFIX_BYTES + 4
 """Where the first buffer of a trace file begins."""
 BUFFER_HEADER_BYTES: Final = 12
-MAX_PAYLOAD_BYTES: Final = 16 << 20
-"""The VM's own buffers have 16 KiB, half as much more at most. Who sets them a thousand times as large is refused."""
+MAX_PAYLOAD_BYTES: Final = 4 << 20
+"""The VM's own buffers have 16 KiB, half as much more at most. Who sets them two hundred times as large is refused."""
 MAX_THREAD_NAME_WORDS: Final = 12
 HAS_ANCHORS: Final = 1
 """Bit of the symbols' flags: a word more after each event."""
