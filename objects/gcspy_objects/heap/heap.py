@@ -16,6 +16,7 @@ from gcspy_protocol.errors import LocalProtocolError, TraceError
 
 from gcspy_objects.heap.checkpoints import Checkpoints, Keep
 from gcspy_objects.heap.findings import Findings, Rule, TooManyFindings
+from gcspy_objects.heap.mutator import tell_fillers
 from gcspy_objects.heap.observers import Burials, Tracker, Transitions
 from gcspy_objects.heap.state import Observer, State
 from gcspy_objects.heap.views import Collection, Collections, Life, Lives, Snapshot, Step
@@ -55,6 +56,7 @@ class Heap:
         self._checkpoints = Checkpoints(keep or Keep())
         self._findings = Findings()
         self._collections = Collections()
+        self._starts: frozenset[int] = frozenset()
         self._events = 0
         self._ended: TraceError | None = None
         self._indexed = False
@@ -119,6 +121,9 @@ class Heap:
         if walker is None or not (start.event if start else 0) <= walker.state.event <= event:
             walker = self._walker = self._walk(event)
         walker.walk(event)
+        if event in self._starts:
+            # All buffers are known: what a collection sees is what is shown at its start.
+            tell_fillers(walker.state)
         return walker.state.snapshot()
 
     def at_collection(self, number: int, *, end: bool = False) -> Snapshot:
@@ -229,6 +234,7 @@ class Heap:
             ended = error
         if indexing:
             self._findings, self._collections, self._events, self._ended = findings, Collections(tuple(rows)), state.event, ended
+            self._starts = frozenset(one.start_event for one in rows)
             self._indexed = True
         yield state, True
 

@@ -30,7 +30,7 @@ from gcspy_objects.records import EventPlace, Flag, Kind, RecordBatch
 if TYPE_CHECKING:
     from gcspy_objects.heap.state import State
 
-__all__ = ["Buffers", "allocate", "new_objects", "rows_of_size"]
+__all__ = ["Buffers", "allocate", "new_objects", "rows_of_size", "tell_fillers"]
 
 _NOT_HERE: Final = 255
 _MODES: Final = np.full(256, _NOT_HERE, np.uint8)
@@ -43,7 +43,7 @@ _ONLY_IN_COLLECTIONS: Final = np.isin(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffers:
-    """Buffers that were given to threads, for messages: columns of n rows.
+    """Buffers that were given to threads: columns of n rows.
 
     Attributes:
         file: Name of the trace's file.
@@ -72,9 +72,10 @@ class Buffers:
 
 def allocate(state: State, batch: RecordBatch, low: int, high: int) -> None:
     """Take records `low` to `high` of a batch, none of which begins or ends a collection or redefines a space."""
-    if state.checking:
-        rows = np.flatnonzero(batch.kind[low:high] == Kind.BUFFER) + low
-        _note_buffers(state, batch, rows[(batch.size[rows] > 0) & (batch.size[rows] <= MOST_BYTES)])
+    buffers = np.flatnonzero(batch.kind[low:high] == Kind.BUFFER) + low
+    buffers = buffers[(batch.size[buffers] > 0) & (batch.size[buffers] <= MOST_BYTES)]
+    if len(buffers):
+        _note_buffers(state, batch, buffers)
     if ALLOCATE.machine is not None:
         low = _by_machine(state, batch, low, high)
     if low < high:
@@ -134,6 +135,22 @@ def _add(state: State, columns: Columns) -> None:
         state.old.append({name: column[old] for name, column in columns.items()})
         columns = {name: column[~old] for name, column in columns.items()}
     state.young.append(columns)
+
+
+def tell_fillers(state: State) -> None:
+    """Have what was taken for a filler since the last collection, and does not end where a buffer ends, be an object of the program's.
+
+    The VM makes arrays of its own that look the same in the trace. Which is which is known once all buffers are.
+    """
+    young = state.young
+    rows = np.flatnonzero(((young["flags"] & ObjectFlag.FILLER) != 0) & (young["birth"] >= state.phase_event))
+    ends = np.concatenate([one.end for one in state.buffers]) if state.buffers else np.zeros(0, np.int64)
+    rows = rows[~np.isin(young["address"][rows] + young["size"][rows], ends)]
+    young["flags"][rows] &= np.uint8(0xFF ^ ObjectFlag.FILLER)
+    size = int(young["size"][rows].sum())
+    young.objects += len(rows)
+    young.program_bytes += size
+    state.allocated_bytes += size
 
 
 def rows_of_size(state: State, batch: RecordBatch, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -198,8 +215,6 @@ def check_capacity(state: State, batch: RecordBatch, row: int, used: int) -> Non
 
 
 def _note_buffers(state: State, batch: RecordBatch, rows: NDArray[np.int64]) -> None:
-    if not len(rows):
-        return
     start, inner = batch.address[rows], batch.buffer[rows]
     state.buffers.append(
         Buffers(

@@ -67,7 +67,8 @@ class State:
         old: Those in old spaces.
         spaces: The spaces.
         allocating: Current buffer (TLAB) of each thread.
-        buffers: What is known of the buffers since the last collection, for messages.
+        buffers: What is known of the buffers since the last collection.
+        phase_event: The first event since then.
         allocated_bytes: What the program allocated, fillers not counted.
         begun: How many collections began.
         ended: How many ended.
@@ -86,6 +87,7 @@ class State:
     spaces: SpaceTable = field(default_factory=SpaceTable)
     allocating: Cursors = field(default_factory=Cursors)
     buffers: list[mutator.Buffers] = field(default_factory=list)
+    phase_event: int = 0
     allocated_bytes: int = 0
     begun: int = 0
     ended: int = 0
@@ -135,7 +137,7 @@ class State:
 
     def load(self, event: int, facts: Facts, tables: dict[str, Columns]) -> None:
         """Go on from what `save` returned. The columns are kept."""
-        self.event = event
+        self.event = self.phase_event = event
         self.spaces = facts.spaces.copy()
         self.begun, self.ended, self.allocated_bytes, self.whole = facts.begun, facts.ended, facts.allocated_bytes, facts.whole
         self.young, self.old = Table(tables["young"]), Table(tables["old"])
@@ -187,6 +189,7 @@ class State:
         if not self.begun and not self.young.count and not self.old.count and batch.detail[row] in _SNAPSHOTS:
             self.whole = False
         self.begun += 1
+        mutator.tell_fillers(self)
         self.young.sort()
         self.old.sort()
         if self.checking:
@@ -204,6 +207,7 @@ class State:
         self.whole = self.whole or ended.full
         self.allocating.clear()
         self.buffers.clear()
+        self.phase_event = batch.place.event + row + 1
         self._unchecked = where
         return ended
 

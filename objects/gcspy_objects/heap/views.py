@@ -42,7 +42,8 @@ class ObjectFlag(IntFlag):
     FILLER = 1
     """It fills a hole, and no program asked for it: leave it out of counts, it is there so that addresses have no gap.
 
-    A trace may not tell it from an array that the VM made for itself; what a collection finds alive is no longer taken for one.
+    A trace may not tell it from an array that the VM made for itself: at the next collection what does not end where a buffer ends is no longer
+    taken for one, nor is what a collection finds alive.
     """
     BORN_OLD = 2
     """It was allocated in an old space."""
