@@ -8,17 +8,22 @@ Knows the log's lines of the Parallel collector; knows no heap. Other lines are 
 
 from __future__ import annotations
 
+import lzma
 import re
+import tarfile
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, TypeAlias
 
-__all__ = ["Histogram", "LoggedCollection", "LoggedSpace", "read_log"]
+__all__ = ["Histogram", "LoggedCollection", "LoggedSpace", "find_log", "read_log"]
 
 Histogram: TypeAlias = dict[str, tuple[int, int]]
 """The VM's name of a class to the number of its instances, and their bytes."""
 
 MOST_COLLECTIONS: Final = 1_000_000
+_MOST_BYTES: Final = 64 << 20
 _HEAP: Final = re.compile(r"^\{?Heap (before|after) GC invocations=(\d{1,9})")
 _SPACE: Final = re.compile(r"^\s+(eden|from|to|object)\s+space .*\[0x([0-9a-f]{1,16}), ?0x([0-9a-f]{1,16}), ?0x([0-9a-f]{1,16})\)")
 _HISTOGRAM: Final = re.compile(r"^ num +#instances +#bytes ")
@@ -55,6 +60,24 @@ class LoggedCollection:
     before: list[LoggedSpace] = field(default_factory=list)
     after: list[LoggedSpace] = field(default_factory=list)
     histogram: Histogram = field(default_factory=dict)
+
+
+def find_log(path: Path) -> list[str] | None:
+    """Return the lines of the log that lies beside a trace, as ``gc.log`` in its folder or archive; None if there is none, or only a large one."""
+    try:
+        if path.is_dir() or not tarfile.is_tarfile(path):
+            log = (path if path.is_dir() else path.parent) / "gc.log"
+            return log.read_text("utf-8", "replace").splitlines() if log.is_file() and log.stat().st_size <= _MOST_BYTES else None
+        if path.stat().st_size > _MOST_BYTES:
+            return None
+        with tarfile.open(path) as archive:
+            for member in archive:
+                if member.isfile() and Path(member.name).name == "gc.log" and member.size <= _MOST_BYTES:
+                    file = archive.extractfile(member)
+                    return file.read(_MOST_BYTES).decode("utf-8", "replace").splitlines() if file is not None else None
+    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError, zlib.error):
+        return None  # what is wrong with the archive, its reader says
+    return None
 
 
 def read_log(lines: Iterable[str]) -> dict[int, LoggedCollection]:

@@ -17,6 +17,7 @@ _SUBCOMMANDS = (
     "collections",
     "lifetimes",
     "survival",
+    "check",
 )
 
 

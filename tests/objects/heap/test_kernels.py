@@ -13,8 +13,8 @@ from gcspy_objects.heap.kernels import ALLOCATE, COLLECT
 from gcspy_objects.trace import Trace, open_trace
 
 from benchmarks.made_trace import MadeTrace
+from tests.objects.anttracks.samples import FOLDER
 from tests.objects.heap.copying_world import Told, World
-from tests.objects.samples import path_of
 
 
 @pytest.fixture(params=["written", "machine"], name="loops")
@@ -57,7 +57,7 @@ def test_loops_and_numpy_rebuild_the_same_from_good_records_and_from_damaged_one
 
 def test_machine_code_and_numpy_rebuild_the_same_from_a_real_trace_and_a_made_one() -> None:
     pytest.importorskip("numba")
-    with open_trace(path_of("list")) as trace:
+    with open_trace(FOLDER / "list.tar.xz") as trace:
         compare(trace, "machine")
     compare(MadeTrace(60_000, live=2_000, buffers=4), "machine")
 

@@ -16,7 +16,7 @@ from gcspy_objects.hotspot_log import read_log
 from gcspy_objects.trace import open_trace
 from numpy.typing import NDArray
 
-from tests.objects.samples import NAMES, path_of, text_of
+from tests.objects.anttracks.samples import FOLDER, SAMPLES, sample
 
 COLLECTIONS = {"churn": 9, "compressed": 2, "list": 2, "pointers": 6, "promote": 8, "threads": 6}
 FULL = {"churn": 1, "compressed": 1, "list": 1, "pointers": 3, "promote": 3, "threads": 1}
@@ -30,10 +30,10 @@ class Sample:
     lives: dict[str, NDArray[Any]]
 
 
-@pytest.fixture(params=NAMES, scope="module", name="sample")
+@pytest.fixture(params=SAMPLES, scope="module", name="traced")
 def _sample(request: pytest.FixtureRequest) -> Iterator[Sample]:
-    with open_trace(path_of(request.param)) as trace, Heap(trace, keep=Keep(events=20_000)) as heap:
-        report = check(heap, read_log(text_of(request.param, "gc.log")))
+    with open_trace(FOLDER / f"{request.param}.tar.xz") as trace, Heap(trace, keep=Keep(events=20_000)) as heap:
+        report = check(heap, read_log((sample(request.param) / "gc.log").read_text().splitlines()))
         yield Sample(request.param, heap, report, joined(list(heap.lives())))
 
 
@@ -41,36 +41,36 @@ def joined(batches: list[Lives]) -> dict[str, NDArray[Any]]:
     return {name: np.concatenate([getattr(one, name) for one in batches]) for name in Lives.__dataclass_fields__}
 
 
-def test_no_space_has_a_hole_and_tops_and_class_histograms_are_those_of_the_vms_log(sample: Sample) -> None:
-    report = sample.report
+def test_no_space_has_a_hole_and_tops_and_class_histograms_are_those_of_the_vms_log(traced: Sample) -> None:
+    report = traced.report
     assert report.consistent, report.findings.first or report.ended
-    assert report.collections == COLLECTIONS[sample.name]
+    assert report.collections == COLLECTIONS[traced.name]
     assert report.spaces_tiled == report.tops_compared == 8 * report.collections
-    assert report.histograms_compared == FULL[sample.name]
+    assert report.histograms_compared == FULL[traced.name]
 
 
-def test_every_line_of_the_programs_truth_holds(sample: Sample) -> None:
-    lines = [line for line in text_of(sample.name, "truth.txt") if not line.startswith("#")]
+def test_every_line_of_the_programs_truth_holds(traced: Sample) -> None:
+    lines = [line for line in (sample(traced.name) / "truth.txt").read_text().splitlines() if not line.startswith("#")]
     assert lines
     for line in lines:
-        held(sample, line.split())
+        held(traced, line.split())
 
 
-def held(sample: Sample, words: list[str]) -> None:
+def held(traced: Sample, words: list[str]) -> None:
     """Hold one line such as ``live@end Promote$Tree 22980 Promote$Pay 11505`` against the heap."""
-    what, heap = words[0], sample.heap
+    what, heap = words[0], traced.heap
     if what == "allocated_at_site":
-        rows = at_site(sample, words[1], words[2]) & ~sample.lives["filler"].astype(bool)
-        assert_counts(sample.lives["length"][rows], words[3:])
+        rows = at_site(traced, words[1], words[2]) & ~traced.lives["filler"].astype(bool)
+        assert_counts(traced.lives["length"][rows], words[3:])
     elif what == "allocated":
-        rows = of_type(heap, sample.lives["type"], words[1])
-        lengths = sample.lives["length"][rows]
+        rows = of_type(heap, traced.lives["type"], words[1])
+        lengths = traced.lives["length"][rows]
         assert_counts(lengths, words[2:])
         if "withlen>=255" in words:
             assert np.count_nonzero(lengths >= 255) == int(words[words.index("withlen>=255") + 1])
     elif what == "live_at_site":
-        rows = at_site(sample, words[1], words[2]) & (sample.lives["died_in"] == 0)
-        assert_counts(sample.lives["length"][rows], words[3:])
+        rows = at_site(traced, words[1], words[2]) & (traced.lives["died_in"] == 0)
+        assert_counts(traced.lives["length"][rows], words[3:])
     else:
         full = [one.number for one in heap.collections if one.full]
         number = full[{"live@before1": 0, "live@drop": 1, "live@gc2": 1}.get(what, -1)]
@@ -104,10 +104,10 @@ def sites(heap: Heap, method: str) -> list[int]:
     return [row for row, name in enumerate(names) if name == method]
 
 
-def at_site(sample: Sample, method: str, type_name: str) -> NDArray[np.bool_]:
-    rows = sites(sample.heap, method)
+def at_site(traced: Sample, method: str, type_name: str) -> NDArray[np.bool_]:
+    rows = sites(traced.heap, method)
     assert rows, method
-    return np.isin(sample.lives["site"], rows) & of_type(sample.heap, sample.lives["type"], type_name)
+    return np.isin(traced.lives["site"], rows) & of_type(traced.heap, traced.lives["type"], type_name)
 
 
 def same(one: Snapshot, other: Snapshot) -> bool:
@@ -117,7 +117,7 @@ def same(one: Snapshot, other: Snapshot) -> bool:
 
 
 def compare_with_straight_replays(name: str, count: int) -> None:
-    with open_trace(path_of(name)) as trace, Heap(trace, keep=Keep(events=10_000)) as heap, Heap(trace, keep=Keep(count=0)) as straight:
+    with open_trace(FOLDER / f"{name}.tar.xz") as trace, Heap(trace, keep=Keep(events=10_000)) as heap, Heap(trace, keep=Keep(count=0)) as straight:
         numbers = random.Random(8)
         assert len(heap.checkpoints)
         assert not len(straight.checkpoints)
@@ -134,27 +134,27 @@ def test_the_heap_at_ten_random_events_of_a_trace_is_that_of_a_straight_replay(n
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAMPLES)
 def test_the_heap_at_200_random_events_is_that_of_a_straight_replay(name: str) -> None:
     compare_with_straight_replays(name, 200)
 
 
-def test_every_object_is_born_once_and_what_its_collections_say_adds_up(sample: Sample) -> None:
-    lives, own = sample.lives, ~sample.lives["filler"].astype(bool)
+def test_every_object_is_born_once_and_what_its_collections_say_adds_up(traced: Sample) -> None:
+    lives, own = traced.lives, ~traced.lives["filler"].astype(bool)
     assert len(np.unique(lives["birth"])) == len(lives["birth"])
-    assert (lives["died_in"] == 0).sum() == len(sample.heap.at(sample.heap.events))
-    for one in sample.heap.collections:
+    assert (lives["died_in"] == 0).sum() == len(traced.heap.at(traced.heap.events))
+    for one in traced.heap.collections:
         assert np.count_nonzero(own & (lives["died_in"] == one.number)) == one.objects_died
         assert lives["size"][own & (lives["died_in"] == one.number)].astype(np.int64).sum() == one.bytes_died
 
 
-def test_a_step_says_of_every_object_what_the_collection_did_to_it(sample: Sample) -> None:
-    if sample.name not in ("churn", "pointers"):
+def test_a_step_says_of_every_object_what_the_collection_did_to_it(traced: Sample) -> None:
+    if traced.name not in ("churn", "pointers"):
         pytest.skip("two of the traces do for this")
-    for step in sample.heap.steps():
+    for step in traced.heap.steps():
         one = step.collection
-        assert same(step.before, sample.heap.at_collection(one.number))
-        assert same(step.after, sample.heap.at_collection(one.number, end=True))
+        assert same(step.before, traced.heap.at_collection(one.number))
+        assert same(step.after, traced.heap.at_collection(one.number, end=True))
         own = ~step.before.filler
         counts = [np.count_nonzero(own & (step.fate == fate)) for fate in (Fate.MOVED, Fate.PROMOTED, Fate.DIED)]
         assert counts == [one.objects_moved, one.objects_promoted, one.objects_died]
@@ -164,7 +164,7 @@ def test_a_step_says_of_every_object_what_the_collection_did_to_it(sample: Sampl
 
 
 def test_a_life_goes_from_birth_through_every_move_to_death() -> None:
-    with open_trace(path_of("pointers")) as trace, Heap(trace) as heap:
+    with open_trace(FOLDER / "pointers.tar.xz") as trace, Heap(trace) as heap:
         lives = joined(list(heap.lives()))
         steps = list(heap.steps())
         for died_in, at_least in ((0, 3), (4, 2), (1, 0)):

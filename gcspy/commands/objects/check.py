@@ -1,0 +1,70 @@
+"""`gcspy objects check`: is a trace consistent with itself, and with the VM's own log?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gcspy.commands.objects.options import trace_argument
+from gcspy.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gcspy_objects.consistency import Report
+
+__all__ = ["command"]
+
+_SHOWN = 10
+
+
+@click.command()
+@trace_argument
+@click.option("--log", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The VM's log; without it, gc.log beside the trace, if it is there.")
+@click.option("--no-log", is_flag=True, help="Compare with no log.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.pass_context
+def command(context: click.Context, trace: Path, log: Path | None, no_log: bool, as_json: bool) -> None:
+    """Rebuild the heap, and look whether what the trace tells can be.
+
+    Objects have to follow each other in each space without hole or overlap at the start and the end of each collection, fill their threads' buffers,
+    and be known when they are moved. Tops of spaces and class histograms have to be those of the VM's log.
+    What is found first is explained: file, buffer, byte, event, what was expected. The exit code is 9 when anything is found.
+    """
+    from gcspy_objects.consistency import check
+    from gcspy_objects.heap import Heap
+    from gcspy_objects.hotspot_log import find_log, read_log
+    from gcspy_objects.trace import open_trace
+
+    from gcspy.progress import progress_bar
+
+    lines = None if no_log else find_log(trace) if log is None else log.read_text("utf-8", "replace").splitlines()
+    with open_trace(trace) as opened, Heap(opened) as heap, progress_bar(f"checking {trace.name}") as progress:
+        report = check(heap, read_log(lines) if lines is not None else None, progress)
+    if as_json:
+        click.echo(json.dumps({"trace": str(trace)} | report.as_json()))
+    else:
+        click.echo("\n".join(_told(trace.name, report)))
+    context.exit(ExitCode.OK if report.consistent else ExitCode.RECORDING)
+
+
+def _told(name: str, report: Report) -> Iterator[str]:
+    """Say what was held against what, and what was found."""
+    word = "consistent" if report.consistent else "NOT CONSISTENT"
+    yield f"{name}: {word}: {report.events:,} events, {report.objects:,} objects, {report.collections:,} collections"
+    if report.ended is not None:
+        yield f"  it was not read to its end: {report.ended}"
+    if report.findings:
+        counts = ", ".join(f"{count:,} {rule}" for rule, count in report.findings.counts.most_common())
+        yield f"  {len(report.findings):,} findings ({counts}); the first:"
+        for one in report.findings.kept[:_SHOWN]:
+            yield f"    {one}"
+    else:
+        yield f"  {report.spaces_tiled:,} times a space was tiled without hole or overlap, at the start or the end of a collection"
+    if report.tops_compared or report.histograms_compared:
+        yield f"  {report.tops_compared:,} tops of spaces and {report.histograms_compared:,} class histograms were compared with the VM's log"
+    else:
+        yield "  not compared with the VM's log: there is none, or it has neither tops nor class histograms (-XX:+PrintHeapAtGC)"
