@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gcspy_server.address import default_address
 
 if TYPE_CHECKING:
-    from gcspy_drivers.simulator.driver import SimulationOptions
+    from gcspy_drivers.simulator.driver import Lockstep, SimulationOptions
 
     from gcspy_client.lessons import Lesson
     from gcspy_server.api import Listening, Server
@@ -40,6 +41,8 @@ class SimulatingOptions:
         wait: Begin with the first client.
         longest_hold_secs: The program is held no longer in one go; None: as long as a client likes.
         pause_at: A condition at which it pauses, as a trigger of lessons: who leads through one replaces it.
+        versus: Fields in which another simulation differs, which keeps step with this one; empty: there is none.
+        versus_listen: Where that one is served.
     """
 
     simulation: Mapping[str, Any] = field(default_factory=dict)
@@ -49,6 +52,8 @@ class SimulatingOptions:
     wait: bool = True
     longest_hold_secs: float | None = None
     pause_at: str = ""
+    versus: Mapping[str, Any] = field(default_factory=dict)
+    versus_listen: str = ""
 
 
 def fields_of_lesson(lesson: Lesson) -> dict[str, Any]:
@@ -90,16 +95,20 @@ def simulate(
         LinkError: An address cannot be listened on.
     """
     # numpy and trio are loaded only by who simulates.
-    from gcspy_drivers.simulator.driver import SimulatorSession
+    from gcspy_drivers.simulator.driver import Lockstep, SimulatorSession
 
-    session = SimulatorSession(simulation_of(options.simulation), longest_hold_secs=options.longest_hold_secs)
+    lockstep = Lockstep() if options.versus else None
+    session = SimulatorSession(simulation_of(options.simulation), longest_hold_secs=options.longest_hold_secs, lockstep=lockstep)
     if options.pause_at:
         from gcspy_client.lessons.lesson import TRIGGER
         from gcspy_server.api import Trigger
 
         session.server.set_trigger(Trigger(id=TRIGGER, expression=options.pause_at, note="the lesson begins"))
     addresses = options.listen or (str(default_address(os.getpid())),)
-    with session.server.serve(*addresses, token=options.token) as listening:
+    with ExitStack() as stack:
+        if lockstep is not None:
+            stack.enter_context(_beside(options, lockstep, stop))
+        listening = stack.enter_context(session.server.serve(*addresses, token=options.token))
         on_ready(session.server, listening)
         while options.wait and not stop.is_set() and not session.server.wait_for_client(_LOOK_SECS):
             pass
@@ -110,3 +119,35 @@ def simulate(
             if options.linger:
                 stop.wait()
         return ended
+
+
+@contextmanager
+def _beside(options: SimulatingOptions, lockstep: Lockstep, stop: threading.Event) -> Iterator[None]:
+    """Serve the simulation that keeps step, in a thread of its own, which ends with the body of the `with`."""
+    from gcspy_drivers.simulator.driver import SimulatorSession
+
+    # The other one's pace is enough for both.
+    fields = {**options.simulation, "plan": {}, **options.versus, "pace_millis": 0}
+    other = SimulatorSession(simulation_of(fields), lockstep=lockstep, leads=False)
+    over = threading.Event()
+
+    def ends() -> bool:
+        return stop.is_set() or over.is_set()
+
+    def run() -> None:
+        while not ends() and not other.server.wait_for_client(_LOOK_SECS):
+            pass
+        ended = other.run(stop)
+        if not ends():
+            other.server.end(ended)
+
+    other.server.let_go_when(lambda: "the simulation was stopped" if ends() else "")
+    with other.server.serve(options.versus_listen):
+        thread = threading.Thread(target=run, name="gcspy simulation beside")
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            stop.set()
+            thread.join()

@@ -5,6 +5,7 @@ A picture that the documents show and this does not make is an old one.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -84,6 +85,13 @@ def take_investigations() -> None:
         subprocess.run([sys.executable, str(HERE / "scenes.py"), name, str(source), str(picture), "1600x1000", "dark"], check=True)
 
 
+def take_two_collectors() -> None:
+    """Take the picture of two collectors that keep step."""
+    words = ["--collector", "marksweep", "--versus", "semispace", "--program", "lru", "--heap", "256KiB", "--pace", "20", "--seconds", "12"]
+    environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    subprocess.run([sys.executable, "-m", "gcspy", "demo", *words, "-o", str(HERE / "two-collectors-dark.png")], check=True, env=environment)
+
+
 def main() -> int:
     """Run the demonstration's workload and take its pictures."""
     # Relative: the start page shows the command line, and should not tell of the folders of whoever takes the picture.
@@ -102,6 +110,7 @@ def main() -> int:
             workload.terminate()
             workload.communicate()
     take_investigations()
+    take_two_collectors()
     subprocess.run([sys.executable, str(HERE / "lessons.py")], check=True)
     return 0
 

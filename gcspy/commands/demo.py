@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from gcspy_protocol.address import TcpAddress, parse_address
+from gcspy_protocol.address import TcpAddress, UnixAddress, parse_address
 
 from gcspy.demo.running import running_workload
 from gcspy.gui import has_display, require_gui, require_window
@@ -27,6 +27,7 @@ from gcspy_server.address import default_address
 
 if TYPE_CHECKING:
     from gcspy_client.lessons import Lesson
+    from gcspy_client.view.window import MainWindow
     from gcspy_server.api import Listening, Server
 
 __all__ = ["command"]
@@ -37,6 +38,7 @@ __all__ = ["command"]
 @click.option("--list", "lists", is_flag=True, help="List lessons, collectors and programs.")
 @click.option("--json", "as_json", is_flag=True, help="With --list: as one JSON object.")
 @click.option("--collector", metavar="NAME", help="Simulate this collector.")
+@click.option("--versus", metavar="NAME", help="Another collector beside it, under the same program and seed: they keep step by allocated bytes.")
 @click.option("--program", metavar="NAME", help="The program that runs on it.")
 @click.option("--heap", metavar="SIZE", help="Its memory: 256KiB, 16MiB.")
 @click.option("--tile", metavar="SIZE", help="Bytes of heap a tile.")
@@ -65,6 +67,7 @@ def command(
     lists: bool,
     as_json: bool,
     collector: str | None,
+    versus: str | None,
     program: str | None,
     heap: str | None,
     tile: str | None,
@@ -82,7 +85,7 @@ def command(
     token_file: Path | None,
     clock_hz: float,
 ) -> int:
-    """Watch a program made for a first look, a simulated collector, or take a lesson.
+    """Watch a program made for a first look, a simulated collector or two, or take a lesson.
 
     Without anything: a small web service whose cache leaks a little, watched from outside. With --collector or --program: a simulated
     heap. With LESSON, one of --list or a file of your own: a lesson about one. Without a display a picture is written.
@@ -95,6 +98,8 @@ def command(
     simulated = {"collector": collector, "program": program, "heap_bytes": heap, "tile_bytes": tile, "pace_millis": pace, "steps": steps}
     chosen = {name: value for name, value in simulated.items() if value is not None}
     found: Lesson | None = None
+    if versus is not None and (lesson is not None or no_window or listen):
+        raise click.UsageError("--versus is for simulations in a window: leave out the lesson, --no-window and --listen")
     if lesson is not None:
         if chosen or given:
             raise click.UsageError("a lesson says itself what it simulates: leave out " + ", ".join(sorted(_flag(name) for name in chosen)))
@@ -104,7 +109,7 @@ def command(
         chosen = fields_of_lesson(found)
     if record is not None:
         return _record(found, record)
-    if found is None and not chosen and not given:
+    if found is None and not chosen and not given and versus is None:
         if no_window or listen:
             raise click.UsageError("--no-window and --listen are for lessons and simulations: name one")
         return _watch_service(python, seconds=seconds, output=output, seed=seed, theme=theme, clock_hz=clock_hz)
@@ -121,6 +126,8 @@ def command(
             linger=not no_window,
             longest_hold_secs=LONGEST_HOLD_SECS if no_window and found is None else None,
             pause_at=_beginning(found),
+            versus={} if versus is None else {"collector": versus},
+            versus_listen="" if versus is None else str(UnixAddress(f"{default_address(os.getpid()).path}.versus")),
         )
         if no_window:
             return _serve(options)
@@ -229,11 +236,18 @@ def _show(
 
     address = sidecar.addresses[0]
     say_addresses(sidecar.addresses[1:])
+
+    def arrange(window: MainWindow) -> None:
+        if lesson is not None:
+            window.lessons.open(lesson)
+        if options.versus_listen:
+            window.comparing.join_soon(parse_address(options.versus_listen))
+
     if has_display():
-        return run_window(address, theme=theme, front=front_door(), on_ready=None if lesson is None else lambda window: window.lessons.open(lesson))
+        return run_window(address, theme=theme, front=front_door(), on_ready=arrange)
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     click.echo(f"gcspy: no display here, so a picture will be taken after {seconds:g} s")
-    take_screenshot(address, output, theme=theme or "dark", settle_secs=seconds)
+    take_screenshot(address, output, theme=theme or "dark", settle_secs=seconds, arrange=arrange)
     click.echo(f"gcspy: wrote {output.resolve()}")
     return 0
 

@@ -30,10 +30,11 @@ class Pair(NamedTuple):
 
 
 def pair_spaces(left: Sequence[Space], right: Sequence[Space]) -> list[Pair]:
-    """Spaces by driver and name; else by name; else the only ones of their driver. In the order of the left."""
+    """Spaces by driver and name; else by name; else the main ones of their driver, such as the heaps of two collectors; else the only ones of it. In the order of the left."""
     rules: list[Callable[[Space], Hashable]] = [
         lambda space: (space.driver, space.name),
         lambda space: space.name,
+        lambda space: space.driver if space.main and space.driver else None,
         lambda space: space.driver or None,
     ]
     return _paired(left, right, rules, lambda space: space.id)

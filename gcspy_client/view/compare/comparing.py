@@ -5,11 +5,14 @@ Knows which part of the window does what; does not know how differences are work
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gcspy_protocol.address import Address
 from gcspy_protocol.interpreter import ClientInterpreter, SpaceState
 from gcspy_protocol.named import same_meaning
 from PySide6.QtCore import QObject, Qt
@@ -17,6 +20,7 @@ from PySide6.QtWidgets import QFileDialog
 
 from gcspy_client.model.comparing import Pairing
 from gcspy_client.model.difference_source import DifferenceSource
+from gcspy_client.model.pairing import EventMatching
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import Session, event_words
 from gcspy_client.model.text import duration
@@ -215,12 +219,23 @@ class ComparePart(QObject):
 
     def open_soon(self, *paths: Path) -> None:
         """Show a recording beside this session as soon as this one has an event."""
+        self._soon(partial(self.open_recording, *paths))
+
+    def join_soon(self, address: Address) -> None:
+        """Show the other of two simulations that keep step beside this one, by the clock of their program, as soon as this one has an event."""
+        self._soon(partial(self._join, address))
+
+    def _soon(self, show: Callable[[], None]) -> None:
         if self.may_open:
-            self.open_recording(*paths)
+            show()
         else:
-            self._window.event_shown.connect(
-                lambda _event: self.open_recording(*paths), Qt.ConnectionType.SingleShotConnection
-            )
+            self._window.event_shown.connect(lambda _event: show(), Qt.ConnectionType.SingleShotConnection)
+
+    def _join(self, address: Address) -> None:
+        self.put_beside(OtherLive(address), difference=False)
+        by = self._window.sides.bar.by
+        by.setCurrentIndex(list(EventMatching).index(EventMatching.PROGRAM))
+        self._window.docks["compare"].close()  # of a difference, of which there is none here
 
     def ask_recording(self) -> None:
         """Ask which recording to show beside this session."""

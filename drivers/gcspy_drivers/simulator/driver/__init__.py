@@ -7,7 +7,8 @@ modules builds one space. Knows the simulator and `gcspy_server.api`.
 from __future__ import annotations
 
 from gcspy_drivers.simulator.driver.clock import PacedClock
+from gcspy_drivers.simulator.driver.lockstep import Lockstep
 from gcspy_drivers.simulator.driver.options import SimulationOptions, parse_size
 from gcspy_drivers.simulator.driver.session import SimulatorSession
 
-__all__ = ["PacedClock", "SimulationOptions", "SimulatorSession", "parse_size"]
+__all__ = ["Lockstep", "PacedClock", "SimulationOptions", "SimulatorSession", "parse_size"]

@@ -17,6 +17,7 @@ from gcspy_drivers.simulator import loops
 from gcspy_drivers.simulator.driver.clock import Clock
 from gcspy_drivers.simulator.driver.events import CLOCK, ENDS, PROGRESS, STARTS, Kinds
 from gcspy_drivers.simulator.driver.heap_space import HeapSpace, parts_of
+from gcspy_drivers.simulator.driver.lockstep import Lockstep
 from gcspy_drivers.simulator.driver.moment import Moment
 from gcspy_drivers.simulator.driver.options import SimulationOptions
 from gcspy_drivers.simulator.driver.other_spaces import OtherSpace, other_spaces
@@ -43,6 +44,8 @@ class SimulatorSession(Listener):
         options: What to simulate.
         longest_hold_secs: The program is held no longer in one go; None: as long as a client likes.
         clock: Of the times of events, and of the wait between them.
+        lockstep: What binds it to another simulation of the same program; None: it is alone.
+        leads: Whether it is the other that follows.
 
     Attributes:
         server: To be served, or observed, by who made this.
@@ -54,10 +57,11 @@ class SimulatorSession(Listener):
         LocalProtocolError: There is no such collector or program, or it cannot have these options.
     """
 
-    def __init__(self, options: SimulationOptions, *, longest_hold_secs: float | None = None, clock: Clock | None = None) -> None:
+    def __init__(self, options: SimulationOptions, *, longest_hold_secs: float | None = None, clock: Clock | None = None, lockstep: Lockstep | None = None, leads: bool = True) -> None:
         options.check()
         self.options = options
         self._clock = clock or Clock()
+        self._lockstep, self._leads = lockstep, leads
         self.heap = Heap(options.heap_bytes, roots=_ROOTS * options.threads, align_words=max(1, options.align_bytes // WORD_BYTES))
         self.plan: Plan = make_plan(options.collector, self.heap, threads=options.threads, **options.plan)
         self.mutator = Mutator(self.plan, seed=options.seed)
@@ -119,7 +123,7 @@ class SimulatorSession(Listener):
         steps = 0
         try:
             while not stop.is_set():
-                self.settings.take_knobs()
+                self._take_settings(steps)
                 if not self._run.step():
                     self.over = "the program has ended"
                     break
@@ -132,18 +136,36 @@ class SimulatorSession(Listener):
                     break
         except OutOfHeap as error:
             self.over = str(error)
+        if self._lockstep is not None:
+            self._lockstep.end(leader=self._leads)
         if not stop.is_set():
             self._event(ENDS, self.over)
         self._run.close()
         return self.over or "stopped"
 
+    def _take_settings(self, step: int) -> None:
+        """Take what was chosen, before the program's step of this number."""
+        lockstep = self._lockstep
+        if lockstep is not None and not self._leads:
+            for name, value in lockstep.due(step):
+                self.settings.choose(name, value)
+        self.settings.take_knobs()
+        if lockstep is not None and self._leads:
+            for name, value in self.settings.news():
+                lockstep.choose(step, name, value)
+
     def _tick(self) -> None:
         """An event each time so much was allocated."""
         allocated = self.heap.allocated_words * WORD_BYTES
+        lockstep = self._lockstep
         if allocated >= self._next_clock:
+            if lockstep is not None and self._leads:
+                lockstep.lead(allocated, self._stop.is_set)
             step = self.options.clock_step
             self._next_clock = (allocated // step + 1) * step
             self._event(CLOCK)
+        if lockstep is not None and not self._leads:
+            lockstep.follow(allocated, self._stop.is_set)
 
     # ---------------------------------------------------------------------------- events
 

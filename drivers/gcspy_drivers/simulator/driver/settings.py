@@ -69,6 +69,7 @@ class LiveSettings:
             about = "Collect now, before the program's next step."
             server.add_setting(Setting(id=_COLLECT, name="Collect now", about=about, kind=SettingKind.ACTION, value=0, minimum=0, maximum=(1 << 31) - 1))
         self._collected = 0
+        self._told: dict[str, int] = {}
         self._knobs: list[_Turned] = []
         for turn, knobs in ((plan.turn, plan.knobs()), (program.turn, program.knobs())):
             for knob in knobs:
@@ -104,6 +105,19 @@ class LiveSettings:
         if self._plan.kinds:
             self._plan.stride = self._slows[self._server.take_setting(_SLOW)] or WHOLE
         return self._server.take_setting(LEVEL)
+
+    def news(self) -> list[tuple[str, int]]:
+        """What is another value than when this was asked last, by name; but for what is done once, and the pace."""
+        now = {one.name: one.value for one in self._server.settings if one.kind is not SettingKind.ACTION and one.id != _PACE}
+        found = [(name, value) for name, value in now.items() if self._told.get(name) not in (None, value)]
+        self._told = now
+        return found
+
+    def choose(self, name: str, value: int) -> None:
+        """Choose a value by the setting's name; what there is not here, or cannot be it, is left out."""
+        for one in self._server.settings:
+            if one.name == name and one.allows(value):
+                self._server.set_setting(one.id, value)
 
     def take_knobs(self) -> None:
         """Take what changes the run: between two steps of the program."""

@@ -69,7 +69,7 @@ class MarkCompact(Plan):
     def knobs(self) -> Sequence[Knob]:
         """How much of the heap is used before it is collected."""
         size, whole = self._space.end - self._space.start, self.heap.end - self.heap.start
-        return (Knob("heap", "Size of the heap", size * WORD_BYTES, (whole // 8 * WORD_BYTES, whole * WORD_BYTES), "bytes"),)
+        return (Knob("heap", "Heap", size * WORD_BYTES, (whole // 8 * WORD_BYTES, whole * WORD_BYTES), "bytes"),)
 
     def _turn(self, name: str, value: int | str) -> None:
         self._space.end = self._space.start + int(value) // WORD_BYTES
