@@ -72,7 +72,7 @@ def look_once(pid: int, kind: str, *, most: int) -> Looked:
         driver.close()
     if space is None:
         raise Unsupported(
-            f"{described.name}: its driver does not tell {kind}", found="none", known="CPython with pymalloc in use"
+            f"{described.name}: its driver does not tell {kind}", found="none", known="CPython with pymalloc in use, JVMs with Serial, Parallel, G1 or Epsilon"
         )
     raise TargetError(f"{described.name}: {answer.reason}; try again")
 

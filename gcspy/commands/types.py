@@ -15,7 +15,8 @@ def command(pid: int, top: int, as_json: bool) -> None:
     """Tell of which types the objects of a process are: looks once, and lets go.
 
     The process is not stopped, and nothing is left in it. What changed while it was looked into is told as unknown. Bytes are
-    those of the objects themselves; the items of a list and the keys of a dict are in "(no object)".
+    those of the objects themselves; of a Python program the items of a list and the keys of a dict are in "(no object)". Of a JVM it
+    tells classes, and counts objects whether they are reachable or not.
     """
     from gcspy.looking import look_once, print_as_json, print_as_text
 

@@ -1,4 +1,4 @@
-"""`Loop`: loops over arrays as machine code, made by numba where it is installed, and kept for the next time.
+"""`Loop` and `Compiled`: loops over arrays as machine code, made by numba where it is installed, and kept for the next time.
 
 numba takes half a second to load and seconds to compile, so nothing of it is loaded before somebody wants it, and nobody has to wait: until the
 code is there, and where there is no numba, plain numpy does the same work (each loop here has such a twin, and a test that both agree).
@@ -14,15 +14,17 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, Final
+from types import FunctionType, ModuleType, SimpleNamespace
+from typing import Any, Final, Generic, TypeVar
 
-__all__ = ["VARIABLE", "Loop", "cache_folder", "compile_all", "forget", "want"]
+__all__ = ["VARIABLE", "Compiled", "Loop", "cache_folder", "compile_all", "forget", "want"]
 
 VARIABLE: Final = "GCSPY_MACHINE_CODE"
 """Says ``no`` where machine code is not wanted."""
+
+K = TypeVar("K", bound=tuple[Any, ...])
 
 
 def cache_folder() -> Path | None:
@@ -103,3 +105,70 @@ def forget() -> None:
         _state.thread = None
         for each in _loops:
             each.machine = None
+
+
+class Compiled(Generic[K]):
+    """Functions of a module as machine code, compiled in a thread of their own, and kept for the next time.
+
+    Args:
+        module: Where they are written, as loops over arrays.
+        kind: The named tuple that they are handed out in.
+        helpers: Signatures of functions that others call, by name, in the order in which they need each other.
+        kernels: Signatures of the others.
+    """
+
+    def __init__(
+        self, module: ModuleType, kind: Callable[..., K], helpers: Mapping[str, str], kernels: Mapping[str, str]
+    ) -> None:
+        self._module, self._kind = module, kind
+        self._helpers, self._kernels = helpers, kernels
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._found: K | None = None
+
+    def want(self) -> None:
+        """Have them compiled, or loaded, in a thread; returns at once. Only the first call does anything."""
+        with self._lock:
+            if self._thread is None and os.environ.get(VARIABLE) != "no":
+                # A daemon: who leaves meanwhile does not wait for the compiler.
+                self._thread = threading.Thread(target=self._prepare, name="gcspy machine code", daemon=True)
+                self._thread.start()
+
+    def get(self, *, wait_secs: float = 0.0) -> K | None:
+        """Return the compiled functions; None while they are not there, or when they never will be.
+
+        Args:
+            wait_secs: How long to wait for them, if they were wanted.
+        """
+        if os.environ.get(VARIABLE) == "no":
+            return None
+        if self._thread is not None and wait_secs > 0:
+            self._thread.join(wait_secs)
+        return self._found
+
+    def load(self) -> K | None:
+        """Compile them, or load what was compiled before; None without numba. Takes seconds."""
+        try:
+            import numba
+        except ImportError:
+            return None
+        folder = cache_folder()
+        if folder is not None:
+            numba.config.CACHE_DIR = str(folder)
+        return self.build(numba.njit, keep=folder is not None)
+
+    def build(self, njit: Callable[..., Callable[[Any], Any]], *, keep: bool) -> K:
+        """Compile them with numba's decorator; `keep` says whether numba may write down what it compiled."""
+        # They are compiled as functions of a module of their own, in which the helpers are compiled ones.
+        space = dict(vars(self._module))
+        options: Mapping[str, Any] = {"nogil": True, "cache": keep, "error_model": "numpy"}
+        made = {}
+        for name, signature in {**self._helpers, **self._kernels}.items():
+            written = getattr(self._module, name)
+            function = FunctionType(written.__code__, space, name)
+            function.__qualname__, function.__module__ = name, written.__module__
+            made[name] = space[name] = njit([signature], **options)(function)
+        return self._kind(**{name: made[name] for name in self._kernels})
+
+    def _prepare(self) -> None:
+        self._found = self.load()

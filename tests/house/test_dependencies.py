@@ -87,7 +87,7 @@ MODULES = modules()
 @pytest.mark.parametrize("module", MODULES)
 def test_a_room_imports_only_what_is_declared(module: str) -> None:
     extras = (EXTRAS["gui"] if needs_qt(module) else []) + (EXTRAS["export"] if exports(module) else [])
-    compiling = {"gcspy_drivers.cpython.objects.machine_code", "gcspy_drivers.simulator.loops", "gcspy_objects.machine_code"}
+    compiling = {"gcspy_drivers.simulator.loops", "gcspy_objects.machine_code"}
     extras += EXTRAS["fast"] if module in compiling else []
     extras += EXTRAS["objects"] if module.startswith("gcspy_objects.analysis.") else []
     declared = requirements(PROJECT["dependencies"] + extras)

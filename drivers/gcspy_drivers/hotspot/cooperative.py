@@ -158,7 +158,7 @@ class CooperativeHotSpotDriver(HotSpotDriver):
 
     def read(self, request: GatherRequest, _event: StubEvent) -> None:
         """Gather what is wanted."""
-        self._gather(request)
+        self._gather(request, held=True)
 
     def pass_by(self, server: Server) -> None:
         """Nothing is kept from one event to the next."""

@@ -102,6 +102,10 @@ class Collections:
         found = self._counters.text(name)
         return "" if found == _IDLE else found
 
+    def now(self) -> CollectorCounts | None:
+        """Count now; what `since` says stays the same."""
+        return self._read()
+
     def milliseconds(self) -> list[float] | None:
         """Return how long each collector took so far, in ms; None when the VM does not say it."""
         if self._before is None or self._before.ticks is None or not self._frequency:

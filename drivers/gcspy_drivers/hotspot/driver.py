@@ -19,6 +19,7 @@ from gcspy_drivers.hotspot.beside import Beside
 from gcspy_drivers.hotspot.counting import Collections
 from gcspy_drivers.hotspot.discover import look
 from gcspy_drivers.hotspot.jvm import Jvm
+from gcspy_drivers.hotspot.object_view import ObjectView
 from gcspy_drivers.hotspot.pool_space import PoolSpace
 from gcspy_drivers.hotspot.view import CARDS, TILE_SIZE, HeapView, tile_size_setting
 from gcspy_drivers.hotspot.views import open_view
@@ -44,6 +45,8 @@ COLLECTIONS: Final = 1
 _LEVELS: Final = (
     "1: bounds of spaces, regions, counters",
     "2: card table, code cache",
+    "3: objects",
+    "4: references",
 )
 
 
@@ -70,6 +73,7 @@ class HotSpotDriver:
         self._view: HeapView | None = None
         self._pools: PoolSpace | None = None
         self._beside: Beside | None = None
+        self._objects: ObjectView | None = None
         self._collections: Collections | None = None
         self._tile_sizes: tuple[int, ...] = ()
         self._level = options.level
@@ -161,6 +165,8 @@ class HotSpotDriver:
         self._beside = Beside(jvm, server, tiles=self._options.tiles)
         self._pools = PoolSpace(server, [*self._view.pool_names, *self._beside.names])
         self._collections = Collections(jvm.memory, jvm.tables, jvm.counters, jvm.heap())
+        self._objects = ObjectView(jvm, self._view, self._collections)
+        self._objects.open(server, self._level)
 
     def tick(self) -> None:
         """Gather and finish the event that is due: collections, if there were any and anybody wants them, else the clock.
@@ -201,6 +207,8 @@ class HotSpotDriver:
         self._level = server.take_setting(LEVEL)
         if self._tile_sizes and self._view is not None:
             self._view.cut(self._tile_sizes[server.take_setting(TILE_SIZE)])
+        if self._objects is not None:
+            self._objects.open(server, self._level)
 
     def _event_due(self, server: Server, cause: str) -> tuple[int, GatherRequest | None]:
         if cause and self.noticed is not None:
@@ -218,7 +226,13 @@ class HotSpotDriver:
     def _copied(self) -> None:
         """Say that all was read that has to be of one moment: what follows is made of copies."""
 
-    def _gather(self, request: GatherRequest) -> None:
+    def _gather(self, request: GatherRequest, *, held: bool = False) -> None:
+        """Read what is wanted and fill the spaces.
+
+        Args:
+            request: Who wants what.
+            held: Whether the target stands still until `_copied`.
+        """
         if self._view is None or self._pools is None or self._beside is None:
             raise AssertionError("open comes before tick")
         level = min(self._level, request.level)
@@ -226,10 +240,16 @@ class HotSpotDriver:
         code = self._beside.code
         if code is not None and level >= CARDS:
             self._beside.gather(fills=request.wants(code.space))
+        objects = self._objects if self._objects is not None and self._objects.wanted(request, level) else None
+        copy = objects.copy() if objects is not None and held else None
         if request.wants(self._pools.space):
             beside, note = self._beside.pools()
+            if self._objects is not None and self._objects.why_not:
+                note += f"; objects: not available, {self._objects.why_not}"
             self._pools.fill([*pools, *beside], note)
         self._copied()
+        if objects is not None and (copy is not None or not held):
+            objects.gather(request, level, copy)
 
 
 def open_jvm(pid: int) -> tuple[Process, Jvm]:

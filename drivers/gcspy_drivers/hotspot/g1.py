@@ -20,6 +20,7 @@ from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.hotspot.generational import read_reserved
 from gcspy_drivers.hotspot.layouts.g1_private import G1Private, layout_of
+from gcspy_drivers.hotspot.objects.marks import MarkBitmap, Marks
 from gcspy_drivers.hotspot.tables import Tables
 from gcspy_drivers.remote.memory import Gather, Memory, Neighbours
 
@@ -65,6 +66,9 @@ class G1Reading:
         remembered: (regions,) remembered cards; None: the VM does not say it.
         state: (regions,) whether references into it are remembered: 0 not, 1 being made, 2 complete; None: the VM does not say it.
         pinned: (regions,) objects that must not be moved; None: the VM does not say it.
+        marked_top: (regions,) addresses up to which the last completed marking tells what is alive; 0: not told. None: the VM does not
+            say it.
+        marks: Address of the structure that has its marks; 0: not known.
         collections: How many collections there were so far.
         collecting: Whether one was under way.
     """
@@ -78,6 +82,8 @@ class G1Reading:
     remembered: I64 | None
     state: U8 | None
     pinned: I64 | None
+    marked_top: I64 | None
+    marks: int
     collections: int
     collecting: bool
 
@@ -158,6 +164,10 @@ class G1Reader:
                     f"process {memory.process.pid}: this JVM does not say of what kind a region is: {self.why_no_private}"
                 )
             self._tag = self._private.tag
+        self._bitmap = MarkBitmap(memory, *self.reserved)
+        place = self._find_marks(heap)
+        if place is not None:
+            self._heads = Gather(memory.process, np.array([*heads, place], dtype=np.uint64), _WORD)
 
     @property
     def reserved(self) -> tuple[int, int]:
@@ -174,6 +184,14 @@ class G1Reader:
         """Whether the VM exports how many objects of a region are pinned."""
         return self._pinned is not None
 
+    def counted(self) -> tuple[int, bool, int] | None:
+        """Read how many collections there were, whether one is under way, and where the marks are; None: that is not readable.
+
+        Raises as `read` does.
+        """
+        heads = self._read_heads()
+        return None if heads is None else (heads[0], bool(heads[1]), heads[4])
+
     def read(self) -> G1Reading | None:
         """Read all regions; None when even their table changed under each try.
 
@@ -184,22 +202,36 @@ class G1Reader:
         found: G1Reading | None = None
         for _ in range(_TRIES):
             heads = self._read_heads()
-            if heads is None or (look := self._look(heads[2:])) is None:
+            if heads is None or (look := self._look(heads[2:4])) is None:
                 continue
             now = self._judge(look, self._settled(look), heads)
             self._before = look
             # A collection in between: what is of before and what of after does not go together.
-            found = now if found is None or found.collections != now.collections else _completed(found, now)
+            found = now if found is None or (found.collections, found.marks) != (now.collections, now.marks) else _completed(found, now)
             if found.known.all() and self._read_heads() == heads:
                 return found
         return found
+
+    def marks(self, structure: int, low: int, high: int) -> Marks | None:
+        """Read the marks of a range, as `MarkBitmap.read` does."""
+        return self._bitmap.read(structure, low, high)
+
+    def _find_marks(self, heap: int) -> int | None:
+        """Return where the pointer to the marks is; None where the layout that is known does not prove itself."""
+        private = self._private
+        if private is None or private.marking is None or private.bitmap is None:
+            return None
+        found = self._memory.try_read(heap + private.marking, _WORD)
+        place = int.from_bytes(found or b"", "little") + private.bitmap
+        structure = self._memory.try_read(place, _WORD) if found else None
+        return place if structure and self._bitmap.believes(int.from_bytes(structure, "little")) else None
 
     def _read_heads(self) -> list[int] | None:
         self._heads.read()
         if not self._heads.ok.all():
             return None
-        count, active, base, length = self._heads.data.view("<u8")[:, 0].tolist()
-        return [count & 0xFFFFFFFF, active & 0xFF, base, length]
+        count, active, base, length, *marks = self._heads.data.view("<u8")[:, 0].tolist()
+        return [count & 0xFFFFFFFF, active & 0xFF, base, length, *(marks or (0,))]
 
     def _look(self, table: list[int]) -> _Look | None:
         """Read the structure of each region, and its remembered set; None when there is no such table, or regions came or went meanwhile."""
@@ -292,6 +324,10 @@ class G1Reader:
 
         known = np.ones(self.regions, dtype=np.bool_)
         known[there] = good
+        marked_top = None
+        if self._private is not None and self._private.marked_top is not None:
+            marked_top = self._column(self._private.marked_top).astype(np.int64)
+            marked_top[(marked_top < bottom.astype(np.int64)) | (marked_top > top.astype(np.int64))] = 0
         pinned = None if self._pinned is None else self._column(self._pinned).astype(np.int64)
         whole_kind, whole_used = spread(kind, RegionKind.UNCOMMITTED), spread(used, 0)
         if whole_kind is None or whole_used is None:
@@ -306,6 +342,8 @@ class G1Reader:
             remembered=spread(remembered, 0),
             state=spread(state, 0),
             pinned=spread(pinned, 0),
+            marked_top=spread(marked_top, 0),
+            marks=heads[4],
             collections=heads[0],
             collecting=bool(heads[1]),
         )
@@ -342,7 +380,7 @@ class G1Reader:
         if private is None:
             return None, f"no layout is known for regions that are told in {self._size} bytes"
         heads = self._read_heads()
-        look = None if heads is None else self._look(heads[2:])
+        look = None if heads is None else self._look(heads[2:4])
         if look is None or not look.ok.all():
             return None, "the regions could not be read"
         there = self._there
@@ -370,6 +408,7 @@ def _completed(first: G1Reading, then: G1Reading) -> G1Reading:
         remembered=both(first.remembered, then.remembered),
         state=both(first.state, then.state),
         pinned=both(first.pinned, then.pinned),
+        marked_top=both(first.marked_top, then.marked_top),
     )
 
 

@@ -16,6 +16,8 @@ from gcspy_drivers.hotspot.committed import Committed
 from gcspy_drivers.hotspot.g1 import G1Reader, G1Reading, RegionKind
 from gcspy_drivers.hotspot.g1_space import G1_POOLS, G1Space, pools_of, with_uncommitted
 from gcspy_drivers.hotspot.jvm import Jvm
+from gcspy_drivers.hotspot.objects.layout import Epoch, HeapLayout, of_regions
+from gcspy_drivers.hotspot.objects.marks import Marks
 from gcspy_drivers.hotspot.pool_space import Pool
 from gcspy_drivers.hotspot.region_tiles import RegionTiles
 from gcspy_drivers.hotspot.tiling import choose_tile_bytes
@@ -47,6 +49,7 @@ class G1View:
             raise TargetError(
                 f"process {jvm.process.pid}: its regions could not be read: it is starting, try again"
             )
+        self._reading: G1Reading | None = first
         low, high = self._reader.reserved
         tile_bytes = choose_tile_bytes(high - low, tiles, smallest=self._reader.grain)
         self._space = G1Space(
@@ -79,7 +82,7 @@ class G1View:
 
     def gather(self, request: GatherRequest, level: int) -> Sequence[Pool]:
         """Read the regions, fill the space, and return the pools."""
-        reading = self._reader.read()
+        reading = self._reading = self._reader.read()
         committed = self._which_committed(reading)
         if request.wants(self._space.space):
             self._space.fill(reading, committed)
@@ -87,6 +90,24 @@ class G1View:
                 self._fill_cards(self._cards, reading)
         kind = np.zeros(0, dtype=np.uint8) if reading is None else with_uncommitted(reading, committed)
         return pools_of(reading, kind)
+
+    def layout(self) -> HeapLayout | None:
+        """Return what of the heap can be walked, as of the latest reading."""
+        return None if self._reading is None else of_regions(self._reading, self._space.tiles.tiling)
+
+    def look(self) -> HeapLayout | None:
+        """As `layout`, read now."""
+        self._reading = self._reader.read()
+        return self.layout()
+
+    def marks(self, low: int, high: int) -> Marks | None:
+        """Read the marks of a range, if this version keeps any that are known."""
+        return None if self._reading is None else self._reader.marks(self._reading.marks, low, high)
+
+    def epoch(self) -> Epoch | None:
+        """Read how many collections there were, and whether one is under way."""
+        counted = self._reader.counted()
+        return None if counted is None else Epoch(*counted)
 
     def _cut_to(self, tile_bytes: int) -> RegionTiles:
         low, _ = self._reader.reserved

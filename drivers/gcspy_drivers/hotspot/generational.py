@@ -123,6 +123,11 @@ class GenerationalReader:
         """First address of the heap, and the one behind its last byte."""
         return self._reserved
 
+    def counted(self) -> tuple[int, bool] | None:
+        """Read how many collections there were, and whether one is under way; None: that is not readable. Raises as `read` does."""
+        heads = self._read_heads()
+        return None if heads is None else (heads[0], bool(heads[1]))
+
     def read(self) -> GenerationalReading | None:
         """Read all spaces; None when they changed under each try.
 

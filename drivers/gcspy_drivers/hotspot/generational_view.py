@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from gcspy_drivers.hotspot.cards import find_cards
-from gcspy_drivers.hotspot.generational import GenerationalReader
+from gcspy_drivers.hotspot.generational import GenerationalReader, GenerationalReading
 from gcspy_drivers.hotspot.generational_space import PART_NAMES, GenerationalSpace
 from gcspy_drivers.hotspot.jvm import Jvm
+from gcspy_drivers.hotspot.objects.layout import Epoch, HeapLayout, of_generations
+from gcspy_drivers.hotspot.objects.marks import Marks
 from gcspy_drivers.hotspot.pool_space import Pool
 from gcspy_drivers.hotspot.tiling import Tiling, choose_tile_bytes
 from gcspy_drivers.hotspot.view import CARDS
@@ -40,6 +42,7 @@ class GenerationalView:
         self._cards = (
             find_cards(jvm.memory, jvm.tables, jvm.flags, heap) if jvm.collector != "Epsilon" else None
         )
+        self._reading: GenerationalReading | None = None
         low, high = self._reader.reserved
         tile_bytes = choose_tile_bytes(high - low, tiles, smallest=_SMALLEST_TILE)
         self._space = GenerationalSpace(
@@ -72,7 +75,7 @@ class GenerationalView:
 
     def gather(self, request: GatherRequest, level: int) -> Sequence[Pool]:
         """Read the heap, fill the space, and return the pools."""
-        reading = self._reader.read()
+        reading = self._reading = self._reader.read()
         if request.wants(self._space.space):
             self._space.fill(reading)
             if self._cards is not None and level >= CARDS and reading is not None:
@@ -80,3 +83,22 @@ class GenerationalView:
                 low, high = old.committed_low, old.committed_high
                 self._space.fill_cards(self._cards.read(low, high), low, high, self._cards.card_bytes)
         return self._space.pools(reading)
+
+    def layout(self) -> HeapLayout | None:
+        """Return what of the heap can be walked, as of the latest reading."""
+        return None if self._reading is None else of_generations(self._reading, self._space.tiling, *self.extent)
+
+    def look(self) -> HeapLayout | None:
+        """As `layout`, read now."""
+        self._reading = self._reader.read()
+        return self.layout()
+
+    def marks(self, low: int, high: int) -> Marks | None:
+        """Nothing: these collectors keep no marks."""
+        del low, high
+        return None
+
+    def epoch(self) -> Epoch | None:
+        """Read how many collections there were, and whether one is under way."""
+        counted = self._reader.counted()
+        return None if counted is None else Epoch(*counted)

@@ -11,6 +11,8 @@ from typing import Final
 import numpy as np
 
 from gcspy_drivers.hotspot.jvm import Jvm
+from gcspy_drivers.hotspot.objects.layout import Epoch, HeapLayout
+from gcspy_drivers.hotspot.objects.marks import Marks
 from gcspy_drivers.hotspot.pool_space import Pool
 from gcspy_drivers.hotspot.region_tiles import RegionTiles
 from gcspy_drivers.hotspot.shenandoah import RegionState, ShenandoahReader, ShenandoahReading
@@ -118,6 +120,23 @@ class ShenandoahView:
         if request.wants(self._space):
             self._fill(reading)
         return _pools(reading)
+
+    def layout(self) -> HeapLayout | None:
+        """Nothing: this collector moves objects while the program runs, and they are not walked."""
+        return None
+
+    def look(self) -> HeapLayout | None:
+        """As `layout`."""
+        return None
+
+    def marks(self, low: int, high: int) -> Marks | None:
+        """Nothing, as nothing is walked."""
+        del low, high
+        return None
+
+    def epoch(self) -> Epoch | None:
+        """Nothing, as nothing is walked."""
+        return None
 
     def _fill(self, reading: ShenandoahReading) -> None:
         tiles, space = self._tiles, self._space

@@ -8,13 +8,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from gcspy_drivers.hotspot.objects.layout import Epoch, HeapLayout
+from gcspy_drivers.hotspot.objects.marks import Marks
 from gcspy_drivers.hotspot.pool_space import Pool
 from gcspy_server.api import GatherRequest, Setting, SettingKind
 
-__all__ = ["CARDS", "TILE_SIZE", "HeapView", "tile_size_setting"]
+__all__ = ["CARDS", "OBJECTS", "REFERENCES", "TILE_SIZE", "HeapView", "tile_size_setting"]
 
 CARDS: Final = 2
 """The level at which card tables, and what is beside the heap, are read; below it only bounds, regions and counters."""
+
+OBJECTS: Final = 3
+"""The level at which objects are walked."""
+
+REFERENCES: Final = 4
+"""The level at which their references are followed."""
 
 TILE_SIZE: Final = 16
 """Number of the setting for the size of a tile."""
@@ -54,6 +62,22 @@ class HeapView(Protocol):
             TargetGone: The target has ended.
             NotPermitted: The system does not let us read it any more.
         """
+        ...
+
+    def layout(self) -> HeapLayout | None:
+        """Return what of the heap can be walked, as of the latest reading; None: nothing, or it could not be read."""
+        ...
+
+    def look(self) -> HeapLayout | None:
+        """As `layout`, read now; raises as `gather` does."""
+        ...
+
+    def marks(self, low: int, high: int) -> Marks | None:
+        """Read the marks of a range, if the collector has any; raises as `gather` does."""
+        ...
+
+    def epoch(self) -> Epoch | None:
+        """Read how many collections there were, and whether one is under way; raises as `gather` does."""
         ...
 
 

@@ -12,6 +12,8 @@ import numpy as np
 from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.hotspot.jvm import Jvm
+from gcspy_drivers.hotspot.objects.layout import Epoch, HeapLayout
+from gcspy_drivers.hotspot.objects.marks import Marks
 from gcspy_drivers.hotspot.pool_space import Pool
 from gcspy_drivers.hotspot.zgc import OLD_AGE, PAGE_KINDS, ZReader, ZReading
 from gcspy_server.api import ExtentNames, GatherRequest, PaintStyle, Presentation, Server, ServerStream
@@ -108,6 +110,23 @@ class ZView:
         if request.wants(self._space):
             self._fill(reading)
         return self._pools(reading)
+
+    def layout(self) -> HeapLayout | None:
+        """Nothing: this collector moves objects while the program runs, and they are not walked."""
+        return None
+
+    def look(self) -> HeapLayout | None:
+        """As `layout`."""
+        return None
+
+    def marks(self, low: int, high: int) -> Marks | None:
+        """Nothing, as nothing is walked."""
+        del low, high
+        return None
+
+    def epoch(self) -> Epoch | None:
+        """Nothing, as nothing is walked."""
+        return None
 
     def _fill(self, reading: ZReading | None) -> None:
         space = self._space

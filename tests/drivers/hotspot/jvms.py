@@ -43,11 +43,21 @@ public class Still {
             if (command.equals("store")) for (int i = 0; i < number; i++) ((Object[]) kept.get(0))[i] = new Object();
             if (command.equals("collect")) System.gc();
             if (command.equals("churn")) churn(number);
+            if (command.equals("park")) park(number);
             System.out.println("done");
         }
     }
 
     static byte[] waste;
+
+    static void park(int threads) throws Exception {
+        Runnable wait = () -> { while (true) java.util.concurrent.locks.LockSupport.park(); };
+        for (int i = 0; i < threads; i++) {
+            Thread one = (Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, wait);
+            while (one.getState() != Thread.State.WAITING) Thread.yield();
+            kept.add(one);
+        }
+    }
 
     static void keep(int megabytes) {
         for (int i = 0; i < megabytes; i++) {

@@ -1,23 +1,16 @@
-"""The kernels as machine code: compiled by numba where it is installed, in a thread of their own, and kept for the next time.
+"""The kernels as machine code: what `gcspy_objects.machine_code` has to be told of them.
 
-numba is a large library and compiling takes seconds, so nothing of it is loaded before somebody asks for objects, and nobody waits: until
-the code is there, and where there is no numba, numpy does the same work. The first reading of a session may therefore take longer than the
-later ones.
-
-Where what was compiled is kept, and when it is not: `gcspy_objects.machine_code`.
+Nobody waits for the compiler, so the first reading of a session may take longer than the later ones.
 
 Knows names and types of the kernels, and nothing of what they are for.
 """
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Mapping
-from types import FunctionType, SimpleNamespace
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
-from gcspy_objects.machine_code import VARIABLE, cache_folder
+from gcspy_objects.machine_code import VARIABLE, Compiled, cache_folder
 
 from gcspy_drivers.cpython.objects import kernels
 
@@ -72,58 +65,5 @@ class Kernels(NamedTuple):
     lead_out: Callable[..., int]
 
 
-_state = SimpleNamespace(lock=threading.Lock(), thread=None, kernels=None)
-
-
-def want() -> None:
-    """Have the kernels compiled, or loaded, in a thread; returns at once. Only the first call does anything."""
-    with _state.lock:
-        if _state.thread is None and os.environ.get(VARIABLE) != "no":
-            # A daemon: who leaves meanwhile does not wait for the compiler.
-            _state.thread = threading.Thread(target=_prepare, name="gcspy machine code", daemon=True)
-            _state.thread.start()
-
-
-def compiled(*, wait_secs: float = 0.0) -> Kernels | None:
-    """Return the compiled kernels; None while they are not there, or when they never will be.
-
-    Args:
-        wait_secs: How long to wait for them, if they were wanted.
-    """
-    if os.environ.get(VARIABLE) == "no":
-        return None
-    thread: threading.Thread | None = _state.thread
-    if thread is not None and wait_secs > 0:
-        thread.join(wait_secs)
-    found: Kernels | None = _state.kernels
-    return found
-
-
-def load() -> Kernels | None:
-    """Compile the kernels, or load what was compiled before; None without numba. Takes seconds."""
-    try:
-        import numba
-    except ImportError:
-        return None
-    folder = cache_folder()
-    if folder is not None:
-        numba.config.CACHE_DIR = str(folder)
-    return build(numba.njit, keep=folder is not None)
-
-
-def build(njit: Callable[..., Callable[[Any], Any]], *, keep: bool) -> Kernels:
-    """Compile the kernels with numba's decorator; `keep` says whether numba may write down what it compiled."""
-    # The kernels are compiled as functions of a module of their own, in which the helpers are compiled ones.
-    space = dict(vars(kernels))
-    options: Mapping[str, Any] = {"nogil": True, "cache": keep, "error_model": "numpy"}
-    made = {}
-    for name, signature in {**_HELPERS, **_KERNELS}.items():
-        written = getattr(kernels, name)
-        function = FunctionType(written.__code__, space, name)
-        function.__qualname__, function.__module__ = name, written.__module__
-        made[name] = space[name] = njit([signature], **options)(function)
-    return Kernels(**{name: made[name] for name in _KERNELS})
-
-
-def _prepare() -> None:
-    _state.kernels = load()
+_compiled: Final = Compiled(kernels, Kernels, _HELPERS, _KERNELS)
+want, compiled, load, build = _compiled.want, _compiled.get, _compiled.load, _compiled.build

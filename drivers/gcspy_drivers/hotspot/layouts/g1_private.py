@@ -26,6 +26,8 @@ class G1Private:
         marked_top: Of the address up to which that marking looked.
         garbage_bytes: Of the bytes that the last completed marking found dead.
         remembered: Of the number of remembered cards, in the remembered set.
+        marking: Of the pointer to G1ConcurrentMark, in the heap's own structure.
+        bitmap: Of the pointer to the marks of the last completed marking, in that one.
         state: Of whether they are kept, in the remembered set: 0 not, 1 being made, 2 complete.
     """
 
@@ -37,6 +39,8 @@ class G1Private:
     garbage_bytes: int | None = None
     remembered: int | None = None
     state: int | None = None
+    marking: int | None = None
+    bitmap: int | None = None
 
     @property
     def kept(self) -> bool:
@@ -48,10 +52,10 @@ _LAYOUTS = {
     # JDK 8, of which only what is checked here was tried
     (488, None): G1Private(number=312, rem_set=304, tag=320),
     # 11
-    (376, 260): G1Private(number=256, rem_set=248, marked_bytes=296, marked_top=344, state=280),
+    (376, 260): G1Private(number=256, rem_set=248, marked_bytes=296, marked_top=344, state=280, marking=1592, bitmap=136),
     # 17
     (296, 188): G1Private(
-        number=184, rem_set=176, marked_bytes=240, marked_top=224, remembered=144, state=240
+        number=184, rem_set=176, marked_bytes=240, marked_top=224, remembered=144, state=240, marking=1256, bitmap=144
     ),
     # 21
     (144, 60): G1Private(number=56, rem_set=48, garbage_bytes=112, remembered=64, state=80),

@@ -1,0 +1,405 @@
+"""The walk in numpy, for where nothing is compiled: the same as `kernels`, to the bit, at some millions of objects a second.
+
+Of a block of words, what each would be as an object's first one is worked out for all at once, so that each word has one that follows it; then the
+chain from the first object on is followed by doubling: who is reached in 2^k steps tells who is reached in 2^(k+1). Only words that could tell a
+class are looked at closely.
+
+Knows arrays; knows no process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gcspy_drivers.hotspot.klasses import CLASS, Shape, Trait, slot_of
+from gcspy_drivers.hotspot.objects.form import FORM, Header
+
+__all__ = ["walk"]
+
+I64 = npt.NDArray[np.int64]
+I32 = npt.NDArray[np.int32]
+I8 = npt.NDArray[np.int8]
+Bool = npt.NDArray[np.bool_]
+
+_BLOCK_WORDS = 1 << 16
+# As in `kernels`.
+_DONE, _UNKNOWN, _BAD, _MORE, _ROOM = range(5)
+_AT, _FILLED, _WORD = 0, 1, 2
+_ADDRESS, _STOP, _TILES, _SHIFT, _SURVIVES, _REFERS, _YOUNG, _LOW, _GRAIN, _BASE = range(10)
+_MARKED_TOP, _MARKS, _MARK_SHIFT, _ALONE = 10, 11, 12, 13
+_OBJECTS, _ARRAYS, _INSTANCE_BYTES, _ARRAY_BYTES, _FREE, _DEAD, _MARKED, _MARKED_BYTES = range(8)
+_WITHIN, _OUT, _INTO, _DOWN, _UP = range(5)
+
+
+def walk(
+    words: I64,
+    end: int,
+    state: I64,
+    place: I64,
+    form: I64,
+    keys: I64,
+    numbers: I32,
+    classes: I64,
+    maps: I64,
+    gaps: I64,
+    marks: I64,
+    _tally: I64,
+    _touched: I64,
+    sums: I64,
+    entries: I64,
+    ages: I64,
+    references: I64,
+    generations: I8,
+) -> int:
+    """As `kernels.walk`."""
+    block = _Block(words, end, place.tolist(), form.tolist(), keys, numbers, classes, maps, gaps, marks)
+    out = _Out(sums, entries, ages, references, generations, form)
+    last = min(end, (block.place[_STOP] - block.place[_ADDRESS]) >> 3)
+    at = int(state[_AT])
+    filled, why = int(state[_FILLED]), _DONE
+    while at < last and why == _DONE:
+        found = block.follow(at, last)
+        if filled + len(found.at) > len(entries):
+            why = _ROOM
+            break
+        filled = out.add(block, found, filled)
+        at, why = found.end, found.why
+        if why in (_UNKNOWN, _BAD):
+            state[_WORD] = found.word
+    state[_AT], state[_FILLED] = at, filled
+    return why
+
+
+@dataclass(slots=True)
+class _Chain:
+    """What follows what in a block: word, number and bytes of each object; word, bytes and deadness of each gap; where and why it ends."""
+
+    at: I64
+    number: I64
+    size: I64
+    gap_at: I64
+    gap_size: I64
+    gap_dead: Bool
+    end: int
+    why: int
+    word: int
+
+
+class _Block:
+    """What there is to be looked at, in the order of `walk`'s arguments."""
+
+    def __init__(
+        self,
+        words: I64,
+        end: int,
+        place: list[int],
+        form: list[int],
+        keys: I64,
+        numbers: I32,
+        classes: I64,
+        maps: I64,
+        gaps: I64,
+        marks: I64,
+    ) -> None:
+        self.words, self.end, self.place, self.form = words, end, place, form
+        self.classes, self.maps = classes, maps
+        self._keys, self._numbers, self._gaps, self._marks = keys, numbers, gaps, marks
+        # Of each class, whether one that should stand there stands behind it.
+        own = np.asarray(slot_of(keys, len(keys)))
+        self._displaced = np.zeros(len(keys), dtype=np.bool_)
+        self._displaced[own[(keys != 0) & (own != np.arange(len(keys)))]] = True
+
+    def follow(self, at: int, last: int) -> _Chain:
+        """Follow the objects from a word on, through one block."""
+        index = np.arange(at, min(last, at + _BLOCK_WORDS), dtype=np.int64)
+        steps = np.zeros(len(index), dtype=np.int64)
+        dead = self._skip_dead(index, steps)
+        skipped = self._skip_gaps(index, steps, dead)
+        # Most words tell no class: only of those that do, and of the first, is there more to be found out.
+        likely = self._likely(index) & ~skipped
+        likely[0] = not skipped[0]
+        rows = np.flatnonzero(likely)
+        number, word, size, why = self._judge(index[rows])
+        steps[rows] = np.where(why == _DONE, size >> 3, 0)
+        nodes = np.flatnonzero(likely | skipped)
+        chain = nodes[_chain(nodes, steps[nodes], len(index))]
+        tail = int(chain[-1])
+        ended = _DONE if steps[tail] else int(why[np.searchsorted(rows, tail)])
+        gaps = chain[skipped[chain]]
+        objects = np.searchsorted(rows, chain[~skipped[chain] & (steps[chain] != 0)])
+        return _Chain(
+            index[rows[objects]],
+            number[objects],
+            size[objects],
+            index[gaps],
+            steps[gaps] << 3,
+            dead[gaps],
+            int(index[tail] + steps[tail]),
+            ended,
+            int(word[np.searchsorted(rows, tail)]) if ended else 0,
+        )
+
+    def _likely(self, index: I64) -> Bool:
+        """Tell which words may be an object's first: those where a class is told that is known and stands at its place."""
+        word = self._class_words(index)
+        at = np.asarray(slot_of(word, len(self._keys)))
+        key = self._keys[at]
+        # What stands at another class's place is somewhere behind.
+        likely: Bool = (key != 0) & ((key == word) | self._displaced[at])
+        return likely
+
+    def _skip_gaps(self, index: I64, steps: I64, dead: Bool) -> Bool:
+        """Have each word in a gap be followed by the first behind it; returns which words are skipped, these and dead ones."""
+        address, at = self.place[_ADDRESS], int(index[0])
+        skipped = dead.copy()
+        first_gap = int(np.searchsorted(self._gaps[:, 1], address + (at << 3), side="right"))
+        for low, high in self._gaps[first_gap:].tolist():
+            if low >= address + ((at + len(index)) << 3):
+                break
+            rows = slice(max(0, ((low - address) >> 3) - at), max(0, ((high - address) >> 3) - at))
+            skipped[rows], dead[rows] = True, False
+            steps[rows] = ((min(high, self.place[_STOP]) - address) >> 3) - index[rows]
+        return skipped
+
+    def _class_words(self, index: I64) -> I64:
+        """Return what would tell the class, if an object began at each of these words."""
+        form = self.form
+        word: I64 = self.words[np.minimum(index + (form[FORM.HEADER] != Header.COMPACT), self.end - 1)]
+        if form[FORM.HEADER] == Header.NARROW:
+            return word & 0xFFFFFFFF
+        if form[FORM.HEADER] == Header.COMPACT:
+            return (word >> form[FORM.CLASS_SHIFT]) & form[FORM.CLASS_MASK]
+        return word
+
+    def _skip_dead(self, index: I64, steps: I64) -> Bool:
+        """Have each word that is not marked, where marks tell what is alive, be followed by the next that is; returns which they are."""
+        place, dead = self.place, np.zeros(len(index), dtype=np.bool_)
+        here = place[_ADDRESS] + (index << 3)
+        told = int(np.searchsorted(here, min(place[_MARKED_TOP], place[_ALONE])))
+        if not told:
+            return dead
+        bits = np.unpackbits(self._marks.view(np.uint8), bitorder="little")
+        shift, base = place[_MARK_SHIFT], place[_MARKS]
+        last = min(len(bits), (place[_MARKED_TOP] - base) >> shift)
+        first = (int(here[0]) - base) >> shift
+        marked = np.flatnonzero(bits[first:last]) + first
+        bit = (here[:told] - base) >> shift
+        following = base + (np.append(marked, last)[np.searchsorted(marked, bit)] << shift)
+        skipped = following > here[:told]
+        dead[:told] = skipped
+        if place[_ALONE] < place[_STOP]:
+            following = np.where(skipped, place[_STOP], following)
+        size = np.minimum(following, place[_STOP]) - here[:told]
+        steps[:told] = np.where(skipped, size >> 3, steps[:told])
+        return dead
+
+    def _judge(self, index: I64) -> tuple[I64, I64, I64, I64]:
+        """Say of each word, as if an object began there, its class's number, the word that tells it, its bytes, and why it is none."""
+        words, end, form = self.words, self.end, self.form
+        why = np.zeros(len(index), dtype=np.int64)
+
+        def bad(which: Bool, reason: int) -> None:
+            why[which & (why == _DONE)] = reason
+
+        bad(index + form[FORM.HEADER_WORDS] > end, _MORE)
+        word = self._class_words(index)
+        number = self._numbers_of(word)
+        bad((number < 0) & (word == 0), _BAD)
+        bad(number < 0, _UNKNOWN)
+        row = self.classes[np.maximum(number, 0)]
+        shape, size = row[:, CLASS.SHAPE], row[:, CLASS.BYTES].copy()
+        for which, offset in (
+            (shape == Shape.ARRAY, form[FORM.LENGTH_OFFSET]),
+            (shape == Shape.MIRROR, form[FORM.MIRROR_SIZE]),
+            (shape == Shape.CHUNK, form[FORM.CHUNK_SIZE]),
+        ):
+            rows = np.flatnonzero(which & (why == _DONE))
+            if not len(rows):
+                continue
+            places = index[rows] + (offset >> 3)
+            beyond = places >= end
+            why[rows[beyond]] = _MORE
+            length = (words[np.minimum(places, end - 1)] >> ((offset & 4) << 3)) & 0xFFFFFFFF
+            wrong = ~beyond & (length > 0x7FFFFFFF)
+            own = size[rows]
+            kind = int(shape[rows[0]])
+            if kind == Shape.ARRAY:
+                size[rows] = own + (length << row[rows, CLASS.LOG_ELEMENT])
+            elif kind == Shape.MIRROR:
+                wrong |= ~beyond & (length << 3 < own)
+                size[rows] = length << 3
+            else:
+                size[rows] = own + ((length + ((length * form[FORM.CHUNK_BITS] + 63) >> 6)) << 3)
+            why[rows[wrong]] = _BAD
+        size = (size + form[FORM.ALIGNMENT] - 1) & -form[FORM.ALIGNMENT]
+        room = self.place[_STOP] - self.place[_ADDRESS] - (index << 3)
+        bad((shape == Shape.REFUSED) | (size <= 0) | (size > room), _BAD)
+        if self.place[_REFERS]:
+            refers = self.place[_ADDRESS] + (index << 3) < self.place[_ALONE]
+            refers &= (row[:, CLASS.TRAITS] & Trait.FILLER) == 0
+            refers &= (shape != Shape.ARRAY) | ((row[:, CLASS.TRAITS] & Trait.REFERENCES) != 0)
+            bad(refers & (index + (size >> 3) > end), _MORE)
+        return number, word, size, why
+
+    def _numbers_of(self, word: I64) -> I64:
+        mask = len(self._keys) - 1
+        at = np.asarray(slot_of(word, len(self._keys)))
+        found = np.full(len(word), -1, dtype=np.int64)
+        open_rows = np.arange(len(word))
+        while len(open_rows):
+            key = self._keys[at[open_rows]]
+            hit = key == word[open_rows]
+            hits = open_rows[hit & (key != 0)]
+            found[hits] = self._numbers[at[hits]]
+            open_rows = open_rows[~hit & (key != 0)]
+            at[open_rows] = (at[open_rows] + 1) & mask
+        return found
+
+
+def _chain(nodes: I64, steps: I64, size: int) -> I64:
+    """Follow places from the first on.
+
+    Args:
+        nodes: (n,) places in a block, in order.
+        steps: (n,) how far it is from each to what follows it; 0: nothing does.
+        size: Of the block.
+
+    Returns:
+        Which of the nodes are reached, in order; from the last there is none to go on to.
+    """
+    count = len(nodes)
+    row_of = np.full(size + 1, count, dtype=np.int64)
+    row_of[nodes] = np.arange(count)
+    jump = np.append(np.where(steps != 0, row_of[np.minimum(nodes + steps, size)], count), count)
+    reached = np.zeros(1, dtype=np.int64)
+    while jump[reached[-1]] != count:
+        reached = np.concatenate((reached, jump[reached]))
+        jump = jump[jump]
+    reached = np.unique(np.concatenate((reached, jump[reached])))
+    return reached[reached < count]
+
+
+@dataclass(slots=True)
+class _Out:
+    """What is added to, in the order of `walk`'s arguments."""
+
+    sums: I64
+    entries: I64
+    ages: I64
+    references: I64
+    generations: I8
+    form: I64
+
+    def add(self, block: _Block, found: _Chain, filled: int) -> int:
+        """Add what was found; returns how many entries there are then."""
+        place = block.place
+        address, tiles, shift = place[_ADDRESS], place[_TILES], place[_SHIFT]
+        for column, which in ((_FREE, ~found.gap_dead), (_DEAD, found.gap_dead)):
+            self._spread(column, address + (found.gap_at[which] << 3) - tiles, found.gap_size[which], shift)
+        rows = block.classes[found.number]
+        filler = ((rows[:, CLASS.TRAITS] & Trait.FILLER) != 0) | (address + (found.at << 3) >= place[_ALONE])
+        offset = address + (found.at << 3) - tiles
+        self._spread(_FREE, offset[filler], found.size[filler], shift)
+        array = ~filler & (rows[:, CLASS.SHAPE] == Shape.ARRAY)
+        other = ~filler & ~array
+        self._spread(_ARRAY_BYTES, offset[array], found.size[array], shift)
+        self._spread(_INSTANCE_BYTES, offset[other], found.size[other], shift)
+        count = len(self.sums)
+        self.sums[:, _OBJECTS] += np.bincount(offset[~filler] >> shift, minlength=count)
+        self.sums[:, _ARRAYS] += np.bincount(offset[array] >> shift, minlength=count)
+        marked = ~filler & (address + (found.at << 3) < place[_MARKED_TOP])
+        if marked.any():
+            self.sums[:, _MARKED] += np.bincount(offset[marked] >> shift, minlength=count)
+            self._spread(_MARKED_BYTES, offset[marked], found.size[marked], shift)
+        if place[_SURVIVES]:
+            mark = block.words[found.at[~filler]]
+            age = np.where(mark & 3 == 1, (mark >> self.form[FORM.AGE_SHIFT]) & self.form[FORM.AGE_MASK], 16)
+            np.add.at(self.ages[:, 0], age, 1)
+            np.add.at(self.ages[:, 1], age, found.size[~filler])
+        if place[_REFERS]:
+            self._refer(block, found, ~filler)
+        kinds = len(block.classes)
+        key, back, objects = np.unique(
+            (offset[~filler] >> shift) * kinds + found.number[~filler], return_inverse=True, return_counts=True
+        )
+        end = filled + len(key)
+        self.entries[filled:end, 0], self.entries[filled:end, 1] = key // kinds, key % kinds
+        self.entries[filled:end, 2], self.entries[filled:end, 3] = objects, 0
+        np.add.at(self.entries[filled:end, 3], back, found.size[~filler])
+        return end
+
+    def _spread(self, column: int, offset: I64, size: I64, shift: int) -> None:
+        if not len(offset):
+            return
+        first, last = offset >> shift, (offset + size - 1) >> shift
+        target = self.sums[:, column]
+        alone = first == last
+        np.add.at(target, first[alone], size[alone])
+        for low, high, start, length in zip(
+            first[~alone].tolist(), last[~alone].tolist(), offset[~alone].tolist(), size[~alone].tolist(), strict=True
+        ):
+            target[low] += ((low + 1) << shift) - start
+            target[low + 1 : high] += 1 << shift
+            target[high] += start + length - (high << shift)
+
+    def _refer(self, block: _Block, found: _Chain, which: Bool) -> None:
+        at, number, size = found.at[which], found.number[which], found.size[which]
+        form, width = self.form, int(self.form[FORM.OOP_BYTES])
+        for kind in np.unique(number).tolist():
+            mine = number == kind
+            row = block.classes[kind].tolist()
+            start = at[mine] << 3
+            room = np.minimum(size[mine], (block.end << 3) - start)
+            runs: list[tuple[I64, I64]] = []
+            if row[CLASS.SHAPE] == Shape.ARRAY:
+                if row[CLASS.TRAITS] & Trait.REFERENCES:
+                    runs.append((start + row[CLASS.BYTES], (room - row[CLASS.BYTES]) // width))
+            else:
+                first = row[CLASS.FIRST_MAP]
+                for offset, count in block.maps[first : first + max(0, row[CLASS.MAPS])].tolist():
+                    runs.append((start + offset, np.minimum(count, (room - offset) // width)))
+            statics_at = int(form[FORM.MIRROR_STATICS])
+            if row[CLASS.SHAPE] == Shape.MIRROR and statics_at:
+                there = np.where(statics_at + 4 <= room, (start >> 3) + (statics_at >> 3), start >> 3)
+                statics = (block.words[there] >> ((statics_at & 4) << 3)) & 0xFFFFFFFF
+                statics = np.where(statics_at + 4 <= room, np.minimum(statics, (room - row[CLASS.BYTES]) // width), 0)
+                runs.append((start + row[CLASS.BYTES], statics))
+            for begin, count in runs:
+                slots = _ragged(begin, np.maximum(count, 0), width)
+                _count(block.words, slots, block.place, form, self.references, self.generations)
+
+
+def _ragged(begin: I64, count: I64, width: int) -> I64:
+    """Return ``count`` places from each ``begin`` on."""
+    ends = np.cumsum(count)
+    within = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - count, count)
+    return np.repeat(begin, count) + within * width
+
+
+def _count(words: I64, slots: I64, place: list[int], form: I64, references: I64, generations: I8) -> None:
+    """Count the references at some places, bytes from the first word."""
+    value = words[slots >> 3]
+    if form[FORM.OOP_BYTES] == 4:
+        value = (value >> ((slots & 4) << 3)) & 0xFFFFFFFF
+        target = form[FORM.OOP_BASE] + (value << form[FORM.OOP_SHIFT])
+    else:
+        target = value
+    low, top = place[_LOW], place[_LOW] + (len(generations) << place[_GRAIN])
+    mine = (place[_ADDRESS] + slots - place[_BASE]) >> place[_SHIFT]
+    theirs = (target - place[_BASE]) >> place[_SHIFT]
+    count = len(references)
+    good = (value != 0) & (target >= low) & (target < top) & (mine >= 0) & (mine < count) & (theirs >= 0) & (theirs < count)
+    mine, theirs, target = mine[good], theirs[good], target[good]
+    same = mine == theirs
+    other = generations[(target - low) >> place[_GRAIN]]
+    for column, tiles in (
+        (_WITHIN, mine[same]),
+        (_OUT, mine[~same]),
+        (_INTO, theirs[~same]),
+        (_DOWN, mine[other == 1] if place[_YOUNG] == 0 else mine[:0]),
+        (_UP, mine[other == 0] if place[_YOUNG] == 1 else mine[:0]),
+    ):
+        references[:, column] += np.bincount(tiles, minlength=count)

@@ -1,0 +1,47 @@
+"""The walk as machine code: what `gcspy_objects.machine_code` has to be told of it.
+
+Knows names and types of the kernels, and nothing of what they are for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from gcspy_objects.machine_code import Compiled
+
+from gcspy_drivers.hotspot.objects import kernels
+
+__all__ = ["Kernels", "build", "compiled", "load", "want"]
+
+_I64, _I32, _I8 = "int64[::1]", "int32[::1]", "int8[::1]"
+_I64_2 = "int64[:,::1]"
+
+_HELPERS: Final = {
+    "_spread": f"void({_I64_2}, int64, int64, int64, int64)",
+    "_number_of": f"int64(int64, {_I64}, {_I32})",
+    "_next_mark": f"int64({_I64}, int64, {_I64})",
+    "_flush": f"int64({_I64_2}, {_I64}, int64, {_I64_2}, int64, int64)",
+}
+_KERNELS: Final = {
+    "_count": f"void({_I64}, int64, int64, {_I64}, {_I64}, {_I64_2}, {_I8})",
+    "_refer": f"void({_I64}, int64, int64, int64, {_I64}, {_I64}, {_I64}, {_I64_2}, {_I64_2}, {_I8})",
+    "walk": (
+        f"int64({_I64}, int64, {_I64}, {_I64}, {_I64}, {_I64}, {_I32}, {_I64_2}, {_I64_2}, {_I64_2}, {_I64}, {_I64_2}, {_I64}, {_I64_2}, "
+        f"{_I64_2}, {_I64_2}, {_I64_2}, {_I8})"
+    ),
+}
+
+
+class Kernels(NamedTuple):
+    """What is called of `kernels`, compiled; see there."""
+
+    walk: Callable[..., int]
+
+
+def _kernels_of(**made: Callable[..., Any]) -> Kernels:
+    return Kernels(walk=made["walk"])
+
+
+_compiled: Final = Compiled(kernels, _kernels_of, _HELPERS, _KERNELS)
+want, compiled, load, build = _compiled.want, _compiled.get, _compiled.load, _compiled.build

@@ -1,0 +1,470 @@
+"""Walking a heap: spans are copied a chunk at a time and walked, classes are read when their first object is met, what is lost is unknown.
+
+Where a walk meets what is no object, the rest of the span is unknown up to the next place at which one is known to begin. What was read while
+a collection moved objects is not believed: it is read again after it, with the bounds that hold then.
+
+Old spans that only grew, with no collection since that could have moved anything in them, are gone on with where they ended the last time.
+
+Knows layouts, copies and walks; knows neither streams nor collectors.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from gcspy_drivers.hotspot.klasses import Klasses
+from gcspy_drivers.hotspot.objects import arrays, machine_code
+from gcspy_drivers.hotspot.objects.copying import CHUNK_BYTES, Copier, Piece
+from gcspy_drivers.hotspot.objects.found import REFERENCE, HeapObjects, SpanObjects
+from gcspy_drivers.hotspot.objects.layout import Epoch, HeapLayout, SpanKind
+from gcspy_drivers.hotspot.objects.marks import Marks
+from gcspy_drivers.hotspot.objects.tlabs import Buffers, ThreadBuffers
+from gcspy_drivers.remote.memory import MAX_READ_BYTES
+
+__all__ = ["HeapCopy", "Stop", "Walker"]
+
+_TRIES: Final = 3
+_WAIT_SECS: Final = 0.002
+_ENTRIES: Final = 1 << 16
+_LEAST_PIECE: Final = 1 << 16
+"""What is left of a chunk and less is not worth a piece; and each header fits into so much."""
+_MOST_HELD_BYTES: Final = 4 << 30
+
+I64 = npt.NDArray[np.int64]
+
+
+class Stop(IntEnum):
+    """Why a walk stopped."""
+
+    DONE = 0
+    UNKNOWN = 1
+    """It met a class that is not known."""
+    BAD = 2
+    """It met what is no object."""
+    MORE = 3
+    """The copy ends within an object that has to be seen further."""
+    ROOM = 4
+    """There is no room for more entries."""
+
+
+class STATE(IntEnum):
+    """What a walk goes on from."""
+
+    AT = 0
+    FILLED = 1
+    WORD = 2
+
+
+class PLACE(IntEnum):
+    """Where a walk is."""
+
+    ADDRESS = 0
+    STOP = 1
+    TILES = 2
+    SHIFT = 3
+    SURVIVES = 4
+    REFERS = 5
+    YOUNG = 6
+    LOW = 7
+    GRAIN = 8
+    BASE = 9
+    MARKED_TOP = 10
+    MARKS = 11
+    MARK_SHIFT = 12
+    ALONE = 13
+
+
+class Readable(Protocol):
+    """A heap as it is read anew; see `gcspy_drivers.hotspot.view.HeapView`."""
+
+    def look(self) -> HeapLayout | None:
+        """Read what is to be walked."""
+        ...
+
+    def epoch(self) -> Epoch | None:
+        """Read how many collections there were, and whether one is under way."""
+        ...
+
+    def marks(self, low: int, high: int) -> Marks | None:
+        """Read the marks of a range."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class HeapCopy:
+    """A heap that was copied while it was held.
+
+    Attributes:
+        layout: What was to be copied.
+        buffers: Threads' buffers.
+        pieces: The copies; of spans that are not among them there is none.
+        marks: Of each piece; None: there are none for it.
+    """
+
+    layout: HeapLayout
+    buffers: Buffers
+    pieces: Sequence[Piece]
+    marks: Sequence[Marks | None]
+
+
+@dataclass(eq=False)
+class _Pass:
+    """One walk through the heap.
+
+    Attributes:
+        layout: What is to be walked, as of now.
+        buffers: Threads' buffers, as of now.
+        references: (tiles, 5), or no rows.
+        found: What was found so far, by the first address of its span.
+        untold: What could not be.
+        kept: Bytes that were not read again.
+        first: How many collections there were when it began.
+        chunk: How much is copied at a time.
+    """
+
+    layout: HeapLayout
+    buffers: Buffers
+    references: I64
+    first: int
+    found: dict[int, SpanObjects] = field(default_factory=dict)
+    untold: list[tuple[int, int]] = field(default_factory=list)
+    kept: int = 0
+    chunk: int = CHUNK_BYTES
+
+    def __post_init__(self) -> None:
+        self.follow(self.layout)
+
+    def follow(self, layout: HeapLayout) -> None:
+        """Go on with a layout."""
+        self.layout = layout
+        self.tops = [span.top for span in layout.spans]
+        self.generations = layout.generations() if len(self.references) else np.zeros(0, dtype=np.int8)
+
+    def rest(self, position: int) -> Iterator[tuple[int, int, int]]:
+        """Say what is left of the spans from an address on: number, first address and the one behind the last."""
+        for number in range(bisect_right(self.tops, position), len(self.tops)):
+            span = self.layout.spans[number]
+            yield number, max(span.bottom, position), span.top
+
+
+class Walker:
+    """Walks the heap of one JVM.
+
+    Args:
+        klasses: Its classes.
+        copier: Copies its memory.
+        threads: Its threads' buffers.
+        heap: Where the layout, the epoch and marks are read.
+    """
+
+    def __init__(
+        self,
+        klasses: Klasses,
+        copier: Copier,
+        threads: ThreadBuffers,
+        heap: Readable,
+    ) -> None:
+        self._klasses = klasses
+        self._copier = copier
+        self._threads = threads
+        self._heap = heap
+        self._tally: I64 = np.zeros((0, 2), dtype=np.int64)
+        self._touched: I64 = np.zeros(0, dtype=np.int64)
+        self._entries: I64 = np.zeros((_ENTRIES, 4), dtype=np.int64)
+        self._state: I64 = np.zeros(len(STATE), dtype=np.int64)
+        self._kept: dict[int, SpanObjects] = {}
+        self._kept_key: tuple[object, ...] = ()
+
+    def walk(self, layout: HeapLayout, *, references: bool, key: tuple[object, ...] | None = None) -> HeapObjects | None:
+        """Copy and walk a heap that goes on meanwhile.
+
+        Args:
+            layout: What is to be walked.
+            references: Whether to look for references too.
+            key: What was the same the last time if nothing old was moved since; None: everything is to be read.
+
+        Returns:
+            What was found; None when a collection was under way all the time.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it any more.
+        """
+        settled = self._settled(layout)
+        if settled is None:
+            return None
+        self._copier.warm(CHUNK_BYTES)
+        run = self._begin(settled, references=references)
+        self._use_kept(None if references else key, settled)
+        position, tries = settled.low, 0
+        while True:
+            wanted = self._next(run, position)
+            if not wanted:
+                break
+            pieces = self._copier.copy(wanted)
+            marks = self._marks_of(run.layout, pieces)
+            now = self._heap.epoch()
+            if now is None or now != run.layout.epoch:
+                tries += 1
+                if tries > _TRIES:
+                    run.untold += [(low, high) for _, low, high in wanted]
+                    position, tries = wanted[-1][2], 0
+                    continue
+                fresh = self._settled(None)
+                if fresh is None:
+                    run.untold += [(low, high) for _, low, high in run.rest(position)]
+                    break
+                run.follow(fresh)
+                run.buffers = self._threads.read()
+                run.found = {low: one for low, one in run.found.items() if low < position}
+                self._kept = {}
+                continue
+            for piece, mark in zip(pieces, marks, strict=True):
+                position = self._take(run, piece, mark)
+            tries = 0
+        self._keep(run, key)
+        return self._together(run, references=references)
+
+    def warm(self, layout: HeapLayout) -> None:
+        """Have room for a copy of a heap, before it is held."""
+        self._copier.warm(min(sum(span.top - span.bottom for span in layout.spans) * 5 // 4, _MOST_HELD_BYTES))
+
+    def copy(self, layout: HeapLayout) -> HeapCopy:
+        """Copy a heap that is held; nothing else is to be done while it is. It is quicker where `warm` was called before.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it any more.
+        """
+        self.warm(layout)
+        buffers = self._threads.read()
+        wanted = [(number, span.bottom, span.top) for number, span in enumerate(layout.spans)]
+        pieces = self._copier.copy(wanted)
+        return HeapCopy(layout, buffers, pieces, self._marks_of(layout, pieces))
+
+    def walk_copy(self, copy: HeapCopy, *, references: bool) -> HeapObjects:
+        """Walk what was copied; what was not is unknown."""
+        self._klasses.check()
+        run = _Pass(copy.layout, copy.buffers, self._no_references(copy.layout, references=references), copy.layout.epoch.collections)
+        there = set()
+        for piece, mark in zip(copy.pieces, copy.marks, strict=True):
+            there.add(piece.span)
+            self._take(run, piece, mark)
+        run.untold += [(span.bottom, span.top) for number, span in enumerate(copy.layout.spans) if number not in there]
+        return self._together(run, references=references)
+
+    def _marks_of(self, layout: HeapLayout, pieces: Sequence[Piece]) -> list[Marks | None]:
+        """Read the marks of pieces; None for those that have none, or whose marks could not be read."""
+        found: list[Marks | None] = []
+        for piece in pieces:
+            told = layout.spans[piece.span].marked_top
+            high = piece.address + 8 * (0 if piece.words is None else len(piece.words))
+            found.append(self._heap.marks(piece.address, min(told, high)) if layout.epoch.marks and told > piece.address else None)
+        return found
+
+    def _begin(self, layout: HeapLayout, *, references: bool) -> _Pass:
+        return _Pass(layout, self._threads.read(), self._no_references(layout, references=references), layout.epoch.collections)
+
+    def _no_references(self, layout: HeapLayout, *, references: bool) -> I64:
+        return np.zeros((layout.tiling.count if references else 0, len(REFERENCE)), dtype=np.int64)
+
+    def _settled(self, layout: HeapLayout | None) -> HeapLayout | None:
+        """Return a layout of a moment in which no collection was under way; None when there is none for a while."""
+        for _ in range(_TRIES):
+            if layout is not None and not layout.epoch.collecting:
+                return layout
+            time.sleep(_WAIT_SECS if layout is not None else 0)
+            layout = self._heap.look()
+        return layout if layout is not None and not layout.epoch.collecting else None
+
+    def _use_kept(self, key: tuple[object, ...] | None, layout: HeapLayout) -> None:
+        same = self._klasses.check()
+        whole = None if key is None else (*key, layout.tiling)
+        if whole is None or whole != self._kept_key or not same:
+            self._kept = {}
+        self._kept_key = whole or ()
+
+    def _next(self, run: _Pass, position: int) -> list[tuple[int, int, int]]:
+        """Return the pieces to copy next, from an address on; what is kept of old spans is taken over on the way."""
+        wanted, room = [], run.chunk
+        for number, first, high in run.rest(position):
+            span = run.layout.spans[number]
+            old = self._kept.get(span.bottom)
+            if span.bottom not in run.found and old is not None and old.span.kind is span.kind and old.reached <= span.top:
+                run.found[span.bottom] = old.grown(span, run.layout.tiling)
+                run.kept += old.reached - span.bottom
+            low = max(first, run.found[span.bottom].reached) if span.bottom in run.found else first
+            if low >= high:
+                continue
+            # Of one large object only the beginning has to be seen, but for its references.
+            most = min(room, high - low)
+            if span.kind is SpanKind.HUMONGOUS and not len(run.references):
+                most = min(most, run.layout.grain)
+            wanted.append((number, low, low + most))
+            room -= most
+            if low + most < high or room < _LEAST_PIECE:
+                break
+        return wanted
+
+    def _take(self, run: _Pass, piece: Piece, marks: Marks | None) -> int:
+        """Walk a piece; returns the address up to which it is done with."""
+        span = run.layout.spans[piece.span]
+        found = run.found.get(span.bottom)
+        if found is None:
+            found = SpanObjects.begin(span, run.layout.tiling)
+        elif found.span != span:  # its top moved meanwhile
+            found = found.grown(span, run.layout.tiling)
+        run.found[span.bottom] = found
+        if piece.words is None:
+            found.unknown.append((piece.address, span.top))
+            found.reached = span.top
+            return span.top
+        found.reached = max(found.reached, piece.address)
+        _Step(self, run, found, piece, piece.words, marks).walk()
+        if found.reached == piece.address:  # one object that is larger than the piece, all of which has to be seen
+            if run.chunk >= MAX_READ_BYTES:
+                found.unknown.append((piece.address, span.top))
+                found.reached = span.top
+            else:
+                run.chunk *= 2
+                self._copier.warm(run.chunk)
+        return found.reached
+
+    def _keep(self, run: _Pass, key: tuple[object, ...] | None) -> None:
+        """Keep what was found of old spans for the next time, if nothing was moved meanwhile."""
+        if key is None or run.layout.epoch.collections != run.first or len(run.references):
+            self._kept = {}
+            return
+        self._kept = {
+            one.span.bottom: one
+            for one in run.found.values()
+            if not one.span.kind.young and not one.unknown and one.reached == one.span.top
+        }
+
+    def _together(self, run: _Pass, *, references: bool) -> HeapObjects:
+        return HeapObjects.of(
+            run.layout,
+            [run.found[low] for low in sorted(run.found)],
+            self._klasses.names,
+            references=run.references if references else None,
+            untold=[*run.untold, *run.layout.unknown],
+            kept=run.kept,
+            collections=run.layout.epoch.collections - run.first,
+        )
+
+
+class _Step:
+    """The walk through one piece.
+
+    Args:
+        walker: Whose room is used.
+        run: The pass.
+        found: Of the span; added to.
+        piece: The piece.
+        words: Its copy.
+        marks: What of it is alive; None: that is not known.
+    """
+
+    def __init__(
+        self, walker: Walker, run: _Pass, found: SpanObjects, piece: Piece, words: I64, marks: Marks | None
+    ) -> None:
+        self._walker, self._run, self._found = walker, run, found
+        self._piece, self._words = piece, words
+        self._code = machine_code.compiled()
+        layout, span = run.layout, found.span
+        self._place: I64 = np.array(
+            [
+                piece.address,
+                span.top,
+                found.base,
+                layout.tiling.tile_bytes.bit_length() - 1,
+                span.kind is SpanKind.SURVIVOR,
+                len(run.references) != 0,
+                span.kind.young,
+                layout.low,
+                layout.shift,
+                layout.tiling.base,
+                span.marked_top if marks is not None else 0,
+                marks.base if marks is not None else 0,
+                marks.shift if marks is not None else 0,
+                # Behind the object of a humongous series there is at most what fills its last region.
+                span.bottom + 8 if span.kind is SpanKind.HUMONGOUS else span.top,
+            ],
+            dtype=np.int64,
+        )
+        self._marks = marks.words if marks is not None else np.zeros(0, dtype=np.int64)
+        gaps = run.buffers.gaps
+        first = int(np.searchsorted(gaps[:, 1], piece.address, side="right"))
+        last = int(np.searchsorted(gaps[:, 0], span.top, side="left"))
+        self._gaps = gaps[first:last] if span.kind is SpanKind.EDEN else gaps[:0]
+
+    def walk(self) -> None:
+        """Walk from where the span is on, as far as the piece goes."""
+        found, state = self._found, self._walker._state
+        piece, top = self._piece, self._found.span.top
+        end = piece.address + 8 * len(self._words)
+        new: list[I64] = []
+        at = found.reached
+        while at < min(end, top):
+            state[STATE.AT], state[STATE.FILLED] = (at - piece.address) >> 3, 0
+            why = self._run_once()
+            new.append(self._walker._entries[: state[STATE.FILLED]].copy())
+            at = piece.address + 8 * int(state[STATE.AT])
+            if why == Stop.UNKNOWN:
+                self._walker._klasses.add(int(state[STATE.WORD]))
+            elif why == Stop.ROOM:
+                self._more_room()
+            elif why == Stop.MORE and end < top:
+                break  # the next piece begins here
+            elif why != Stop.DONE:
+                at = self._lost(at)
+        found.reached = min(at, top)
+        found.entries = np.concatenate((found.entries, *new))
+
+    def _run_once(self) -> int:
+        walker, klasses = self._walker, self._walker._klasses
+        if len(walker._tally) < len(klasses.classes):
+            walker._tally = np.zeros((len(klasses.classes), 2), dtype=np.int64)
+            walker._touched = np.zeros(len(klasses.classes), dtype=np.int64)
+        function = arrays.walk if self._code is None else self._code.walk
+        found = self._found
+        return function(
+            self._words,
+            len(self._words),
+            walker._state,
+            self._place,
+            klasses.numbers_of_form,
+            klasses.keys,
+            klasses.numbers,
+            klasses.classes,
+            klasses.maps,
+            self._gaps,
+            self._marks,
+            walker._tally,
+            walker._touched,
+            found.sums,
+            walker._entries,
+            found.ages,
+            self._run.references,
+            self._run.generations,
+        )
+
+    def _more_room(self) -> None:
+        self._walker._entries = np.zeros((2 * len(self._walker._entries), 4), dtype=np.int64)
+
+    def _lost(self, at: int) -> int:
+        """Say that it is unknown what begins at an address; returns where an object is known to begin next."""
+        anchors = self._run.buffers.anchors
+        row = int(np.searchsorted(anchors, at, side="right"))
+        top = self._found.span.top
+        following = min(int(anchors[row]), top) if row < len(anchors) else top
+        self._found.unknown.append((at, following))
+        return following

@@ -1,0 +1,315 @@
+"""Objects of a JVM that stands still: equal, class by class and to the byte, to what the JVM says of itself."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gcspy_drivers.hotspot.object_view import ObjectView
+from gcspy_drivers.hotspot.objects.found import HeapObjects
+from gcspy_drivers.hotspot.objects.walking import Walker
+from gcspy_protocol.details import AnswerState, Query
+
+from gcspy_server.api import AttachOptions, StringNames, UniformNames
+from tests.drivers.hotspot.jvms import Jvm, agreed
+from tests.drivers.hotspot.watching import Watched
+
+Classes = dict[str, tuple[int, int]]
+
+_LINE = re.compile(r"^ *\d+: +(\d+) +(\d+) +(\S+)", re.M)
+_AGE = re.compile(r"- age +(\d+): +(\d+) bytes")
+_ARRAYS = "[I"
+_FILLERS = (_ARRAYS, "[Ljdk.internal.vm.FillerElement;", "jdk.internal.vm.FillerObject")
+_SMALL = ("-Xms48m", "-Xmx64m")
+_FEW = 60
+
+
+@pytest.fixture(scope="module", params=["Serial", "Parallel", "G1"])
+def jvm(request: pytest.FixtureRequest, java: str, classes: Path) -> Iterator[Jvm]:
+    """Return a JVM with each collector, of all tests here."""
+    with Jvm(java, classes, f"-XX:+Use{request.param}GC", *_SMALL) as started:
+        fill(started)
+        yield started
+
+
+def fill(jvm: Jvm) -> None:
+    """Have something of everything: old and young objects, garbage, a large object, and one that was large."""
+    jvm.tell("drop")
+    jvm.tell("keep", 3)
+    jvm.tell("collect")
+    jvm.tell("large", 2)
+    jvm.tell("keep", 1)
+    jvm.ask("GC.class_histogram -all")  # what speaks the attach protocol makes some objects the first time
+
+
+def watch(jvm: Jvm, level: int = 3) -> Watched:
+    """Watch its objects."""
+    return Watched(jvm.pid, AttachOptions(level=level))
+
+
+def plain(name: str) -> str:
+    """Return a class's name without the address of a hidden one, of which versions have different ones."""
+    return re.sub(r"[/+]0x[0-9a-f]+$|/\d+$", "", name)
+
+
+def told(lines: Sequence[tuple[str, str, str]]) -> Classes:
+    """Return objects and bytes of each class that a table has."""
+    found: Classes = {}
+    for objects, size, name in lines:
+        before = found.get(plain(name), (0, 0))
+        found[plain(name)] = (before[0] + int(objects), before[1] + int(size))
+    return found
+
+
+def walked(watched: Watched) -> Classes:
+    """Return objects and bytes of each class that we found, all of which must be known."""
+    watched.driver.tick()
+    names = watched.space("Classes").names
+    assert isinstance(names, StringNames)
+    rows = zip(names.names, watched.values("Classes", "Objects").tolist(), watched.values("Classes", "Bytes").tolist(), strict=True)
+    return told([(objects, size, name) for name, objects, size in rows if objects])
+
+
+def free_bytes(watched: Watched) -> int:
+    """Return how many bytes are of fillers, and of buffers that are not used yet."""
+    return int(watched.values("Objects", "Free bytes").sum())
+
+
+def assert_same(mine: Classes, theirs: Classes, free: int, *, regions: bool) -> None:
+    """Compare class by class; what the JVM fills its gaps with, which until 20 are arrays of int, is free here."""
+    different = {name for name in mine.keys() | theirs.keys() if mine.get(name, (0, 0)) != theirs.get(name, (0, 0))}
+    assert different <= set(_FILLERS), {name: (mine.get(name), theirs.get(name)) for name in different}
+    filled = sum(theirs.get(name, (0, 0))[1] - mine.get(name, (0, 0))[1] for name in _FILLERS)
+    if regions:  # behind a humongous object the JVM does not count
+        assert 0 <= filled <= free
+    else:
+        assert filled == free
+
+
+def test_objects_and_bytes_by_class_are_those_of_the_jvm_s_histogram(jvm: Jvm) -> None:
+    with watch(jvm) as watched:
+        mine, text = agreed(lambda: walked(watched), lambda: jvm.ask("GC.class_histogram -all"))
+        assert mine["[B"][0] > 4_000
+        assert_same(mine, told(_LINE.findall(text)), free_bytes(watched), regions=jvm_is(watched, "G1"))
+        objects = watched.values("Objects", "Objects").sum()
+        assert objects == sum(count for count, _ in mine.values())
+        own = sum(watched.values("Objects", name).sum() for name in ("Instance bytes", "Array bytes"))
+        assert own == sum(size for _, size in mine.values())
+
+
+def test_every_byte_of_the_heap_is_of_an_object_or_free_or_dead(jvm: Jvm) -> None:
+    with watch(jvm) as watched:
+        watched.driver.tick()
+        watched.driver.tick()
+        names = ["Instance bytes", "Array bytes", "Free bytes"]
+        names += ["Dead bytes"] if "Dead bytes" in [one.name for one in watched.space("Objects").streams] else []
+        whole = np.sum([watched.values("Objects", name) for name in names], axis=0)
+        assert np.array_equal(whole, watched.values("Heap", "Used"))
+
+
+def jvm_is(watched: Watched, collector: str) -> bool:
+    """Tell which collector it has."""
+    return watched.driver.describe().target["collector"] == collector
+
+
+def view(watched: Watched) -> tuple[ObjectView, Walker]:
+    """Return what walks."""
+    objects = watched.driver._objects
+    assert objects is not None
+    assert objects._walker is not None
+    return objects, objects._walker
+
+
+def assert_found_the_same(one: HeapObjects, other: HeapObjects) -> None:
+    for name in ("sums", "tile", "number", "count", "size", "ages", "unknown"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+
+
+def test_a_copy_of_a_heap_that_is_held_says_the_same_as_a_walk_beside_it(jvm: Jvm) -> None:
+    with watch(jvm) as watched:
+        watched.driver.tick()
+        objects, walker = view(watched)
+
+        def both() -> tuple[HeapObjects, HeapObjects]:
+            objects.warm()
+            copy = objects.copy()
+            assert copy is not None
+            # By now the program may have gone on.
+            held = walker.walk_copy(copy, references=True)
+            beside = walker.walk(copy.layout, references=True)
+            assert beside is not None
+            return held, beside
+
+        held, beside = both()
+        assert_found_the_same(held, beside)
+        assert held.references is not None
+        assert beside.references is not None
+        assert np.array_equal(held.references, beside.references)
+        assert not held.unknown_bytes
+
+
+def test_what_did_not_change_of_the_old_is_not_read_again_and_says_the_same(jvm: Jvm) -> None:
+    with watch(jvm) as watched:
+        first = walked(watched)
+        again = walked(watched)
+        assert first == again
+        assert "were not read again" in watched.space("Objects").info
+        read = int(re.sub(",", "", re.findall(r"([\d,]+) bytes of old objects", watched.space("Objects").info)[0]))
+        assert read > 3_000_000
+        jvm.tell("keep", 1)
+        more = walked(watched)
+        assert more["[B"][0] - again["[B"][0] >= 1023
+        jvm.tell("collect")
+        walked(watched)
+        assert "were not read again" not in watched.space("Objects").info
+
+
+def test_a_tile_says_what_is_in_it(jvm: Jvm) -> None:
+    with watch(jvm) as watched:
+        mine = walked(watched)
+        space = watched.space("Objects")
+        arrays = watched.values("Objects", "Arrays")
+        tile = int(np.argmax(arrays))
+        assert isinstance(space.names, UniformNames)
+        key = space.names.base + tile * space.names.tile_bytes
+        answer = watched.server.ask(Query(number=1, space=space.id, kind="types", key=key, most=3))
+        assert answer.state is AnswerState.ANSWERED
+        counted = sum(row[1] for row in answer.table.rows if isinstance(row[1], int))
+        rest = answer.table.rest_cells[1] if answer.table.rest else 0
+        assert isinstance(rest, int)
+        assert counted + rest == watched.values("Objects", "Objects")[tile]
+        top = watched.values("Objects", "Top class")[tile]
+        names = watched.space("Classes").names
+        assert isinstance(names, StringNames)
+        assert names.names[top] == answer.table.rows[0][0]
+        whole = watched.server.ask(Query(number=2, space=watched.space("Classes").id, kind="types", most=1))
+        assert whole.table.rows[0] == ("[B", *mine["[B"])
+
+
+def test_references_are_counted_one_by_one_and_by_generation(jvm: Jvm) -> None:
+    jvm.tell("collect")
+    with watch(jvm, level=4) as watched:
+
+        def references() -> dict[str, int]:
+            walked(watched)
+            return {one.name: int(watched.values("References", one.name).sum()) for one in watched.space("References").streams}
+
+        before = references()
+        jvm.tell("keep", 1)  # a list's item, and an array of 1,023
+        after = references()
+        made = after["Within"] + after["Out"] - before["Within"] - before["Out"]
+        # Reading a command takes some objects too.
+        assert 1024 <= made < 1024 + _FEW, (before, after)
+        assert after["Out"] == after["Into"]
+        assert 1 <= after["Old to young"] - before["Old to young"] < _FEW, "of the list's items"
+        jvm.tell("store", 1000)
+        stored = references()
+        assert 1000 <= stored["Old to young"] - after["Old to young"] < 1000 + _FEW
+        assert stored["Within"] + stored["Out"] - after["Within"] - after["Out"] < _FEW, "they were references before"
+
+
+@pytest.mark.parametrize(
+    ("collector", "flags"),
+    [
+        ("Serial", ("-XX:-UseCompressedOops", "-XX:-UseCompressedClassPointers")),
+        ("G1", ("-XX:ObjectAlignmentInBytes=16",)),
+        ("Serial", ("-XX:+UseCompactObjectHeaders",)),
+        ("G1", ("-XX:+UseCompactObjectHeaders",)),
+    ],
+)
+def test_objects_of_other_forms_are_counted_as_well(
+    java: str, classes: Path, collector: str, flags: tuple[str, ...]
+) -> None:
+    with Jvm(java, classes, f"-XX:+Use{collector}GC", *_SMALL, *flags) as jvm:
+        fill(jvm)
+        with watch(jvm, level=4) as watched:
+            mine, text = agreed(lambda: walked(watched), lambda: jvm.ask("GC.class_histogram -all"))
+            assert_same(mine, told(_LINE.findall(text)), free_bytes(watched), regions=collector == "G1")
+            before = watched.values("References", "Old to young").sum()
+            jvm.tell("store", 500)
+            walked(watched)
+            assert 500 <= watched.values("References", "Old to young").sum() - before < 500 + _FEW
+
+
+def test_stacks_of_virtual_threads_have_the_size_that_the_jvm_says(java: str, classes: Path) -> None:
+    with Jvm(java, classes, "-XX:+UseSerialGC", *_SMALL) as jvm:
+        if int((re.findall(r"^JDK (\d+)", jvm.ask("VM.version"), re.M) or ["8"])[0]) < 21:
+            pytest.skip(f"{java} has no virtual threads")
+        jvm.tell("park", 20)
+        jvm.ask("GC.class_histogram -all")
+        with watch(jvm) as watched:
+            mine, text = agreed(lambda: walked(watched), lambda: jvm.ask("GC.class_histogram -all"))
+            assert mine["jdk.internal.vm.StackChunk"][0] >= 20
+            assert_same(mine, told(_LINE.findall(text)), free_bytes(watched), regions=False)
+
+
+def test_ages_of_survivors_are_those_that_the_jvm_logs(java: str, classes: Path, tmp_path: Path) -> None:
+    log = tmp_path / "age.log"
+    flags = ["-XX:+UseSerialGC", "-Xmn24m", "-XX:+IgnoreUnrecognizedVMOptions", f"-Xlog:gc+age=trace:file={log}:none"]
+    with Jvm(java, classes, *_SMALL, *flags) as jvm:
+        for _ in range(3):
+            jvm.tell("keep", 1)
+            jvm.tell("waste", 25)  # more than eden: a young collection
+        if not log.exists():
+            pytest.skip(f"{java} does not log ages: not compared")
+        with watch(jvm) as watched:
+            walked(watched)
+            size, objects = watched.values("Survivors by age", "Bytes"), watched.values("Survivors by age", "Objects")
+            said = {int(age): int(number) for age, number in _AGE.findall(log.read_text().rpartition("Desired survivor size")[2])}
+            assert len(said) >= 2, log.read_text()
+            assert {age: int(number) for age, number in enumerate(size) if number} == said
+            assert objects[0] == 0, "who survived is at least 1"
+
+
+def test_live_objects_of_g1_are_those_that_its_marking_found(java: str, classes: Path) -> None:
+    flags = ["-XX:+UseG1GC", *_SMALL, "-XX:G1HeapRegionSize=1m", "-XX:+ExplicitGCInvokesConcurrent"]
+    with Jvm(java, classes, *flags) as jvm:
+        jvm.tell("keep", 12)
+        jvm.tell("collect")
+        jvm.tell("drop")
+        jvm.tell("keep", 4)
+        for _ in range(2):
+            jvm.tell("collect")
+        with watch(jvm) as watched:
+            walked(watched)
+            streams = [one.name for one in watched.space("Objects").streams]
+            if "Live bytes" not in streams:
+                pytest.skip(f"{java} does not keep the marks of its last marking, or not where they are known: not compared")
+            live = watched.stream("Heap", "Live")
+            kind = watched.values("Heap", "Type")
+            names = watched.stream("Heap", "Type").schema.enum_names
+            old = kind == names.index("old")
+            known = old if live.known is None else old & live.known
+            # What was allocated since the marking began counts as live there, and is not marked.
+            dead = watched.values("Objects", "Dead bytes")
+            assert np.count_nonzero(known) >= 4
+            assert (watched.values("Heap", "Used")[known] - dead[known] == live.data[known]).all()
+            assert (watched.values("Objects", "Live bytes")[known] <= live.data[known]).all()
+            assert watched.values("Objects", "Live bytes").sum() > 3_000_000
+            assert watched.values("Objects", "Dead bytes").sum() > 1_000_000
+            assert (watched.values("Objects", "Live objects")[known] > 0).any()
+
+
+def test_the_histogram_of_the_debugger_is_the_same(classes: Path, java: str) -> None:
+    debugger = Path(java).with_name("jhsdb")
+    if not debugger.exists():
+        pytest.skip(f"{java} has no jhsdb beside it: not compared with it")
+    with Jvm(java, classes, "-XX:+UseSerialGC", "-Xms16m", "-Xmx16m") as jvm:
+        jvm.tell("keep", 1)
+        with watch(jvm) as watched:
+
+            def ask() -> str:
+                return subprocess.run(
+                    [str(debugger), "jmap", "--histo", "--pid", str(jvm.pid)], capture_output=True, text=True, check=False, timeout=120
+                ).stdout
+
+            mine, text = agreed(lambda: walked(watched), ask)
+            theirs = told(re.findall(r"^\d+:\s+(\d+)\s+(\d+)\s+(\S+)", text, re.M))
+            assert len(theirs) > 100, text
+            assert theirs["java.lang.String"] == mine["java.lang.String"]
+            for name in ("java.util.HashMap$Node", "java.lang.Class", "java.lang.Thread", "java.util.ArrayList"):
+                assert theirs[name] == mine[name]
