@@ -1,0 +1,203 @@
+"""Each rule that a heap is held to is broken once, and the finding says where, what was expected and what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from gcspy_objects.consistency import check
+from gcspy_objects.heap import Heap, ObjectFlag, Rule
+from gcspy_objects.hotspot_log import LoggedCollection, LoggedSpace
+from gcspy_objects.records import CollectionKind, Flag, Kind, SpaceKind
+
+from tests.objects.heap.copying_world import EDEN, KINDS, LEFT, OLD, RIGHT, Row, Told, World, row
+
+BASE, SIZE = 0x10000, 0x1000
+OTHER, THREAD, COLLECTOR = 0, 1, 2
+
+
+def start(space: int) -> int:
+    return BASE + space * SIZE
+
+
+def small() -> list[Row]:
+    """A trace without fault: two buffers, one filled up by another thread; a minor collection that copies; a full one that slides.
+
+    Rows 0 to 7 are the spaces, 8 to 14 the program, 15 to 24 the minor collection, 25 to 28 the program, 29 to 32 the full one.
+    """
+    rows = [one for space in (OLD, EDEN, LEFT, RIGHT) for one in (
+        row(Kind.SPACE_DEFINE, length=space, address=start(space), size=SIZE), row(Kind.SPACE_KIND, length=space, detail=KINDS[space]),
+    )]  # fmt: skip
+    rows += [
+        row(Kind.BUFFER, thread=THREAD, address=start(EDEN), size=0x100),
+        row(Kind.ALLOCATE_NEXT, thread=THREAD, size=0x40, type=2),
+        row(Kind.ALLOCATE, thread=THREAD, address=start(EDEN) + 0x40, size=0x20, type=3),
+        row(Kind.ALLOCATE_NEXT, thread=THREAD, size=0x80, type=2),
+        row(Kind.ALLOCATE, thread=OTHER, address=start(EDEN) + 0xE0, size=0x20, type=1, flags=Flag.FILLER),
+        row(Kind.ALLOCATE, thread=OTHER, address=start(OLD), size=0x80, type=4),
+        row(Kind.ALLOCATE, thread=OTHER, address=start(EDEN) + 0x100, size=0x10, type=4),
+        row(Kind.COLLECTION_START, length=1, detail=CollectionKind.MINOR),
+        row(Kind.COLLECTS, length=EDEN), row(Kind.COLLECTS, length=RIGHT), row(Kind.BARRIER),
+        row(Kind.GC_BUFFER, thread=COLLECTOR, address=start(LEFT), size=0x80),
+        row(Kind.MOVE_NEXT, thread=COLLECTOR, address=start(EDEN), detail=SpaceKind.SURVIVOR),
+        row(Kind.MOVE, thread=COLLECTOR, address=start(EDEN) + 0x60, to=start(OLD) + 0x80),
+        row(Kind.MOVE_NEXT, thread=COLLECTOR, address=start(EDEN) + 0x40, detail=SpaceKind.SURVIVOR),
+        row(Kind.ALLOCATE, thread=COLLECTOR, address=start(LEFT) + 0x60, size=0x20, type=1, flags=Flag.FILLER | Flag.BY_COLLECTOR),
+        row(Kind.COLLECTION_END, length=1, detail=CollectionKind.MINOR),
+        row(Kind.BUFFER, thread=THREAD, address=start(EDEN), size=0x40),
+        row(Kind.ALLOCATE_NEXT, thread=THREAD, size=0x40, type=2),
+        row(Kind.BARRIER), row(Kind.MARK, size=7),
+        row(Kind.COLLECTION_START, length=2, detail=CollectionKind.FULL),
+        row(Kind.MOVE_RUN, thread=COLLECTOR, address=start(OLD) + 0x80, to=start(OLD), length=1),
+        row(Kind.MOVE_RUN, thread=COLLECTOR, address=start(LEFT), to=start(OLD) + 0x80, length=2),
+        row(Kind.COLLECTION_END, length=2, detail=CollectionKind.FULL),
+    ]  # fmt: skip
+    return rows
+
+
+Change = Callable[[list[Row]], None]
+
+
+def put(number: int, **columns: int) -> Change:
+    return lambda rows: rows[number].update(columns)
+
+
+def added(number: int, one: Row) -> Change:
+    return lambda rows: rows.insert(number, one)
+
+
+def gone(number: int) -> Change:
+    return lambda rows: rows.__setitem__(number, row(Kind.BARRIER))
+
+
+def cut(rows: list[Row]) -> None:
+    rows.pop()
+
+
+BROKEN: dict[str, tuple[Rule, int | None, Change]] = {
+    "no buffer": (Rule.BUFFER, 9, gone(8)),
+    "a buffer that is too small": (Rule.BUFFER, 11, put(8, size=0x60)),
+    "not behind the one before it": (Rule.CURSOR, 10, put(10, address=start(EDEN) + 0x50)),
+    "a buffer that is not full": (Rule.BUFFER_SUM, 15, gone(12)),
+    "a hole outside of buffers": (Rule.TILED, 15, put(14, address=start(EDEN) + 0x140)),
+    "a hole at the bottom": (Rule.TILED, 15, put(13, address=start(OLD) + 0x10)),
+    "a hole after a collection": (Rule.TILED, 24, put(21, to=start(OLD) + 0x90)),
+    "a copying buffer that is not full": (Rule.TILED, 24, gone(20)),
+    "two at one address": (Rule.OVERLAP, 15, put(14, address=start(EDEN) + 0xF0)),
+    "spaces that overlap": (Rule.OVERLAP, 15, put(4, address=start(EDEN) + 0x800)),
+    "out of its space": (Rule.SPACE, 15, put(13, size=SIZE + 0x10)),
+    "a space that was never defined": (Rule.SPACE, 16, put(16, length=9)),
+    "in front of all spaces": (Rule.SPACE, 15, put(14, address=BASE - 0x100)),
+    "moved and never allocated": (Rule.UNKNOWN_OBJECT, 21, put(21, address=start(EDEN) + 0x68)),
+    "a run of more than there are": (Rule.UNKNOWN_OBJECT, 31, put(31, length=9)),
+    "moved twice": (Rule.TWICE, 22, put(22, address=start(EDEN))),
+    "moved out of a space that stays": (Rule.COLLECTED, 21, put(21, address=start(OLD), to=start(LEFT) + 0x80)),
+    "a move without a collection": (Rule.PHASE, 27, put(27, kind=Kind.MOVE)),
+    "an allocation in a collection": (Rule.PHASE, 18, put(18, kind=Kind.ALLOCATE_NEXT, size=8)),
+    "an end without a start": (Rule.PHASE, 27, put(27, kind=Kind.COLLECTION_END)),
+    "a start within a collection": (Rule.PHASE, 18, put(18, kind=Kind.COLLECTION_START, detail=CollectionKind.MINOR)),
+    "an end of another one": (Rule.PHASE, 24, put(24, length=7)),
+    "never ended": (Rule.PHASE, None, cut),
+    "a collected space without a collection": (Rule.PHASE, 27, put(27, kind=Kind.COLLECTS)),
+    "copied to eden": (Rule.DESTINATION, 19, put(19, address=start(EDEN) + 0x200)),
+    "no size": (Rule.SIZE, 11, put(11, size=0)),
+    "a size beyond all bounds": (Rule.SIZE, 13, put(13, size=1 << 50)),
+    "more than there is room": (Rule.CAPACITY, 14, put(14, size=SIZE * 5)),
+    "another type than before": (Rule.SNAPSHOT, 21, put(21, kind=Kind.SNAPSHOT_MOVE, size=0x80, type=9)),
+    "a snapshot of what was not there": (Rule.UNKNOWN_OBJECT, 21, put(21, kind=Kind.SNAPSHOT_MOVE, address=start(EDEN) + 8, size=0x80, type=9)),
+}  # fmt: skip
+
+
+def test_the_small_trace_is_without_fault() -> None:
+    heap = Heap(Told(small()))
+    assert not heap.findings, heap.findings.first
+    end = heap.at(heap.events)
+    assert end.address.tolist() == [start(OLD), start(OLD) + 0x80, start(OLD) + 0xC0]
+    assert end.promoted_in.tolist() == [1, 2, 2]
+    assert end.birth.tolist() == [11, 9, 10]
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_what_breaks_a_rule_is_found_where_it_is(what: str) -> None:
+    rule, event, change = BROKEN[what]
+    rows = small()
+    change(rows)
+    heap = Heap(Told(rows, batch=5))
+    found = [one for one in heap.findings.kept if one.rule == rule]
+    assert found, heap.findings.kept
+    assert (found[0].where.event if found[0].where else None) == event
+    assert found[0].expected
+    assert found[0].found
+    assert str(found[0]).startswith(f"{rule}: expected ")
+    assert heap.at(heap.events) is not None
+    assert list(heap.lives())
+    assert len(list(heap.steps())) == len(heap.collections)
+    if rule == Rule.CAPACITY:
+        assert heap.ended is not None
+        assert heap.ended.event == event
+
+
+def test_a_buffer_that_is_not_full_is_told_with_the_event_that_gave_it() -> None:
+    rows = small()
+    rows[12] = row(Kind.BARRIER)
+    found = Heap(Told(rows)).findings.first
+    assert found is not None
+    assert "objects of 256 bytes in thread 1's buffer" in found.expected
+    assert "(event 8, made: buffer 0 at byte 0" in found.expected
+    assert "224 bytes; 32 bytes at 0x110e0" in found.found
+
+
+def test_after_a_thousand_findings_rebuilding_ends_and_says_so() -> None:
+    rows = small()
+    rows[11:11] = [row(Kind.ALLOCATE_NEXT, thread=7, size=8) for _ in range(1_001)]
+    heap = Heap(Told(rows))
+    assert heap.ended is not None
+    assert "1,001 contradictions" in str(heap.ended)
+    assert heap.ended.event == 1_000
+    assert heap.findings.first is not None
+    assert heap.findings.first.where is not None
+    assert heap.findings.first.where.event == 11
+    assert heap.events < len(rows)
+    assert not heap.collections
+
+
+def test_where_the_log_says_otherwise_it_is_said() -> None:
+    log = {1: LoggedCollection(before=[LoggedSpace("eden", start(EDEN), start(EDEN) + 0x118, start(LEFT))])}
+    report = check(Heap(Told(small())), log)
+    assert not report.consistent
+    assert report.tops_compared == 1
+    assert report.findings.counts == {Rule.LOG: 1}
+    assert "0x11110" in report.findings.kept[0].found
+
+
+def test_a_trace_of_which_the_beginning_was_thrown_away_stands_alone_from_a_snapshot_on() -> None:
+    world = World(4, snapshots=(2, 5))
+    begins = [number for number, one in enumerate(world.rows) if one["detail"] == CollectionKind.MINOR_SNAPSHOT and one["kind"] == Kind.COLLECTION_START]
+    heap = Heap(Told(world.rows[:8] + world.rows[begins[1] :]))
+    assert not heap.findings, heap.findings.first
+    last, truth = heap.at(heap.events), world.truth(len(world.rows))
+    assert last.address.tolist() == sorted(truth)
+    assert last.size.tolist() == [truth[address].size for address in sorted(truth)]
+    assert last.type.tolist() == [truth[address].type for address in sorted(truth)]
+    first = heap.at_collection(1, end=True)
+
+    assert ((first.flags & (ObjectFlag.SNAPSHOT | ObjectFlag.FILLER)) != 0).all()
+    lives = [one for one in heap.lives() if one.snapshot.any()]
+    assert all((one.born_after[one.snapshot] == -1).all() for one in lives)
+
+
+def test_what_g1_does_that_the_rules_do_not_know_ends_in_a_finding() -> None:
+    rows = [one for region in range(40) for one in (
+        row(Kind.SPACE_DEFINE, length=region, address=start(region), size=SIZE), row(Kind.SPACE_KIND, length=region, detail=SpaceKind.EDEN),
+    )]  # fmt: skip
+    rows += [row(Kind.BUFFER, thread=1, address=start(1), size=SIZE)] + [row(Kind.ALLOCATE_NEXT, thread=1, size=0x100, type=1)] * 16
+    rows += [row(Kind.SPACE_KIND, length=1, detail=SpaceKind.OLD), row(Kind.SPACE_RELEASE, length=2), row(Kind.SPACE_DESTROY, length=30, size=5)]
+    rows += [row(Kind.COLLECTION_START, length=1, detail=CollectionKind.MINOR), row(Kind.COLLECTS, length=3)]
+    rows += [row(Kind.MOVE, thread=2, address=start(5) + 8 * number, to=start(6) + 8 * number) for number in range(15_000)]
+    rows += [row(Kind.COLLECTION_END, length=1, detail=CollectionKind.MINOR)]
+    heap = Heap(Told(rows, batch=1_000))
+    assert heap.ended is not None
+    assert heap.findings.first is not None
+    assert heap.findings.first.rule == Rule.UNKNOWN_OBJECT
+    assert "none that begins there" in heap.findings.first.found
+    assert len(heap.at(heap.events)) == 16
