@@ -11,7 +11,8 @@
  * Options, for -agentpath and for loading it into a running JVM:
  *     connect:PATH   connect to a sidecar that listens there (running JVM)
  *     fd:N           talk through a socket that was inherited, and wait for one byte before the program begins (-agentpath)
- *     at:PATH        look at each collection whether a sidecar of the same user, or of root, listens there (-agentpath)
+ *     at:PATH        look at each collection whether a sidecar of the same user, or of root, listens there (-agentpath);
+ *                    %p in it is the JVM's own process id
  *     stop           leave: no events, no descriptors, no memory
  *
  * Source: JVM Tool Interface, GarbageCollectionStart; timerfd_create(2), memfd_create(2), unix(7) SOCK_SEQPACKET and SCM_RIGHTS.
@@ -23,6 +24,7 @@
 #include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -154,11 +156,14 @@ static int connect_to(const struct sockaddr_un *where, int only_own) {
 }
 
 static int path_of(struct sockaddr_un *where, const char *path) {
-    size_t length = strlen(path);
+    const char *number = strstr(path, "%p");
+    int before = (int)(number == NULL ? strlen(path) : (size_t)(number - path)), length;
     memset(where, 0, sizeof *where);
+    length = number == NULL
+                 ? snprintf(where->sun_path, sizeof where->sun_path, "%s", path)
+                 : snprintf(where->sun_path, sizeof where->sun_path, "%.*s%d%s", before, path, (int)getpid(), number + 2);
+    if (length <= 0 || length >= (int)sizeof where->sun_path) return 0;
     where->sun_family = AF_UNIX;
-    if (length == 0 || length >= sizeof where->sun_path) return 0;
-    memcpy(where->sun_path, path, length);
     return 1;
 }
 

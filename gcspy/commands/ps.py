@@ -11,6 +11,7 @@ __all__ = ["Row", "command", "rows"]
 
 
 _PIPE_COLUMNS = 500
+_MEETING_PLACE = "/tmp/gcspy-java-%p.sock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +74,24 @@ def rows(everything: bool = False) -> list[Row]:
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="Also processes that no driver knows.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON array, for scripts.")
+@click.option(
+    "--java-option",
+    is_flag=True,
+    help="Print the option with which a JVM has our agent from its start, for one that is not to be attached to later; and nothing else.",
+)
 @click.argument("pattern", required=False, default="")
-def command(everything: bool, as_json: bool, pattern: str) -> None:
+def command(everything: bool, as_json: bool, java_option: bool, pattern: str) -> None:
     """List the processes that can be watched, with runtime, version, driver, and in which ways (rungs).
 
     Of a JVM its main class, collector and heap are shown instead of its command line.
     PATTERN keeps those whose command line contains it. A process that cannot be watched
     stands below, with the reason.
     """
+    if java_option:
+        from gcspy_drivers.hotspot.agent import at_start
+
+        click.echo(at_start(f"at:{_MEETING_PLACE}"))
+        return
     found = [row for row in rows(everything) if pattern.lower() in row.command.lower()]
     if as_json:
         click.echo(json.dumps([asdict(row) for row in found], indent=2))

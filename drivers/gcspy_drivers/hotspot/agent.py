@@ -21,6 +21,7 @@ from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_drivers.hotspot.attaching import AttachListener
 from gcspy_drivers.hotspot.jvm import Jvm
+from gcspy_drivers.hotspot.meeting import meet, meeting_place
 from gcspy_drivers.remote.handover import PLACES, Handover
 from gcspy_drivers.remote.maps import read_maps
 from gcspy_drivers.remote.process import Process
@@ -42,6 +43,7 @@ _ANSWERS: Final = {
     "104": "it does not give events of its collections to an agent",
     "105": "its agent is in use at this moment: try again",
 }
+_OTHERWISE: Final = "with `gcspy run -- java …`, or with the option that `gcspy ps --java-option` prints"
 _FORGET_SECS: Final = 2.0
 
 
@@ -57,12 +59,14 @@ def why_not_loaded(jvm: Jvm) -> str:
     Raises:
         TargetGone: It has ended.
     """
+    if meeting_place(jvm.process):
+        return ""
     if library() is None:
         return f"the agent was not built when gcspy was installed: {BUILD_REMEDY}"
     if jvm.flags.on("DisableAttachMechanism"):
-        return "it was started with -XX:+DisableAttachMechanism: start it without, or with `gcspy run -- java …`"
+        return f"it was started with -XX:+DisableAttachMechanism: start it without, or {_OTHERWISE}"
     if "EnableDynamicAgentLoading" in jvm.flags and not jvm.flags.on("EnableDynamicAgentLoading"):
-        return "it was started with -XX:-EnableDynamicAgentLoading: start it without, or with `gcspy run -- java …`"
+        return f"it was started with -XX:-EnableDynamicAgentLoading: start it without, or {_OTHERWISE}"
     return AttachListener(jvm.process).why_not()
 
 
@@ -111,6 +115,9 @@ class Agent:
         pid = self._process.pid
         if how not in INJECTIONS:
             raise Unsupported("a JVM takes no stub in this way", found=f"--inject {how}", known=", ".join(INJECTIONS))
+        place = meeting_place(self._process)
+        if place:
+            return meet(self._process, place, secs=secs)
         why_not = why_not_loaded(jvm)
         image = library()
         if why_not or image is None:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from gcspy_drivers.hotspot.agent import library
+from gcspy_drivers.hotspot.agent import at_start, library
 from gcspy_drivers.hotspot.cooperative import GC_END, GC_START
 from gcspy_drivers.hotspot.driver import CLOCK, HotSpotDriver
 from gcspy_drivers.remote.memory import Memory
@@ -27,6 +25,7 @@ from gcspy.link import connect
 from gcspy_server.api import AttachOptions, Event, Mode, PauseActsOn
 from tests.drivers.hotspot.agents import Doing, HoldingSidecar, Told, need_agent
 from tests.drivers.hotspot.jvms import Jvm
+from tests.drivers.hotspot.residue import residue
 from tests.server.viewer import Viewer
 
 AGENT = AttachOptions(inject="agent")
@@ -65,13 +64,15 @@ def test_a_start_and_an_end_are_told_of_each_collection_that_the_jvm_counts(java
 
         told.during(work)
         counted = collections(told) - before
-        # Parallel's System.gc() is a young and a full collection in one pause.
-        pauses = counted - 1 if collector == "Parallel" else counted
         kinds = [event.event for event in told.events if event.event != CLOCK]
+        causes = [event.cause for event in told.events if event.event == GC_END]
+        # Parallel's System.gc() was a young and a full collection in one pause, before 25.
+        twice = [cause for cause in causes if cause.count("1 × ") == 2]
+        assert len(twice) <= (collector == "Parallel"), twice
+        pauses = counted - len(twice)
         assert pauses > 3
         assert kinds == [GC_START, GC_END] * pauses
         assert told.server.counts()[GC_START : GC_END + 1] == (pauses, pauses)
-        causes = [event.cause for event in told.events if event.event == GC_END]
         assert sum("System.gc()" in cause for cause in causes) == 1
         assert sum(cause.count("1 × ") for cause in causes) == counted, causes
         assert all("; " in cause for cause in causes), causes
@@ -171,24 +172,6 @@ def test_a_sidecar_that_is_killed_or_stopped_in_a_hold_lets_go_and_is_not_waited
             assert [event.event for event in told.events] == [GC_START, GC_END]
 
 
-def residue(pid: int) -> dict[str, list[str]]:
-    """What a JVM has of threads, descriptors and mapped files, and what is left for it, once it has closed the line of the last request."""
-    while True:
-        descriptors = []
-        for fd in os.listdir(f"/proc/{pid}/fd"):
-            with suppress(FileNotFoundError):  # closed meanwhile
-                descriptors.append(os.readlink(f"/proc/{pid}/fd/{fd}").partition(":")[0])
-        if descriptors.count("socket") == 1:  # the one that listens
-            break
-    maps = [line.split(maxsplit=5) for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
-    return {
-        "threads": sorted(Path(f"/proc/{pid}/task/{thread}/comm").read_text() for thread in os.listdir(f"/proc/{pid}/task")),
-        "descriptors": sorted(descriptors),
-        "files": sorted(fields[5] for fields in maps if len(fields) > 5 and not fields[5].endswith("]")),
-        "left": [name for name in os.listdir("/tmp") if re.fullmatch(rf"gcspy-[0-9a-f]{{16}}|.attach_pid{pid}", name)],
-    }
-
-
 def test_after_detaching_it_has_nothing_more_than_before_and_attaching_again_works(jvm: Jvm) -> None:
     with Told(jvm.pid):
         pass
@@ -281,6 +264,8 @@ def test_one_that_runs_out_of_memory_and_ends_is_told_of_to_the_last(java: str, 
 
 
 def test_it_can_be_there_from_the_start_and_the_exit_code_is_the_programs(java: str, classes: Path, tmp_path: Path) -> None:
+    if Path(java).read_bytes()[:2] == b"#!":
+        pytest.skip(f"{java} starts one in another root, where the agent is not")
     env = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
     command = [sys.executable, "-m", "gcspy", "run", "--no-window", "--", java]
     done = subprocess.run(
@@ -294,6 +279,21 @@ def test_it_can_be_there_from_the_start_and_the_exit_code_is_the_programs(java: 
     )
     assert done.returncode == 1
     assert "NoSuchFlagAtAll" in done.stderr + done.stdout
+
+
+def test_one_that_may_not_be_attached_to_can_be_started_so_that_it_comes_to_us(java: str, classes: Path, tmp_path: Path) -> None:
+    if Path(java).read_bytes()[:2] == b"#!":
+        pytest.skip(f"{java} starts one in another root, where the agent is not")
+    with Jvm(java, classes, "-Xmx64m", "-XX:+UseSerialGC", "-XX:+DisableAttachMechanism", at_start(f"at:{tmp_path}/%p")) as jvm:
+        place = tmp_path / str(jvm.pid)
+        assert "agent" in HotSpotDriver.recognise(jvm.pid).rungs
+        jvm.tell("churn", 4)
+        for _ in range(2):
+            with Told(jvm.pid) as told:
+                while GC_END not in [event.event for event in told.events]:
+                    told.holder.wait(1.0)
+            assert not place.exists()
+        jvm.tell("churn", 0)
 
 
 def test_the_library_is_one_file_and_it_says_what_to_do_where_it_was_not_built(jvm: Jvm, monkeypatch: pytest.MonkeyPatch) -> None:
