@@ -24,7 +24,7 @@ help:
 	@echo "make constraints  resolve the dependencies anew and pin them in constraints.txt"
 	@echo "make clean        remove .venv and everything else that was made here"
 
-$(READY): pyproject.toml constraints.txt .ci/install.py
+$(READY): pyproject.toml constraints.txt .ci/install.py hatch_build.py drivers/native/hotspot_agent.c
 	@test -n "$(PYTHON)" || { echo "gcspy: no Python 3.11 or newer found; on Debian or Ubuntu: apt-get install python3 python3-pip"; exit 1; }
 	@$(PYTHON) .ci/install.py
 

@@ -100,7 +100,7 @@ def install(python: Path, *, constrained: bool) -> None:
 def fingerprint() -> str:
     """Return what the environment depends on, as a hash: if it is unchanged there is nothing to install."""
     state = hashlib.sha256(f"{sys.version_info[:2]} {EXTRAS}".encode())
-    for path in (ROOT / "pyproject.toml", CONSTRAINTS):
+    for path in (ROOT / "pyproject.toml", CONSTRAINTS, ROOT / "hatch_build.py", ROOT / "drivers/native/hotspot_agent.c"):
         state.update(path.read_bytes())
     return state.hexdigest()
 
