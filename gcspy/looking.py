@@ -9,10 +9,11 @@ import json
 from dataclasses import dataclass
 
 import click
-from gcspy_protocol.details import AnswerState, Cell, ColumnKind, DetailTable, Query
+from gcspy_protocol.details import AnswerState, DetailTable, Query
 from gcspy_protocol.errors import TargetError, Unsupported
 from gcspy_protocol.messages import Event
 
+from gcspy.detail_text import print_table, rows_as_json
 from gcspy.target import attach
 from gcspy_server.api import AttachOptions, Server, ServerSpace
 
@@ -84,41 +85,11 @@ def _whole_space(server: Server, kind: str) -> ServerSpace | None:
 
 def print_as_json(found: Looked) -> None:
     """One JSON object; unknown is null."""
-    table = found.table
-    names = [column.name.lower() for column in table.columns]
-    data = {
-        "pid": found.pid,
-        "process": found.name,
-        "gather_nanos": found.gather_nanos,
-        "rows": [dict(zip(names, row, strict=True)) for row in table.rows],
-        "rest": {"rows": table.rest, **dict(zip(names[1:], table.rest_cells[1:], strict=False))},
-        "note": table.note,
-    }
+    data = {"pid": found.pid, "process": found.name, "gather_nanos": found.gather_nanos, **rows_as_json(found.table)}
     click.echo(json.dumps(data, indent=2))
 
 
 def print_as_text(found: Looked) -> None:
     """A table for people."""
-    table = found.table
     click.echo(f"{found.name}, looked into for {found.gather_nanos / 1e6:.0f} ms")
-    head = [column.name for column in table.columns]
-    rows = [list(map(_words, row)) for row in table.rows]
-    if table.rest:
-        rows.append([f"({table.rest:,} others)", *map(_words, table.rest_cells[1:])])
-    widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
-    for row in [head, *rows]:
-        cells = [
-            text.ljust(width) if column.kind is ColumnKind.TEXT else text.rjust(width)
-            for text, width, column in zip(row, widths, table.columns, strict=True)
-        ]
-        click.echo("  ".join(cells).rstrip())
-    if table.note:
-        click.echo(table.note)
-
-
-def _words(cell: Cell) -> str:
-    if cell is None:
-        return "unknown"
-    if isinstance(cell, int):
-        return f"{cell:,}"
-    return "".join(c if c.isprintable() else "?" for c in cell)
+    print_table(found.table)

@@ -5,6 +5,7 @@ Knows the traced driver, the writer and the player's questions; a format is know
 
 from __future__ import annotations
 
+import re
 import secrets
 import tempfile
 import time
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from gcspy_replay.file import Store
     from gcspy_replay.player import Shown, Teller
 
-__all__ = ["ARCHIVES", "TracedRecording", "named_trace", "names_trace", "opened_heap", "record_trace", "traced_recording"]
+__all__ = ["ARCHIVES", "TracedRecording", "event_of", "named_trace", "names_trace", "opened_heap", "record_trace", "traced_recording"]
 
 ARCHIVES = (".tar", ".tar.xz", ".txz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst")
 """Suffixes of archives in which the files of a trace may be."""
@@ -77,6 +78,28 @@ def opened_heap(path: Path, progress: Progress | None = None) -> Iterator[Heap]:
             yield heap
         finally:
             heap.close()
+
+
+def event_of(heap: Heap, text: str) -> int:
+    """The event of a trace before which the heap is meant by ``end``, ``gc:3`` (its start), ``gc:3:end``, or the event's own number.
+
+    Raises:
+        CommandError: There is no such event.
+    """
+    match = re.fullmatch(r"(end)|gc:(\d{1,18})(:start|:end)?|(\d{1,18})", text)
+    if match is None:
+        raise CommandError(f"{text!r} is no time of a trace: write end, gc:3, gc:3:end, or the number of an event")
+    if match[1]:
+        return heap.events
+    if match[4]:
+        if int(match[4]) > heap.events:
+            raise CommandError(f"there is no event {int(match[4]):,}: the trace has {heap.events:,}")
+        return int(match[4])
+    number = int(match[2])
+    if not 1 <= number <= len(heap.collections):
+        raise CommandError(f"there is no collection {number}: the trace has {len(heap.collections):,}, from 1 on")
+    one = heap.collections[number - 1]
+    return one.end_event + 1 if match[3] == ":end" else one.start_event
 
 
 def record_trace(session: TracedSession, store: Store, progress: Progress | None = None) -> int:

@@ -21,6 +21,7 @@ from gcspy_client.view.history.menus import HISTORY_GESTURES, actions_of_history
 from gcspy_client.view.lessons.part import actions_of_lessons
 from gcspy_client.view.panels.copying import actions_of_copying
 from gcspy_client.view.panels.cost import actions_of_cost
+from gcspy_client.view.panels.following_object import actions_of_objects
 from gcspy_client.view.panels.telling import actions_of_telling
 from gcspy_client.view.shell.command_palette import Entry
 from gcspy_client.view.shell.preferences import actions_of_preferences
@@ -69,6 +70,7 @@ def actions_of(window: MainWindow) -> tuple[Action, ...]:
         *actions_of_presenting(window),
         *actions_of_looking(window),
         *actions_of_telling(window),
+        *actions_of_objects(window),
         *actions_of_class(window),
         *window.docks.actions(),
         *actions_of_history(window),

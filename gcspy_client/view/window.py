@@ -44,6 +44,7 @@ from gcspy_client.view.panels.copying import Copying
 from gcspy_client.view.panels.cost import CostPart
 from gcspy_client.view.panels.details import Details
 from gcspy_client.view.panels.facts import FactPanels
+from gcspy_client.view.panels.following_object import FollowingObject
 from gcspy_client.view.panels.settings import SettingPart
 from gcspy_client.view.panels.telling import Telling
 from gcspy_client.view.shell.command_palette import CommandPalette
@@ -146,7 +147,7 @@ class MainWindow(QMainWindow):
         self._refusal_timer = self._single_timer(self._forget_refusal)
         self.triggers = TriggerPart(self)
         self.comparing = ComparePart(self)
-        self.telling = Telling(self)
+        self.telling, self.objects = Telling(self), FollowingObject(self)
         self.classroom = ClassPart(self)
         self.setting_part = SettingPart(self)
         self.lessons = LessonPart(self)
@@ -536,6 +537,7 @@ class MainWindow(QMainWindow):
         self.cost.set_theme(theme)
         self.comparing.set_theme(theme)
         self.telling.set_theme(theme)
+        self.objects.set_theme(theme)
         self.classroom.set_theme(theme)
         self.lessons.set_theme(theme)
         self.palette_sheet.set_colours(tokens(theme))
@@ -594,6 +596,7 @@ class MainWindow(QMainWindow):
         self.lessons.stop()
         self.comparing.stop()
         self.telling.stop()
+        self.objects.stop()
         self.classroom.stop()
         self.spaces.stop()
         self.starting.stop()

@@ -10,6 +10,7 @@ import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from gcspy_protocol import messages as m
@@ -110,15 +111,44 @@ def test_a_played_trace_tells_of_single_objects_at_the_event_that_is_shown(viewe
     one = dict(zip(names, found.table.rows[0], strict=True))
     assert (one["Size"], one["Type"]) == (24, "java.lang.String")
     life = ask(viewer, "Types", "life", str(one["Address"]))
-    events = [int(row[0] or 0) for row in life.table.rows]
+    events = [int(row[1] or 0) for row in life.table.rows]
     assert events == sorted(events)
-    assert str(life.table.rows[0][1]) == "born"
+    assert str(life.table.rows[0][0]) == "born"
     assert str(one["Address"]) in [row[2] for row in life.table.rows]
     assert "java.lang.String, 24 bytes, allocated by" in life.table.note
     near = ask(viewer, "Types", "neighbours", str(one["Address"]))
     assert near.state is AnswerState.ANSWERED
-    distances = [abs(int(row[1] or 0)) for row in near.table.rows]
+    distances = [abs(int(row[2] or 0)) for row in near.table.rows]
     assert distances == sorted(distances)
     assert ask(viewer, "Types", "life", "0x10").state is AnswerState.UNKNOWN
     wrong = ask(viewer, "Types", "objects", "colour:red")
     assert "say type, site" in wrong.reason
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    """What a command says as JSON."""
+    assert main(["objects", *arguments, "--json"]) == ExitCode.OK
+    return json.loads(capsys.readouterr().out)
+
+
+def test_objects_are_found_at_a_time_and_one_is_followed(capsys: pytest.CaptureFixture[str]) -> None:
+    trace = str(SAMPLES / "promote.tar.xz")
+    trees = told(capsys, "find", trace, "--type", "=Promote$Tree", "--at", "gc:4:end", "--top", "3")
+    assert trees["objects"] == 32704, "as the program says of itself: live@before1 in truth.txt"
+    assert (len(trees["rows"]), trees["rest"]["rows"]) == (3, 32701)
+    old = told(capsys, "find", trace, "--type", "=Promote$Tree[]", "--at", "gc:4:end")["rows"][0]
+    at = ["--address", old["address"], "--at", "gc:4:end"]
+    life = told(capsys, "life", trace, *at)["life"]
+    assert [row["what"].split(" by ")[0] for row in life["rows"]][:2] == ["born", "moved"]
+    (then,) = [row for row in life["rows"] if row["what"].startswith("promoted")]
+    assert (then["address"], then["space"], then["age"]) == (old["address"], "Old", 4)
+    # Where it was at any of its events, it is found by that address and that event.
+    for row in life["rows"]:
+        if row["address"]:
+            (found,) = told(capsys, "find", trace, "--address", row["address"], "--at", str(row["event"]))["rows"]
+            assert (found["type"], found["space"], found["size"]) == ("Promote$Tree[]", row["space"], 272)
+    assert main(["objects", "life", trace, *at]) == ExitCode.OK
+    assert "64 elements, allocated by main" in capsys.readouterr().out
+    for wrong in (["--address", "0x10"], ["--address", old["address"], "--at", "gc:99"]):
+        assert main(["objects", "life", trace, *wrong]) == ExitCode.USAGE
+        assert capsys.readouterr().err.startswith("gcspy: ")

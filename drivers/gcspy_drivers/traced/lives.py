@@ -46,8 +46,8 @@ def describe(heap: Heap, life: Life) -> str:
 def life_table(heap: Heap, life: Life, birth_bytes: int, number: Number) -> DetailTable:
     """Where an object was, in order; the last row is its death, or the end of the trace."""
     columns = (
-        DetailColumn(name=EVENT, about="From this event on it is so."),
         DetailColumn(name="What", kind=ColumnKind.TEXT, about="What happened to it."),
+        DetailColumn(name=EVENT, about="From this event on it is so."),
         DetailColumn(name=ADDRESS, kind=ColumnKind.TEXT),
         DetailColumn(name="Space", kind=ColumnKind.TEXT),
         DetailColumn(name="Age", about="Collections that it survived."),
@@ -58,14 +58,14 @@ def life_table(heap: Heap, life: Life, birth_bytes: int, number: Number) -> Deta
         collection = heap.collections[stay.collection - 1] if stay.collection else None
         what = "born" if collection is None or stay.fate is None else f"{_FATES[stay.fate]} by {words_of(collection)}"
         since = 0 if collection is None else collection.bytes - birth_bytes
-        rows.append((number(stay.event), what, f"{stay.address:#x}", space_name(stay.space_kind), age, since))
+        rows.append((what, number(stay.event), f"{stay.address:#x}", space_name(stay.space_kind), age, since))
     age = len(life.stays) - 1
     if life.died_event is not None:
         words = words_of(heap.collections[life.died_in - 1])
-        rows.append((number(life.died_event), f"found dead by {words}", "", "", age, life.life_bytes))
+        rows.append((f"found dead by {words}", number(life.died_event), "", "", age, life.life_bytes))
     else:
         last = life.stays[-1]
-        rows.append((number(heap.events - 1), "lives at the end of the trace", f"{last.address:#x}", space_name(last.space_kind), age, life.life_bytes))
+        rows.append(("lives at the end of the trace", number(heap.events - 1), f"{last.address:#x}", space_name(last.space_kind), age, life.life_bytes))
     return DetailTable(columns=columns, rows=tuple(rows), note=describe(heap, life))
 
 
@@ -79,17 +79,17 @@ def neighbour_table(heap: Heap, now: Snapshot, row: int, most: int) -> DetailTab
     same, distance = same[order], distance[order]
     step = _next_step(heap, now, int(now.birth[row]))
     columns = (
+        DetailColumn(name="What became of it", kind=ColumnKind.TEXT),
         DetailColumn(name=ADDRESS, kind=ColumnKind.TEXT),
         DetailColumn(name="Distance", about="Bytes from the object to this one."),
         DetailColumn(name="Size", kind=ColumnKind.BYTES),
         DetailColumn(name="Space", kind=ColumnKind.TEXT),
-        DetailColumn(name="What became of it", kind=ColumnKind.TEXT),
         DetailColumn(name="Then at", kind=ColumnKind.TEXT),
-        DetailColumn(name="Distance then", about="Bytes from where the object is afterwards."),
+        DetailColumn(name="Distance then", kind=ColumnKind.TEXT, about="Bytes from where the object is afterwards; nothing where one of the two is dead."),
     )
     if step is None:
         cells = [
-            (f"{int(now.address[one]):#x}", int(far), int(now.size[one]), place_of(now, int(now.address[one])), "no collection follows that touches it", "", None)
+            ("no collection follows that touches it", f"{int(now.address[one]):#x}", int(far), int(now.size[one]), place_of(now, int(now.address[one])), "", "")
             for one, far in zip(same[:most].tolist(), distance[:most].tolist(), strict=True)
         ]
         return DetailTable(columns=columns, rows=tuple(cells), rest=max(0, len(same) - most), rest_cells=(None,) * 7 if len(same) > most else ())
@@ -100,8 +100,8 @@ def neighbour_table(heap: Heap, now: Snapshot, row: int, most: int) -> DetailTab
     for one, far, fate, new in zip(same[:most].tolist(), distance[:most].tolist(), fates[:most].tolist(), to[:most].tolist(), strict=True):
         address = int(now.address[one])
         then = f"{new:#x}" if new >= 0 else ""
-        apart = new - own if new >= 0 and own >= 0 else None
-        cells.append((f"{address:#x}", int(far), int(now.size[one]), place_of(now, address), _FATES[Fate(fate)], then, apart))
+        apart = f"{new - own:,}" if new >= 0 and own >= 0 else ""
+        cells.append((_FATES[Fate(fate)], f"{address:#x}", int(far), int(now.size[one]), place_of(now, address), then, apart))
     words = ", ".join(f"{int((fates == fate).sum()):,} {text.split(':')[0]}" for fate, text in _FATES.items() if (fates == fate).any())
     note = f"{words_of(step.collection)}. Of {len(same):,} others of this site: {words or 'none'}"
     return DetailTable(columns=columns, rows=tuple(cells), rest=max(0, len(same) - most), rest_cells=(None,) * 7 if len(same) > most else (), note=note)

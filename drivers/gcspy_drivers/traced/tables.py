@@ -76,9 +76,9 @@ def object_table(heap: Snapshot, trace: Trace, rows: I64, most: int) -> DetailTa
     kinds = [one.kind for one in heap.spaces]
     space = heap.space
     columns = (
+        DetailColumn(name="Type", kind=ColumnKind.TEXT),
         DetailColumn(name=ADDRESS, kind=ColumnKind.TEXT),
         DetailColumn(name="Size", kind=ColumnKind.BYTES),
-        DetailColumn(name="Type", kind=ColumnKind.TEXT),
         DetailColumn(name="Elements", about="Of an array."),
         DetailColumn(name="Space", kind=ColumnKind.TEXT),
         DetailColumn(name="Age", about="Collections that it survived."),
@@ -87,9 +87,9 @@ def object_table(heap: Snapshot, trace: Trace, rows: I64, most: int) -> DetailTa
     )
     cells = tuple(
         (
+            str(trace.types.names[heap.type[row]])[:_LONGEST_NAME],
             f"{int(heap.address[row]):#x}",
             int(heap.size[row]),
-            str(trace.types.names[heap.type[row]])[:_LONGEST_NAME],
             int(heap.length[row]),
             space_name(kinds[space[row]] if space[row] >= 0 else -1),
             int(heap.age[row]),
@@ -98,5 +98,5 @@ def object_table(heap: Snapshot, trace: Trace, rows: I64, most: int) -> DetailTa
         )
         for row in shown.tolist()
     )
-    left = (None, int(heap.size[rest].sum()), None, None, None, None, None, None) if len(rest) else ()
+    left = (None, None, int(heap.size[rest].sum()), None, None, None, None, None) if len(rest) else ()
     return DetailTable(columns=columns, rows=cells, rest=len(rest), rest_cells=left, note="" if len(rows) else "nothing is like that here")

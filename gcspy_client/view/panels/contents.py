@@ -61,12 +61,14 @@ class ContentsPanel(TablePanel):
 
     Signals:
         whole_asked: Tell of the whole space (True), or of the selected tile.
+        kind_asked: Tell something else of it.
 
     Args:
         theme: For which ground.
     """
 
     whole_asked = Signal(bool)
+    kind_asked = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, column=_BYTES, parent=parent)
@@ -74,11 +76,27 @@ class ContentsPanel(TablePanel):
         self.which.addItems(["Selected tile", "Whole space"])
         self.which.setToolTip("Tell of the selected tile, or of the whole space")
         self.which.currentIndexChanged.connect(lambda place: self.whole_asked.emit(place == 1))
+        self.kind = Chooser()
+        self.kind.setToolTip("What is told: of which types the objects are, where they were allocated …")
+        self.kind.activated.connect(self.kind_asked)
+        self.kind.hide()
+        self.head.insertWidget(self.head.indexOf(self.copy), self.kind)
         self.head.insertWidget(self.head.indexOf(self.copy), self.which)
         self.note = ElidedLabel()
         self.note.setProperty("tone", "warning")
         self.column.insertWidget(1, self.note)
         self.say("Nothing is known yet.")
+
+    def offer(self, kinds: tuple[str, ...]) -> str:
+        """Let the user choose one of these kinds of questions; returns which is chosen."""
+        if kinds != tuple(self.kind.itemData(place) for place in range(self.kind.count())):
+            chosen = self.kind.currentData()
+            self.kind.clear()
+            for kind in kinds:
+                self.kind.addItem(kind.capitalize().replace(".", ": "), kind)
+            self.kind.setCurrentIndex(max(0, self.kind.findData(chosen)))
+            self.kind.setVisible(len(kinds) > 1)
+        return str(self.kind.currentData())
 
     def say(self, why: str, title: str = "", when: str = "") -> None:
         """Say why there is no table."""

@@ -13,7 +13,7 @@ from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_protocol.messages import Message
 from PySide6.QtCore import QObject, Qt, QTimer
 
-from gcspy_client.model.asking import Asking, Subject
+from gcspy_client.model.asking import Asking, Subject, kinds_of
 from gcspy_client.model.growth import GrowthLog, Sample, growing_space, growth, measures_of, sample_of
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import tile_title
@@ -63,6 +63,7 @@ class Telling(QObject):
         about = "what grew: types by their growth since an earlier event"
         window.docks.add("growth", "What grew", self.growth, bottom, keys=("Shift+G",), about=about)
         self.contents.whole_asked.connect(self._show_whole)
+        self.contents.kind_asked.connect(self.refresh)
         self.contents.opened.connect(self.refresh)
         self.growth.opened.connect(self.refresh)
         window.link.welcomed.connect(self.asking.forget)
@@ -114,7 +115,7 @@ class Telling(QObject):
         if space is None or event is None:
             self.contents.say("Nothing is shown yet.")
             return
-        if not space.space.details:
+        if not kinds_of(space.space.details):
             self.contents.say(self._none_here(space), space.space.name)
             return
         tile = None if self.whole else session.selected(space.space.id)
@@ -127,17 +128,21 @@ class Telling(QObject):
         subject = Subject(
             "" if session.live.welcome is None else session.live.welcome.session,
             space.space.id,
-            space.space.details[0],
+            self.contents.offer(kinds_of(space.space.details)),
             None if tile is None else space.names.key(tile),
         )
         self._wish(subject)
-        answer = self.asking.answer(event.sequence, live=session.is_live)
+        answer = self.asking.answer(event.sequence, live=session.is_live)  # of a playback the latest, until that of this event has come
         if answer is None:
             self.contents.say(self._why_nothing(), title)
         elif answer.state is AnswerState.ANSWERED:
             behind = event.sequence - answer.sequence
-            when = "of this event" if not behind else f"of {behind:,} {'event' if behind == 1 else 'events'} ago"
-            self.contents.tell(answer.table, title, when)
+            ago = f"of {behind:,} {'event' if behind == 1 else 'events'} ago"
+            when = "of this event" if not behind else "of another event: asking…" if session.is_playback else ago
+            if answer.table.rows:
+                self.contents.tell(answer.table, title, when)
+            else:
+                self.contents.say(answer.table.note or "Nothing is in it.", title, when)
         else:
             self.contents.say(_WHY[answer.state].format(reason=answer.reason), title)
 
@@ -149,12 +154,12 @@ class Telling(QObject):
             return
         now = monotonic()
         if subject == self._asked[0] and now - self._asked_at < _AGAIN_SECS:
-            self.asking.wish(subject, self._asked[1])
-            if live.sequence > self._asked[1] and not self._again.isActive():
+            self.asking.wish(subject, self._asked[1], exact=session.is_playback)
+            if live.sequence != self._asked[1] and not self._again.isActive():
                 self._again.start(round(1000 * (_AGAIN_SECS - (now - self._asked_at))) + 1)
             return
         self._asked, self._asked_at = (subject, live.sequence), now
-        self.asking.wish(subject, live.sequence)
+        self.asking.wish(subject, live.sequence, exact=session.is_playback)
 
     def _why_nothing(self) -> str:
         if not self._window.link.status.phase.connected:
@@ -164,7 +169,7 @@ class Telling(QObject):
         return "Asking…"
 
     def _none_here(self, space: SpaceState) -> str:
-        others = [one.space.name for one in self._window.session.interpreter.spaces.values() if one.space.details]
+        others = [one.space.name for one in self._window.session.interpreter.spaces.values() if kinds_of(one.space.details)]
         where = f"Spaces that do: {', '.join(others)}." if others else _LEVEL
         return f"The space {space.space.name} does not tell what is in its tiles.\n{where}"
 
@@ -230,6 +235,6 @@ def actions_of_telling(window: MainWindow) -> tuple[Action, ...]:
             text="What is in this space",
             about="what the whole active space is made of, by type",
             run=part.ask_whole,
-            enabled=lambda: bool((space := window.session.active_space()) is not None and space.space.details),
+            enabled=lambda: bool((space := window.session.active_space()) is not None and kinds_of(space.space.details)),
         ),
     )

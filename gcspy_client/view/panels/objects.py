@@ -1,0 +1,150 @@
+"""The panel about single objects: a line that says what is sought, what was found, one object's life, and its neighbours.
+
+Knows its widgets and tables by the names of their columns; asks nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gcspy_protocol.details import DetailTable
+from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLineEdit, QPushButton, QWidget
+
+from gcspy_client.model.palette import Theme
+from gcspy_client.view.panels.contents import columns_of, rows_of
+from gcspy_client.view.widgets.chooser import Chooser
+from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.table_panel import TablePanel
+
+__all__ = ["FOUND", "LIFE", "NEIGHBOURS", "ObjectsPanel"]
+
+FOUND, LIFE, NEIGHBOURS = range(3)
+"""What the panel shows."""
+
+_TITLES = ("&Found", "&Life", "&Neighbours")
+_TIPS = (
+    "The objects that are sought, at the event that is shown; Enter follows one",
+    "The followed object from its birth to its death; Enter goes to the event",
+    "What became of the objects of the same site that lie next to it; Enter follows one",
+)
+_EXAMPLE = "type:java.lang.String size:24..64 site:main address:0x… thread:…"
+
+
+class ObjectsPanel(TablePanel):
+    """Objects that are found, or one that is followed.
+
+    Signals:
+        sought: Something else is sought.
+        turned: The user wants to see something else: `FOUND`, `LIFE` or `NEIGHBOURS`.
+        chosen: A row was chosen: its cells by the names of their columns.
+
+    Args:
+        theme: For which ground.
+    """
+
+    sought = Signal()
+    turned = Signal(int)
+    chosen = Signal(dict)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(theme, column=2, parent=parent)
+        self._shown: DetailTable | None = None
+        self._ordered = FOUND
+        self.text = QLineEdit()
+        self.text.setPlaceholderText(_EXAMPLE)
+        self.text.setToolTip("What is sought: words side by side must all hold; a word alone is a part of a type's name. Enter finds")
+        self.text.setClearButtonEnabled(True)
+        self.text.returnPressed.connect(self.sought)
+        self.scope = Chooser()
+        self.scope.addItems(["Whole heap", "Active space", "Selected tile"])
+        self.scope.setToolTip("Where it is sought")
+        self.scope.activated.connect(self.sought)
+        self.start = QPushButton("Find")
+        self.start.setToolTip("Find objects at the event that is shown")
+        self.start.clicked.connect(self.sought)
+        self.views = QButtonGroup(self)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        for widget in (self.text, self.scope, self.start):
+            row.addWidget(widget, 1 if widget is self.text else 0)
+        for place, (title, tip) in enumerate(zip(_TITLES, _TIPS, strict=True)):
+            button = QPushButton(title)
+            button.setCheckable(True)
+            button.setToolTip(tip)
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            self.views.addButton(button, place)
+            row.addWidget(button)
+        self.views.button(FOUND).setChecked(True)
+        self.views.idClicked.connect(self.turned)
+        self.note = ElidedLabel()
+        self.note.setProperty("dim", "true")
+        self.column.insertLayout(0, row)
+        self.column.insertWidget(2, self.note)
+        self.table.activated.connect(self._activated)
+        self.say("Nothing is sought yet.")
+
+    def turn(self, view: int) -> None:
+        """Mark what is shown."""
+        self.views.button(view).setChecked(True)
+
+    def say(self, why: str, title: str = "Objects", when: str = "") -> None:
+        """Say why there is no table."""
+        self._shown = None
+        self.title.setText(title)
+        self.when.setText(when)
+        self.note.hide()
+        self.show_words(why)
+
+    def tell(self, view: int, table: DetailTable, title: str, when: str) -> None:
+        """Show a table of one of the three kinds."""
+        self._shown = table
+        self.title.setText(title)
+        self.when.setText(when)
+        self.note.setText(table.note)
+        self.note.setVisible(bool(table.note))
+        rows = rows_of(table)
+        if view != FOUND:  # numbers of events and distances are no amounts
+            rows = [tuple(replace(cell, share=None) for cell in row) for row in rows]
+        self.show_rows(columns_of(table), rows)
+        if view != self._ordered:
+            self._ordered = view
+            column, order = _orders(table)[view]
+            self.table.sortByColumn(column, order)
+
+    def select_row(self, number: int) -> None:
+        """Mark the row of the life that holds at an event."""
+        names = [] if self._shown is None else [column.name for column in self._shown.columns]
+        if "Event" not in names:
+            return
+        place = names.index("Event")
+        rows = [row for row, cells in enumerate(self.table.rows) if (key := cells[place].key) is not None and float(key) <= number]
+        if rows:
+            self.table.selectRow(rows[-1])
+        else:
+            self.table.clearSelection()
+
+    def chosen_row(self) -> dict[str, str]:
+        """The cells of the row with the keyboard, by the names of their columns; empty: there is none."""
+        return self._cells(self.table.currentIndex())
+
+    def _cells(self, index: QModelIndex) -> dict[str, str]:
+        if self._shown is None or not index.isValid() or index.row() >= len(self.table.rows):
+            return {}
+        cells = self.table.rows[index.row()]
+        return {column.name: cell.text for column, cell in zip(self._shown.columns, cells, strict=True)}
+
+    def _activated(self, index: QModelIndex) -> None:
+        cells = self._cells(index)
+        if cells:
+            self.chosen.emit(cells)
+
+
+def _orders(table: DetailTable) -> Sequence[tuple[int, Qt.SortOrder]]:
+    """By what each of the three tables is sorted at first."""
+    names = [column.name for column in table.columns]
+    largest = names.index("Size") if "Size" in names else 0
+    when = names.index("Event") if "Event" in names else 0
+    far = names.index("Distance") if "Distance" in names else 0
+    return ((largest, Qt.SortOrder.DescendingOrder), (when, Qt.SortOrder.AscendingOrder), (far, Qt.SortOrder.AscendingOrder))
