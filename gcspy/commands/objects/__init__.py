@@ -35,4 +35,6 @@ def command() -> None:
     gcspy objects collections TRACE   what each collection let live, promoted and found dead
     gcspy objects lifetimes TRACE     at which age objects die
     gcspy objects survival TRACE      which share is still there at which age
+    gcspy objects find TRACE          single objects, by type, site, size or address, at any time
+    gcspy objects life TRACE          one object through its moves to its death
     """

@@ -17,7 +17,7 @@ from gcspy_drivers.traced import Teller, TracedOptions, TracedSession
 from gcspy_objects.heap import Heap
 from gcspy_objects.trace import open_trace
 
-from gcspy_server.api import Event
+from gcspy_server.api import Event, ExtentNames
 
 SAMPLES = Path(__file__).parents[3] / "objects" / "samples" / "anttracks"
 TRACES = ("churn", "compressed", "list", "pointers", "promote", "threads")
@@ -186,7 +186,8 @@ def test_what_is_told_of_tiles_is_what_their_streams_have(went: Went) -> None:
             continue
         used = {stream.name: stream._values for stream in space.streams}
         for tile in np.flatnonzero(used["Objects"])[:: max(1, space.count // 20)].tolist():
-            extent = (int(space.names.bases[tile]), int(space.names.sizes[tile]))  # type: ignore[union-attr]
+            assert isinstance(space.names, ExtentNames)
+            extent = (int(space.names.bases[tile]), int(space.names.sizes[tile]))
             for kind in ("types", "sites", "threads"):
                 table = teller.tell(kind, "", 1000, number=last, space=space.name, tile=tile, extent=extent)
                 assert table is not None
