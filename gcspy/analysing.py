@@ -6,7 +6,7 @@ Knows which part of ours does what; does not know what is asked.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,11 +49,10 @@ def lives_of(path: Path) -> Iterator[LifeStore]:
     """
     require_engine()
     from gcspy_objects.analysis.gather import gather
-    from gcspy_objects.heap.heap import Heap
+    from gcspy_objects.heap import Heap
     from gcspy_objects.trace import open_trace
 
-    with open_trace(path) as trace:
-        heap = Heap(trace)
+    with open_trace(path) as trace, closing(Heap(trace)) as heap:
         with progress_bar(f"reading {trace.name}") as progress:
             store = gather(heap, progress=progress)
         with store:

@@ -172,6 +172,7 @@ def traced_recording(path: Path, options: TracedOptions, progress: Progress | No
         session = TracedSession(heap, options)
         record_trace(session, FileStore(file), progress)
         teller = TraceTeller(session)
+        stack.callback(teller.close)
 
         def tell(query: Query, shown: Shown) -> DetailTable | None:
             return teller.tell(

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from gcspy_protocol.details import Answer, AnswerState, Query
 
+from gcspy_client.model.chart import CHART_KINDS
+
 __all__ = ["MOST_ROWS_ASKED", "SOUGHT", "Asking", "Subject", "kinds_of"]
 
 MOST_ROWS_ASKED = 200
@@ -23,8 +25,8 @@ SOUGHT = ("objects", "life", "neighbours")
 
 
 def kinds_of(details: tuple[str, ...]) -> tuple[str, ...]:
-    """The kinds of questions that tell what is in a tile."""
-    return tuple(kind for kind in details if kind not in SOUGHT)
+    """The kinds of questions that tell what is in a tile: those about a whole session are no answer to it either."""
+    return tuple(kind for kind in details if kind not in SOUGHT and kind not in CHART_KINDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ from gcspy_client.view.history.menus import HistoryMenus
 from gcspy_client.view.history.panel import HistoryPanel
 from gcspy_client.view.history.undo import HistoryUndo
 from gcspy_client.view.lessons.part import LessonPart
+from gcspy_client.view.panels.ages import Ages
 from gcspy_client.view.panels.copying import Copying
 from gcspy_client.view.panels.cost import CostPart
 from gcspy_client.view.panels.details import Details
@@ -147,7 +148,7 @@ class MainWindow(QMainWindow):
         self._refusal_timer = self._single_timer(self._forget_refusal)
         self.triggers = TriggerPart(self)
         self.comparing = ComparePart(self)
-        self.telling, self.objects = Telling(self), FollowingObject(self)
+        self.telling, self.objects, self.ages = Telling(self), FollowingObject(self), Ages(self)
         self.classroom = ClassPart(self)
         self.setting_part = SettingPart(self)
         self.lessons = LessonPart(self)
@@ -538,6 +539,7 @@ class MainWindow(QMainWindow):
         self.comparing.set_theme(theme)
         self.telling.set_theme(theme)
         self.objects.set_theme(theme)
+        self.ages.set_theme(theme)
         self.classroom.set_theme(theme)
         self.lessons.set_theme(theme)
         self.palette_sheet.set_colours(tokens(theme))

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["KINDS_ASKED", "LIFE", "NEIGHBOURS", "OBJECTS", "SITES", "THREADS", "TYPES"]
+__all__ = [
+    "COLLECTIONS", "KINDS_ASKED", "KINDS_OF_ALL", "LIFE", "LIFETIMES_BYTES", "LIFETIMES_GCS", "NEIGHBOURS", "OBJECTS", "SITES", "SURVIVAL_BYTES",
+    "SURVIVAL_GCS", "THREADS", "TYPES",
+]  # fmt: skip
 
 TYPES: Final = "types"
 SITES: Final = "sites"
@@ -19,4 +22,16 @@ LIFE: Final = "life"
 NEIGHBOURS: Final = "neighbours"
 """What became of the objects of the same site that lie next to it."""
 
-KINDS_ASKED: Final = (TYPES, SITES, THREADS, OBJECTS, LIFE, NEIGHBOURS)
+SURVIVAL_BYTES: Final = "survival.bytes"
+SURVIVAL_GCS: Final = "survival.gcs"
+"""Which share of all objects of the trace is still there at which age, in bytes and in collections; the text is a type's name."""
+LIFETIMES_BYTES: Final = "lifetimes.bytes"
+LIFETIMES_GCS: Final = "lifetimes.gcs"
+"""How many of all objects died at which age; the text is a type's name."""
+COLLECTIONS: Final = "collections"
+"""What each collection let live, promoted and found dead; the text is a type's name."""
+
+KINDS_OF_ALL: Final = (SURVIVAL_BYTES, SURVIVAL_GCS, LIFETIMES_BYTES, LIFETIMES_GCS, COLLECTIONS)
+"""Those about the whole trace, whichever event and tile are shown."""
+
+KINDS_ASKED: Final = (TYPES, SITES, THREADS, OBJECTS, LIFE, NEIGHBOURS, *KINDS_OF_ALL)

@@ -18,10 +18,11 @@ from gcspy_objects.heap import Snapshot
 from gcspy_protocol.errors import CommandError
 from numpy.typing import NDArray
 
-from gcspy_drivers.traced.kinds import LIFE, NEIGHBOURS, OBJECTS, SITES, THREADS, TYPES
+from gcspy_drivers.traced.kinds import KINDS_OF_ALL, LIFE, NEIGHBOURS, OBJECTS, SITES, THREADS, TYPES
 from gcspy_drivers.traced.lives import life_table, neighbour_table
 from gcspy_drivers.traced.session import TracedSession
 from gcspy_drivers.traced.tables import by_category, object_table, place_of
+from gcspy_drivers.traced.whole import Whole
 from gcspy_server.api import DetailTable
 
 __all__ = ["Teller"]
@@ -40,7 +41,13 @@ class Teller:
     def __init__(self, session: TracedSession) -> None:
         self._session, self._heap = session, session.heap
         self._kept: OrderedDict[int, Snapshot] = OrderedDict()
+        self._whole = Whole(self._heap)
         self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Remove what was kept in files."""
+        with self._lock:
+            self._whole.close()
 
     def tell(
         self, kind: str, text: str, most: int, *, number: int, space: str, tile: int | None, extent: tuple[int, int] | None
@@ -63,6 +70,8 @@ class Teller:
         if not 1 <= number <= len(self._session.events):
             return None
         with self._lock:
+            if kind in KINDS_OF_ALL:
+                return self._whole.tell(kind, text, most)
             now = self._at(self._session.events[number - 1])
             if kind in (LIFE, NEIGHBOURS):
                 return self._of_one(kind, now, text, most)

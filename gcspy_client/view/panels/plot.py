@@ -17,6 +17,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
+from gcspy_client.model.chart import Axis, Chart
 from gcspy_client.model.graph import (
     amount_range,
     amount_step,
@@ -28,7 +29,7 @@ from gcspy_client.model.graph import (
 )
 from gcspy_client.view.theme import Tokens, small_font
 
-__all__ = ["Plot"]
+__all__ = ["ChartPlot", "Plot", "pens_of"]
 
 _ANY = Stream(id=0, name="")
 _PIXELS_A_TIME = 72
@@ -36,6 +37,7 @@ _PIXELS_AN_AMOUNT = 24
 _AREA_ALPHA = 46
 _EDGE = 0.03
 """Room below the lowest and above the highest value: a line on the edge would be cut in half, and its tick left out."""
+_MOST_CURVES = 4
 _LATEST_EDGE = 0.012
 """Room for the dot of the latest point."""
 
@@ -212,6 +214,141 @@ class Plot(pg.PlotWidget):
             here = slice(self._at, self._at + 1)
             level.setPos(float(self._values[self._at]))
             self._marker.setData(self._seconds[here], self._values[here])
+
+
+class _ChartAxis(pg.AxisItem):
+    axis = Axis("", _ANY)
+
+    def tickSpacing(self, low: float, high: float, size: float, /) -> list[tuple[float, float]]:
+        """One level of round values; of a logarithm whole powers of two."""
+        span, most = max(high - low, 1e-9), max(2, int(size / (_PIXELS_A_TIME if self.orientation == "bottom" else _PIXELS_AN_AMOUNT)))
+        if self.axis.log:
+            return [(float(max(1, -(-span // most))), 0.0)]
+        return [(amount_step(self.axis.stream, span, most), 0.0)]
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        """Values with their unit."""
+        return [self.axis.text(value) for value in values]
+
+
+class ChartPlot(pg.PlotWidget):
+    """Up to four curves over age or over collections, with what is uncertain as a band, and an upright line under the mouse.
+
+    Signals:
+        pointed: The place on the axis across that is under the mouse; NaN when the mouse left.
+
+    Args:
+        colours: The theme's colours.
+        parent: Its parent.
+    """
+
+    pointed = Signal(float)
+
+    def __init__(self, colours: Tokens, parent: QWidget | None = None) -> None:
+        self._axes = _ChartAxis("left"), _ChartAxis("bottom")
+        super().__init__(parent, None, axisItems={"left": self._axes[0], "bottom": self._axes[1]}, enableMenu=False)
+        self._colours = colours
+        self._chart: Chart | None = None
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        item = self.getPlotItem()
+        item.hideButtons()
+        item.setMouseEnabled(False, False)
+        item.setContentsMargins(0, 7, 18, 0)
+        item.disableAutoRange()
+        for axis in self._axes:
+            axis.setStyle(tickFont=small_font(self.font()), tickLength=0, tickTextOffset=5, maxTickLevel=0)
+            axis.setGrid(70)
+        self._bands = tuple(pg.PlotCurveItem(connect="finite", fillLevel="enclosed") for _ in range(_MOST_CURVES))
+        self._lines = tuple(pg.PlotCurveItem(connect="finite") for _ in range(_MOST_CURVES))
+        self._upright = pg.InfiniteLine(angle=90, movable=False)
+        self._upright.setVisible(False)
+        for part in (*self._bands, self._upright, *self._lines):
+            item.addItem(part, ignoreBounds=True)
+        self.set_colours(colours)
+
+    def minimumSizeHint(self) -> QSize:
+        """Some amounts and some ages."""
+        return QSize(160, 110)
+
+    def sizeHint(self) -> QSize:
+        """It grows where there is room."""
+        return QSize(420, 200)
+
+    def set_colours(self, colours: Tokens) -> None:
+        """Use the colours of another theme."""
+        self._colours = colours
+        self.setBackground(colours.surface)
+        for axis in self._axes:
+            axis.setPen(_pen(QColor(colours.border), 1))
+            axis.setTextPen(_pen(QColor(colours.dim), 1))
+        for pen, line, band in zip(pens_of(colours), self._lines, self._bands, strict=True):
+            line.setPen(pen)
+            tint = QColor(pen.color())
+            tint.setAlpha(_AREA_ALPHA)
+            band.setPen(None)
+            band.setBrush(tint)
+        self._upright.setPen(_pen(QColor(colours.dim), 1))
+
+    def show_chart(self, chart: Chart) -> None:
+        """Show curves."""
+        self._chart = chart
+        for axis, meaning in zip(self._axes, (chart.up, chart.across), strict=True):
+            axis.axis = meaning
+            axis.setStyle(maxTickLevel=0)  # forgets the words of the chart before
+        (first, last), edge = chart.span, _EDGE * chart.top
+        side = _LATEST_EDGE * (last - first)  # a tick on the very edge would be left out
+        self.getPlotItem().getViewBox().setRange(xRange=(first - side, last + side), yRange=(-edge, chart.top + edge), padding=0)
+        nothing = np.empty(0)
+        for place in range(_MOST_CURVES):
+            there = place < len(chart.curves)
+            curve = chart.curves[place] if there else None
+            self._lines[place].setData(nothing if curve is None else curve.x, nothing if curve is None else curve.y)
+            outline = nothing, nothing
+            if curve is not None and curve.filled:
+                low = curve.low
+                outline = area_under(curve.x, curve.y, 0.0) if low is None else (np.append(curve.x, curve.x[::-1]), np.append(curve.y, low[::-1]))
+            self._bands[place].setData(*outline)
+        self._upright.setVisible(False)
+
+    def mouseMoveEvent(self, ev: QMouseEvent) -> None:
+        """Tell what is under the mouse."""
+        super().mouseMoveEvent(ev)
+        box = self.getPlotItem().getViewBox()
+        place = self.mapToScene(ev.position().toPoint())
+        if self._chart is not None and box.sceneBoundingRect().contains(place):
+            at = box.mapSceneToView(place).x()
+            if not self._chart.across.log:
+                at = float(round(at))
+            self._upright.setPos(at)
+            self._upright.setVisible(True)
+            self.pointed.emit(at)
+        else:
+            self._leave()
+
+    def leaveEvent(self, ev: QEvent) -> None:
+        """Point at nothing."""
+        super().leaveEvent(ev)
+        self._leave()
+
+    def wheelEvent(self, ev: QWheelEvent) -> None:
+        """Leave the wheel to what stands around it."""
+        ev.ignore()
+
+    def _leave(self) -> None:
+        self._upright.setVisible(False)
+        self.pointed.emit(float("nan"))
+
+
+def pens_of(colours: Tokens) -> tuple[QPen, ...]:
+    """How each of the curves of a chart is drawn: colours that can be told from each other, and dashes for those who cannot."""
+    styles = Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DotLine, Qt.PenStyle.DashDotLine
+    pens = []
+    for colour, style in zip((colours.accent, colours.good, colours.warning, colours.error), styles, strict=True):
+        pen = _pen(QColor(colour), 1.8)
+        pen.setStyle(style)
+        pens.append(pen)
+    return tuple(pens)
 
 
 def _pen(colour: QColor, width: float) -> QPen:

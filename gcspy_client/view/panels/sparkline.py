@@ -8,7 +8,6 @@ Knows series and words; the drawing is the plot's.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWi
 from gcspy_client.model.graph import amount_text
 from gcspy_client.model.history import Series
 from gcspy_client.model.text import duration
+from gcspy_client.view.panels.plot_library import hooks_kept
 from gcspy_client.view.theme import Tokens
 from gcspy_client.view.widgets.elided import ElidedLabel
 
@@ -193,9 +193,6 @@ class Sparkline(QWidget):
 
 
 def _plot_class() -> type[Plot]:
-    """Load the plot, and let errors be told as before: the library puts itself in their way and prints a headline."""
-    hooks = sys.excepthook, threading.excepthook
-    from gcspy_client.view.panels.plot import Plot  # what is slow to load
-
-    sys.excepthook, threading.excepthook = hooks
+    with hooks_kept():
+        from gcspy_client.view.panels.plot import Plot  # what is slow to load
     return Plot

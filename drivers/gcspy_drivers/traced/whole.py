@@ -1,0 +1,112 @@
+"""Answers about a whole trace: how many objects are still there at which age, at which age they die, what each collection did.
+
+The lives of all objects are gathered when the first such question comes, and kept for the next one; the answers are those of
+`gcspy objects survival`, `lifetimes` and `collections`, with shares as millionths.
+
+Knows which question is which analysis; does not know who asks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gcspy_objects.heap import Heap
+from gcspy_protocol.errors import CommandError
+
+from gcspy_drivers.traced.kinds import (
+    COLLECTIONS,
+    LIFETIMES_BYTES,
+    LIFETIMES_GCS,
+    SURVIVAL_BYTES,
+    SURVIVAL_GCS,
+)
+from gcspy_server.api import ColumnKind, DetailColumn, DetailTable
+
+if TYPE_CHECKING:
+    from gcspy_objects.analysis.findings import Cell, Findings
+    from gcspy_objects.analysis.store import LifeStore
+
+__all__ = ["Whole", "table_of"]
+
+_POINTS = 240
+"""Ages of a survival curve, a generation: more than a window has room for, fewer than an answer has rows."""
+_MILLION = 1_000_000
+
+
+def table_of(findings: Findings, most: int) -> DetailTable:
+    """Findings as the table of an answer: shares become millionths, and what is no whole number is unknown."""
+    from gcspy_objects.analysis.findings import Unit
+
+    kinds = {Unit.TEXT: ColumnKind.TEXT, Unit.BYTES: ColumnKind.BYTES}
+    columns = tuple(DetailColumn(name=one.heading, kind=kinds.get(one.unit, ColumnKind.NUMBER), about=one.about) for one in findings.columns)
+    rows = tuple(tuple(map(_cell, row)) for row in findings.rows[:most])
+    left_out = len(findings.rows) - len(rows) + findings.rest
+    return DetailTable(
+        columns=columns, rows=rows, rest=left_out, rest_cells=(None,) * len(columns) if left_out else (), note=" ".join(findings.notes)
+    )
+
+
+def _cell(cell: Cell) -> int | str | None:
+    if isinstance(cell, float):
+        return round(cell * _MILLION)
+    return cell
+
+
+class Whole:
+    """Tells of a whole trace. Not to be asked in two threads at once.
+
+    Args:
+        heap: The heap of the trace.
+    """
+
+    def __init__(self, heap: Heap) -> None:
+        self._heap = heap
+        self._store: LifeStore | None = None
+        self._told: dict[tuple[str, str], Findings] = {}
+
+    def close(self) -> None:
+        """Remove the files with the lives."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    def tell(self, kind: str, text: str, most: int) -> DetailTable:
+        """Answer a question.
+
+        Args:
+            kind: One of `kinds.KINDS_OF_ALL`.
+            text: Of which type the objects are; empty: all.
+            most: Rows.
+
+        Raises:
+            CommandError: The engine that answers is not installed.
+            GCspyError: There is no such type.
+        """
+        found = self._told.get((kind, text))
+        if found is None:
+            found = self._told[kind, text] = self._ask(kind, text)
+            while len(self._told) > _MOST_KEPT:
+                self._told.pop(next(iter(self._told)))
+        return table_of(found, most)
+
+    def _ask(self, kind: str, text: str) -> Findings:
+        try:
+            from gcspy_objects.analysis.gather import gather
+            from gcspy_objects.analysis.kinds import Only, collections
+            from gcspy_objects.analysis.lifetimes import distribution
+            from gcspy_objects.analysis.survival import Clock, survival
+        except ModuleNotFoundError as error:
+            raise CommandError(f"this needs the package {error.name} where the trace is played: pip install 'gcspy[objects]'") from error
+        if self._store is None:
+            self._store = gather(self._heap)
+        clock = Clock.COLLECTIONS if kind in (SURVIVAL_GCS, LIFETIMES_GCS) else Clock.BYTES
+        only = Only(type=text.strip())
+        if kind in (SURVIVAL_BYTES, SURVIVAL_GCS):
+            return survival(self._store, clock, only, points=_POINTS)
+        if kind in (LIFETIMES_BYTES, LIFETIMES_GCS):
+            return distribution(self._store, clock, only)
+        assert kind == COLLECTIONS
+        return collections(self._store, only)
+
+
+_MOST_KEPT: Final = 32

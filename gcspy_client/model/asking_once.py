@@ -1,0 +1,88 @@
+"""Questions about a whole session, whose answers do not change: each is asked once, and what was told is kept.
+
+Knows questions and answers; does not know sockets or widgets.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gcspy_protocol.details import MOST_ROWS, Answer, AnswerState, Query
+
+__all__ = ["AskingOnce", "Question"]
+
+_FIRST_NUMBER = 1 << 30
+"""Questions about tiles, asked over the same connection, have lower numbers."""
+_MOST_KEPT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked.
+
+    Attributes:
+        space: Id of the space that tells it.
+        kind: What is asked for.
+        text: What is sought, in the words of the kind.
+    """
+
+    space: int
+    kind: str
+    text: str = ""
+
+
+class AskingOnce:
+    """Asks one question at a time; of what is wished meanwhile the latest.
+
+    Args:
+        send: Sends a question.
+    """
+
+    def __init__(self, send: Callable[[Query], None]) -> None:
+        self._send = send
+        self._number = _FIRST_NUMBER
+        self._under_way: Question | None = None
+        self._wished: Question | None = None
+        self._told: OrderedDict[Question, Answer] = OrderedDict()
+
+    def wish(self, question: Question) -> Answer | None:
+        """Return what was told; where nothing was, ask."""
+        told = self._told.get(question)
+        if told is None:
+            self._wished = question
+            self._ask()
+        return told
+
+    def _ask(self) -> None:
+        if self._under_way is not None or self._wished is None:
+            return
+        self._under_way, self._wished = self._wished, None
+        self._number += 1
+        one = self._under_way
+        self._send(Query(number=self._number, space=one.space, kind=one.kind, most=MOST_ROWS, text=one.text))
+
+    def take(self, answer: Answer) -> bool:
+        """Take what was told; returns whether it was asked here."""
+        question = self._under_way
+        if question is None or answer.number != self._number:
+            return False
+        self._under_way = None
+        self._told[question] = answer
+        while len(self._told) > _MOST_KEPT:
+            self._told.popitem(last=False)
+        if self._wished in self._told:
+            self._wished = None
+        self._ask()
+        return True
+
+    def forget(self) -> None:
+        """Another connection: nothing is under way there, and nothing was told."""
+        self._under_way = self._wished = None
+        self._told.clear()
+
+    def forgive(self) -> None:
+        """Forget what was not told, so that it is asked again."""
+        for question in [one for one, answer in self._told.items() if answer.state is not AnswerState.ANSWERED]:
+            del self._told[question]

@@ -1,0 +1,164 @@
+"""The panel that tells how long objects live: survival curves, ages at death, and what each collection did; of a whole trace of objects.
+
+Knows questions, answers and the chart of one; what is drawn is the model's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gcspy_protocol.details import Answer, AnswerState
+from gcspy_protocol.errors import RemoteProtocolError
+from gcspy_protocol.interpreter import SpaceState
+from gcspy_protocol.messages import Message
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QLineEdit
+
+from gcspy_client.model.asking_once import AskingOnce, Question
+from gcspy_client.model.chart import CHART_KINDS, Chart, chart_of
+from gcspy_client.model.palette import Theme
+from gcspy_client.view.panels.chart_view import ChartView
+from gcspy_client.view.theme import tokens
+from gcspy_client.view.widgets.chooser import Chooser
+
+if TYPE_CHECKING:
+    from gcspy_client.view.window import MainWindow
+
+__all__ = ["AgePanel", "Ages"]
+
+_TITLES = {
+    "survival.bytes": "Survival, by bytes allocated",
+    "survival.gcs": "Survival, by collections",
+    "lifetimes.bytes": "Ages at death, in bytes",
+    "lifetimes.gcs": "Ages at death, in collections",
+    "collections": "Each collection",
+}
+_NONE_HERE = "How long objects live is told of traces of objects: gcspy replay TRACE.\nThis session does not name single objects."
+
+
+class AgePanel(ChartView):
+    """The chart, and what is asked for.
+
+    Signals:
+        opened: It is seen now.
+        asked: Another question was chosen.
+
+    Args:
+        theme: For which ground.
+    """
+
+    opened = Signal()
+    asked = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(tokens(theme))
+        self.kind, self.unit, self.type = Chooser(), Chooser(), QLineEdit()
+        for name in CHART_KINDS:
+            self.kind.addItem(_TITLES[name], name)
+        self.kind.setMinimumContentsLength(24)
+        self.kind.setToolTip("What is told of how long objects live")
+        self.unit.addItems(["Bytes", "Objects"])
+        self.unit.setToolTip("Count bytes or objects")
+        self.type.setPlaceholderText("all types")
+        self.type.setToolTip("Objects of this type only: its name, a part of it, or a pattern with *; Enter asks")
+        self.type.setClearButtonEnabled(True)
+        self.type.setMaximumWidth(220)
+        for one in (self.kind, self.unit):
+            one.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            one.currentIndexChanged.connect(self.asked)
+            self.head.addWidget(one)
+        self.type.editingFinished.connect(self.asked)
+        self.head.addWidget(self.type)
+        self.show_words("Nothing is known yet.")
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Nobody has said anything to it while it was closed."""
+        super().showEvent(event)
+        self.opened.emit()
+
+    @property
+    def wanted(self) -> tuple[str, str, bool]:
+        """Kind of question, name of a type, and whether bytes are counted."""
+        return str(self.kind.currentData()), self.type.text().strip(), self.unit.currentIndex() == 0
+
+
+class Ages(QObject):
+    """The panel in a window: asks when it is seen, once for each question, since the answer is about the whole trace.
+
+    Attributes:
+        panel: The panel.
+        asking: What is asked and was told.
+    """
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self._charts: dict[tuple[Question, bool], Chart | None] = {}
+        self.asking = AskingOnce(window.link.send)
+        self.panel = AgePanel(window.theme)
+        about = "how long objects live: survival curves and ages at death, of a trace of objects"
+        window.docks.add("ages", "Life times", self.panel, Qt.DockWidgetArea.BottomDockWidgetArea, keys=("Shift+E",), about=about)
+        self.panel.opened.connect(self._opened)
+        self.panel.asked.connect(self.refresh)
+        window.link.welcomed.connect(self._forget)
+        window.link.received.connect(self._take)
+        window.following.spoken.connect(self.refresh)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw for another ground."""
+        self.panel.set_colours(tokens(theme))
+
+    def _opened(self) -> None:
+        self.asking.forgive()
+        self.refresh()
+
+    def _forget(self) -> None:
+        self.asking.forget()
+        self._charts.clear()
+
+    def _take(self, messages: list[Message]) -> None:
+        if any(self.asking.take(one) for one in messages if isinstance(one, Answer)):
+            self.refresh()  # one question is under way at a time, so that no second answer was passed over
+
+    def _space(self, kind: str) -> SpaceState | None:
+        spaces = self._window.session.live.spaces.values()
+        return next((one for one in spaces if kind in one.space.details), None)
+
+    def refresh(self) -> None:
+        """Say everything anew, if it is seen."""
+        if not self.panel.isVisible():
+            return
+        kind, text, in_bytes = self.panel.wanted
+        space = self._space(kind)
+        if space is None:
+            self.panel.show_words("Nothing is shown yet." if self._window.session.live.last_event is None else _NONE_HERE)
+            return
+        title = _TITLES[kind] + (f", of type {text}" if text else "")
+        if not self._window.link.status.phase.connected:
+            self.panel.show_words("Nobody can be asked: there is no connection.", title)
+            return
+        question = Question(space.space.id, kind, text)
+        answer = self.asking.wish(question)
+        if answer is None:
+            self.panel.show_words("Reading the lives of all objects…", title)
+        elif answer.state is AnswerState.NOT_RECORDED:
+            self.panel.show_words("Not recorded: this is told of the trace itself, with gcspy replay TRACE.", title)
+        elif answer.state is not AnswerState.ANSWERED:
+            self.panel.show_words(f"Unknown: {answer.reason}.", title)
+        else:
+            self._show(question, answer, title, in_bytes=in_bytes)
+
+    def _show(self, question: Question, answer: Answer, title: str, *, in_bytes: bool) -> None:
+        key = question, in_bytes
+        try:
+            if key not in self._charts:
+                self._charts[key] = chart_of(question.kind, answer.table, in_bytes=in_bytes)
+        except RemoteProtocolError as error:
+            self.panel.show_words(str(error), title)
+            return
+        chart = self._charts[key]
+        if chart is None:
+            self.panel.show_words("There is nothing to be drawn: the trace has no such objects, or no collection.", title)
+        else:
+            self.panel.show_chart(chart, f"{title} (the first {len(answer.table.rows):,})" if answer.table.rest else title)
