@@ -1,7 +1,7 @@
 """A trace of any length of a program that was never run: valid to the byte, so that the rebuilt heap has nothing to find fault with.
 
 Four threads fill an eden of 16 MiB, a TLAB after the other, with cells of 24 bytes and every eighth time an array. A minor collection moves
-every 32nd object to a survivor space; of those that were there every fourth goes to the old space, and the others die. Each 64th
+every 32nd object to a survivor space; of those that were there every fourth goes to the old space, and the others die. Each 64th minor
 collection is followed by a full one, which keeps the oldest few thousand objects, moved together, and nothing else. Each cycle is about
 500,000 events, and the heap is the same size after as many cycles as after ten: what grows with the length of the trace is a leak of ours.
 """
@@ -19,19 +19,42 @@ from numpy.typing import NDArray
 
 from benchmarks.anttracks_writer import SymbolsWriter, TraceWriter, alloc, head, long, word
 
-__all__ = ["Synthetic", "Written"]
+__all__ = ["SMALL", "Sizes", "Synthetic", "Written"]
 
 _INTS, _OBJECT, _CELL = 1, 2, 3
 _INTERNAL, _COLLECTOR, _CELLS, _ARRAYS = 1, 2, 20, 21
 _CELL_BYTES: Final = 24
-_OLD, _EDEN, _LOW, _HIGH = range(4)
-_OLD_BYTES, _EDEN_BYTES, _SURVIVOR_BYTES = 48 << 20, 16 << 20, 2 << 20
+_EDEN, _LOW, _HIGH = 1, 2, 3
 _BASE: Final = 0xC0000000
-_STARTS: Final = (_BASE - _OLD_BYTES, _BASE, _BASE + _EDEN_BYTES, _BASE + _EDEN_BYTES + _SURVIVOR_BYTES)
-_TLAB_BYTES, _PLAB_BYTES = 256 << 10, 32 << 10
 _MUTATORS, _COLLECTORS, _VM = (0x7F1000, 0x7F2000, 0x7F3000, 0x7F4000), (0x7F8000, 0x7F9000), 0x7FA000
 _BUFFER_WORDS: Final = 4000
-_SURVIVES, _PROMOTED, _FULL_EVERY = 32, 4, 64
+_SURVIVES, _PROMOTED = 32, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large the heap is.
+
+    Attributes:
+        eden: Bytes of eden; a survivor space has an eighth, the old space three times as many.
+        tlab: Bytes of a TLAB.
+        plab: Bytes of a PLAB.
+        full_every: Minor collections from one full one to the next.
+    """
+
+    eden: int = 16 << 20
+    tlab: int = 256 << 10
+    plab: int = 32 << 10
+    full_every: int = 64
+
+    @property
+    def spaces(self) -> list[tuple[int, int]]:
+        """Start and bytes of each space: old, eden, and the survivors."""
+        return [(_BASE - 3 * self.eden, 3 * self.eden), (_BASE, self.eden), (_BASE + self.eden, self.eden // 8), (_BASE + self.eden * 9 // 8, self.eden // 8)]
+
+
+SMALL: Final = Sizes(eden=64 << 10, tlab=8 << 10, plab=1 << 10, full_every=3)
+"""A heap of which a whole life is some ten thousand events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +96,11 @@ def _filler(site: int, address: int, size: int) -> bytes:
     return alloc(Event.ALLOC_SLOW, site, address=address, length=(size - 16) // 4, type_id=_INTS) if size else b""
 
 
-def _plabs(sizes: list[int]) -> list[_Plab]:
+def _plabs(sizes: list[int], room: int) -> list[_Plab]:
     """Put objects into buffers one after the other; what is left of one is nothing, or enough for a filler."""
     made, first, filled = [], 0, 0
     for at, size in enumerate(sizes):
-        left = _PLAB_BYTES - filled - size
+        left = room - filled - size
         if left < 0 or 0 < left < 16:
             made.append(_Plab(first, at, filled))
             first, filled = at, 0
@@ -90,38 +113,42 @@ class Synthetic:
 
     Args:
         packed: Whether the program's buffers are compressed.
+        sizes: How large its heap is.
     """
 
-    def __init__(self, *, packed: bool = False) -> None:
-        sizes, words = self._tlab()
-        self.objects_a_tlab = len(sizes)
-        self._filled = sum(sizes)
-        starts = np.arange(0, _EDEN_BYTES, _TLAB_BYTES)
-        offsets = np.cumsum([0, *sizes[:-1]])
-        chosen = np.arange(0, len(sizes), _SURVIVES)
+    def __init__(self, *, packed: bool = False, sizes: Sizes | None = None) -> None:
+        self.sizes = sizes or Sizes()
+        self._old, _, *survivors = (start for start, _ in self.sizes.spaces)
+        self._survivor_starts = dict(zip((_LOW, _HIGH), survivors, strict=True))
+        made, words = self._tlab(self.sizes.tlab)
+        self.objects_a_tlab = len(made)
+        self._filled = sum(made)
+        starts = np.arange(0, self.sizes.eden, self.sizes.tlab)
+        offsets = np.cumsum([0, *made[:-1]])
+        chosen = np.arange(0, len(made), _SURVIVES)
         writer = TraceWriter()
         for tlab, start in enumerate(starts.tolist()):
             self._tlab_buffers(writer, _MUTATORS[tlab % len(_MUTATORS)], _BASE + start, words, packed=packed)
         self._program = bytes(writer.buffers)
         # The words themselves, and of each TLAB its announcement, and its filler if there is one.
-        self.events_a_cycle = len(starts) * (len(sizes) + 1 + (self._filled < _TLAB_BYTES))
+        self.events_a_cycle = len(starts) * (len(made) + 1 + (self._filled < self.sizes.tlab))
         self._from_eden: NDArray[np.int64] = (starts[:, None] + offsets[chosen]).ravel()
-        self._survivors = np.tile(np.array(sizes)[chosen], len(starts)).tolist()
-        self._to_survivor = _plabs(self._survivors)
+        self._survivors = np.tile(np.array(made)[chosen], len(starts)).tolist()
+        self._to_survivor = _plabs(self._survivors, self.sizes.plab)
         places = np.concatenate(
-            [number * _PLAB_BYTES + np.cumsum([0, *self._survivors[plab.first : plab.last - 1]]) for number, plab in enumerate(self._to_survivor)]
+            [number * self.sizes.plab + np.cumsum([0, *self._survivors[plab.first : plab.last - 1]]) for number, plab in enumerate(self._to_survivor)]
         )
         self._old_from = places[::_PROMOTED]
         self._promoted = self._survivors[::_PROMOTED]
-        self._to_old = _plabs(self._promoted)
+        self._to_old = _plabs(self._promoted, self.sizes.plab)
 
     @staticmethod
-    def _tlab() -> tuple[list[int], list[bytes]]:
+    def _tlab(room: int) -> tuple[list[int], list[bytes]]:
         """What the program puts into each TLAB: sizes, and events; a filler has room behind, or there is none."""
         chance = np.random.default_rng(3)
         sizes: list[int] = []
         words: list[bytes] = []
-        while sum(sizes) < _TLAB_BYTES - 512:
+        while sum(sizes) < room - 512:
             for _ in range(7):
                 sizes.append(_CELL_BYTES)
                 words.append(alloc(Event.C2_ALLOC_FAST, _CELLS))
@@ -131,8 +158,8 @@ class Synthetic:
         return sizes, words
 
     def _tlab_buffers(self, writer: TraceWriter, owner: int, start: int, words: list[bytes], *, packed: bool) -> None:
-        announced = head(Event.TLAB_ALLOC) + long(_TLAB_BYTES) + long(start)
-        events = [announced, *words, _filler(_INTERNAL, start + self._filled, _TLAB_BYTES - self._filled)]
+        announced = head(Event.TLAB_ALLOC) + long(self.sizes.tlab) + long(start)
+        events = [announced, *words, _filler(_INTERNAL, start + self._filled, self.sizes.tlab - self._filled)]
         for first in range(0, len(events), _BUFFER_WORDS):
             writer.buffer(owner, *events[first : first + _BUFFER_WORDS], packed=packed)
 
@@ -163,7 +190,7 @@ class Synthetic:
         file.write(writer.data())
         writer.buffers.clear()
         collections = minor = full = kept = live = 0
-        old, survivors, first_batch = _STARTS[_OLD], False, 0
+        old, survivors, first_batch = self._old, False, 0
         while written < events:
             file.write(self._program)
             written += self.events_a_cycle
@@ -176,7 +203,7 @@ class Synthetic:
             promoted = len(self._promoted) * survivors
             live += promoted
             survivors = True
-            if minor % _FULL_EVERY == 0:
+            if minor % self.sizes.full_every == 0:
                 collections, full = collections + 1, full + 1
                 count, old = self._full(writer, collections, 0 if kept else first_batch)
                 kept = live = len(self._promoted)
@@ -184,12 +211,11 @@ class Synthetic:
                 written += count
             file.write(writer.buffers)
             writer.buffers.clear()
-        return Written(written, minor * _EDEN_BYTES // _TLAB_BYTES * self.objects_a_tlab, minor, full, live + len(self._survivors) * survivors)
+        return Written(written, minor * self.sizes.eden // self.sizes.tlab * self.objects_a_tlab, minor, full, live + len(self._survivors) * survivors)
 
     def _begin(self, writer: TraceWriter) -> int:
         """Write spaces and threads; returns how many events."""
-        bounds = zip(_STARTS, (_OLD_BYTES, _EDEN_BYTES, _SURVIVOR_BYTES, _SURVIVOR_BYTES), (2, 0, 1, 1), strict=True)
-        for index, (start, size, kind) in enumerate(bounds):
+        for index, ((start, size), kind) in enumerate(zip(self.sizes.spaces, (2, 0, 1, 1), strict=True)):
             writer.buffer(_VM, head(Event.SPACE_CREATE) + word(index) + long(start) + long(size), mode=BufferMode.ORDERED)
             writer.buffer(_VM, head(Event.SPACE_ALLOC, kind << 18) + word(index), mode=BufferMode.ORDERED)
         for kind, threads in ((3, _MUTATORS), (1, _COLLECTORS), (0, (_VM,))):
@@ -208,22 +234,21 @@ class Synthetic:
         writer.buffer(_VM, self._bound(Event.GC_START, number, 0, 14), mode=BufferMode.FULL)
         writer.buffer(_VM, *(head(Event.GC_INFO, space) + word(number) for space in (_EDEN, source)), head(Event.NOP), mode=BufferMode.ORDERED)
         count = 5
-        count += self._copy(writer, self._from_eden, self._survivors, self._to_survivor, 1, _STARTS[to])
+        count += self._copy(writer, self._from_eden, self._survivors, self._to_survivor, 1, self._survivor_starts[to])
         if promotes:
-            count += self._copy(writer, self._old_from + (_STARTS[source] - _BASE), self._promoted, self._to_old, 2, old)
-            old += len(self._to_old) * _PLAB_BYTES
+            count += self._copy(writer, self._old_from + (self._survivor_starts[source] - _BASE), self._promoted, self._to_old, 2, old)
+            old += len(self._to_old) * self.sizes.plab
         writer.buffer(_VM, self._bound(Event.GC_END, number, 0, 14), mode=BufferMode.FULL)
         return count, old
 
-    @staticmethod
-    def _copy(writer: TraceWriter, sources: NDArray[np.int64], sizes: list[int], plabs: list[_Plab], kind: int, start: int) -> int:
+    def _copy(self, writer: TraceWriter, sources: NDArray[np.int64], sizes: list[int], plabs: list[_Plab], kind: int, start: int) -> int:
         """Write the moves of objects, with their buffers; returns how many events."""
         words = (Event.GC_MOVE_FAST_NARROW << 26 | kind << 24 | sources // 8 << 2).astype("<u4")
         count = len(sizes)
         for at, plab in enumerate(plabs):
-            here = start + at * _PLAB_BYTES
-            filler = _filler(_COLLECTOR, here + plab.filled, _PLAB_BYTES - plab.filled)
-            announced = head(Event.PLAB_ALLOC) + long(_PLAB_BYTES) + long(here)
+            here = start + at * self.sizes.plab
+            filler = _filler(_COLLECTOR, here + plab.filled, self.sizes.plab - plab.filled)
+            announced = head(Event.PLAB_ALLOC) + long(self.sizes.plab) + long(here)
             writer.buffer(_COLLECTORS[at % len(_COLLECTORS)], announced, words[plab.first : plab.last].tobytes(), filler)
             count += 1 + bool(filler)
         return count
@@ -232,13 +257,13 @@ class Synthetic:
         """Write a full collection: the first objects that were ever promoted are kept; returns events, and where the old space is free."""
         writer.buffer(_VM, self._bound(Event.GC_START, number, 1, 0), mode=BufferMode.FULL)
         writer.buffer(_VM, head(Event.NOP), mode=BufferMode.ORDERED)
-        free = _STARTS[_OLD] + sum(self._promoted)
+        free = self._old + sum(self._promoted)
         if not first_batch:
-            regions = [head(Event.GC_MOVE_REGION, len(self._promoted)) + 2 * long(_STARTS[_OLD])]
+            regions = [head(Event.GC_MOVE_REGION, len(self._promoted)) + 2 * long(self._old)]
         else:
-            regions, to = [], _STARTS[_OLD]
+            regions, to = [], self._old
             for at, plab in enumerate(self._to_old):
-                regions.append(head(Event.GC_MOVE_REGION, plab.last - plab.first) + long(first_batch + at * _PLAB_BYTES) + long(to))
+                regions.append(head(Event.GC_MOVE_REGION, plab.last - plab.first) + long(first_batch + at * self.sizes.plab) + long(to))
                 to += plab.filled
         writer.buffer(_COLLECTORS[0], *regions)
         writer.buffer(_VM, self._bound(Event.GC_END, number, 1, 0), mode=BufferMode.FULL)

@@ -110,6 +110,8 @@ class Flag(IntFlag):
     """Allocation: the trace says that it is in no buffer."""
     BY_COLLECTOR = 64
     """Allocation: by a thread that collects, in the midst of it (the rest of a GC_BUFFER)."""
+    ODD = 128
+    """Any: the event has bits set that its format leaves 0. What it says is taken as it stands."""
 
 
 class SpaceKind(IntEnum):

@@ -69,7 +69,8 @@ The first word of an event has its id in bits 26..31. In the table, *w* is that 
     46 GC_CROSSGENERATIONAL_PTR  3 + p  the same
     == ========================= ====== ======================================================================================
 
-24, 38 and 47..63 are not written. Where the symbols say so, each event is followed by a word more (an anchor of debugging VMs).
+Bits of w that are not named are 0, and so is the length of what is no array; `SPARE_BITS` has those of which that was seen in real traces. 24, 38 and
+47..63 are not written. Where the symbols say so, each event is followed by a word more (an anchor of debugging VMs).
 
 *Site*: bit 23 of w set: 0..23 are the number of a big site, and there is no length (the type is no array). Clear: 8..22 are the number of a
 small site, 0..7 the length of the array, 255: it is in the u32 length. *Type*: the site's, or the event's u32 type, which wins. *Size*: only if

@@ -55,6 +55,8 @@ class Rule(StrEnum):
     """An object's size is a number of bytes above 0. Otherwise it is left out."""
     CAPACITY = "capacity"
     """What was allocated fits into the spaces. Otherwise rebuilding ends."""
+    FORM = "form"
+    """An event has no bits set that its format leaves 0. Otherwise it is believed all the same."""
     LOG = "log"
     """Tops and class histograms are those of the VM's own log."""
 

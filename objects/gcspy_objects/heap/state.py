@@ -23,7 +23,7 @@ from gcspy_objects.heap.spaces import NO_KIND, SpaceTable
 from gcspy_objects.heap.table import Table
 from gcspy_objects.heap.views import COLUMNS, Collection, Columns, Snapshot
 from gcspy_objects.names import Causes
-from gcspy_objects.records import CollectionKind, EventPlace, Kind, RecordBatch, SpaceKind
+from gcspy_objects.records import CollectionKind, EventPlace, Flag, Kind, RecordBatch, SpaceKind
 
 __all__ = ["Facts", "Observer", "State"]
 
@@ -104,6 +104,10 @@ class State:
         first = batch.place.event
         low = max(self.event - first, 0)
         high = len(batch) if until is None else min(until - first, len(batch))
+        odd = np.flatnonzero(batch.flags[low:high] & Flag.ODD) + low
+        if len(odd):
+            row = int(odd[0])
+            self.found(Rule.FORM, batch.where(row), "no bits that its format leaves 0", f"some in a {Kind(batch.kind[row]).name} record", len(odd))
         for control in (np.flatnonzero(_IS_CONTROL[batch.kind[low:high]]) + low).tolist():
             self._take(batch, low, control)
             low = control + 1

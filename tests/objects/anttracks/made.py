@@ -8,7 +8,7 @@ import numpy as np
 from gcspy_objects.anttracks.buffers import Chunk
 from gcspy_objects.anttracks.decoding import Decoded, kernel, vectors
 from gcspy_objects.anttracks.decoding.problem import Problem
-from gcspy_objects.anttracks.decoding.tables import FIXED_WORDS, Columns, Tables, columns_for
+from gcspy_objects.anttracks.decoding.tables import FIXED_WORDS, SPARE_BITS, Columns, Tables, columns_for
 from gcspy_objects.anttracks.layout import Event
 
 from benchmarks.anttracks_writer import CLASS_TYPE, SymbolsWriter, TraceWriter, alloc, head, long, word
@@ -96,7 +96,7 @@ def as_written(chunk: Chunk, owners: np.ndarray[Any, Any], base: int, anchor: in
     columns = columns_for(len(chunk.words))
     state: Any = [base, 0, 0, 0, 0]
     plain: list[Any] = [one.tolist() for one in (chunk.words, chunk.bounds, owners)]
-    arguments: list[Any] = [*plain, state, anchor, *(one.tolist() for one in (FIXED_WORDS, *tables)), *columns]
+    arguments: list[Any] = [*plain, state, anchor, *(one.tolist() for one in (FIXED_WORDS, SPARE_BITS, *tables)), *columns]
     count = kernel.decode(*arguments)
     found = {name: one[: state[4] if name.startswith("pointer") else count] for name, one in columns._asdict().items()}
     return Decoded(Columns(**found), state[0], Problem(state[1]), state[2], state[3])

@@ -128,6 +128,19 @@ def test_threads_have_rows_and_names(tmp_path: Path) -> None:
         assert batch.type.tolist() == [0, 0, 0, 1]
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        alloc(Event.C2_ALLOC_FAST, NEW_POINT, length=3), head(Event.C1_ALLOC_FAST, NEW_INTS << 8 | 1 << 24), head(Event.NOP, 1 << 9),
+        head(Event.GC_MOVE_FAST_NARROW, 1 << 24 | 1), head(Event.GC_MOVE_SLOW, 1) + long(BASE) + long(BASE + 8),
+    ],
+)
+def test_bits_that_are_always_0_are_marked_where_they_are_not(event: bytes) -> None:
+    found = both(chunk_of(head(Event.NOP) + event))
+    assert found.columns.flags.tolist()[0] == 0
+    assert found.columns.flags[1] & Flag.ODD
+
+
 # Both ways alike.
 
 events = st.sampled_from(EVENTS)

@@ -92,6 +92,7 @@ def test_fillers_are_those_that_another_decoder_counted(name: str) -> None:
     allocated = [batch.flags[np.isin(batch.kind, OBJECTS)] for batch in batches]
     assert sum(map(len, allocated)) == int(told[1])
     assert sum(int((flags & Flag.FILLER != 0).sum()) for flags in allocated) == int(told[2])
+    assert not any((batch.flags & Flag.ODD).any() for batch in batches), "bits that are always 0"
 
 
 def test_names_are_as_a_programmer_writes_them() -> None:

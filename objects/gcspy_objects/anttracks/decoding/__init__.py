@@ -9,7 +9,7 @@ import numpy as np
 from gcspy_objects.anttracks.buffers import Chunk
 from gcspy_objects.anttracks.decoding import kernel, vectors
 from gcspy_objects.anttracks.decoding.problem import Problem
-from gcspy_objects.anttracks.decoding.tables import FIXED_WORDS, Columns, Tables, columns_for
+from gcspy_objects.anttracks.decoding.tables import FIXED_WORDS, SPARE_BITS, Columns, Tables, columns_for
 from gcspy_objects.machine_code import Loop
 from gcspy_objects.names import Threads
 
@@ -52,7 +52,7 @@ def decode(chunk: Chunk, base: int, anchor: int, tables: Tables, threads: Thread
         return Decoded(columns, base, Problem(problem), word, buffer)
     columns = columns_for(len(chunk.words))
     state = np.array([base, 0, 0, 0, 0], np.int64)
-    count = _DECODE.machine(chunk.words, chunk.bounds, owners, state, anchor, FIXED_WORDS, *tables, *columns)
+    count = _DECODE.machine(chunk.words, chunk.bounds, owners, state, anchor, FIXED_WORDS, SPARE_BITS, *tables, *columns)
     base, problem, word, buffer, pointers = (int(one) for one in state)
     used = {name: pointers if name.startswith("pointer") else count for name in columns._fields}
     # Room of which less than half was used goes back.

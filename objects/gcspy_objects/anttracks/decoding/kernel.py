@@ -14,7 +14,7 @@ __all__ = ["SIGNATURE", "decode"]
 
 _I32, _I64, _U8 = "int32[::1]", "int64[::1]", "uint8[::1]"
 SIGNATURE: Final = (
-    f"int64({_I32}, {_I64}, {_I32}, {_I64}, int64, {_I64}, "
+    f"int64({_I32}, {_I64}, {_I32}, {_I64}, int64, {_I64}, {_I64}, "
     f"{_I32}, {_I32}, {_I32}, {_U8}, {_I32}, {_U8}, {_I64}, {_I64}, {_I64}, {_U8}, {_U8}, "
     f"{_U8}, {_U8}, {_U8}, {_I32}, {_I32}, {_I32}, {_I64}, {_I64}, {_I64}, {_I32}, {_I32}, {_I32}, {_I32}, {_U8}, {_I64})"
 )
@@ -22,7 +22,7 @@ SIGNATURE: Final = (
 
 def decode(
     words: NDArray[np.int32], bounds: NDArray[np.int64], owners: NDArray[np.int32], state: NDArray[np.int64], anchor: int,
-    fixed_words: NDArray[np.int64],
+    fixed_words: NDArray[np.int64], spare_bits: NDArray[np.int64],
     small_sites: NDArray[np.int32], big_sites: NDArray[np.int32], site_type: NDArray[np.int32], site_flags: NDArray[np.uint8],
     type_rows: NDArray[np.int32], type_kind: NDArray[np.uint8], instance_bytes: NDArray[np.int64], header_bytes: NDArray[np.int64],
     element_bytes: NDArray[np.int64], filler_type: NDArray[np.uint8], internal_site: NDArray[np.uint8],
@@ -40,7 +40,8 @@ def decode(
         state: (5,) in and out: base of relative addresses; out: `Problem`, the word at which the event with it begins, its buffer, pointers
             written.
         anchor: 1 if a word follows each event, else 0.
-        fixed_words: `tables.FIXED_WORDS`; those after it are the fields of `tables.Tables` and of `tables.Columns`.
+        fixed_words: `tables.FIXED_WORDS`.
+        spare_bits: `tables.SPARE_BITS`; those after it are the fields of `tables.Tables` and of `tables.Columns`.
 
     Returns:
         How many records were written.
@@ -147,6 +148,8 @@ def decode(
                 else:
                     s = instance_bytes[ty]
                 if tk != 2:
+                    if le != 0:
+                        f |= 128
                     le = 0
                 if internal_site[si] and filler_type[ty]:
                     f |= 1
@@ -317,6 +320,8 @@ def decode(
                 break
             if event == 2 or event == 3:
                 base = a
+            if w & spare_bits[event]:
+                f |= 128
             kind[n] = k
             detail[n] = d
             flags[n] = f

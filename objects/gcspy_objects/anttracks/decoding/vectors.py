@@ -17,6 +17,7 @@ from gcspy_objects.anttracks.decoding.tables import (
     HAS_ADDRESS,
     HAS_SITE,
     HAS_TYPE,
+    SPARE_BITS,
     VALUE_LIMIT,
     Columns,
     Tables,
@@ -160,6 +161,7 @@ class _Events:
         self._moves(base)
         self._note(everything, self.at + self.need + self.anchor > self.end, Problem.CUT_SHORT)
         self._note(everything, self.columns["length"] > _LIMIT, Problem.TOO_LONG)
+        self.columns["flags"] |= np.where(self.first & SPARE_BITS[self.event], Flag.ODD, 0)
 
     def _collections(self) -> None:
         self._set(self._rows(Event.NOP), kind=Kind.BARRIER)
@@ -258,6 +260,7 @@ class _Events:
         told_here = sized & (kind == TypeKind.CLASS)
         self._note(rows, told_here & (self.at[rows] + self.need[rows] > self.end[rows]), Problem.CUT_SHORT)
         self._note(rows, array & (length > _LIMIT), Problem.TOO_LONG)
+        flags = flags | np.where(~array & (length != 0) & (self.event[rows] < Event.SYNC_OBJ), Flag.ODD, 0)
         length = np.where(array, length, 0)
         size = np.where(array, (tables.header_bytes[type_] + tables.element_bytes[type_] * length + 7) & ~7, tables.instance_bytes[type_])
         flags = flags | tables.site_flags[site] | np.where(tables.internal_site[site] & tables.filler_type[type_], Flag.FILLER, 0)
