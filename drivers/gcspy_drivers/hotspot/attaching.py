@@ -253,7 +253,7 @@ class AttachListener:
     def _listens(self, status: _Status) -> bool:
         """Tell whether there is a socket that only the target's user, or root, can have made."""
         try:
-            found = os.lstat(f"/proc/{self._process.pid}/root/tmp/{_socket_name(status)}")
+            found = os.lstat(os.path.join("/proc", str(self._process.pid), "root", "tmp", _socket_name(status)))
         except OSError:
             return False
         return stat.S_ISSOCK(found.st_mode) and found.st_uid in (status.uid, 0)

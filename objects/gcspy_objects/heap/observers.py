@@ -62,7 +62,7 @@ class Burials:
         self._dead: list[Lives] = []
         self._ends: list[int] = []
 
-    def collected(self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]) -> None:  # noqa: ARG002
+    def collected(self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]) -> None:  # noqa: ARG002  # the protocol's signature
         """Take copies of those that died."""
         died = np.flatnonzero(fate == Fate.DIED)
         young = state.young.count
@@ -120,7 +120,7 @@ class Tracker:
         self._died: Collection | None = None
         self._stays = [self._stay(state, birth, within.number if within else 0, None)]
 
-    def collected(self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]) -> None:  # noqa: ARG002
+    def collected(self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]) -> None:  # noqa: ARG002  # the protocol's signature
         """See what becomes of it."""
         here = np.array([self._address])
         row = int(state.young.find(here)[0])

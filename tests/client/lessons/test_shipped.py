@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -264,6 +265,12 @@ def test_each_question_has_its_proof() -> None:
 # ---------------------------------------------------------------------------------- in a window
 
 
+def _stands_at(window: MainWindow, step: int, event: int) -> bool:
+    leading = window.lessons.leading
+    led = leading.arrived and leading.at == step
+    return led and window.session.number == event and window.session.live.state is ControlState.PAUSED
+
+
 def test_a_recorded_lesson_that_plays_already_is_led_from_its_beginning_to_its_end(
     led: Callable[[str], Led], make_window: Callable[..., MainWindow], qtbot: QtBot, socket_directory: Path
 ) -> None:
@@ -276,9 +283,7 @@ def test_a_recorded_lesson_that_plays_already_is_led_from_its_beginning_to_its_e
         leading = window.lessons.leading
         qtbot.waitUntil(lambda: leading.lesson is not None, timeout=PATIENCE_MILLIS)
         for step, event in enumerate(there.reached):
-            qtbot.waitUntil(lambda step=step: leading.arrived and leading.at == step, timeout=PATIENCE_MILLIS)  # type: ignore[misc]
-            qtbot.waitUntil(lambda event=event: window.session.number == event, timeout=PATIENCE_MILLIS)  # type: ignore[misc]
-            qtbot.waitUntil(lambda: window.session.live.state is ControlState.PAUSED, timeout=PATIENCE_MILLIS)
+            qtbot.waitUntil(partial(_stands_at, window, step, event), timeout=PATIENCE_MILLIS)
             if leading.asks:
                 leading.answer(0)
             leading.next()
