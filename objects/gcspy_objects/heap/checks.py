@@ -29,10 +29,17 @@ def top_in(table: Table, space: Space) -> int:
     return int(address[last] + table["size"][last]) if last >= 0 and address[last] >= space.start else space.start
 
 
-def look_over(state: State, where: EventPlace, moment: str) -> None:
-    """Hold the heap to what it should be at the start and after the end of each collection."""
+def look_over(state: State, where: EventPlace, moment: str, *, settled: bool) -> None:
+    """Hold the heap to what it should be at the start and after the end of each collection.
+
+    Args:
+        state: The heap.
+        where: What to name as the place.
+        moment: What to call the time.
+        settled: Whether spaces that grew were told to have; otherwise objects may lie behind the end of one.
+    """
     rows = state.spaces.rows
-    for before, after in pairwise(rows):
+    for before, after in pairwise(rows if settled else ()):
         if after.start < before.end:
             state.found(Rule.OVERLAP, where, f"spaces apart at {moment}", f"space {after.index} begins at {after.start:#x}, in space {before.index}")
     for table, spaces in (
@@ -40,11 +47,11 @@ def look_over(state: State, where: EventPlace, moment: str) -> None:
         (state.old, [one for one in rows if one.kind == SpaceKind.OLD]),
     ):
         if table.count:
-            _look_over_table(state, table, spaces, where, moment)
+            _look_over_table(state, table, spaces, where, moment, settled=settled)
         table.tiled = table.count
 
 
-def _look_over_table(state: State, table: Table, spaces: list[Space], where: EventPlace, moment: str) -> None:
+def _look_over_table(state: State, table: Table, spaces: list[Space], where: EventPlace, moment: str, *, settled: bool) -> None:
     address, size = table["address"], table["size"]
     begin = max(table.tiled - 1, 0)
     # Where an object does not begin where the one before it ends.
@@ -57,6 +64,16 @@ def _look_over_table(state: State, table: Table, spaces: list[Space], where: Eve
             f"{_object(table, row)} in {_object(table, row - 1)}", len(overlaps),
         )  # fmt: skip
     bounds = np.searchsorted(address, [(one.start, one.end) for one in spaces]).reshape(-1, 2)
+    if settled:
+        _look_for_strays(state, table, spaces, bounds, begin, where, moment)
+    if state.whole and state.contiguous:
+        _look_for_holes(state, table, spaces, bounds, breaks, where, moment)
+
+
+def _look_for_strays(
+    state: State, table: Table, spaces: list[Space], bounds: NDArray[np.int64], begin: int, where: EventPlace, moment: str
+) -> None:
+    address, size = table["address"], table["size"]
     outside = table.count - int((bounds[:, 1] - bounds[:, 0]).sum())
     if outside:
         inside = np.zeros(table.count, np.bool_)
@@ -72,8 +89,6 @@ def _look_over_table(state: State, table: Table, spaces: list[Space], where: Eve
                     Rule.SPACE, where, f"every object within its space at {moment}",
                     f"{_object(table, high - 1)} ends at {end:#x}, behind space {space.index}, which ends at {space.end:#x}",
                 )  # fmt: skip
-    if state.whole and state.contiguous:
-        _look_for_holes(state, table, spaces, bounds, breaks, where, moment)
 
 
 def _look_for_holes(

@@ -350,8 +350,8 @@ class Collecting:
     def _doom(self, table: Table, first: int) -> bool:
         """Set the fate of those that nobody named and that lie in collected spaces; tell whether anything of a table was touched."""
         fate = self._fate[first : first + table.count]
-        if self._full or (self._kind == CollectionKind.MINOR_SNAPSHOT and not self._collects):
-            # A snapshot that does not say which spaces it collects names all there is.
+        if self._full or (not self._collects and table is self._state.young):
+            # One that does not say which spaces it collects, collects all young ones.
             spans = [(0, table.count)]
         else:
             spans = _spans(table, self._collects)

@@ -158,17 +158,18 @@ class State:
     def _take(self, batch: RecordBatch, low: int, high: int) -> None:
         if high <= low:
             return
-        self._check_end()
+        if self._unchecked is not None and (batch.kind[low:high] <= Kind.BUFFER).any():
+            self._check_end()
         if self.collection is None:
             mutator.allocate(self, batch, low, high)
         else:
             self.collection.take(batch, low, high)
 
-    def _check_end(self) -> None:
-        """Look the heap over after a collection, once the records that redefine its spaces have gone by."""
+    def _check_end(self, *, settled: bool = True) -> None:
+        """Look the heap over after a collection; `settled`: an allocation follows, in front of which its spaces are redefined."""
         where, self._unchecked = self._unchecked, None
         if where is not None and self.checking and self.collection is None:
-            checks.look_over(self, where, f"the end of collection {self.ended}")
+            checks.look_over(self, where, f"the end of collection {self.ended}", settled=settled)
 
     def _control(self, batch: RecordBatch, row: int) -> Collection | None:
         kind, collection = batch.kind[row], self.collection
@@ -186,18 +187,18 @@ class State:
         return None
 
     def _start(self, batch: RecordBatch, row: int) -> None:
-        where = batch.where(row)
-        self._check_end()
+        where, settled = batch.where(row), self._unchecked is None
+        self._check_end(settled=False)
         if self.collection is not None:
             self.found(Rule.PHASE, where, f"the end of collection {self.begun}", "the start of the next one")
-        if not self.begun and not self.young.count and not self.old.count and batch.detail[row] in _SNAPSHOTS:
+        if not self.begun and batch.detail[row] in _SNAPSHOTS and (batch.length[row] > 1 or not self.allocated_bytes):
             self.whole = False
         self.begun += 1
         mutator.tell_fillers(self)
         self.young.sort()
         self.old.sort()
         if self.checking:
-            checks.look_over(self, where, f"the start of collection {self.begun}")
+            checks.look_over(self, where, f"the start of collection {self.begun}", settled=settled)
         self.collection = collecting.Collecting(self, batch, row)
 
     def _end(self, batch: RecordBatch, row: int) -> Collection | None:

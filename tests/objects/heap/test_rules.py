@@ -187,6 +187,35 @@ def test_a_trace_of_which_the_beginning_was_thrown_away_stands_alone_from_a_snap
     assert all((one.born_after[one.snapshot] == -1).all() for one in lives)
 
 
+def test_a_lost_beginning_is_told_by_the_number_of_the_first_collection_whatever_lies_before_it() -> None:
+    world = World(4, snapshots=(2, 5))
+    begin = [number for number, one in enumerate(world.rows) if one["detail"] == CollectionKind.MINOR_SNAPSHOT and one["kind"] == Kind.COLLECTION_START][1]
+    filler = row(Kind.ALLOCATE, address=world.bounds[EDEN][0] + 0x100, size=0x20, type=1, flags=Flag.FILLER | Flag.VM)
+    heap = Heap(Told([*world.rows[:8], filler, *world.rows[begin:]]))
+    assert not heap.findings, heap.findings.first
+    assert heap.at(heap.events).address.tolist() == sorted(world.truth(len(world.rows)))
+
+
+def test_a_minor_collection_that_does_not_say_so_collects_the_young_spaces() -> None:
+    rows = small()
+    rows[16], rows[17] = row(Kind.BARRIER), row(Kind.BARRIER)
+    told, untold = Heap(Told(small())), Heap(Told(rows))
+    assert not untold.findings, untold.findings.first
+    assert untold.at(untold.events).address.tolist() == told.at(told.events).address.tolist()
+    assert [one.objects_died for one in untold.collections] == [one.objects_died for one in told.collections] == [1, 2]
+
+
+def test_a_space_may_be_told_to_have_grown_after_something_was_moved_into_it_but_not_after_the_next_allocation() -> None:
+    rows = small()
+    rows[0]["size"] = 0x80
+    grown = row(Kind.SPACE_DEFINE, length=OLD, address=start(OLD), size=SIZE, flags=Flag.REDEFINES)
+    for at, found in ((25, 0), (27, 1)):
+        one = [*rows[:at], grown, *rows[at:]]
+        heap = Heap(Told(one))
+        assert len(heap.findings) == found, heap.findings.kept
+        assert [each.rule for each in heap.findings.kept] == [Rule.SPACE] * found
+
+
 def test_what_g1_does_that_the_rules_do_not_know_ends_in_a_finding() -> None:
     rows = [one for region in range(40) for one in (
         row(Kind.SPACE_DEFINE, length=region, address=start(region), size=SIZE), row(Kind.SPACE_KIND, length=region, detail=SpaceKind.EDEN),
