@@ -89,10 +89,13 @@ class Checkpoints:
         """Bytes of all."""
         return sum(one.nbytes for one in self._kept)
 
-    def wanted(self, event: int) -> bool:
-        """Tell whether one at this event is far enough from the one before."""
+    def wanted(self, event: int, objects: int) -> bool:
+        """Tell whether one of so many objects at this event is far enough from the one before.
+
+        It takes about as long to write down an object as to take in an event: so there are twice as many events between two as objects in one.
+        """
         last = self._kept[-1].event if self._kept else 0
-        return event - last >= self._apart and self._keep.count > 0
+        return event - last >= max(self._apart, 2 * objects) and self._keep.count > 0
 
     def add(self, event: int, place: Place, facts: object, tables: dict[str, dict[str, NDArray[np.generic]]]) -> None:
         """Write a state down, if there is room for it, by making room if need be."""
@@ -101,7 +104,7 @@ class Checkpoints:
             return
         while self._kept and (len(self._kept) >= self._keep.count or self.nbytes + nbytes > self._keep.bytes):
             self._thin_out()
-            if not self.wanted(event):
+            if not self.wanted(event, 0):
                 return
         file: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  # closed by close
         shapes = []

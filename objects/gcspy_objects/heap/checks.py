@@ -120,7 +120,7 @@ def _tell_hole(
             inside = slice(*np.searchsorted(table["address"], (start, end)).tolist())
             total = int(table["size"][inside].sum())
             expected = (
-                f"objects of {end - start:,} bytes in thread {int(buffers.thread[mine])}'s buffer {start:#x} to {end:#x} "
+                f"objects of {end - start:,} bytes in the buffer {start:#x} to {end:#x} of thread {state.thread(int(buffers.thread[mine]))} "
                 f"({buffers.where(mine)}) at {moment}"
             )
             state.found(Rule.BUFFER_SUM, where, expected, f"{total:,} bytes; {found}", count)

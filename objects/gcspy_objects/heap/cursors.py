@@ -41,10 +41,14 @@ class Placed(NamedTuple):
     Attributes:
         address: (n,) i64; of what has no place it means nothing.
         code: (n,) u8 `PLACED`, `NO_BUFFER`, `NO_ROOM` or `OFF_CURSOR`.
+        cursor: (n,) i64 where the next object in the key's buffer was to lie.
+        end: (n,) i64 where that buffer ends.
     """
 
     address: Longs
     code: Bytes
+    cursor: Longs
+    end: Longs
 
 
 class Cursors:
@@ -84,9 +88,9 @@ def placed_by_numpy(key: Longs, mode: Bytes, address: Longs, size: Longs, cursor
         cursors: The buffers before; afterwards, those after.
     """
     count = len(key)
-    out, code = np.empty(count, np.int64), np.zeros(count, np.uint8)
     if not count:
-        return Placed(out, code)
+        nothing = np.zeros(0, np.int64)
+        return Placed(nothing, np.zeros(0, np.uint8), nothing, nothing)
     order = np.argsort(key.astype(np.uint16) if len(cursors.start) <= 0xFFFF else key, kind="stable")
     key, mode, address, size = key[order], mode[order], address[order], size[order]
     rows = np.arange(count)
@@ -120,9 +124,10 @@ def placed_by_numpy(key: Longs, mode: Bytes, address: Longs, size: Longs, cursor
     wrong[inside & (cursor != address)] = OFF_CURSOR
     wrong[following & (cursor + size > end)] = NO_ROOM
     wrong[following & (start < 0)] = NO_BUFFER
-    out[order], code[order] = place, wrong
+    placed = Placed(np.empty(count, np.int64), np.empty(count, np.uint8), np.empty(count, np.int64), np.empty(count, np.int64))
+    placed.address[order], placed.code[order], placed.cursor[order], placed.end[order] = place, wrong, cursor, end
 
     keys = key[tails]
     after = cursor_at(tails, anchor[tails]) + step[tails]
     cursors.start[keys], cursors.end[keys], cursors.cursor[keys] = start[tails], end[tails], after
-    return Placed(out, code)
+    return placed

@@ -191,7 +191,7 @@ class Heap:
     def _walk(self, event: int) -> _Walker:
         """Return a walker that stands before an event, not far from it."""
         start = self._checkpoints.before(event)
-        state = State(self.trace.causes, Findings(most=1 << 62), checking=False)
+        state = State(self.trace.causes, self.trace.threads, Findings(most=1 << 62), checking=False)
         if start is not None:
             state.load(start.event, start.facts, start.columns())
         walker = _Walker(self.trace, state, start.place if start else None)
@@ -203,7 +203,7 @@ class Heap:
         """Read from the beginning to the end, and yield the state after each collection, and at the end with True; what is first read so is the index."""
         indexing = not self._indexed
         findings, rows, ended = Findings(), [], None
-        state = State(self.trace.causes, findings, checking=indexing, contiguous=self._contiguous, observer=observer)
+        state = State(self.trace.causes, self.trace.threads, findings, checking=indexing, contiguous=self._contiguous, observer=observer)
         until = None
         if indexing:
             self._checkpoints.close()
@@ -239,7 +239,7 @@ class Heap:
         yield state, True
 
     def _keep(self, state: State, batch: RecordBatch) -> None:
-        if self._checkpoints.wanted(state.event):
+        if self._checkpoints.wanted(state.event, state.young.count + state.old.count):
             facts, tables = state.save()
             self._checkpoints.add(state.event, batch.place, facts, tables)
 

@@ -169,17 +169,20 @@ def tell_of_places(state: State, batch: RecordBatch, rows: NDArray[np.int64], pu
     if not put.code.any():
         return False
     lost = False
-    for code, rule, expected, what in (
-        (NO_BUFFER, Rule.BUFFER, "a buffer of its thread in which the object comes next", "none since the last collection"),
-        (NO_ROOM, Rule.BUFFER, "room for the object in its thread's buffer", "the buffer ends before it does"),
-        (OFF_CURSOR, Rule.CURSOR, "the object behind the one before it in its thread's buffer", "it is told to be elsewhere in it"),
-    ):
+    for code, rule in ((NO_BUFFER, Rule.BUFFER), (NO_ROOM, Rule.BUFFER), (OFF_CURSOR, Rule.CURSOR)):
         wrong = np.flatnonzero(put.code == code)
         if len(wrong):
-            row = int(rows[wrong[0]])
+            first = int(wrong[0])
+            row = int(rows[first])
             lost = lost or code != OFF_CURSOR
-            size, thread, address = int(batch.size[row]), int(batch.thread[row]), int(put.address[wrong[0]])
-            state.found(rule, batch.where(row), expected, f"{what} ({size:,} bytes at {address:#x}, thread {thread})", len(wrong))
+            buffer = f"the buffer of thread {state.thread(int(batch.thread[row]))}"
+            cursor, end = f"{int(put.cursor[first]):#x}", f"{int(put.end[first]):#x}"
+            expected, found = {
+                NO_BUFFER: (f"{buffer}, in which the object comes next", "it was given none since the last collection"),
+                NO_ROOM: (f"room for {int(batch.size[row]):,} bytes at {cursor} in {buffer}", f"it ends at {end}"),
+                OFF_CURSOR: (f"the next object in {buffer} at {cursor}, behind the one before it", f"it is told to be at {int(put.address[first]):#x}"),
+            }[code]
+            state.found(rule, batch.where(row), expected, found, len(wrong))
     return lost
 
 

@@ -22,7 +22,7 @@ from gcspy_objects.heap.findings import Finding, Findings, Rule
 from gcspy_objects.heap.spaces import NO_KIND, SpaceTable
 from gcspy_objects.heap.table import Table
 from gcspy_objects.heap.views import COLUMNS, Collection, Columns, Snapshot
-from gcspy_objects.names import Causes
+from gcspy_objects.names import Causes, Threads
 from gcspy_objects.records import CollectionKind, EventPlace, Flag, Kind, RecordBatch, SpaceKind
 
 __all__ = ["Facts", "Observer", "State"]
@@ -58,6 +58,7 @@ class State:
 
     Attributes:
         causes: Names of causes.
+        threads: Names of threads, for messages.
         findings: Takes what contradicts itself.
         checking: Whether the heap is looked over at each collection.
         contiguous: Whether it is held to have no holes.
@@ -77,6 +78,7 @@ class State:
     """
 
     causes: Causes
+    threads: Threads
     findings: Findings
     checking: bool = True
     contiguous: bool = True
@@ -149,6 +151,10 @@ class State:
     def found(self, rule: Rule, where: EventPlace | None, expected: str, found: str, count: int = 1) -> None:
         """Note a finding, the first of `count`."""
         self.findings.add(Finding(rule, where, self.begun, expected, found), count)
+
+    def thread(self, row: int) -> str:
+        """Return what to call a thread in a message."""
+        return self.threads.name(row) if row < len(self.threads) else f"number {row}"
 
     def is_old(self, address: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return (n,) whether addresses lie in old spaces."""

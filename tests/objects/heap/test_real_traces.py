@@ -32,7 +32,7 @@ class Sample:
 
 @pytest.fixture(params=SAMPLES, scope="module", name="traced")
 def _sample(request: pytest.FixtureRequest) -> Iterator[Sample]:
-    with open_trace(FOLDER / f"{request.param}.tar.xz") as trace, Heap(trace, keep=Keep(events=20_000)) as heap:
+    with open_trace(FOLDER / f"{request.param}.tar.xz") as trace, Heap(trace, keep=Keep(events=10_000)) as heap:
         report = check(heap, read_log((sample(request.param) / "gc.log").read_text().splitlines()))
         yield Sample(request.param, heap, report, joined(list(heap.lives())))
 
@@ -117,7 +117,7 @@ def same(one: Snapshot, other: Snapshot) -> bool:
 
 
 def compare_with_straight_replays(name: str, count: int) -> None:
-    with open_trace(FOLDER / f"{name}.tar.xz") as trace, Heap(trace, keep=Keep(events=10_000)) as heap, Heap(trace, keep=Keep(count=0)) as straight:
+    with open_trace(FOLDER / f"{name}.tar.xz") as trace, Heap(trace, keep=Keep(events=5_000)) as heap, Heap(trace, keep=Keep(count=0)) as straight:
         numbers = random.Random(8)
         assert len(heap.checkpoints)
         assert not len(straight.checkpoints)

@@ -143,7 +143,7 @@ def test_a_buffer_that_is_not_full_is_told_with_the_event_that_gave_it() -> None
     rows[12] = row(Kind.BARRIER)
     found = Heap(Told(rows)).findings.first
     assert found is not None
-    assert "objects of 256 bytes in thread 1's buffer" in found.expected
+    assert "objects of 256 bytes in the buffer 0x11000 to 0x11100 of thread number 1" in found.expected
     assert "(event 8, made: buffer 0 at byte 0" in found.expected
     assert "224 bytes; 32 bytes at 0x110e0" in found.found
 
