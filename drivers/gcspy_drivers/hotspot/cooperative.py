@@ -156,9 +156,9 @@ class CooperativeHotSpotDriver(HotSpotDriver):
         """Follow the settings; see `Reader`."""
         self._follow_settings(server)
 
-    def read(self, request: GatherRequest, _event: StubEvent) -> None:
+    def read(self, request: GatherRequest, event: StubEvent) -> None:
         """Gather what is wanted."""
-        self._gather(request, held=True)
+        self._gather(request, held=True, settled=bool(event.kind))
 
     def pass_by(self, server: Server) -> None:
         """Nothing is kept from one event to the next."""

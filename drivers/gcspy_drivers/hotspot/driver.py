@@ -226,12 +226,13 @@ class HotSpotDriver:
     def _copied(self) -> None:
         """Say that all was read that has to be of one moment: what follows is made of copies."""
 
-    def _gather(self, request: GatherRequest, *, held: bool = False) -> None:
+    def _gather(self, request: GatherRequest, *, held: bool = False, settled: bool = False) -> None:
         """Read what is wanted and fill the spaces.
 
         Args:
             request: Who wants what.
             held: Whether the target stands still until `_copied`.
+            settled: Whether it does so with no collection about to begin.
         """
         if self._view is None or self._pools is None or self._beside is None:
             raise AssertionError("open comes before tick")
@@ -241,7 +242,7 @@ class HotSpotDriver:
         if code is not None and level >= CARDS:
             self._beside.gather(fills=request.wants(code.space))
         objects = self._objects if self._objects is not None and self._objects.wanted(request, level) else None
-        copy = objects.copy() if objects is not None and held else None
+        copy = objects.copy(request, level) if objects is not None and held else None
         if request.wants(self._pools.space):
             beside, note = self._beside.pools()
             if self._objects is not None and self._objects.why_not:
@@ -249,7 +250,7 @@ class HotSpotDriver:
             self._pools.fill([*pools, *beside], note)
         self._copied()
         if objects is not None and (copy is not None or not held):
-            objects.gather(request, level, copy)
+            objects.gather(request, level, copy, settled=settled)
 
 
 def open_jvm(pid: int) -> tuple[Process, Jvm]:

@@ -54,6 +54,7 @@ class ObjectView:
         self._objects: ObjectSpace | None = None
         self._ages: AgeSpace | None = None
         self._references: ReferenceSpace | None = None
+        self._moved_at_copy: tuple[int, ...] | None = None
         self.why_not = ""
         """Why there are no objects to be had; empty: there are, or nobody asked yet."""
 
@@ -110,23 +111,33 @@ class ObjectView:
         if layout is not None and self._walker is not None:
             self._walker.warm(layout)
 
-    def copy(self) -> HeapCopy | None:
+    def copy(self, request: GatherRequest, level: int) -> HeapCopy | None:
         """Copy the heap as it was last read (`HeapView.gather`): all that is to be done of this while a JVM is held.
+
+        Args:
+            request: Who wants what.
+            level: Up to which level.
 
         Raises:
             TargetGone: The target has ended.
             NotPermitted: The system does not let us read it any more.
         """
         layout = self._view.layout()
-        return None if layout is None or self._walker is None else self._walker.copy(layout)
+        if layout is None or self._walker is None:
+            return None
+        self._moved_at_copy = self._moved()
+        return self._walker.copy(layout, key=None if self._refers(request, level) else self._moved_at_copy)
 
-    def gather(self, request: GatherRequest, level: int, copy: HeapCopy | None = None) -> None:
+    def gather(
+        self, request: GatherRequest, level: int, copy: HeapCopy | None = None, *, settled: bool = False
+    ) -> None:
         """Walk the heap and fill the spaces; when it cannot be walked now they keep what they have, which is stale.
 
         Args:
             request: Who wants what.
             level: Up to which level.
             copy: What was copied of a heap that was held; None: it is copied now, while it goes on.
+            settled: Whether the copy is of a moment at which no collection was about to begin, so that it may be kept.
 
         Raises:
             TargetGone: The target has ended.
@@ -135,10 +146,10 @@ class ObjectView:
         walker, layout = self._walker, self._view.layout()
         if walker is None or layout is None or self._classes is None or self._objects is None or self._ages is None:
             return
-        refer = self._references
-        references = refer is not None and level >= REFERENCES and request.wants(refer.space)
+        references = self._refers(request, level)
         if copy is not None:
-            found = walker.walk_copy(copy, references=references)
+            key = self._moved_at_copy if settled and not references else None
+            found = walker.walk_copy(copy, references=references, key=key)
         else:
             now = walker.walk(layout, references=references, key=self._moved())
             if now is None:
@@ -148,9 +159,13 @@ class ObjectView:
         self._objects.cut(found.layout.tiling)
         self._objects.fill(found)
         self._ages.fill(found)
-        if refer is not None and references:
-            refer.cut(found.layout.tiling)
-            refer.fill(found)
+        if self._references is not None and references:
+            self._references.cut(found.layout.tiling)
+            self._references.fill(found)
+
+    def _refers(self, request: GatherRequest, level: int) -> bool:
+        """Tell whether references are to be looked for."""
+        return self._references is not None and level >= REFERENCES and request.wants(self._references.space)
 
     def _moved(self) -> tuple[int, ...] | None:
         """Return what stays the same as long as no old object was moved; None when that cannot be said.

@@ -9,12 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gcspy_drivers.hotspot.cooperative import GC_END, GC_START
 from gcspy_drivers.hotspot.object_view import ObjectView
 from gcspy_drivers.hotspot.objects.found import HeapObjects
 from gcspy_drivers.hotspot.objects.walking import Walker
 from gcspy_protocol.details import AnswerState, Query
+from gcspy_protocol.messages import Event
 
 from gcspy_server.api import AttachOptions, StringNames, UniformNames
+from tests.drivers.hotspot.agents import Told, need_agent
 from tests.drivers.hotspot.jvms import Jvm, agreed
 from tests.drivers.hotspot.watching import Watched
 
@@ -26,6 +29,7 @@ _ARRAYS = "[I"
 _FILLERS = (_ARRAYS, "[Ljdk.internal.vm.FillerElement;", "jdk.internal.vm.FillerObject")
 _SMALL = ("-Xms48m", "-Xmx64m")
 _FEW = 60
+_IN_FLIGHT_TILES = 300
 
 
 @pytest.fixture(scope="module", params=["Serial", "Parallel", "G1"])
@@ -136,8 +140,9 @@ def test_a_copy_of_a_heap_that_is_held_says_the_same_as_a_walk_beside_it(jvm: Jv
 
         def both() -> tuple[HeapObjects, HeapObjects]:
             objects.warm()
-            copy = objects.copy()
-            assert copy is not None
+            layout = watched.driver._view.layout() if watched.driver._view is not None else None
+            assert layout is not None
+            copy = walker.copy(layout)
             # By now the program may have gone on.
             held = walker.walk_copy(copy, references=True)
             beside = walker.walk(copy.layout, references=True)
@@ -145,6 +150,12 @@ def test_a_copy_of_a_heap_that_is_held_says_the_same_as_a_walk_beside_it(jvm: Jv
             return held, beside
 
         held, beside = both()
+        kept = walker.walk(held.layout, references=False, key=("settled",))
+        assert kept is not None
+        again = walker.copy(held.layout, key=("settled",))
+        assert again.kept
+        assert sum(0 if one.words is None else one.words.nbytes for one in again.pieces) < int(held.size.sum()) - 2_000_000
+        assert_found_the_same(walker.walk_copy(again, references=False), held)
         assert_found_the_same(held, beside)
         assert held.references is not None
         assert beside.references is not None
@@ -313,3 +324,33 @@ def test_the_histogram_of_the_debugger_is_the_same(classes: Path, java: str) -> 
             assert theirs["java.lang.String"] == mine["java.lang.String"]
             for name in ("java.util.HashMap$Node", "java.lang.Class", "java.lang.Thread", "java.util.ArrayList"):
                 assert theirs[name] == mine[name]
+
+
+@pytest.mark.parametrize("collector", ["Serial", "Parallel", "G1"])
+def test_at_safepoints_of_a_busy_jvm_every_byte_is_of_an_object_or_free_or_dead(java: str, classes: Path, collector: str) -> None:
+    need_agent()
+    looks: list[tuple[int, str]] = []
+    with Jvm(java, classes, f"-XX:+Use{collector}GC", "-Xms32m", "-Xmx32m") as jvm:
+        jvm.tell("keep", 4)
+        with Told(jvm.pid, AttachOptions(inject="agent", level=3)) as told:
+
+            def look(event: Event) -> None:
+                if event.event not in (GC_START, GC_END):
+                    return
+                streams = {one.name: one for one in told.space("Objects").streams}
+                names = [name for name in ("Instance bytes", "Array bytes", "Free bytes", "Dead bytes") if name in streams]
+                known = streams["Objects"].known
+                rows = np.ones(told.space("Objects").count, dtype=np.bool_) if known is None else known
+                # At the end that allocation is not in order yet for which it was collected.
+                assert np.count_nonzero(~rows) <= (0 if event.event == GC_START else _IN_FLIGHT_TILES), told.space("Objects").info
+                whole = np.sum([streams[name].data.astype(np.int64) for name in names], axis=0)
+                assert np.array_equal(whole[rows], told.values("Heap", "Used")[rows])
+                looks.append((event.event, told.space("Objects").info))
+
+            told.server.add_observer(look)
+            jvm.tell("churn", 3)
+            while len(looks) < 8:
+                told.holder.wait(1.0)
+            jvm.tell("churn", 0)
+    assert {event for event, _ in looks} == {GC_START, GC_END}
+    assert any("were not read again" in info for _, info in looks), looks

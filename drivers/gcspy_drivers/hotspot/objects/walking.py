@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, Protocol
@@ -24,7 +24,7 @@ from gcspy_drivers.hotspot.klasses import Klasses
 from gcspy_drivers.hotspot.objects import arrays, machine_code
 from gcspy_drivers.hotspot.objects.copying import CHUNK_BYTES, Copier, Piece
 from gcspy_drivers.hotspot.objects.found import REFERENCE, HeapObjects, SpanObjects
-from gcspy_drivers.hotspot.objects.layout import Epoch, HeapLayout, SpanKind
+from gcspy_drivers.hotspot.objects.layout import Epoch, HeapLayout, Span, SpanKind
 from gcspy_drivers.hotspot.objects.marks import Marks
 from gcspy_drivers.hotspot.objects.tlabs import Buffers, ThreadBuffers
 from gcspy_drivers.remote.memory import MAX_READ_BYTES
@@ -107,12 +107,14 @@ class HeapCopy:
         buffers: Threads' buffers.
         pieces: The copies; of spans that are not among them there is none.
         marks: Of each piece; None: there are none for it.
+        kept: What was found before of old spans, by their first address, and is not copied again.
     """
 
     layout: HeapLayout
     buffers: Buffers
     pieces: Sequence[Piece]
     marks: Sequence[Marks | None]
+    kept: Mapping[int, SpanObjects]
 
 
 @dataclass(eq=False)
@@ -237,8 +239,12 @@ class Walker:
         """Have room for a copy of a heap, before it is held."""
         self._copier.warm(min(sum(span.top - span.bottom for span in layout.spans) * 5 // 4, _MOST_HELD_BYTES))
 
-    def copy(self, layout: HeapLayout) -> HeapCopy:
+    def copy(self, layout: HeapLayout, *, key: tuple[object, ...] | None = None) -> HeapCopy:
         """Copy a heap that is held; nothing else is to be done while it is. It is quicker where `warm` was called before.
+
+        Args:
+            layout: What is to be copied.
+            key: As of `walk`: what is kept of old spans is not copied again. None: everything is copied.
 
         Raises:
             TargetGone: The target has ended.
@@ -246,20 +252,45 @@ class Walker:
         """
         self.warm(layout)
         buffers = self._threads.read()
-        wanted = [(number, span.bottom, span.top) for number, span in enumerate(layout.spans)]
+        same = key is not None and (*key, layout.tiling) == self._kept_key
+        kept = {span.bottom: self._kept[span.bottom] for span in layout.spans if same and self._goes_on(span)}
+        wanted = [
+            (number, kept[span.bottom].reached if span.bottom in kept else span.bottom, span.top)
+            for number, span in enumerate(layout.spans)
+        ]
         pieces = self._copier.copy(wanted)
-        return HeapCopy(layout, buffers, pieces, self._marks_of(layout, pieces))
+        return HeapCopy(layout, buffers, pieces, self._marks_of(layout, pieces), kept)
 
-    def walk_copy(self, copy: HeapCopy, *, references: bool) -> HeapObjects:
-        """Walk what was copied; what was not is unknown."""
-        self._klasses.check()
-        run = _Pass(copy.layout, copy.buffers, self._no_references(copy.layout, references=references), copy.layout.epoch.collections)
-        there = set()
-        for piece, mark in zip(copy.pieces, copy.marks, strict=True):
-            there.add(piece.span)
-            self._take(run, piece, mark)
-        run.untold += [(span.bottom, span.top) for number, span in enumerate(copy.layout.spans) if number not in there]
+    def walk_copy(self, copy: HeapCopy, *, references: bool, key: tuple[object, ...] | None = None) -> HeapObjects:
+        """Walk what was copied; what was not is unknown.
+
+        Args:
+            copy: The copy; without anything that was kept, if references are looked for.
+            references: Whether to look for references too.
+            key: As of `walk`, for the next time; None: nothing is to be kept.
+        """
+        same = self._klasses.check()
+        layout = copy.layout
+        run = _Pass(layout, copy.buffers, self._no_references(layout, references=references), layout.epoch.collections)
+        there = {piece.span: (piece, mark) for piece, mark in zip(copy.pieces, copy.marks, strict=True)}
+        for number, span in enumerate(layout.spans):
+            old = copy.kept.get(span.bottom)
+            if number not in there or (old is not None and not same):
+                run.untold.append((span.bottom, span.top))
+                continue
+            if old is not None:
+                run.found[span.bottom] = old.grown(span, layout.tiling)
+                run.kept += old.reached - span.bottom
+            self._take(run, *there[number])
+        if key is not None:
+            self._kept_key = (*key, layout.tiling)
+            self._keep(run, key)
         return self._together(run, references=references)
+
+    def _goes_on(self, span: Span) -> bool:
+        """Tell whether a span is one of which something is kept that still holds."""
+        old = self._kept.get(span.bottom)
+        return old is not None and old.span.kind is span.kind and old.reached <= span.top
 
     def _marks_of(self, layout: HeapLayout, pieces: Sequence[Piece]) -> list[Marks | None]:
         """Read the marks of pieces; None for those that have none, or whose marks could not be read."""
@@ -297,8 +328,8 @@ class Walker:
         wanted, room = [], run.chunk
         for number, first, high in run.rest(position):
             span = run.layout.spans[number]
-            old = self._kept.get(span.bottom)
-            if span.bottom not in run.found and old is not None and old.span.kind is span.kind and old.reached <= span.top:
+            if span.bottom not in run.found and self._goes_on(span):
+                old = self._kept[span.bottom]
                 run.found[span.bottom] = old.grown(span, run.layout.tiling)
                 run.kept += old.reached - span.bottom
             low = max(first, run.found[span.bottom].reached) if span.bottom in run.found else first

@@ -1,0 +1,304 @@
+"""Walks of damaged copies: none leaves its arrays or goes round, and what is compiled, what is written and what numpy does agree to the bit."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import pytest
+from gcspy_drivers.hotspot.klasses import CLASS, Klasses, Shape, Trait, slot_of
+from gcspy_drivers.hotspot.objects import arrays, kernels, machine_code
+from gcspy_drivers.hotspot.objects.form import Header, ObjectForm
+from gcspy_drivers.hotspot.objects.found import AGES, REFERENCE, SUM
+from gcspy_drivers.hotspot.objects.walking import PLACE, STATE, Stop
+from gcspy_drivers.hotspot.tables import Field, Tables, VMType
+from gcspy_drivers.remote.address import Addr
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.process import Process
+from hypothesis import given
+from hypothesis import strategies as st
+
+I64 = npt.NDArray[np.int64]
+Walk = Callable[..., int]
+
+_BASE = 0x7000_0000
+_WORDS = 600
+_TILE_SHIFT = 9
+_KINDS = {
+    # word in a header: shape, bytes, log of an element, traits, first map, maps
+    0x100: (Shape.INSTANCE, 16, 0, 0, 0, 0),
+    0x208: (Shape.INSTANCE, 40, 0, 0, 0, 1),
+    0x310: (Shape.ARRAY, 16, 0, 0, 0, 0),
+    0x418: (Shape.ARRAY, 16, 2, Trait.REFERENCES, 0, 0),
+    0x520: (Shape.MIRROR, 48, 0, 0, 1, 1),
+    0x628: (Shape.CHUNK, 32, 0, 0, 0, 0),
+    0x730: (Shape.ARRAY, 16, 2, Trait.FILLER, 0, 0),
+    0x838: (Shape.REFUSED, 0, 0, 0, 0, 0),
+}
+
+
+@dataclass
+class Case:
+    """A small heap, and everything that a walk is told."""
+
+    words: I64
+    place: I64
+    form: I64
+    keys: I64
+    numbers: npt.NDArray[np.int32]
+    classes: I64
+    maps: I64
+    gaps: I64
+    marks: I64
+    generations: npt.NDArray[np.int8]
+
+    def walk(self, how: Walk) -> list[object]:
+        """Walk, and after each stop go on behind it; returns all that comes of it, in an order that does not depend on how."""
+        tiles = ((_WORDS * 8) >> _TILE_SHIFT) + 1
+        state = np.zeros(len(STATE), dtype=np.int64)
+        sums, ages = np.zeros((tiles, len(SUM)), dtype=np.int64), np.zeros((AGES, 2), dtype=np.int64)
+        references = np.zeros((tiles, len(REFERENCE)), dtype=np.int64)
+        tally, touched = np.zeros((len(self.classes), 2), dtype=np.int64), np.zeros(len(self.classes), dtype=np.int64)
+        entries = np.zeros((2000, 4), dtype=np.int64)
+        stops = []
+        for _ in range(_WORDS + 1):
+            why = how(
+                self.words, _WORDS, state, self.place, self.form, self.keys, self.numbers, self.classes, self.maps, self.gaps,
+                self.marks, tally, touched, sums, entries, ages, references, self.generations,
+            )  # fmt: skip
+            stops.append((why, int(state[STATE.AT]), int(state[STATE.WORD]) if why == Stop.UNKNOWN else 0))
+            if why == Stop.DONE:
+                break
+            assert why != Stop.ROOM
+            state[STATE.AT] += 1
+        assert stops[-1][0] == Stop.DONE
+        assert not tally.any()
+        counted: dict[tuple[int, int], tuple[int, int]] = {}
+        for tile, number, count, size in entries[: state[STATE.FILLED]].tolist():
+            before = counted.get((tile, number), (0, 0))
+            counted[tile, number] = (before[0] + count, before[1] + size)
+        return [stops, counted, sums.tolist(), ages.tolist(), references.tolist()]
+
+
+def case() -> Case:
+    """Make a heap of objects of all kinds, one behind the other, with a thread's buffer and marks."""
+    keys, numbers = np.zeros(64, dtype=np.int64), np.zeros(64, dtype=np.int32)
+    for number, word in enumerate(_KINDS):
+        at = int(slot_of(word, 64))
+        while keys[at]:
+            at = (at + 1) & 63
+        keys[at], numbers[at] = word, number
+    classes = np.array([list(map(int, row)) for row in _KINDS.values()], dtype=np.int64)
+    form = ObjectForm(
+        header=Header.NARROW, class_base=0, class_shift=0, length_offset=12, alignment=8, oop_bytes=4, oop_base=0, oop_shift=0,
+        mirror_size=16, mirror_statics=20, age_shift=3, age_mask=15,
+    ).numbers(12)  # fmt: skip
+    words = np.zeros(_WORDS, dtype=np.int64)
+    at, turn = 0, 0
+    gap = (300, 340)
+    while at < _WORDS - 30:
+        if gap[0] <= at < gap[1]:
+            at = gap[1]
+            continue
+        word = list(_KINDS)[turn % 7]
+        shape, size, log, *_ = _KINDS[word]
+        length = turn % 11 if shape is Shape.ARRAY else 3 if shape is Shape.CHUNK else 0
+        words[at] = 1 | (turn % 16) << 3 if turn % 5 else 2
+        words[at + 1] = word | length << 32
+        if shape is Shape.ARRAY:
+            size += length << log
+        elif shape is Shape.MIRROR:
+            words[at + 2] = 8 | 2 << 32  # 8 words, 2 references among its statics
+            size = 64
+        elif shape is Shape.CHUNK:
+            size += 8 * 4
+        step = -(-size // 8)
+        if at < gap[0] < at + step:
+            words[at : at + step] = 0
+            words[at], words[at + 1] = 1, 0x310 | (8 * (gap[0] - at) - 16) << 32
+            step = gap[0] - at
+        elif step > 2 and word in (0x208, 0x418, 0x520):
+            last = at + step - 1
+            words[last] = (_BASE + 8 * (turn % _WORDS)) | (_BASE + 8 * (7 * turn % _WORDS)) << 32
+        at, turn = at + step, turn + 1
+    words[at], words[at + 1] = 1, 0x310 | (8 * (_WORDS - at) - 16) << 32
+    place = np.zeros(len(PLACE), dtype=np.int64)
+    place[PLACE.ADDRESS], place[PLACE.STOP], place[PLACE.TILES], place[PLACE.SHIFT] = _BASE, _BASE + 8 * _WORDS, _BASE, _TILE_SHIFT
+    place[PLACE.SURVIVES] = place[PLACE.REFERS] = 1
+    place[PLACE.LOW] = place[PLACE.BASE] = _BASE
+    place[PLACE.GRAIN], place[PLACE.ALONE] = 10, _BASE + 8 * _WORDS
+    return Case(
+        words=words,
+        place=place,
+        form=form,
+        keys=keys,
+        numbers=numbers,
+        classes=classes,
+        maps=np.array([[16, 4], [24, 2]], dtype=np.int64),
+        gaps=np.array([[_BASE + 8 * gap[0], _BASE + 8 * gap[1]]], dtype=np.int64),
+        marks=np.zeros(0, dtype=np.int64),
+        generations=np.array([0, 1, -1, 1, 0], dtype=np.int8),
+    )
+
+
+@pytest.fixture(scope="module")
+def compiled() -> Walk:
+    """Return the walk as machine code."""
+    return machine_code.build(numba.njit, keep=False).walk
+
+
+def as_written(*arguments: object) -> int:
+    """Run the walk as it is written; torn words may be any, and what is made of them wraps around as in a processor."""
+    with np.errstate(over="ignore"):
+        return kernels.walk(*arguments)  # type: ignore[arg-type]
+
+
+def test_a_heap_in_order_is_walked_to_its_end(compiled: Walk) -> None:
+    whole = case()
+    found = whole.walk(arrays.walk)
+    assert found == whole.walk(as_written) == whole.walk(compiled)
+    stops, counted, sums, ages, references = found
+    assert stops == [(Stop.DONE, _WORDS, 0)]
+    assert isinstance(counted, dict)
+    assert {number for _, number in counted} == set(range(6)), "all but fillers, and what is refused"
+    columns = np.array(sums)
+    taken = [SUM.INSTANCE_BYTES, SUM.ARRAY_BYTES, SUM.FREE]
+    assert columns[:, taken].sum(axis=1).tolist() == [1 << _TILE_SHIFT] * (_WORDS * 8 >> _TILE_SHIFT) + [_WORDS * 8 % (1 << _TILE_SHIFT)]
+    assert np.array(ages)[:, 0].sum() == columns[:, SUM.OBJECTS].sum()
+    assert (np.array(references).sum(axis=0)[:4] > 0).all()
+
+
+damages = st.lists(
+    st.tuples(
+        st.integers(0, _WORDS - 1),
+        st.one_of(st.integers(-(1 << 63), (1 << 63) - 1), st.sampled_from([0, 0x100, 0x310 | 5 << 32, 0x310 | 0x7FFFFFFF << 32, 0x520, -1])),
+    ),
+    max_size=12,
+)
+
+
+@given(damage=damages, marked=st.integers(0, _WORDS), marks=st.lists(st.integers(-(1 << 63), (1 << 63) - 1), min_size=10, max_size=10))
+def test_whatever_is_damaged_all_ways_agree_and_end(
+    damage: list[tuple[int, int]], marked: int, marks: list[int], compiled: Walk
+) -> None:
+    torn = case()
+    for at, word in damage:
+        torn.words[at] = word
+    if marked % 2:
+        torn.place[PLACE.MARKED_TOP] = _BASE + 8 * marked
+        torn.place[PLACE.MARKS], torn.place[PLACE.MARK_SHIFT] = _BASE, 3
+        torn.marks = np.array(marks, dtype=np.int64)
+    assert torn.walk(arrays.walk) == torn.walk(compiled)
+
+
+@given(damage=damages)
+def test_what_is_written_is_what_is_compiled(damage: list[tuple[int, int]], compiled: Walk) -> None:
+    torn = case()
+    for at, word in damage:
+        torn.words[at] = word
+    assert torn.walk(as_written) == torn.walk(compiled)
+
+
+@pytest.mark.parametrize("alone", [1, 40])
+def test_behind_the_object_of_a_series_there_are_fillers_and_where_it_is_dead_all_is(alone: int, compiled: Walk) -> None:
+    series = case()
+    series.place[PLACE.ALONE] = _BASE + 8 * alone
+    found = series.walk(arrays.walk)
+    assert found == series.walk(compiled)
+    series.place[PLACE.MARKED_TOP] = _BASE + 8 * _WORDS
+    series.place[PLACE.MARKS], series.place[PLACE.MARK_SHIFT] = _BASE, 3
+    series.marks = np.zeros(10, dtype=np.int64)
+    dead = series.walk(arrays.walk)
+    assert dead == series.walk(compiled)
+    assert np.array(dead[2])[:, SUM.DEAD].sum() == 8 * _WORDS
+
+
+# --- Klasses -----------------------------------------------------------------------------------------------------------
+
+_AT = {"_layout_helper": 8, "_super_check_offset": 20, "_name": 24, "_primary_supers[0]": 48, "_vtable_len": 112}
+_KLASS_BYTES, _INSTANCE_BYTES = 120, 144
+
+
+def klass_tables() -> Tables:
+    fields = {("Klass", name): Field("Klass", name, "", False, at, Addr(0)) for name, at in _AT.items()}
+    for name, at in (("_itable_len", 120), ("_nonstatic_oop_map_size", 124)):
+        fields["InstanceKlass", name] = Field("InstanceKlass", name, "", False, at, Addr(0))
+    for name, at in (("_length", 4), ("_body", 6)):
+        fields["Symbol", name] = Field("Symbol", name, "", False, at, Addr(0))
+    return Tables(fields, {"Klass": VMType("", _KLASS_BYTES), "InstanceKlass": VMType("Klass", _INSTANCE_BYTES)}, {})
+
+
+@pytest.fixture(scope="module")
+def memory() -> Iterator[Memory]:
+    """Return our own memory, to be read as a target's."""
+    with Process(os.getpid()) as process:
+        yield Memory(process)
+
+
+def klass_at(room: ctypes.Array[ctypes.c_char], name: bytes = b"java/util/Some$Thing") -> int:
+    """Lay out a class of 40 bytes with references at 16, and its name; returns its address."""
+    address = ctypes.addressof(room)
+    symbol = address + 400
+    struct.pack_into("<i", room, _AT["_layout_helper"], 40)
+    struct.pack_into("<I", room, _AT["_super_check_offset"], _AT["_primary_supers[0]"] + 8)
+    struct.pack_into("<Q", room, _AT["_name"], symbol)
+    struct.pack_into("<QQ", room, _AT["_primary_supers[0]"], address + 8, address)
+    struct.pack_into("<iii", room, _AT["_vtable_len"], 5, 0, 2)
+    struct.pack_into("<i", room, 124, 1)
+    struct.pack_into("<i", room, 120, 2)
+    struct.pack_into("<iI", room, _INSTANCE_BYTES + 8 * 7, 16, 3)
+    struct.pack_into("<IH", room, 400, 0, len(name))
+    struct.pack_into(f"{len(name)}s", room, 406, name)
+    return address
+
+
+PLAIN = ObjectForm(
+    header=Header.PLAIN, class_base=0, class_shift=0, length_offset=16, alignment=8, oop_bytes=8, oop_base=0, oop_shift=0,
+    mirror_size=96, mirror_statics=100, age_shift=3, age_mask=15,
+)  # fmt: skip
+
+
+def test_a_class_says_its_name_size_and_references(memory: Memory) -> None:
+    room = ctypes.create_string_buffer(1024)
+    found = Klasses(memory, klass_tables(), PLAIN)
+    number = found.add(klass_at(room))
+    assert found.names[number] == "java.util.Some$Thing"
+    assert found.classes[number, CLASS.SHAPE] == Shape.INSTANCE
+    assert found.classes[number, CLASS.BYTES] == 40
+    assert found.maps[found.classes[number, CLASS.FIRST_MAP]].tolist() == [16, 3]
+    assert found.check()
+    struct.pack_into("<i", room, _AT["_layout_helper"], 48)  # another class in its place
+    assert not found.check()
+    other = found.add(klass_at(room))
+    assert other != number
+    assert found.check()
+
+
+@given(damage=st.lists(st.tuples(st.integers(0, 420), st.integers(0, 255)), min_size=1, max_size=8))
+def test_a_damaged_class_is_refused_or_says_what_can_be(damage: list[tuple[int, int]], memory: Memory) -> None:
+    room = ctypes.create_string_buffer(1024)
+    address = klass_at(room)
+    for at, byte in damage:
+        room[at] = bytes([byte])
+    found = Klasses(memory, klass_tables(), PLAIN)
+    number = found.add(address)
+    row = found.classes[number]
+    if row[CLASS.SHAPE] == Shape.INSTANCE:
+        assert 16 <= row[CLASS.BYTES] <= 1 << 24
+        for offset, count in found.maps[row[CLASS.FIRST_MAP] : row[CLASS.FIRST_MAP] + max(0, row[CLASS.MAPS])].tolist():
+            assert offset >= 8
+            assert offset + 8 * count <= row[CLASS.BYTES]
+    elif row[CLASS.SHAPE] == Shape.ARRAY:
+        assert 0 < row[CLASS.BYTES] <= 32
+    else:
+        assert row[CLASS.SHAPE] == Shape.REFUSED
+    found.add(8)
+    found.add(address + 1)
+    assert found.classes[len(found) - 1, CLASS.SHAPE] == Shape.REFUSED
+    found.check()
