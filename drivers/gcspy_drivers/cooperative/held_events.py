@@ -79,6 +79,7 @@ class HeldEvents:
         self._event: StubEvent | None = None
         self._held_by_us = False
         self._let_go_nanos = 0  # when the target was let go before all was made of what was read; 0: it was not
+        self._ends_wanted = False  # all of them, whenever it is
         self._inside = False  # a collection whose start was told, and its end was not yet
 
     def open(self, server: Server) -> None:
@@ -146,19 +147,20 @@ class HeldEvents:
     def let_go_early(self) -> None:
         """Say that all was read, and what is left is to make something of it: the target need not wait for that, if nothing else holds it.
 
-        It does wait at the start of a collection, whose end would otherwise be told meanwhile, and where it may have to be paused after
-        this very event.
+        It does wait where it may have to be paused after this very event. Who was let go at the start of a collection tells of its end as
+        usual, and waits there until we look.
         """
         event, request = self._event, self._request
-        if event is None or request is None or event.kind == 0 or request.may_hold:
-            return
-        if not self.line.stands_still:
-            return  # it went on: that is seen later
-        for number in (0, 1):  # nothing is told before we listen again
-            self.line.want(number, period=0, not_before_nanos=0)
+        if event is None or request is None or request.may_hold or not self.line.stands_still:
+            return  # if it went on by itself, that is seen later
+        if event.kind:
+            for number in (0, 1):  # the next is told only when it is known what is wanted after this one
+                self.line.want(number, period=0, not_before_nanos=0)
+        elif self._ends_wanted:
+            self.line.want(1, period=1, not_before_nanos=0)
         self._let_go_nanos = time.monotonic_ns()
         self._held_by_us = False
-        self.line.go_on()
+        self.line.go_on(come_back=not event.kind)
 
     def _read_still(self, server: Server, event: StubEvent, request: GatherRequest) -> bool:
         """Gather an event; False: the target goes on already, and is not held after it.
@@ -196,6 +198,7 @@ class HeldEvents:
 
     def _say_what_is_wanted(self, server: Server) -> None:
         outlooks = [server.outlook(kind) for kind in self._kinds]
+        self._ends_wanted = outlooks[1].period == 1
         # The stub has one time for both kinds. One that is to wait for longer than the other is not told of until we say so.
         first = min((one.not_before_nanos for one in outlooks if one.period), default=0)
         if self._inside and outlooks[1].period == 1:

@@ -225,7 +225,6 @@ class StubLine:
             return event
         self._held_since = time.monotonic()
         self._let_go_at_nanos = event.time_nanos + int(_DEADLINE_SECS * _NANOS)
-        self._went_on = False
         self._holding.set()
         self._await_rest(event.thread)
         return event
@@ -253,10 +252,17 @@ class StubLine:
         """When the target goes on if nothing more is heard of us, or when it did, by the monotonic clock; within a millisecond."""
         return self._let_go_at_nanos
 
-    def go_on(self) -> None:
-        """Let the target go on; harmless when it does already, and then the stub tells of events again."""
+    def go_on(self, *, come_back: bool = False) -> None:
+        """Let the target go on; harmless when it does already, and then the stub tells of events again.
+
+        Args:
+            come_back: We are busy for a while and look at its next event then: it waits for us as long as we live.
+        """
         with self._timer:
-            self._holding.clear()
+            self._went_on = False
+            self._held_since = time.monotonic()
+            if not come_back:
+                self._holding.clear()
         try:
             self._connection.send(_GO_ON, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
         except OSError:

@@ -237,18 +237,19 @@ class HotSpotDriver:
         if self._view is None or self._pools is None or self._beside is None:
             raise AssertionError("open comes before tick")
         level = min(self._level, request.level)
-        pools = self._view.gather(request, level)
+        self._view.read(request, level)
+        objects = self._objects if self._objects is not None and self._objects.wanted(request, level) else None
+        copy = objects.copy(request, level) if objects is not None and held else None
+        self._copied()
+        pools = self._view.fill(request)
         code = self._beside.code
         if code is not None and level >= CARDS:
             self._beside.gather(fills=request.wants(code.space))
-        objects = self._objects if self._objects is not None and self._objects.wanted(request, level) else None
-        copy = objects.copy(request, level) if objects is not None and held else None
         if request.wants(self._pools.space):
             beside, note = self._beside.pools()
             if self._objects is not None and self._objects.why_not:
                 note += f"; objects: not available, {self._objects.why_not}"
             self._pools.fill([*pools, *beside], note)
-        self._copied()
         if objects is not None and (copy is not None or not held):
             objects.gather(request, level, copy, settled=settled)
 

@@ -26,6 +26,11 @@ from gcspy_server.api import GatherRequest, Server
 
 __all__ = ["G1View"]
 
+_Numbers = npt.NDArray[np.int64]
+_Regions = npt.NDArray[np.bool_]
+_FoundCards = tuple[_Numbers, _Numbers, _Regions, _Regions]
+"""Numbers of the dirty and the other cards, and of which regions they were wanted and are unknown."""
+
 
 class G1View:
     """The heap of one JVM with G1.
@@ -44,6 +49,7 @@ class G1View:
         self._reader = G1Reader(jvm.memory, jvm.tables, heap)
         self._cards = find_cards(jvm.memory, jvm.tables, jvm.flags, heap)
         self._committed = Committed(jvm.maps)
+        self._found: _FoundCards | None = None
         first = self._reader.read()
         if first is None:
             raise TargetError(
@@ -80,14 +86,21 @@ class G1View:
         if tile_bytes != self.tile_bytes:
             self._space.cut(self._cut_to(tile_bytes))
 
-    def gather(self, request: GatherRequest, level: int) -> Sequence[Pool]:
-        """Read the regions, fill the space, and return the pools."""
+    def read(self, request: GatherRequest, level: int) -> None:
+        """Read the regions, and their cards."""
         reading = self._reading = self._reader.read()
+        self._found = None
+        if self._cards is not None and level >= CARDS and reading is not None and request.wants(self._space.space):
+            self._found = self._read_cards(self._cards, reading)
+
+    def fill(self, request: GatherRequest) -> Sequence[Pool]:
+        """Fill the space, and return the pools."""
+        reading = self._reading
         committed = self._which_committed(reading)
         if request.wants(self._space.space):
             self._space.fill(reading, committed)
-            if self._cards is not None and level >= CARDS and reading is not None:
-                self._fill_cards(self._cards, reading)
+            if self._cards is not None and self._found is not None:
+                self._space.fill_cards(*self._found, self._cards.card_bytes)
         kind = np.zeros(0, dtype=np.uint8) if reading is None else with_uncommitted(reading, committed)
         return pools_of(reading, kind)
 
@@ -122,7 +135,7 @@ class G1View:
             committed[free] = self._committed.covers(addrs)
         return committed
 
-    def _fill_cards(self, cards: Cards, reading: G1Reading) -> None:
+    def _read_cards(self, cards: Cards, reading: G1Reading) -> _FoundCards:
         """Read the cards of all regions in use, as runs of neighbours: those of others may have no memory."""
         each = reading.grain // cards.card_bytes
         unknown = ~reading.known
@@ -136,6 +149,4 @@ class G1View:
                 continue
             dirty.append(found.dirty + first * each)
             other.append(found.other + first * each)
-        self._space.fill_cards(
-            np.concatenate(dirty), np.concatenate(other), wanted, unknown, cards.card_bytes
-        )
+        return np.concatenate(dirty), np.concatenate(other), wanted, unknown

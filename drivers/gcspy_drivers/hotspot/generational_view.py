@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gcspy_drivers.hotspot.cards import find_cards
+from gcspy_drivers.hotspot.cards import RareCards, find_cards
 from gcspy_drivers.hotspot.generational import GenerationalReader, GenerationalReading
 from gcspy_drivers.hotspot.generational_space import PART_NAMES, GenerationalSpace
 from gcspy_drivers.hotspot.jvm import Jvm
@@ -43,6 +43,8 @@ class GenerationalView:
             find_cards(jvm.memory, jvm.tables, jvm.flags, heap) if jvm.collector != "Epsilon" else None
         )
         self._reading: GenerationalReading | None = None
+        self._read_cards = False  # at this event
+        self._found: RareCards | None = None
         low, high = self._reader.reserved
         tile_bytes = choose_tile_bytes(high - low, tiles, smallest=_SMALLEST_TILE)
         self._space = GenerationalSpace(
@@ -73,15 +75,22 @@ class GenerationalView:
         """Give the space tiles of another size."""
         self._space.cut(Tiling.of(*self.extent, tile_bytes))
 
-    def gather(self, request: GatherRequest, level: int) -> Sequence[Pool]:
-        """Read the heap, fill the space, and return the pools."""
+    def read(self, request: GatherRequest, level: int) -> None:
+        """Read the bounds of the heap, and the cards of the old generation."""
         reading = self._reading = self._reader.read()
+        self._read_cards = self._cards is not None and level >= CARDS and reading is not None and request.wants(self._space.space)
+        if self._cards is not None and self._read_cards and reading is not None:
+            old = reading.generations[-1]
+            self._found = self._cards.read(old.committed_low, old.committed_high)
+
+    def fill(self, request: GatherRequest) -> Sequence[Pool]:
+        """Fill the space, and return the pools."""
+        reading = self._reading
         if request.wants(self._space.space):
             self._space.fill(reading)
-            if self._cards is not None and level >= CARDS and reading is not None:
+            if self._cards is not None and self._read_cards and reading is not None:
                 old = reading.generations[-1]
-                low, high = old.committed_low, old.committed_high
-                self._space.fill_cards(self._cards.read(low, high), low, high, self._cards.card_bytes)
+                self._space.fill_cards(self._found, old.committed_low, old.committed_high, self._cards.card_bytes)
         return self._space.pools(reading)
 
     def layout(self) -> HeapLayout | None:

@@ -64,7 +64,7 @@ def meet(process: Process, place: str, *, secs: float) -> socket.socket:
     path = PurePosixPath(place)
     owner = os.stat(f"/proc/{process.pid}")
     try:
-        folder = os.open(f"/proc/{process.pid}/root/{path.parent.relative_to('/')}", _FOLDER)
+        folder = os.open(os.path.join(f"/proc/{process.pid}/root", path.parent.relative_to("/")), _FOLDER)
     except (OSError, ValueError) as error:
         raise TargetError(f"process {process.pid} looks for gcspy at {place}, which cannot be opened: {error}") from None
     try:

@@ -61,6 +61,7 @@ class ShenandoahView:
 
     def __init__(self, jvm: Jvm, server: Server, *, tiles: int) -> None:
         self._reader = ShenandoahReader(jvm.memory, jvm.tables, jvm.heap())
+        self._reading: ShenandoahReading | None = None
         low, high = self._reader.reserved
         self._tiles = self._cut_to(choose_tile_bytes(high - low, tiles, smallest=self._reader.grain))
         self._space = server.add_space(
@@ -113,13 +114,18 @@ class ShenandoahView:
             self._tiles = self._cut_to(tile_bytes)
             self._space.resize(self._tiles.tiling.names)
 
-    def gather(self, request: GatherRequest, level: int) -> Sequence[Pool]:
-        """Read the regions, fill the space, and return the pools; all levels read the same."""
-        del level
-        reading = self._reader.read()
+    def read(self, request: GatherRequest, level: int) -> None:
+        """Read the regions; all levels read the same."""
+        del request, level
+        self._reading = self._reader.read()
+
+    def fill(self, request: GatherRequest) -> Sequence[Pool]:
+        """Fill the space, and return the pools."""
+        if self._reading is None:
+            raise AssertionError("read comes before fill")
         if request.wants(self._space):
-            self._fill(reading)
-        return _pools(reading)
+            self._fill(self._reading)
+        return _pools(self._reading)
 
     def layout(self) -> HeapLayout | None:
         """Nothing: this collector moves objects while the program runs, and they are not walked."""

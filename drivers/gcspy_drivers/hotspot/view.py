@@ -48,20 +48,24 @@ class HeapView(Protocol):
 
     @property
     def pool_names(self) -> Sequence[str]:
-        """What `gather` returns are pools of."""
+        """What `fill` returns are pools of."""
         ...
 
     def cut(self, tile_bytes: int) -> None:
         """Give the spaces tiles of another size, between events."""
         ...
 
-    def gather(self, request: GatherRequest, level: int) -> Sequence[Pool]:
-        """Read what is wanted, fill the spaces, and return the pools.
+    def read(self, request: GatherRequest, level: int) -> None:
+        """Read what is wanted: all that has to be done of this while a JVM is held.
 
         Raises:
             TargetGone: The target has ended.
             NotPermitted: The system does not let us read it any more.
         """
+        ...
+
+    def fill(self, request: GatherRequest) -> Sequence[Pool]:
+        """Fill the spaces with what was read, and return the pools."""
         ...
 
     def layout(self) -> HeapLayout | None:

@@ -39,7 +39,7 @@ class ZView:
         most = jvm.flags.number("MaxHeapSize") or 0
         self._most = most
         self._reader = ZReader(jvm.memory, jvm.tables, jvm.heap(), most_bytes=most, generational=generational)
-        first = self._reader.read()
+        first = self._reading = self._reader.read()
         if first is None:
             raise TargetError(f"process {jvm.process.pid}: its table of pages could not be read: try again")
         missing = (
@@ -103,13 +103,16 @@ class ZView:
     def cut(self, tile_bytes: int) -> None:
         """Nothing: a tile is a page."""
 
-    def gather(self, request: GatherRequest, level: int) -> Sequence[Pool]:
-        """Read the pages, fill the space, and return the pools; all levels read the same."""
-        del level
-        reading = self._reader.read()
+    def read(self, request: GatherRequest, level: int) -> None:
+        """Read the pages; all levels read the same."""
+        del request, level
+        self._reading = self._reader.read()
+
+    def fill(self, request: GatherRequest) -> Sequence[Pool]:
+        """Fill the space, and return the pools."""
         if request.wants(self._space):
-            self._fill(reading)
-        return self._pools(reading)
+            self._fill(self._reading)
+        return self._pools(self._reading)
 
     def layout(self) -> HeapLayout | None:
         """Nothing: this collector moves objects while the program runs, and they are not walked."""

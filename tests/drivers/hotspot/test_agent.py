@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from gcspy_drivers.hotspot.agent import at_start, library
 from gcspy_drivers.hotspot.cooperative import GC_END, GC_START
 from gcspy_drivers.hotspot.driver import CLOCK, HotSpotDriver
+from gcspy_drivers.hotspot.pool_space import Pool
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 from gcspy_protocol.errors import TargetError, TargetGone, Unsupported
@@ -22,7 +23,7 @@ from gcspy_protocol.messages import Pause, Resume
 from gcspy_protocol.model import ControlState
 
 from gcspy.link import connect
-from gcspy_server.api import AttachOptions, Event, Mode, PauseActsOn
+from gcspy_server.api import AttachOptions, Event, GatherRequest, Mode, PauseActsOn
 from tests.drivers.hotspot.agents import Doing, HoldingSidecar, Told, need_agent
 from tests.drivers.hotspot.jvms import Jvm
 from tests.drivers.hotspot.residue import residue
@@ -146,6 +147,43 @@ def test_a_pause_holds_the_program_and_resume_lets_it_go(jvm: Jvm, tmp_path: Pat
             told.holder.wait(0.01)
         waiting.join()
         assert seen == [False]
+        viewer.link.close()
+
+
+def test_with_nobody_to_hold_it_for_it_goes_on_as_soon_as_it_was_read(
+    jvm: Jvm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Told(jvm.pid, observed=False) as told, told.server.serve(f"unix:{tmp_path}/session") as listening:
+        viewer = Viewer(connect(listening.addresses[0], client="test", wants_control=False))
+        told.server.wait_for_client()
+        told.driver.tick()
+        view, line = told.driver._view, told.holder._events.line
+        went_on: list[int] = []
+        assert view is not None
+        fill = view.fill
+
+        def fill_late(request: GatherRequest) -> Sequence[Pool]:
+            if request.event == GC_START:
+                while line.counts[1] != line.counts[0]:  # it collects meanwhile, and comes to the end of that
+                    told.driver.alive()
+            elif request.event == GC_END:
+                assert doing.done(_LONG_SECS)  # and so does what it was told
+            went_on.append(request.event)
+            return fill(request)
+
+        monkeypatch.setattr(view, "fill", fill_late)
+        told.holder.wait(0)
+        doing = Doing(jvm, "collect")
+        while GC_END not in went_on:
+            told.holder.wait(0.01)
+        monkeypatch.undo()
+        told.holder.wait(0)
+        viewer.until(lambda: any(change.event.event == GC_END for change in viewer.changes))
+        told_of = [change.event for change in viewer.changes if change.event.event != CLOCK]
+        assert [event.event for event in told_of] == [GC_START, GC_END] == went_on
+        assert not any("not read" in event.cause for event in told_of)
+        assert all(event.stopped_nanos > 0 for event in told_of)
+        told.during(lambda: jvm.tell("collect"))
         viewer.link.close()
 
 

@@ -19,10 +19,12 @@ class Watched:
     Args:
         pid: The process.
         options: As the user would choose them.
+        observed: Whether all events are collected here, as by somebody who must not miss one.
     """
 
-    def __init__(self, pid: int, options: AttachOptions | None = None) -> None:
+    def __init__(self, pid: int, options: AttachOptions | None = None, *, observed: bool = True) -> None:
         self._pid = pid
+        self._observed = observed
         self._options = options or AttachOptions()
         self.attach()
 
@@ -31,7 +33,8 @@ class Watched:
         self.driver = HotSpotDriver.attach(self._pid, self._options)
         self.server = self.driver.describe().server()
         self.events: list[Event] = []
-        self.server.add_observer(self.events.append)
+        if self._observed:
+            self.server.add_observer(self.events.append)
         self.driver.open(self.server)
 
     def __enter__(self) -> Self:
