@@ -12,6 +12,7 @@ import io
 import lzma
 import os
 import shutil
+import stat
 import tarfile
 import tempfile
 import zlib
@@ -101,8 +102,11 @@ def find_run(path: Path) -> Run:
     """
     with ExitStack() as opened:
         try:
-            if path.is_dir():
+            mode = path.stat().st_mode
+            if stat.S_ISDIR(mode):
                 found = list(_in_folder(path, opened))
+            elif not stat.S_ISREG(mode):  # opening a pipe would wait for who writes it
+                raise TraceError(f"{path}: neither a file nor a folder; expected a trace file, a folder or an archive of one", file=str(path))
             else:
                 file = opened.enter_context(path.open("rb"))
                 span = Span(file, 0, os.fstat(file.fileno()).st_size, path.name)
@@ -136,7 +140,10 @@ def _in_folder(folder: Path, opened: ExitStack) -> Iterator[_Found]:
         raise TraceError(f"{folder}: has {len(paths):,} files; folders of at most {_MAX_FILES:,} are looked through: name the trace file itself", file=str(folder))
     for path in paths:
         with ExitStack() as mine:
-            file = mine.enter_context(path.open("rb"))
+            try:
+                file = mine.enter_context(path.open("rb"))
+            except PermissionError:  # not ours to read, so not what we were asked for
+                continue
             found = _look(Span(file, 0, os.fstat(file.fileno()).st_size, path.name))
             if found is not None:
                 opened.push(mine.pop_all())

@@ -123,6 +123,14 @@ def test_what_is_not_there_or_has_nothing_is_said(tmp_path: Path) -> None:
     assert "no object trace here" in refused(tmp_path)
 
 
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert "neither a file nor a folder" in refused(tmp_path / "pipe")
+    write_run(tmp_path, symbols(2), trace())
+    with open_trace(tmp_path) as opened:
+        assert sum(map(len, opened.batches())) == len(EVENTS)
+
+
 def test_an_archive_that_is_cut_short_is_refused(tmp_path: Path) -> None:
     archive = packed(write_run(tmp_path / "run", symbols(2), trace()), tmp_path / "archive", bytes)
     archive.write_bytes(archive.read_bytes()[:1400])
