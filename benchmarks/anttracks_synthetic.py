@@ -1,16 +1,17 @@
 """A trace of any length of a program that was never run: valid to the byte, so that the rebuilt heap has nothing to find fault with.
 
 Four threads fill an eden of 16 MiB, a TLAB after the other, with cells of 24 bytes and every eighth time an array. A minor collection moves
-every 32nd object to a survivor space; of those that were there every fourth goes to the old space, and the others die. Each 64th minor
+every 31st object to a survivor space; of those that were there every fourth goes to the old space, and the others die. Each 64th minor
 collection is followed by a full one, which keeps the oldest few thousand objects, moved together, and nothing else. Each cycle is about
 500,000 events, and the heap is the same size after as many cycles as after ten: what grows with the length of the trace is a leak of ours.
 """
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 import numpy as np
 from gcspy_objects.anttracks.layout import Event
@@ -28,7 +29,7 @@ _EDEN, _LOW, _HIGH = 1, 2, 3
 _BASE: Final = 0xC0000000
 _MUTATORS, _COLLECTORS, _VM = (0x7F1000, 0x7F2000, 0x7F3000, 0x7F4000), (0x7F8000, 0x7F9000), 0x7FA000
 _BUFFER_WORDS: Final = 4000
-_SURVIVES, _PROMOTED = 32, 4
+_SURVIVES, _PROMOTED = 31, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ class Synthetic:
         self.sizes = sizes or Sizes()
         self._old, _, *survivors = (start for start, _ in self.sizes.spaces)
         self._survivor_starts = dict(zip((_LOW, _HIGH), survivors, strict=True))
-        made, words = self._tlab(self.sizes.tlab)
+        made, words, lengths = self._tlab(self.sizes.tlab)
         self.objects_a_tlab = len(made)
         self._filled = sum(made)
         starts = np.arange(0, self.sizes.eden, self.sizes.tlab)
@@ -134,6 +135,7 @@ class Synthetic:
         self.events_a_cycle = len(starts) * (len(made) + 1 + (self._filled < self.sizes.tlab))
         self._from_eden: NDArray[np.int64] = (starts[:, None] + offsets[chosen]).ravel()
         self._survivors = np.tile(np.array(made)[chosen], len(starts)).tolist()
+        self._lengths: list[int] = np.tile(np.array(lengths)[chosen], len(starts)).tolist()
         self._to_survivor = _plabs(self._survivors, self.sizes.plab)
         places = np.concatenate(
             [number * self.sizes.plab + np.cumsum([0, *self._survivors[plab.first : plab.last - 1]]) for number, plab in enumerate(self._to_survivor)]
@@ -143,19 +145,21 @@ class Synthetic:
         self._to_old = _plabs(self._promoted, self.sizes.plab)
 
     @staticmethod
-    def _tlab(room: int) -> tuple[list[int], list[bytes]]:
-        """What the program puts into each TLAB: sizes, and events; a filler has room behind, or there is none."""
+    def _tlab(room: int) -> tuple[list[int], list[bytes], list[int]]:
+        """What the program puts into each TLAB: sizes, events, and lengths (-1: a cell); a filler has room behind, or there is none."""
         chance = np.random.default_rng(3)
         sizes: list[int] = []
         words: list[bytes] = []
+        lengths: list[int] = []
         while sum(sizes) < room - 512:
             for _ in range(7):
                 sizes.append(_CELL_BYTES)
                 words.append(alloc(Event.C2_ALLOC_FAST, _CELLS))
             length = int(chance.integers(0, 40))
+            lengths += [-1] * 7 + [length]
             sizes.append((16 + 4 * length + 7) & ~7)
             words.append(alloc(Event.C1_ALLOC_FAST, _ARRAYS, length=length))
-        return sizes, words
+        return sizes, words, lengths
 
     def _tlab_buffers(self, writer: TraceWriter, owner: int, start: int, words: list[bytes], *, packed: bool) -> None:
         announced = head(Event.TLAB_ALLOC) + long(self.sizes.tlab) + long(start)
@@ -177,14 +181,22 @@ class Synthetic:
         made.site(_ARRAYS, [("app.Main.array(I)[I", 5)], _INTS)
         return made
 
-    def write(self, folder: Path, events: int) -> Written:
-        """Write a run with at least so many events, ending after a collection."""
+    def write(self, folder: Path, events: int, *, rotated: bool = False) -> Written:
+        """Write a run with at least so many events, ending after a collection.
+
+        Args:
+            folder: Where to.
+            events: How many.
+            rotated: Whether a new file begins with the collection after each full one.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "symbols").write_bytes(self.symbols().data())
-        with (folder / "trace").open("wb") as file:
-            return self._write(file, events)
+        with ExitStack() as files:
+            return self._write(folder, files, events, rotated=rotated)
 
-    def _write(self, file: IO[bytes], events: int) -> Written:
+    def _write(self, folder: Path, files: ExitStack, events: int, *, rotated: bool) -> Written:
+        index = 0
+        file = files.enter_context((folder / ("trace_0" if rotated else "trace")).open("wb"))
         writer = TraceWriter()
         written = self._begin(writer)
         file.write(writer.data())
@@ -197,7 +209,13 @@ class Synthetic:
             collections, minor = collections + 1, minor + 1
             to = _LOW + minor % 2
             batch = old
-            count, old = self._minor(writer, collections, to, old, promotes=survivors)
+            snapshot = rotated and bool(kept) and not survivors
+            if snapshot:
+                index += 1
+                file = files.enter_context((folder / f"trace_{index}").open("wb"))
+                file.write(TraceWriter(index).data())
+                written += self._begin(writer)
+            count, old = self._minor(writer, collections, to, old, promotes=survivors, snapshot=snapshot)
             written += count
             first_batch = first_batch or (batch if survivors else 0)
             promoted = len(self._promoted) * survivors
@@ -228,18 +246,48 @@ class Synthetic:
         """The start or the end of a collection."""
         return head(event, kind << 16 | cause << 8) + word(number) + long(10 * number + (event == Event.GC_END)) + long(_BASE)
 
-    def _minor(self, writer: TraceWriter, number: int, to: int, old: int, *, promotes: bool) -> tuple[int, int]:
-        """Write a minor collection; returns how many events, and where the old space is free from then on."""
+    def _minor(self, writer: TraceWriter, number: int, to: int, old: int, *, promotes: bool, snapshot: bool) -> tuple[int, int]:
+        """Write a minor collection, which tells of all live objects if it is a `snapshot`; returns how many events, and where the old space is free from then on."""
         source = _LOW + _HIGH - to
-        writer.buffer(_VM, self._bound(Event.GC_START, number, 0, 14), mode=BufferMode.FULL)
+        writer.buffer(_VM, self._bound(Event.GC_START, number, 3 if snapshot else 0, 14), mode=BufferMode.FULL)
         writer.buffer(_VM, *(head(Event.GC_INFO, space) + word(number) for space in (_EDEN, source)), head(Event.NOP), mode=BufferMode.ORDERED)
         count = 5
-        count += self._copy(writer, self._from_eden, self._survivors, self._to_survivor, 1, self._survivor_starts[to])
+        if snapshot:
+            count += self._tell(writer, self._survivor_starts[to])
+        else:
+            count += self._copy(writer, self._from_eden, self._survivors, self._to_survivor, 1, self._survivor_starts[to])
         if promotes:
             count += self._copy(writer, self._old_from + (self._survivor_starts[source] - _BASE), self._promoted, self._to_old, 2, old)
             old += len(self._to_old) * self.sizes.plab
         writer.buffer(_VM, self._bound(Event.GC_END, number, 0, 14), mode=BufferMode.FULL)
         return count, old
+
+    def _tell(self, writer: TraceWriter, start: int) -> int:
+        """Write a snapshot: what is copied from eden, and what is kept in the old space; returns how many events."""
+        count = 0
+        for at, plab in enumerate(self._to_survivor):
+            here = start + at * self.sizes.plab
+            events = [head(Event.PLAB_ALLOC) + long(self.sizes.plab) + long(here)]
+            to = here
+            for row in range(plab.first, plab.last):
+                events.append(self._object(Event.SYNC_OBJ, self._lengths[row], long(_BASE + int(self._from_eden[row])) + long(to)))
+                to += self._survivors[row]
+            filler = _filler(_COLLECTOR, to, here + self.sizes.plab - to)
+            writer.buffer(_COLLECTORS[at % len(_COLLECTORS)], *events, filler)
+            count += len(events) + bool(filler)
+        kept, here = [], self._old
+        for size, length in zip(self._promoted, self._lengths[::_PROMOTED], strict=True):
+            kept.append(self._object(Event.SYNC_OBJ_NARROW, length, long(here)))
+            here += size
+        writer.buffer(_COLLECTORS[0], *kept)
+        return count + len(kept)
+
+    @staticmethod
+    def _object(event: Event, length: int, where: bytes) -> bytes:
+        """An object of a snapshot, told whole."""
+        if length < 0:
+            return head(event, _CELLS << 8) + word(_CELL) + where
+        return head(event, _ARRAYS << 8) + word(_INTS) + where + word(length)
 
     def _copy(self, writer: TraceWriter, sources: NDArray[np.int64], sizes: list[int], plabs: list[_Plab], kind: int, start: int) -> int:
         """Write the moves of objects, with their buffers; returns how many events."""
