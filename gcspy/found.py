@@ -12,16 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from gcspy_protocol.errors import CommandError
 
-from gcspy.new_file import new_file
+from gcspy.exit_codes import ExitCode
+from gcspy.gui import require_gui
+from gcspy.new_file import need_place, new_file
 
 if TYPE_CHECKING:
     from gcspy_objects.analysis.findings import Cell, Column, Findings
     from gcspy_objects.analysis.store import LifeStore
 
-__all__ = ["Output", "show"]
+__all__ = ["Output", "prepare", "show"]
 
 _PIPE_COLUMNS = 400
+_PICTURE_PIXELS = 1100, 560
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,18 +35,41 @@ class Output:
     Attributes:
         as_json: One JSON object instead of a table.
         parquet: Write all rows to this file too.
+        plot: Draw a picture into this file too.
+        theme: ``dark`` or ``light``: its colours.
         force: Replace files that are there.
         in_bytes: Of columns that come in objects and in bytes, show bytes; JSON and Parquet have both.
     """
 
     as_json: bool = False
     parquet: Path | None = None
+    plot: Path | None = None
+    theme: str = "light"
     force: bool = False
     in_bytes: bool = False
 
 
-def show(findings: Findings, store: LifeStore, output: Output) -> None:
+def prepare(output: Output) -> None:
+    """Refuse what cannot be, before the trace is read for it.
+
+    Raises:
+        CommandError: A file is there already, or what draws is not installed.
+    """
+    for path in (output.parquet, output.plot):
+        if path is not None:
+            need_place(path, replace=output.force)
+    if output.plot is not None:
+        require_gui()
+
+
+def show(findings: Findings, store: LifeStore, output: Output, *, drawn: tuple[str, Findings] | None = None) -> None:
     """Print findings, and write them where that was asked for.
+
+    Args:
+        findings: What is printed.
+        store: Where it was found.
+        output: Where it goes.
+        drawn: For `Output.plot`: the kind of chart (`gcspy_client.model.chart`), and of what.
 
     Raises:
         CommandError: A file is there already, or cannot be written.
@@ -50,14 +77,33 @@ def show(findings: Findings, store: LifeStore, output: Output) -> None:
     if output.parquet is not None:
         with new_file(output.parquet, replace=output.force) as part:
             store.write(findings, part)
+    if output.plot is not None and drawn is not None:
+        _draw(*drawn, output.plot, output)
     if output.as_json:
         _print_json(findings)
         return
     _print_table(findings, output)
     for note in findings.notes:
         click.echo(note)
+    if output.plot is not None:
+        click.echo(f"{output.plot}: {output.plot.stat().st_size:,} bytes", err=True)
     if output.parquet is not None:
         click.echo(f"{output.parquet}: {len(findings.rows) + findings.rest:,} rows, {output.parquet.stat().st_size:,} bytes", err=True)
+
+
+def _draw(kind: str, findings: Findings, path: Path, output: Output) -> None:
+    """Draw a chart into a PNG file."""
+    from gcspy_drivers.traced.whole import table_of
+
+    from gcspy_client.model.chart import chart_of
+    from gcspy_client.model.palette import Theme
+    from gcspy_client.pictures import chart_picture
+
+    chart = chart_of(kind, table_of(findings, len(findings.rows)), in_bytes=output.in_bytes)
+    image = chart_picture(chart, findings.title, size=_PICTURE_PIXELS, theme=Theme(output.theme))
+    with new_file(path, replace=output.force) as part:
+        if not image.save(str(part), b"PNG"):
+            raise CommandError(f"cannot write {path}", exit_code=ExitCode.FAILED)
 
 
 def _print_json(findings: Findings) -> None:

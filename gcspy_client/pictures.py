@@ -21,18 +21,20 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QLabel, QLayout, QVBoxLayout, QWidget
 
 from gcspy_client.app import LARGE_HEIGHT, application
+from gcspy_client.model.chart import Chart
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.picture import LARGEST_CELL, Picture
 from gcspy_client.model.session import Session
 from gcspy_client.model.status import LinkPhase, LinkStatus
 from gcspy_client.model.tile_source import StreamSource
+from gcspy_client.view.panels.chart_view import ChartView
 from gcspy_client.view.shell.event_bar import EventBar
 from gcspy_client.view.spaces.legend import Legend
 from gcspy_client.view.spaces.space_panel import SpacePanel
-from gcspy_client.view.theme import dress
+from gcspy_client.view.theme import dress, tokens
 from gcspy_client.view.window import MainWindow
 
-__all__ = ["Camera", "filling_cell"]
+__all__ = ["Camera", "chart_picture", "filling_cell"]
 
 _LARGEST = 72
 """Largest side of a cell when a space has a picture to itself: beyond it few tiles look like a mistake."""
@@ -253,3 +255,31 @@ class Camera:
         # Without a running loop nobody else carries it out, and each picture would leave its widgets behind.
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
         self._application.processEvents()
+
+
+def chart_picture(chart: Chart | None, title: str, *, size: tuple[int, int], theme: Theme) -> QImage:
+    """A picture of a chart alone, with its title and legend.
+
+    Args:
+        chart: What is drawn; None: nothing, which the picture says.
+        title: Above it.
+        size: Width and height in pixels.
+        theme: For which ground.
+    """
+    application()
+    view = ChartView(tokens(theme))
+    view.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+    dress(view, theme)
+    view.resize(*size)
+    if chart is None:
+        view.show_words("There is nothing to be drawn.", title)
+    else:
+        view.show_chart(chart, title)
+    view.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
+    view.show()
+    QCoreApplication.processEvents()
+    image = view.grab().toImage()
+    view.close()
+    view.deleteLater()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    return image

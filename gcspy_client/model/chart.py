@@ -102,6 +102,7 @@ class Chart:
         curves: At most four.
         span: Which part of the axis across is shown.
         top: The greatest value on the axis from below.
+        hint: How it is to be read, in a line.
     """
 
     title: str
@@ -110,6 +111,7 @@ class Chart:
     curves: tuple[Curve, ...]
     span: tuple[float, float]
     top: float
+    hint: str
 
     def reading(self, place: float) -> str:
         """What the curves are at a place, in words."""
@@ -195,9 +197,14 @@ def _survival(rows: Sequence[tuple[Cell, ...]], clock: str, *, in_bytes: bool) -
     unit = "bytes" if in_bytes else "objects"
     last = float(np.log2(max(oldest, 2 * least))) if across.log else max(oldest, 1.0)
     first = float(np.log2(least)) if across.log else 0.0
-    return Chart(f"Share of {unit} that is still there", across, Axis("", _SHARE), tuple(curves[:4]), (first, last), 100.0)
+    return Chart(f"Share of {unit} that is still there", across, Axis("", _SHARE), tuple(curves[:4]), (first, last), 100.0, f"{_ACROSS[clock]} Lines: until a collection found them dead. {_BAND}")
 
 
+_ACROSS: Final = {
+    "bytes": "Across: age, in bytes that the program allocated meanwhile.",
+    "gcs": "Across: age, in collections that took place meanwhile.",
+}
+_BAND: Final = "Band below the first: they may have died sooner, once last seen alive."
 _GENERATIONS: Final = {"all": "all objects", "young": "young objects", "old": "old objects, since they are old"}
 
 
@@ -221,7 +228,7 @@ def _lifetimes(rows: Sequence[tuple[Cell, ...]], clock: str, *, in_bytes: bool) 
     )
     up = Axis("", _BYTES if in_bytes else _OBJECTS)
     title = f"{'Bytes' if in_bytes else 'Objects'} by age at death"
-    return Chart(title, across, up, curves, (edges[0], edges[-1]), _top(made))
+    return Chart(title, across, up, curves, (edges[0], edges[-1]), _top(made), f"{_ACROSS[clock]} Ages are those at which a collection found them dead.")
 
 
 def _collections(rows: Sequence[tuple[Cell, ...]], *, in_bytes: bool) -> Chart | None:
@@ -240,7 +247,7 @@ def _collections(rows: Sequence[tuple[Cell, ...]], *, in_bytes: bool) -> Chart |
     up = Axis("", _BYTES if in_bytes else _OBJECTS)
     span = float(number[0]) - 0.5, float(number[-1]) + 0.5
     title = f"{'Bytes' if in_bytes else 'Objects'} in each collection"
-    return Chart(title, Axis("GC", _NUMBER), up, tuple(made), span, _top(np.stack(values)))
+    return Chart(title, Axis("GC", _NUMBER), up, tuple(made), span, _top(np.stack(values)), "Across: number of the collection.")
 
 
 def _top(values: Floats) -> float:

@@ -11,9 +11,12 @@ from typing import Any
 
 import duckdb
 import pytest
+from PIL import Image, ImageColor
 
 from gcspy.analysing import lives_of
 from gcspy.cli import main
+from gcspy_client.model.palette import Theme
+from gcspy_client.view.theme import tokens
 from tests.objects.samples import path_of
 
 SAMPLE = path_of("promote")
@@ -35,10 +38,9 @@ def asked(capfd: pytest.CaptureFixture[str]) -> Any:
 def test_the_types_with_most_objects_are_told_as_table_2_of_ya_jop(asked: Any) -> None:
     lines = asked("types", "--top", "3").splitlines()
     assert lines[1].split()[:3] == ["Type", "Allocated", "%"]
+    total = sum(int(str(row["allocated_objects"])) for row in json.loads(asked("types", "--json", "--top", "0"))["rows"])
     assert [line.split()[:3] for line in lines[2:5]] == [
-        ["Promote$Tmp", "206,910", "65.19"],
-        ["Promote$Tree", "68,970", "21.73"],
-        ["Promote$Pay", "34,485", "10.87"],
+        [name, f"{count:,}", f"{100 * count / total:.2f}"] for name, count in ALLOCATED.items()
     ]
     assert lines[5].startswith("(230 others)")
 
@@ -76,6 +78,23 @@ def test_each_question_answers_as_table_as_json_and_as_parquet(asked: Any, tmp_p
         assert len(stored) == len(rows) + data.get("rest", {"rows": 0})["rows"]
     assert "Promote.build(int) @ 20" in asked("sites", "--type", "Tmp")
     assert "Half gone after" in asked("lifetimes", "--each", "type")
+
+
+@pytest.mark.usefixtures("read_once")
+def test_a_plot_has_the_curve_in_the_colours_of_either_theme(asked: Any, tmp_path: Path) -> None:
+    for number, words in enumerate((["survival"], ["lifetimes", "--in", "gcs", "--bytes"], ["collections", "--type", "Tmp"], ["types"], ["sites"])):
+        for theme in ("dark", "light"):
+            path = tmp_path / f"{number}-{theme}.png"
+            asked(*words, "--plot", str(path), "--theme", theme)
+            with Image.open(path) as image:
+                colours = {colour for _, colour in image.convert("RGB").getcolors(1 << 20) or ()}
+            assert {ImageColor.getrgb(tokens(Theme(theme)).surface), ImageColor.getrgb(tokens(Theme(theme)).accent)} <= colours
+
+
+def test_without_a_window_library_a_plot_is_refused_before_the_trace_is_read(asked: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gcspy.gui.find_spec", lambda _name: None)
+    assert "pip install 'gcspy[gui]'" in asked("survival", "--plot", str(tmp_path / "a.png"), code=8)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_file_that_is_there_is_replaced_only_by_force(asked: Any, tmp_path: Path) -> None:

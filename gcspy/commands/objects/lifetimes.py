@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from gcspy.commands.objects.options import (
+    bytes_option,
     clock_option,
     only_options,
     output_options,
@@ -23,6 +24,7 @@ __all__ = ["command"]
 @only_options
 @click.option("--each", type=click.Choice(["type", "site"]), help="By which age a half of each type's or site's objects is gone.")
 @clock_option
+@bytes_option
 @top_option(20)
 @output_options
 def command(trace: Path, **options: Any) -> None:

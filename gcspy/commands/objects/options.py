@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 trace_argument = click.argument("trace", metavar="TRACE", type=click.Path(exists=True, path_type=Path))
 
-bytes_option = click.option("--bytes", "in_bytes", is_flag=True, help="Show and order by bytes, not by objects.")
+bytes_option = click.option("--bytes", "in_bytes", is_flag=True, help="Count bytes, not objects: what is shown and drawn, and by what it is ordered.")
 
 clock_option = click.option(
     "--in",
@@ -47,7 +47,9 @@ def output_options(function: F) -> F:
     options = (
         click.option("--json", "as_json", is_flag=True, help="One JSON object."),
         click.option("--parquet", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write all rows to FILE as Parquet too."),
-        click.option("--force", is_flag=True, help="Replace FILE if it is there."),
+        click.option("--plot", metavar="FILE.png", type=click.Path(dir_okay=False, path_type=Path), help="Draw a picture of it too; needs the extra gui."),
+        click.option("--theme", type=click.Choice(["dark", "light"]), help="Colours of the picture; default: light."),
+        click.option("--force", is_flag=True, help="Replace files that are there."),
     )
     for option in reversed(options):
         function = option(function)

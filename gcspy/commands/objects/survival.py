@@ -7,7 +7,13 @@ from typing import Any
 
 import click
 
-from gcspy.commands.objects.options import clock_option, only_options, output_options, trace_argument
+from gcspy.commands.objects.options import (
+    bytes_option,
+    clock_option,
+    only_options,
+    output_options,
+    trace_argument,
+)
 
 __all__ = ["command"]
 
@@ -16,6 +22,7 @@ __all__ = ["command"]
 @trace_argument
 @only_options
 @clock_option
+@bytes_option
 @click.option("--points", type=click.IntRange(0), default=40, show_default=True, metavar="N", help="About so many ages of each generation; 0: all.")
 @output_options
 def command(trace: Path, **options: Any) -> None:

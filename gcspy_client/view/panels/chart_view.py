@@ -147,6 +147,4 @@ class ChartView(QWidget):
     def _point_at(self, place: float) -> None:
         if self._chart is None:
             return
-        banded = any(curve.low is not None and curve.filled for curve in self._chart.curves)
-        hint = "Lines: until a collection found them dead. Band below the first: they may have died sooner, once last seen alive." if banded else ""
-        self.reading.setText(hint if isnan(place) else self._chart.reading(place))
+        self.reading.setText(self._chart.hint if isnan(place) else self._chart.reading(place))

@@ -52,7 +52,7 @@ def distribution(store: LifeStore, clock: Clock = Clock.BYTES, only: Only = EVER
         Column("age", what, unit, "From this age on.", summed=False),
         Column("below", "Less than", unit, "To below this age.", summed=False),
         Column("died_objects", "Died", Unit.NUMBER, "Found dead at such an age."),
-        Column("died_share", "%", Unit.SHARE, "Of all objects that died.", summed=False),
+        Column("died_share", "% of objects", Unit.SHARE, "Of all objects that died.", summed=False),
         Column("died_bytes", "Died, bytes", Unit.BYTES),
         Column("left_objects", "Left", Unit.NUMBER, "Not found dead, and of such an age when the trace ended."),
         Column("left_bytes", "Left, bytes", Unit.BYTES),
