@@ -30,37 +30,6 @@ __all__ = ["main"]
 
 _BY_DEFAULT = ("async_tree_none", "deltablue", "docutils", "gc_collect", "html5lib", "pickle_pure_python")
 
-_CLIENT = """
-import json, sys, time
-from gcspy_protocol import ClientInterpreter
-from gcspy_protocol.errors import GCspyError
-from gcspy.link import connect
-until = time.monotonic() + 30
-while True:
-    try:
-        link = connect(sys.argv[1], client="bench")
-        break
-    except GCspyError:
-        if time.monotonic() > until:
-            raise
-        time.sleep(0.02)
-state, events, fresh, streams = ClientInterpreter(), 0, 0, 0
-try:
-    for message in link:
-        change = state.apply(message)
-        if change is None or change.event.cached:
-            continue
-        events += 1
-        for space in state.spaces.values():
-            for stream in space.streams.values():
-                streams += 1
-                fresh += stream.is_fresh(change.event)
-except GCspyError:
-    pass
-print(json.dumps({"events": events, "fresh": fresh, "streams": streams}))
-"""
-
-
 @dataclass(frozen=True, slots=True)
 class Mode:
     """A way to watch.
@@ -117,7 +86,7 @@ def _client(address: str, *, wanted: bool) -> Iterator[subprocess.Popen[str] | N
     if not wanted:
         yield None
         return
-    with subprocess.Popen([sys.executable, "-c", _CLIENT, address], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([sys.executable, "-m", "benchmarks.counting_client", address], stdout=subprocess.PIPE, text=True) as process:
         try:
             yield process
         finally:
@@ -140,7 +109,7 @@ def _watched(
         if client is None or not run.finished:
             return run, None
         said, _ = client.communicate(timeout=30)
-        return run, json.loads(said)
+        return run, json.loads(said.splitlines()[-1])
 
 
 def _measure(suite: Suite, program: Program, mode: Mode, options: argparse.Namespace) -> Row:
