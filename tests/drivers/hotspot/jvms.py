@@ -13,7 +13,7 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -93,24 +93,26 @@ class Jvm:
         java: The launcher.
         classes: Folder with the compiled program.
         flags: What the JVM is started with.
+        before: A command that runs the launcher in its place, or as its only child: to become another user, or to be in a container.
     """
 
-    def __init__(self, java: str, classes: Path, *flags: str) -> None:
+    def __init__(self, java: str, classes: Path, *flags: str, before: Sequence[str] = ()) -> None:
         self.java = java
         self.process = subprocess.Popen(
-            [java, *flags, "-cp", str(classes), "Still", "an argument"],
+            [*before, java, *flags, "-cp", str(classes), "Still", "an argument"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
-        self.pid = self.process.pid
         first = self._line()
         while first not in ("ready", ""):  # a warning about flags comes before it
             first = self._line()
         if not first:
             self.end()
-            pytest.skip(f"{java} does not start with {' '.join(flags)}: not tested here")
+            pytest.skip(f"{' '.join([*before, java])} does not start with {' '.join(flags)}: not tested here")
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        self.pid = int(children[0]) if children else self.process.pid
 
     def __enter__(self) -> Jvm:
         return self
