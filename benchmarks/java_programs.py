@@ -52,10 +52,10 @@ class JavaProgram:
 PROGRAMS = (
     JavaProgram("javac", "Compiling", 128, 1, (), lambda sources, out, rounds: [str(sources), str(out), str(rounds), "java/util", "java/text"]),
     JavaProgram(
-        "Lucene", "Indexing", 128, 2, ("lucene-core-4.10.4.jar", "lucene-analyzers-common-4.10.4.jar"),
+        "Lucene", "Indexing", 64, 2, ("lucene-core-4.10.4.jar", "lucene-analyzers-common-4.10.4.jar"),
         lambda sources, _out, rounds: [str(sources), str(rounds), "java/util", "java/text"],
     ),
-    JavaProgram("H2", "Querying", 128, 10, ("h2.jar",), lambda _sources, _out, rounds: ["30000", str(rounds * 1000)]),
+    JavaProgram("H2", "Querying", 96, 10, ("h2.jar",), lambda _sources, _out, rounds: ["30000", str(rounds * 1000)]),
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -42,8 +43,20 @@ SCENES = (
     ("replay", "replay-3840x2160.png", "3840x2160", "light"),
 )
 
-INVESTIGATIONS = ("linter", "workbook", "graph")
-"""Recordings in docs/investigations, each a scene of that name."""
+INVESTIGATIONS = {
+    "investigations": ("linter", "workbook", "graph"),
+    "jvm-investigations": ("attachments", "sessions", "accounts"),
+}
+"""Recordings in folders of docs, each a scene of that name."""
+
+JVMS = (
+    # scene, file, flags of the JVM
+    ("jvm", "jvm-g1.png", ("-XX:+UseG1GC", "-XX:G1HeapRegionSize=1m", "-Xmx256m")),
+    ("jvm", "jvm-parallel.png", ("-XX:+UseParallelGC", "-Xmx256m")),
+    ("jvm", "jvm-zgc.png", ("-XX:+UseZGC", "-Xmx512m")),
+    ("jvm-history", "jvm-history.png", ("-XX:+UseG1GC", "-XX:G1HeapRegionSize=1m", "-Xmx256m", "-XX:-G1UseAdaptiveIHOP", "-XX:InitiatingHeapOccupancyPercent=35")),
+)  # fmt: skip
+JVM_MEGABYTES = 90
 
 PICTURES = (
     # file, size, theme
@@ -78,11 +91,30 @@ def take_scenes(pid: int, folder: Path) -> None:
 
 
 def take_investigations() -> None:
-    """Take the pictures of `docs/investigations.md`, in the recordings beside it."""
-    for name in INVESTIGATIONS:
-        source = HERE.parent / "docs" / "investigations" / f"{name}.gcspy.zst"
-        picture = HERE / f"investigation-{name}.png"
-        subprocess.run([sys.executable, str(HERE / "scenes.py"), name, str(source), str(picture), "1600x1000", "dark"], check=True)
+    """Take the pictures of `docs/investigations.md` and `docs/jvm-investigations.md`, in the recordings beside them."""
+    for folder, names in INVESTIGATIONS.items():
+        for name in names:
+            source = HERE.parent / "docs" / folder / f"{name}.gcspy.zst"
+            picture = HERE / f"investigation-{name}.png"
+            subprocess.run([sys.executable, str(HERE / "scenes.py"), name, str(source), str(picture), "1600x1000", "dark"], check=True)
+
+
+def take_jvms() -> None:
+    """Take the pictures of JVMs under load; says so where there is no JDK."""
+    if shutil.which("javac") is None or shutil.which("java") is None:
+        print("no JDK on PATH: the pictures of JVMs stay as they are", file=sys.stderr)
+        return
+    with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
+        subprocess.run(["javac", "-d", folder, str(HERE / "Load.java")], check=True)
+        for scene, name, flags in JVMS:
+            command = ["java", *flags, "-cp", folder, "Load", str(JVM_MEGABYTES)]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as load:
+                try:
+                    assert load.stdout is not None
+                    load.stdout.readline()
+                    subprocess.run([sys.executable, str(HERE / "scenes.py"), scene, str(load.pid), str(HERE / name), "1600x1000", "dark"], check=True)
+                finally:
+                    load.kill()
 
 
 def take_two_collectors() -> None:
@@ -111,6 +143,7 @@ def main() -> int:
             workload.communicate()
     take_investigations()
     take_two_collectors()
+    take_jvms()
     subprocess.run([sys.executable, str(HERE / "lessons.py")], check=True)
     return 0
 

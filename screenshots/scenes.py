@@ -7,6 +7,7 @@ A process of its own for each picture, as Qt reads the scale of the screen once;
     scenes.py save PID FILE                    save a session from the window that watches it
     scenes.py replay FILE PICTURE SIZE THEME   that file, played
     scenes.py workbook|linter|graph FILE PICTURE SIZE THEME   a recording of docs/investigations, at its last event
+    scenes.py attachments|sessions|accounts FILE PICTURE SIZE THEME   one of docs/jvm-investigations
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from gcspy_client.view.window import MainWindow
 EVENTS = 150
 CLOCK_HZ = 20.0
 HISTORY_HEIGHT = 520
+JVM_TILES = 4096
 
 _Arrange = Callable[[MainWindow], None]
 
@@ -76,9 +78,9 @@ def look_back_and_loop(window: MainWindow, file: Path, number: int) -> None:
     wait_until(lambda: window.session.live.filters[0].delay_millis == 40)
 
 
-def has_events(drawn: HistoryPicture | None) -> bool:
+def has_events(drawn: HistoryPicture | None, events: int = EVENTS) -> bool:
     """Whether a graph shows the whole session so far."""
-    return drawn is not None and len(drawn.events) >= EVENTS and len(drawn.keys) > 0 and not drawn.preview.any()
+    return drawn is not None and len(drawn.events) >= events and len(drawn.keys) > 0 and not drawn.preview.any()
 
 
 def show_history(window: MainWindow) -> None:
@@ -195,8 +197,44 @@ def see_survivors(window: MainWindow) -> None:
     give_room(window, number)
 
 
-SEEN: dict[str, _Arrange] = {"workbook": see_holes, "linter": see_leak, "graph": see_survivors}
-"""What is arranged in a window that plays a recording of `docs/investigations.md`, at its last event."""
+def see_kinds(window: MainWindow) -> None:
+    """A heap of the JVM by what its regions, pages or tiles are for."""
+    for stream in ("Type", "Space"):
+        try:
+            give_room(window, choose(window, "Heap", stream))
+            return
+        except ValueError:
+            continue  # of this collector it is called otherwise
+
+
+def see_cards(window: MainWindow) -> None:
+    """Which cards of the old generation are dirty."""
+    give_room(window, choose(window, "Heap", "Dirty cards"))
+
+
+def see_collections(window: MainWindow, *, stream: str = "Type", events: int = EVENTS) -> None:
+    """What the regions or tiles of a JVM's heap were over time, and its pools."""
+    choose(window, "Heap", stream)
+    window.docks.show("history")
+    window.docks.give_height("history", HISTORY_HEIGHT)
+    window.history.add_track(TrackSpec("Memory pools", "Used"))
+    wait_until(lambda: all(has_events(track.canvas.drawn, events) for track in window.history.tracks))
+
+
+def see_past_collections(window: MainWindow, file: Path) -> None:
+    """The same in a recording, whose past the window reads in its file."""
+    window.use_recording(file)
+    see_collections(window, stream="Used", events=len(Recording.open(file).events))
+
+
+SEEN: dict[str, _Arrange] = {
+    "workbook": see_holes,
+    "linter": see_leak,
+    "graph": see_survivors,
+    "attachments": see_kinds,
+    "accounts": see_cards,
+}
+"""What is arranged in a window that plays a recording of `docs/investigations.md` or `docs/jvm-investigations.md`, at its last event."""
 
 
 def save(window: MainWindow, path: Path) -> None:
@@ -212,14 +250,16 @@ LIVE: dict[str, _Arrange] = {
     "compare": compare,
     "beside": put_beside,
     "trigger": fire_trigger,
+    "jvm": see_kinds,
+    "jvm-history": see_collections,
 }
 """What is arranged in a window that has watched for a while."""
 
 
-def watch(pid: int, picture: Path, size: tuple[int, int], theme: str, arrange: _Arrange) -> None:
+def watch(pid: int, picture: Path, size: tuple[int, int], theme: str, arrange: _Arrange, *, tiles: int = 65_536) -> None:
     """Watch a process for a while, arrange the window, take the picture."""
     with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
-        options = ServingOptions(pid=pid, listen=(f"unix:{folder}/session.sock",), clock_hz=CLOCK_HZ)
+        options = ServingOptions(pid=pid, listen=(f"unix:{folder}/session.sock",), clock_hz=CLOCK_HZ, tiles=tiles)
         with start_sidecar(options) as sidecar:
             take_screenshot(
                 sidecar.addresses[0],
@@ -275,9 +315,11 @@ def main(arguments: list[str]) -> int:
         width, _, height = look[0].partition("x")
         size, theme = (int(width), int(height)), look[1]
     if scene in LIVE:
-        watch(int(source), Path(file), size, theme, LIVE[scene])
+        watch(int(source), Path(file), size, theme, LIVE[scene], tiles=JVM_TILES if scene.startswith("jvm") else 65_536)
     elif scene in SEEN:
         investigate(Path(source), Path(file), size, theme, SEEN[scene])
+    elif scene == "sessions":
+        investigate(Path(source), Path(file), size, theme, partial(see_past_collections, file=Path(source)))
     elif scene == "start":
         start(Path(file), size, theme)
     elif scene == "save":

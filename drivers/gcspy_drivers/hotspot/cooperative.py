@@ -31,7 +31,7 @@ GC_END: Final = 2
 _COLLECTIONS: Final = 3
 _KINDS: Final = (GC_START, GC_END)
 
-_CONCURRENT: Final = ("Shenandoah", "ZGC", "Generational ZGC")
+_CONCURRENT: Final = ("Shenandoah", "Generational Shenandoah", "ZGC", "Generational ZGC")
 """Collectors that do most of their work beside the program, of which no pause tells."""
 
 _SAY_AFTERWARDS: Final = ("Serial", "Parallel", "CMS")

@@ -49,6 +49,11 @@ class Flags:
         found = self._read(name, size_bytes)
         return None if found is None else int.from_bytes(found, "little")
 
+    def text(self, name: str) -> str:
+        """Return a text; empty when this version has no such flag, or it has none."""
+        where = self.number(name)
+        return read_texts(self._memory, np.array([where], dtype=np.uint64)).get(where, "") if where else ""
+
     def _read(self, name: str, size_bytes: int) -> bytes | None:
         place = self._places.get(name)
         return None if place is None else self._memory.try_read(place, size_bytes)

@@ -24,7 +24,7 @@ from gcspy_drivers.remote.process import Process
 
 __all__ = ["COLLECTORS", "Jvm"]
 
-COLLECTORS: Final = ("Serial", "Parallel", "Epsilon", "G1", "Shenandoah", "ZGC", "Generational ZGC")
+COLLECTORS: Final = ("Serial", "Parallel", "Epsilon", "G1", "Shenandoah", "Generational Shenandoah", "ZGC", "Generational ZGC")
 """Those whose heaps are read."""
 
 _LIBRARY: Final = re.compile(r"/libjvm\.so$")

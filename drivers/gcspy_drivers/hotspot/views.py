@@ -24,7 +24,7 @@ def open_view(jvm: Jvm, server: Server, *, tiles: int) -> HeapView:
     """
     if jvm.collector == "G1":
         return G1View(jvm, server, tiles=tiles)
-    if jvm.collector == "Shenandoah":
+    if jvm.collector in ("Shenandoah", "Generational Shenandoah"):
         return ShenandoahView(jvm, server, tiles=tiles)
     if jvm.collector in ("ZGC", "Generational ZGC"):
         return ZView(jvm, server)

@@ -18,10 +18,11 @@ from tests.drivers.hotspot.watching import Watched
 _UNLOCK = "-XX:+UnlockExperimentalVMOptions"
 
 
-@pytest.fixture(scope="module")
-def shenandoah(java: str, classes: Path) -> Iterator[Jvm]:
-    """Return a JVM with Shenandoah, of the tests here; one that does not export it is skipped."""
-    with Jvm(java, classes, _UNLOCK, "-XX:+UseShenandoahGC", "-Xms64m", "-Xmx96m") as started:
+@pytest.fixture(scope="module", params=["satb", "generational"])
+def shenandoah(request: pytest.FixtureRequest, java: str, classes: Path) -> Iterator[Jvm]:
+    """Return a JVM with Shenandoah in each mode, of the tests here; one that does not export it, or does not have the mode, is skipped."""
+    mode = f"-XX:ShenandoahGCMode={request.param}"
+    with Jvm(java, classes, _UNLOCK, "-XX:+UseShenandoahGC", mode, "-Xms64m", "-Xmx96m") as started:
         try:
             HotSpotDriver.attach(started.pid, AttachOptions()).close()
         except Unsupported as error:
@@ -46,6 +47,8 @@ def test_shenandoah_has_as_many_bytes_as_it_says(shenandoah: Jvm) -> None:
     shenandoah.tell("large", 3)
     shenandoah.tell("collect")
     with Watched(shenandoah.pid) as watched:
+        called = watched.driver.describe().target["collector"]
+        assert ("generational" in " ".join(shenandoah.process.args)) == called.startswith("Generational")
 
         def read() -> tuple[list[int], list[int], str]:
             watched.driver.tick()
