@@ -1,7 +1,7 @@
 """The paper's table 2 on a second runtime: real Java programs under Serial, Parallel and G1, watched at every level, with and without a budget.
 
     python -m benchmarks.jvm_slowdown [--program NAME]... [--collector NAME]... [--mode NAME]... [--pairs N] [--scale X] [--most SECONDS]
-                                      [--programs FOLDER] [--rung RUNG] [--table FILE] [--json FILE]
+                                      [--programs FOLDER] [--passive] [--table FILE] [--json FILE]
 
 A program waits until it is watched, and is then timed by itself, from its first statement to its end. Runs alone stand between the others:
 what a watched run takes is divided by the mean of those right before and after it. A run that is not over after so many seconds is ended:
@@ -120,7 +120,7 @@ def watched(programs: JavaPrograms, program: JavaProgram, collector: str, mode: 
 
         def watch(pid: int) -> None:
             nonlocal client
-            rung = ["--rung", options.rung] if options.rung else []
+            rung = [] if options.passive else ["--inject", "agent"]
             server = stack.enter_context(
                 _process("gcspy", "attach", str(pid), "--no-window", "--listen", address, "--level", str(mode.level), "--budget", mode.budget, *rung)
             )
@@ -223,7 +223,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--scale", type=float, default=1.0, help="so many times the work")
     parser.add_argument("--most", type=float, default=15.0, metavar="SECONDS", help="a watched run is ended after so long")
     parser.add_argument("--programs", type=Path, metavar="FOLDER", help="where the programs are kept; else they are downloaded each time")
-    parser.add_argument("--rung", default="", help="as `gcspy attach` takes it")
+    parser.add_argument("--passive", action="store_true", help="without the agent: collections are noticed at a tick of the clock, and none is held")
     parser.add_argument("--table", type=Path, metavar="FILE", help="write the tables there too, after each row")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rows there, after each program and collector")
     return parser.parse_args()

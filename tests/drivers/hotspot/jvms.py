@@ -97,7 +97,7 @@ class Jvm:
     """
 
     def __init__(self, java: str, classes: Path, *flags: str, before: Sequence[str] = ()) -> None:
-        self.java = java
+        self.java, self.flags = java, flags
         self.process = subprocess.Popen(
             [*before, java, *flags, "-cp", str(classes), "Still", "an argument"],
             stdin=subprocess.PIPE,
