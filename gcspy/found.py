@@ -102,7 +102,7 @@ def _draw(kind: str, findings: Findings, path: Path, output: Output) -> None:
     chart = chart_of(kind, table_of(findings, len(findings.rows)), in_bytes=output.in_bytes)
     image = chart_picture(chart, findings.title, size=_PICTURE_PIXELS, theme=Theme(output.theme))
     with new_file(path, replace=output.force) as part:
-        if not image.save(str(part), b"PNG"):
+        if not image.save(str(part), "PNG"):
             raise CommandError(f"cannot write {path}", exit_code=ExitCode.FAILED)
 
 

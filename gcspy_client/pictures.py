@@ -17,7 +17,7 @@ from gcspy_protocol.errors import CommandError
 from gcspy_protocol.interpreter import ClientInterpreter, EventChange
 from numpy.typing import NDArray
 from PySide6.QtCore import QCoreApplication, QEvent, Qt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QImage, QPixmap
 from PySide6.QtWidgets import QLabel, QLayout, QVBoxLayout, QWidget
 
 from gcspy_client.app import LARGE_HEIGHT, application
@@ -257,7 +257,7 @@ class Camera:
         self._application.processEvents()
 
 
-def chart_picture(chart: Chart | None, title: str, *, size: tuple[int, int], theme: Theme) -> QImage:
+def chart_picture(chart: Chart | None, title: str, *, size: tuple[int, int], theme: Theme) -> QPixmap:
     """A picture of a chart alone, with its title and legend.
 
     Args:
@@ -278,7 +278,7 @@ def chart_picture(chart: Chart | None, title: str, *, size: tuple[int, int], the
     view.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
     view.show()
     QCoreApplication.processEvents()
-    image = view.grab().toImage()
+    image = view.grab()
     view.close()
     view.deleteLater()
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
