@@ -28,6 +28,9 @@ class SpaceTable:
     _ends: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     _kinds: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
 
+    def __len__(self) -> int:
+        return len(self._spaces)
+
     @property
     def rows(self) -> Spaces:
         """The spaces that have a kind, by address."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gcspy_objects.heap import checks, collecting, mutator
 from gcspy_objects.heap.cursors import Cursors
-from gcspy_objects.heap.findings import Finding, Findings, Rule
+from gcspy_objects.heap.findings import Finding, Findings, Rule, TooManyFindings
 from gcspy_objects.heap.spaces import NO_KIND, SpaceTable
 from gcspy_objects.heap.table import Table
 from gcspy_objects.heap.views import COLUMNS, Collection, Columns, Snapshot
@@ -26,6 +26,12 @@ from gcspy_objects.names import Causes, Threads
 from gcspy_objects.records import CollectionKind, EventPlace, Flag, Kind, RecordBatch, SpaceKind
 
 __all__ = ["Facts", "Observer", "State"]
+
+MOST_COLLECTIONS: Final = 1 << 20
+"""A trace of more is not rebuilt further: about 1 KB is kept of each."""
+
+MOST_SPACES: Final = 1 << 14
+"""More are not believed; a G1 heap has some 2,000."""
 
 _SPACES: Final = (Kind.SPACE_DEFINE, Kind.SPACE_KIND, Kind.SPACE_RELEASE, Kind.SPACE_DESTROY)
 _CONTROLS: Final = (Kind.COLLECTION_START, Kind.COLLECTION_END, Kind.COLLECTS, Kind.FAILED, *_SPACES)
@@ -199,6 +205,9 @@ class State:
             self.found(Rule.PHASE, where, f"the end of collection {self.begun}", "the start of the next one")
         if not self.begun and batch.detail[row] in _SNAPSHOTS and (batch.length[row] > 1 or not self.allocated_bytes):
             self.whole = False
+        if self.begun >= MOST_COLLECTIONS:
+            self.found(Rule.CAPACITY, where, f"at most {MOST_COLLECTIONS:,} collections, of each of which something is kept", "one more")
+            raise TooManyFindings
         self.begun += 1
         mutator.tell_fillers(self)
         self.young.sort()
@@ -226,7 +235,9 @@ class State:
         kind, index = batch.kind[row], int(batch.length[row])
         before = self.spaces.get(index)
         known = True
-        if kind == Kind.SPACE_DEFINE:
+        if kind == Kind.SPACE_DEFINE and before is None and len(self.spaces) >= MOST_SPACES:
+            self.found(Rule.SPACE, batch.where(row), f"at most {MOST_SPACES:,} spaces", f"space {index} beside them")
+        elif kind == Kind.SPACE_DEFINE:
             self.spaces.define(index, int(batch.address[row]), int(batch.size[row]))
         elif kind == Kind.SPACE_KIND:
             known = self.spaces.set_kind(index, int(batch.detail[row]), int(batch.type[row]))

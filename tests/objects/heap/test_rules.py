@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from gcspy_objects.consistency import check
-from gcspy_objects.heap import Heap, ObjectFlag, Rule
+from gcspy_objects.heap import Heap, ObjectFlag, Rule, state
 from gcspy_objects.hotspot_log import LoggedCollection, LoggedSpace
 from gcspy_objects.records import CollectionKind, Flag, Kind, SpaceKind
 
@@ -160,6 +160,16 @@ def test_after_a_thousand_findings_rebuilding_ends_and_says_so() -> None:
     assert heap.findings.first.where.event == 11
     assert heap.events < len(rows)
     assert not heap.collections
+
+
+def test_spaces_and_collections_without_end_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "MOST_SPACES", 4)
+    monkeypatch.setattr(state, "MOST_COLLECTIONS", 2)
+    rows = [*small(), row(Kind.SPACE_DEFINE, length=9, address=start(9), size=8), row(Kind.COLLECTION_START, length=3)]
+    heap = Heap(Told(rows))
+    assert [(one.rule, one.where.event if one.where else None) for one in heap.findings.kept] == [(Rule.SPACE, 33), (Rule.CAPACITY, 34)]
+    assert heap.ended is not None
+    assert len(heap.collections) == 2
 
 
 def test_where_the_log_says_otherwise_it_is_said() -> None:
