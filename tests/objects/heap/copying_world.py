@@ -105,7 +105,7 @@ class World:
             pass
         for cursor, end in buffers.values():
             if end > cursor:
-                told[VM].append((row(Kind.ALLOCATE, thread=VM, address=cursor, size=end - cursor, type=1, flags=Flag.FILLER | Flag.VM), cursor))
+                told[VM].append((row(Kind.ALLOCATE, thread=VM, address=cursor, size=end - cursor, type=1, length=(end - cursor - 16) // 4, flags=Flag.FILLER | Flag.VM), cursor))
         # The program's threads first wrote to the trace when their buffers were full, the VM's fillers may stand anywhere between.
         queues = {thread: list(rows) for thread, rows in told.items() if rows}
         self.phases.append((len(self.rows), dict(self.heap), False))
@@ -121,8 +121,8 @@ class World:
             self.rows.append({**one, "_address": address})
 
     def _allocate(self, thread: int, buffers: dict[int, list[int]], told: dict[int, list[tuple[Row, int]]]) -> bool:
-        size = 8 * self.random.randint(2, 40)
-        plain = {"thread": thread, "size": size, "type": self.random.randint(2, 9), "site": self.random.randint(1, 5), "length": size // 8}
+        size = 16 * self.random.randint(2, 20)
+        plain = {"thread": thread, "size": size, "type": self.random.randint(2, 9), "site": self.random.randint(1, 5), "length": size // 16 - 1}
         if self.random.random() < 0.02:
             place = self._take(OLD if self.random.random() < 0.3 else EDEN, size)
             if place is None:
@@ -132,10 +132,10 @@ class World:
         cursor, end = buffers.get(thread, [0, 0])
         if cursor + size > end:
             if end > cursor:
-                tail = row(Kind.ALLOCATE, thread=thread, address=cursor, size=end - cursor, type=1, flags=Flag.FILLER | Flag.VM)
+                tail = row(Kind.ALLOCATE, thread=thread, address=cursor, size=end - cursor, type=1, length=(end - cursor - 16) // 4, flags=Flag.FILLER | Flag.VM)
                 told[thread].append((tail, cursor))
             buffers.pop(thread, None)
-            length = 8 * self.random.randint(60, 200)
+            length = 16 * self.random.randint(30, 100)
             place = self._take(EDEN, length)
             if place is None:
                 return False
@@ -237,9 +237,9 @@ class World:
 
     def _fill(self, new: Heap, thread: int, cursor: int, end: int) -> None:
         if end > cursor:
-            new[cursor] = Thing(len(self.rows), end - cursor, 1, thread, 0, filler=True)
+            new[cursor] = Thing(len(self.rows), end - cursor, 1, thread, (end - cursor - 16) // 4, filler=True)
             flags = Flag.FILLER | Flag.VM | Flag.BY_COLLECTOR
-            self.rows.append(row(Kind.ALLOCATE, thread=thread, address=cursor, size=end - cursor, type=1, flags=flags))
+            self.rows.append(row(Kind.ALLOCATE, thread=thread, address=cursor, size=end - cursor, type=1, length=(end - cursor - 16) // 4, flags=flags))
 
     def _collect_all(self, number: int) -> None:
         """Slide what lives to the bottom of the old space, neighbours together."""

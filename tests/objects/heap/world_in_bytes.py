@@ -1,0 +1,144 @@
+"""The made world as AntTracks would have written it: bytes, in one file or rotated ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gcspy_objects.anttracks.layout import Event
+from gcspy_objects.records import BufferMode, Flag, Kind, SpaceKind
+
+from benchmarks.anttracks_writer import SymbolsWriter, TraceWriter, alloc, head, long, word, write_run
+from tests.objects.heap.copying_world import EDEN, KINDS, Row, World
+
+__all__ = ["Written", "written"]
+
+_THREAD, _SITES = 0x7F0000001000, 100
+
+
+@dataclass(frozen=True)
+class Written:
+    """A world in a folder.
+
+    Attributes:
+        folder: Where.
+        files: How many trace files.
+        events: For each row of the world, the number of its event; one more for the end.
+    """
+
+    folder: Path
+    files: int
+    events: list[int]
+
+
+def written(world: World, folder: Path, *, first_file: int = 0) -> Written:
+    """Write a world; each snapshot begins a file. Of those before `first_file` nothing is written, and their events have no number."""
+    traces, events, count = [TraceWriter(0)], [], 0
+    for one in world.rows:
+        if one["kind"] == Kind.COLLECTION_START and one["detail"] == 3:
+            traces.append(TraceWriter(len(traces)))
+            if len(traces) > first_file:
+                count += _begin(traces[-1], world)
+        told = _event(one, world)
+        traces[-1].buffer(_THREAD + 0x1000 * one["thread"], told, mode=BufferMode.FULL if one["kind"] == Kind.COLLECTION_START else BufferMode.PLAIN)
+        events.append(count)
+        count += len(traces) > first_file
+    kept = traces[first_file:]
+    write_run(folder, _symbols(), *kept)
+    if first_file and len(kept) == 1:
+        (folder / "trace").rename(folder / f"trace_{first_file}")
+    return Written(folder, len(kept), [*events, count])
+
+
+def _begin(trace: TraceWriter, world: World) -> int:
+    """Tell what each file of a rotated trace begins with; returns how many events that are."""
+    told = [head(Event.THREAD_ALIVE, 3 << 8) + long(_THREAD + 0x1000 * thread) + word(0x74310000) for thread in range(6)]
+    for index, (start, end) in world.bounds.items():
+        told += [head(Event.SPACE_CREATE) + word(index) + long(start) + long(end - start), head(Event.SPACE_ALLOC, KINDS[index] << 18) + word(index)]
+    trace.buffer(_THREAD, *told, mode=BufferMode.ORDERED)
+    return len(told)
+
+
+def _symbols() -> SymbolsWriter:
+    made = SymbolsWriter()
+    made.cause(7, "Allocation Failure")
+    for number, name in ((1, "VM internal"), (2, "VM GC")):
+        made.vm_site(number, name)
+    made.type(1, "[I", 16 << 8 | 4)
+    for number in range(2, 10):
+        made.type(number, f"[Lapp/T{number};", 16 << 8 | 16)
+        made.site(_SITES + number, [(f"app.Main.make{number}()V", number)], number)
+    return made
+
+
+def _site(one: Row) -> int:
+    if one["type"] == 1:
+        return 2 if one["flags"] & Flag.BY_COLLECTOR else 1
+    return _SITES + one["type"]
+
+
+def _collection(event: Event, one: Row, world: World) -> bytes:
+    bits = one["detail"] << 16 | one["type"] << 8 | bool(one["flags"] & Flag.FAILED)
+    return head(event, bits) + word(one["length"]) + long(one["size"]) + long(world.bounds[EDEN][0])
+
+
+def _move_next(one: Row, world: World) -> bytes:
+    """Tell of a move in one of the three widths."""
+    kind = (2 if one["detail"] == SpaceKind.OLD else 1) << 24
+    words = (one["address"] - world.bounds[EDEN][0]) // 8
+    return [
+        head(Event.GC_MOVE_FAST_WIDE, kind) + long(one["address"]),
+        head(Event.GC_MOVE_FAST, kind) + word(words),
+        head(Event.GC_MOVE_FAST_NARROW, kind | words << 2),
+    ][words // 2 % 3]
+
+
+def _event(one: Row, world: World) -> bytes:
+    """Tell of one row."""
+    address, length = one["address"], one["length"]
+    match one["kind"]:
+        case Kind.SPACE_DEFINE:
+            return head(Event.SPACE_CREATE) + word(length) + long(address) + long(one["size"])
+        case Kind.SPACE_KIND:
+            return head(Event.SPACE_ALLOC, one["detail"] << 18) + word(length)
+        case Kind.BUFFER:
+            return head(Event.TLAB_ALLOC) + long(one["size"]) + long(address)
+        case Kind.GC_BUFFER:
+            return head(Event.PLAB_ALLOC) + long(one["size"]) + long(address)
+        case Kind.ALLOCATE if one["type"] == 1:
+            return alloc(Event.ALLOC_SLOW, _site(one), address=address, length=length, type_id=1)
+        case Kind.ALLOCATE:
+            return alloc(Event.IR_ALLOC_SLOW, _site(one), address=address, length=length)
+        case Kind.ALLOCATE_NEXT:
+            return alloc(Event.C1_ALLOC_FAST, _site(one), length=length)
+        case Kind.COLLECTION_START:
+            return _collection(Event.GC_START, one, world)
+        case Kind.COLLECTION_END:
+            return _collection(Event.GC_END, one, world)
+        case Kind.COLLECTS:
+            return head(Event.GC_INFO, length) + word(one["size"])
+        case Kind.FAILED:
+            return head(Event.GC_FAILED, length)
+        case Kind.BARRIER:
+            return head(Event.NOP)
+        case _:
+            return _naming_event(one, world)
+
+
+def _naming_event(one: Row, world: World) -> bytes:
+    """Tell of a row that names objects in a collection."""
+    address, to, length = one["address"], one["to"], one["length"]
+    match one["kind"]:
+        case Kind.MOVE:
+            return head(Event.GC_MOVE_SLOW) + long(address) + long(to)
+        case Kind.MOVE_NEXT:
+            return _move_next(one, world)
+        case Kind.MOVE_RUN:
+            return head(Event.GC_MOVE_REGION, length) + long(address) + long(to)
+        case Kind.KEEP:
+            return head(Event.GC_KEEP_ALIVE) + long(address)
+        case Kind.SNAPSHOT_MOVE:
+            return head(Event.SYNC_OBJ, _site(one) << 8) + word(one["type"]) + long(address) + long(to) + word(length)
+        case Kind.SNAPSHOT_KEEP:
+            return head(Event.SYNC_OBJ_NARROW, _site(one) << 8) + word(one["type"]) + long(address) + word(length)
+    raise AssertionError(one)
