@@ -142,7 +142,7 @@ class BufferMode(IntEnum):
 
 
 class PointerKind(IntEnum):
-    """What `RecordBatch.pointer_value` is."""
+    """What `RecordBatch.pointer_value` is. In a FULL collection it leads to where an object is after it, in a MINOR one to where it was before it."""
 
     RELATIVE = 1
     """Bytes to add to the address of the object that points, where it is after the move."""

@@ -10,7 +10,8 @@ import pytest
 from gcspy_objects.anttracks.buffers import read_chunk
 from gcspy_objects.anttracks.layout import Event
 from gcspy_objects.anttracks.reader import AntTracksTrace
-from gcspy_objects.records import Flag, Kind, RecordBatch
+from gcspy_objects.heap import Heap
+from gcspy_objects.records import CollectionKind, Flag, Kind, PointerKind, RecordBatch
 from gcspy_objects.trace import open_trace
 
 from tests.objects.anttracks.samples import FOLDER, SAMPLES, sample
@@ -115,21 +116,21 @@ def test_an_archive_a_folder_and_a_file_are_the_same_trace() -> None:
     assert found[1:] == found[:-1]
 
 
-def test_pointers_of_a_full_collection_lead_to_objects() -> None:
-    """Each leads to where an object is after the collection, which the same collection names; roots lead to some of them."""
-    opened = AntTracksTrace(sample("pointers"), chunk_bytes=1 << 24)
-    with opened:
-        (batch,) = opened.batches()
-    assert opened.has_pointers
+def test_each_pointer_leads_to_an_object() -> None:
+    """In a full collection to where one is after it, in a minor one to where one was before it."""
     looked_at = 0
-    for first in np.flatnonzero((batch.kind == Kind.COLLECTION_START) & (batch.detail == 1)).tolist():
-        last = first + int(np.argmax(batch.kind[first:] == Kind.COLLECTION_END))
-        moved = batch.kind[first:last] == Kind.MOVE
-        there = np.concatenate([batch.to[first:last][moved], batch.address[first:last][batch.kind[first:last] == Kind.POINTERS]])
-        mine = (batch.pointer_record >= first) & (batch.pointer_record < last) & (batch.pointer_kind != 3)
-        record = batch.pointer_record[mine]
-        start = np.where(batch.kind[record] == Kind.MOVE, batch.to[record], batch.address[record])
-        target = batch.pointer_value[mine] + np.where(batch.pointer_kind[mine] == 1, start, 0)
-        assert np.isin(target, there).all()
-        looked_at += len(target)
-    assert looked_at == 50_852
+    with AntTracksTrace(sample("pointers"), chunk_bytes=1 << 24) as opened, Heap(opened) as heap:
+        (batch,) = opened.batches()
+        assert opened.has_pointers
+        for step in heap.steps():
+            collection, before = step.collection, step.before.address
+            record = batch.pointer_record
+            mine = (record >= collection.start_event) & (record < collection.end_event) & (batch.pointer_kind != PointerKind.NULL)
+            address = batch.address[record[mine]]
+            row = np.minimum(np.searchsorted(before, address), len(before) - 1)
+            # Who points is told by where it was, and stays or is moved.
+            start = np.where((before[row] == address) & (step.to[row] >= 0) & (batch.kind[record[mine]] != Kind.POINTERS), step.to[row], address)
+            target = batch.pointer_value[mine] + np.where(batch.pointer_kind[mine] == PointerKind.RELATIVE, start, 0)
+            assert np.isin(target, step.after.address if collection.kind == CollectionKind.FULL else before).all()
+            looked_at += len(target)
+    assert looked_at == 73_974
