@@ -26,6 +26,9 @@ HELLO_SECS: Final = 10.0
 _LONGEST_GATHER_SECS: Final = 20.0
 """A target is kept no longer for reading it: a sidecar that takes longer is out of order."""
 
+_LONGEST_BUSY_SECS: Final = 2.0
+"""One that was let go at the start of a collection and has come to its end waits no longer until we have done with the start."""
+
 _NOT_READ: Final = "; not read: nothing was heard of gcspy for 2 s, and the program went on"
 
 _ENDING_SECS: Final = 0.5
@@ -187,7 +190,8 @@ class HeldEvents:
     def _may_hold(self, secs: float) -> bool:
         """Whether the target may be kept any longer: it is paused or delayed, or is being read."""
         server = self._server
-        return secs < _LONGEST_GATHER_SECS or (server is not None and server.holding)
+        longest = _LONGEST_BUSY_SECS if self._let_go_nanos else _LONGEST_GATHER_SECS
+        return secs < longest or (server is not None and server.holding)
 
     def _refuse_ended(self) -> None:
         """Raise if the target has ended, or is just ending: its sockets are closed before it is seen to have."""

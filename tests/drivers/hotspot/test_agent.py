@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -317,6 +318,24 @@ def test_it_can_be_there_from_the_start_and_the_exit_code_is_the_programs(java: 
     )
     assert done.returncode == 1
     assert "NoSuchFlagAtAll" in done.stderr + done.stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a program as another user")
+def test_one_of_another_user_takes_it_and_nothing_is_left(java: str, classes: Path, tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory() as readable:
+        os.chmod(readable, 0o755)
+        for file in classes.glob("*.class"):
+            Path(readable, file.name).write_bytes(file.read_bytes())
+        launcher = tmp_path / "java"
+        launcher.write_text(f'#!/bin/sh\nexec setpriv --reuid=65534 --regid=65534 --clear-groups {java} "$@"\n')
+        launcher.chmod(0o755)
+        with Jvm(str(launcher), Path(readable), "-Xmx64m", "-XX:+UseSerialGC") as jvm:
+            if os.stat(f"/proc/{jvm.pid}").st_uid != 65534:
+                pytest.skip(f"{java} becomes another user's by itself")
+            with Told(jvm.pid) as told:
+                told.during(lambda: jvm.tell("collect"))
+                assert [event.event for event in told.events] == [GC_START, GC_END]
+            assert residue(jvm.pid)["left"] == []
 
 
 def test_one_that_may_not_be_attached_to_can_be_started_so_that_it_comes_to_us(java: str, classes: Path, tmp_path: Path) -> None:
