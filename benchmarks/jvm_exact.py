@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from unittest.mock import patch
 
 from gcspy_drivers.hotspot.cooperative import CooperativeHotSpotDriver
 from gcspy_drivers.hotspot.driver import HotSpotDriver
@@ -54,8 +55,11 @@ def hold(pid: int, level: int, events: int) -> tuple[list[float], list[float], l
             let_go.append(time.monotonic_ns())
             go_on(come_back=come_back)
 
-        line.go_on = go_on_timed  # type: ignore[method-assign]
-        with tempfile.TemporaryDirectory(prefix="gcspy-bench-") as folder, server.serve(f"unix:{folder}/session") as listening:
+        with (
+            patch.object(line, "go_on", go_on_timed),
+            tempfile.TemporaryDirectory(prefix="gcspy-bench-") as folder,
+            server.serve(f"unix:{folder}/session") as listening,
+        ):
             command = [sys.executable, "-c", _CLIENT, listening.addresses[0]]
             with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as client:
                 server.wait_for_client()
