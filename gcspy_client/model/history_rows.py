@@ -70,6 +70,8 @@ class Bins:
 def bins_of(keys: TileKeys, most: int = BINS) -> Bins:
     """Bins of equally many tiles each; where addresses leap, a bin ends, so that it does not span the gap."""
     count = len(keys)
+    if not count:
+        return Bins(np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint64), 1)
     group = max(1, -(-count // most))
     starts = np.arange(0, count, group, dtype=np.int64)
     if group > 1:
@@ -81,7 +83,7 @@ def bins_of(keys: TileKeys, most: int = BINS) -> Bins:
         starts = np.union1d(starts, wide + 1)
     ends = np.append(starts[1:], count) - 1
     lows, highs = keys.at(starts), keys.at(ends)
-    apart = np.append(True, lows[1:] > highs[:-1]) if count else np.empty(0, dtype=np.bool_)
+    apart = np.append(True, lows[1:] > highs[:-1])
     if not apart.all():  # equal keys, of tiles without bytes, stay together
         first = np.flatnonzero(apart)
         lows, highs = lows[first], np.maximum.reduceat(highs, first)

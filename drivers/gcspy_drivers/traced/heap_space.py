@@ -71,7 +71,6 @@ class HeapSpace:
         kind: `gcspy_objects.records.SpaceKind`.
         spaces: All spaces of the heap at first.
         types: Of the trace.
-        named: What streams of categories name: types and threads.
         tile_bytes: Bytes of a tile.
         details: What can be asked.
     """
@@ -83,12 +82,10 @@ class HeapSpace:
         spaces: tuple[Space, ...],
         *,
         types: Types,
-        named: tuple[NameSpace, NameSpace],
         tile_bytes: int,
         details: tuple[str, ...],
     ) -> None:
         self.kind, self._types, self._tile_bytes = kind, types, tile_bytes
-        self._top_type, self._top_thread = named
         self._spaces = self._mine(spaces)
         self.space = server.add_space(
             TITLES[kind],
@@ -102,12 +99,13 @@ class HeapSpace:
         self._order = 0
         self._gathered: tuple[int, int, tuple[Space, ...]] | None = None
         self._sums: dict[str, tuple[int, ...]] = {}
-        self._add_streams()
 
     def _mine(self, spaces: tuple[Space, ...]) -> tuple[Space, ...]:
         return tuple(one for one in spaces if one.kind == self.kind)
 
-    def _add_streams(self) -> None:
+    def add_streams(self, types: NameSpace, threads: NameSpace) -> None:
+        """Add the streams, when the spaces are there that those of categories name."""
+        self._top_type, self._top_thread = types, threads
         most = max(1, self._tile_bytes // _SMALLEST_OBJECT)
         self.used = self._bytes("Used", "Bytes of all that lies in the tile, the fillers of buffers among it, dead or alive.")
         self.objects = self._count("Objects", most, "Objects of the program that begin in the tile.")

@@ -82,7 +82,7 @@ def moments_of(heap: Heap, clock_bytes: int) -> Iterator[Moment]:
         clock_bytes: How much the program allocates between two moments of the clock.
     """
     times = _Times()
-    yield Moment(STARTS, heap.at(0), "", times.at(0, 0))
+    yield Moment(STARTS, heap.at(_first_event(heap)), "", times.at(0, 0))
     since = 0
     for step in heap.steps():
         one = step.collection
@@ -96,6 +96,13 @@ def moments_of(heap: Heap, clock_bytes: int) -> Iterator[Moment]:
     until = times.nanos + int(rate * max(0, last.allocated_bytes - _allocated_at(heap)))
     yield from _clock(last, since, clock_bytes, times, until)
     yield Moment(ENDS, last, "", times.at(until, last.allocated_bytes))
+
+
+def _first_event(heap: Heap) -> int:
+    """The event before the first allocation: then the spaces are there, and nothing is in them."""
+    collections = heap.collections
+    until = heap.at(collections[0].start_event if len(collections) else heap.events)
+    return int(until.birth.min(initial=until.event))
 
 
 def _allocated_at(heap: Heap) -> int:

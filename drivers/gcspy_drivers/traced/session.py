@@ -64,30 +64,26 @@ class TracedSession:
         self.server = Server(
             trace.name,
             events=tuple(EventKind(id=number, name=name, description=about) for number, (name, about) in enumerate(zip(KINDS, _ABOUT, strict=True))),
-            mode=Mode.PLAYBACK,
-            pause_acts_on=PauseActsOn.PLAYBACK,
+            mode=Mode.EMBEDDED,  # the VM itself tells
+            pause_acts_on=PauseActsOn.PROGRAM,
             general_info=self._general_info(),
             target=self._facts(end.allocated_bytes),
             time_nanos=lambda: self._now,
         )
-        asked = KINDS_ASKED
-        self._types = NameSpace(self.server, "Types", "Type", lambda row: str(trace.types.names[row]), details=asked)
-        self._sites = NameSpace(self.server, "Allocation sites", "Site", trace.sites.name, details=asked)
-        self._threads = NameSpace(self.server, "Threads", "Thread", trace.threads.name, details=asked)
-        self.names = {one.space.name: one for one in (self._types, self._sites, self._threads)}
         kinds = {one.kind for row in spaces for one in row}
         self._heaps = [
-            HeapSpace(
-                self.server,
-                kind,
-                heap.at(0).spaces or largest,
-                types=trace.types,
-                named=(self._types, self._threads),
-                tile_bytes=self.tile_bytes,
-                details=asked,
-            )
+            HeapSpace(self.server, kind, largest, types=trace.types, tile_bytes=self.tile_bytes, details=KINDS_ASKED)
             for kind in sorted(kinds & {int(one) for one in SpaceKind})
         ]
+        self._types = self._add_names("Types", "Type", lambda row: str(trace.types.names[row]))
+        self._sites = self._add_names("Allocation sites", "Site", trace.sites.name)
+        self._threads = self._add_names("Threads", "Thread", trace.threads.name)
+        self.names = {one.space.name: one for one in (self._types, self._sites, self._threads)}
+        for heap_space in self._heaps:
+            heap_space.add_streams(self._types, self._threads)
+
+    def _add_names(self, title: str, one: str, name: Callable[[int], str]) -> NameSpace:
+        return NameSpace(self.server, title, one, name, details=KINDS_ASKED)
 
     def _general_info(self) -> str:
         collections = self.heap.collections

@@ -245,6 +245,9 @@ class FollowingObject(QObject):
             self._window.spaces.select(before[0])
         if mark is not None:
             self._window.select(mark[0], tile)
+            panel = self._window.spaces.panels.get(mark[0])
+            if panel is not None and (before is None or before[0] != mark[0]):
+                self._window.spaces.ensureWidgetVisible(panel)
 
 
 def actions_of_objects(window: MainWindow) -> tuple[Action, ...]:
@@ -290,6 +293,15 @@ def actions_of_objects(window: MainWindow) -> tuple[Action, ...]:
             about="the event before at which something happened to the followed object",
             run=lambda: part.step(-1),
             keys=("Ctrl+Shift+.", "Ctrl+>"),
+            enabled=follows,
+            why_not=nobody,
+        ),
+        Action(
+            name="objects.life",
+            menu=menu,
+            text="Its &life",
+            about="the followed object from its birth to its death",
+            run=lambda: part.turn(LIFE),
             enabled=follows,
             why_not=nobody,
         ),

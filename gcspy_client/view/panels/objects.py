@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from gcspy_protocol.details import DetailTable
 from PySide6.QtCore import QModelIndex, Qt, Signal
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLineEdit, QPushButton, QToolButton, QWidget
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.panels.contents import columns_of, rows_of
@@ -23,7 +23,7 @@ __all__ = ["FOUND", "LIFE", "NEIGHBOURS", "ObjectsPanel"]
 FOUND, LIFE, NEIGHBOURS = range(3)
 """What the panel shows."""
 
-_TITLES = ("&Found", "&Life", "&Neighbours")
+_TITLES = ("Found", "Life", "Neighbours")
 _TIPS = (
     "The objects that are sought, at the event that is shown; Enter follows one",
     "The followed object from its birth to its death; Enter goes to the event",
@@ -70,7 +70,8 @@ class ObjectsPanel(TablePanel):
         for widget in (self.text, self.scope, self.start):
             row.addWidget(widget, 1 if widget is self.text else 0)
         for place, (title, tip) in enumerate(zip(_TITLES, _TIPS, strict=True)):
-            button = QPushButton(title)
+            button = QToolButton()
+            button.setText(title)
             button.setCheckable(True)
             button.setToolTip(tip)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)

@@ -19,8 +19,9 @@ from gcspy_client.model import history_rows, history_view
 from gcspy_client.model.history_events import HistoryEvents, ranges_by_number, ranges_by_time
 from gcspy_client.model.history_graph import HistoryGraph, HistoryPicture, HistoryView
 from gcspy_client.model.history_pooling import Pooling, mean_of
-from gcspy_client.model.history_rows import RowMaker
+from gcspy_client.model.history_rows import RowMaker, bins_of
 from gcspy_client.model.palette import BACKGROUND, CANVAS, LOW, UNKNOWN, UNUSED, ZERO, Theme, sequential
+from gcspy_client.model.tile_keys import TileKeys
 from gcspy_client.model.tile_source import StreamSource
 from tests.client.model.changing import STREAM, Changing
 from tests.examples import examples
@@ -112,6 +113,11 @@ def test_a_pixel_shows_the_greatest_code_of_its_tiles_and_events(
     pixels = drawn.pixels.T if view.across else drawn.pixels
     assert (pixels == PALETTE.lut[cells(drawn)]).all()
     assert not drawn.coarse.any()
+
+
+def test_a_space_that_has_no_tiles_yet_has_no_bins() -> None:
+    bins = bins_of(TileKeys(array=np.empty(0, dtype=np.uint64)))
+    assert (len(bins), bins.group) == (0, 1)
 
 
 @examples(0.6)
