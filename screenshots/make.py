@@ -145,6 +145,7 @@ def main() -> int:
     take_two_collectors()
     take_jvms()
     subprocess.run([sys.executable, str(HERE / "lessons.py")], check=True)
+    subprocess.run([sys.executable, str(HERE / "traces.py")], check=True)
     return 0
 
 
