@@ -23,7 +23,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from gcspy.exit_codes import ExitCode, exit_code_of
 from gcspy.playing import PlayingOptions, play
 from gcspy.serving import ServingOptions, serve_target
 from gcspy.simulating import SimulatingOptions, simulate
+from gcspy.tracing import named_trace
 
 if TYPE_CHECKING:
     from gcspy_replay.file import Recording
@@ -80,7 +81,7 @@ class Sidecar:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files that it plays: those that were named, or what it made of a trace for as long as it runs; waits as `addresses` does.
+        """What it made of a trace, to play it for as long as it runs; empty where it plays what was named. Waits as `addresses` does.
 
         Raises:
             CommandError: As `addresses`.
@@ -158,9 +159,9 @@ def _say_listening(_server: Server, listening: Listening) -> None:
     _answer(addresses=list(listening.addresses), notes=[])
 
 
-def _say_playing(recording: Recording, playing: Playing, notes: tuple[str, ...]) -> None:
-    files = [str(Path(part.window.source.name).absolute()) for part in recording.parts]
-    _answer(addresses=list(playing.addresses), notes=list(notes), files=files)
+def _say_playing(named: tuple[str, ...], recording: Recording, playing: Playing, notes: tuple[str, ...]) -> None:
+    made = [] if named_trace(named) is None else [str(Path(part.window.source.name).absolute()) for part in recording.parts]
+    _answer(addresses=list(playing.addresses), notes=list(notes), files=made)
 
 
 class _ProgressLines:
@@ -213,7 +214,8 @@ def main() -> int:
     try:
         does = fields.pop("does")
         if does == "plays":
-            play(PlayingOptions(**fields), stop=stop, on_ready=_say_playing, on_progress=_ProgressLines())
+            playing = PlayingOptions(**fields)
+            play(playing, stop=stop, on_ready=partial(_say_playing, playing.files), on_progress=_ProgressLines())
         elif does == "simulates":
             simulate(SimulatingOptions(**fields), stop=stop, on_ready=_say_listening)
         else:

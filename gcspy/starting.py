@@ -50,6 +50,8 @@ def _play(files: tuple[Path, ...]) -> Launch:
 
 
 def _samples() -> Sequence[Offer]:
+    from gcspy_objects.samples import sample_traces
     from gcspy_replay.samples import samples
 
-    return [Offer(sample.path, sample.title, sample.about) for sample in samples()]
+    recordings = [Offer(sample.path, sample.title, sample.about) for sample in samples()]
+    return recordings + [Offer(*trace) for trace in sample_traces()]

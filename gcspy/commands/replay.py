@@ -185,7 +185,7 @@ def command(
             click.echo(f"gcspy: {note}", err=True)
         wish = ClassWish(person=person, successor=successor, addresses=reachable_ones(sidecar.addresses[1:]))
         return run_window(
-            sidecar.addresses[0], theme=theme, recording=sidecar.files, opened=files, compare=compare, front=front_door(), wish=wish
+            sidecar.addresses[0], theme=theme, recording=sidecar.files or files, opened=files, compare=compare, front=front_door(), wish=wish
         )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from gcspy_objects.samples import sample_traces
 from gcspy_protocol.errors import LinkError
 from gcspy_replay.samples import samples
 from PySide6.QtCore import Qt
@@ -117,7 +118,7 @@ def test_what_goes_wrong_with_a_process_is_told_on_the_page_with_its_remedy(open
 def test_a_sample_is_played_and_is_listed_as_opened_lately(opened: Open, settings: Settings, qtbot: QtBot) -> None:
     window = opened()
     page = window.starting.page
-    assert len(page.samples.titles()) == len(samples())
+    assert len(page.samples.titles()) == len(samples()) + len(sample_traces())
     page.samples.itemActivated.emit(page.samples.item(0))
     qtbot.waitUntil(lambda: shows_session(window), timeout=PATIENCE_MILLIS)
     assert window.session.is_playback
@@ -128,6 +129,25 @@ def test_a_sample_is_played_and_is_listed_as_opened_lately(opened: Open, setting
     assert any(samples()[0].path.name in title for title in page.recent.titles())
     page.back.click()
     assert not page.isVisible()
+
+
+def test_an_object_trace_is_opened_with_its_progress_and_is_listed_by_its_own_name(opened: Open, qtbot: QtBot) -> None:
+    window = opened()
+    page = window.starting.page
+    said: list[str] = []
+    window.starting.child.progressed.connect(lambda _launch, what, share: said.append(f"{what} {share:.1f}"))
+    (trace,) = sample_traces()
+    page.samples.itemActivated.emit(page.samples.item(page.samples.count() - 1))
+    qtbot.waitUntil(lambda: shows_session(window), timeout=PATIENCE_MILLIS)
+    assert said, "how far it is"
+    (made,) = window.bookmarking.recording
+    assert made.name == "promote.gcspy"
+    assert made.is_file()
+    assert {space.space.name for space in window.session.interpreter.spaces.values()} >= {"Eden", "Survivors", "Old", "Types"}
+    window.starting.open_page()
+    assert any(trace.path.name in title for title in page.recent.titles())
+    window.starting.child.stop()
+    assert not made.exists()
 
 
 def test_another_thing_is_opened_in_the_same_window_and_the_child_before_ends(
