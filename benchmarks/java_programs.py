@@ -55,7 +55,7 @@ PROGRAMS = (
         "Lucene", "Indexing", 64, 2, ("lucene-core-4.10.4.jar", "lucene-analyzers-common-4.10.4.jar"),
         lambda sources, _out, rounds: [str(sources), str(rounds), "java/util", "java/text"],
     ),
-    JavaProgram("H2", "Querying", 96, 10, ("h2.jar",), lambda _sources, _out, rounds: ["30000", str(rounds * 1000)]),
+    JavaProgram("H2", "Querying", 96, 4, ("h2.jar",), lambda _sources, _out, rounds: ["20000", str(rounds * 1000)]),
 )  # fmt: skip
 
 

@@ -80,6 +80,7 @@ class G1Space:
             0,
             (*KIND_NAMES, "mixed"),
             "What the region is for; of several that of most of them, or mixed",
+            zero=RegionKind.FREE,
         )
         live = first.live is not None
         self.live = add_bytes(self.space, "Live", 2, _LIVE, of=self.used) if live else None
@@ -199,13 +200,17 @@ class G1Space:
             control[last[joined]] |= np.uint8(Control.LINK)
         control[tiles.begins_region()[1:]] |= np.uint8(Control.SEPARATOR)
 
-    def _enum(self, name: str, order: int, names: tuple[str, ...], description: str) -> ServerStream:
+    def _enum(
+        self, name: str, order: int, names: tuple[str, ...], description: str, *, zero: int = 0
+    ) -> ServerStream:
+        """Add a stream of kinds, of which ``zero`` is painted as nothing."""
         return self.space.add_stream(
             name,
             dtype="u1",
             maximum=len(names) - 1,
             presentation=Presentation.ENUM,
             enum_names=names,
+            zero=zero,
             paint_style=PaintStyle.ZERO,
             order=order,
             description=description,

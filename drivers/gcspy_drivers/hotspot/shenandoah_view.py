@@ -88,6 +88,7 @@ class ShenandoahView:
             maximum=len(_NAMES),
             presentation=Presentation.ENUM,
             enum_names=(*_NAMES, "mixed"),
+            zero=RegionState.EMPTY_COMMITTED,
             paint_style=PaintStyle.ZERO,
             order=0,
             description="What the region is for; of several that of most of them, or mixed",

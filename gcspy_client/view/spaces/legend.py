@@ -252,7 +252,9 @@ class Legend(QWidget):
             names = stream.enum_names
             zero = stream.zero if stream.paint_style is PaintStyle.ZERO else None
             entries += [
-                (ZERO if i == zero else LOW + i % LEVELS, name) for i, name in enumerate(names[:_NAMES_SHOWN])
+                (ZERO if i == zero else LOW + i % LEVELS, name)
+                for i, name in enumerate(names[:_NAMES_SHOWN])
+                if name != unused_text  # that is told below, as it is painted
             ]
             if len(names) > _NAMES_SHOWN:
                 entries.append(
