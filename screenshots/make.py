@@ -144,8 +144,8 @@ def main() -> int:
     take_investigations()
     take_two_collectors()
     take_jvms()
-    subprocess.run([sys.executable, str(HERE / "lessons.py")], check=True)
-    subprocess.run([sys.executable, str(HERE / "traces.py")], check=True)
+    for script in ("presenting.py", "lessons.py", "traces.py"):
+        subprocess.run([sys.executable, str(HERE / script)], check=True)
     return 0
 
 

@@ -63,6 +63,7 @@ class Spaces(QScrollArea):
         self._session = session
         self._theme = theme
         self._enlarged = 1.0
+        self._active: int | None = None
         self._probe: PaintProbe | None = None
         self._arranged_by_user = False
         self._heights: dict[int, int | None] = {}
@@ -141,6 +142,11 @@ class Spaces(QScrollArea):
         active = self._session.active_space()
         for space_id, panel in self.panels.items():
             panel.mark(active=active is not None and active.space.id == space_id, past=not self._session.is_live)
+        now = None if active is None else active.space.id
+        if now != self._active:
+            self._active = now
+            if self._enlarged > 1:
+                self.arrange()
 
     def refresh(self) -> None:
         """Say anew what the headers say."""
@@ -247,14 +253,30 @@ class Spaces(QScrollArea):
             [1 << panel.canvas.picture.space.count.bit_length() for panel in panels],
         )
         self._give_leftovers(heights, width)
+        presents = self._enlarged > 1 and len(panels) > 1
+        if presents:
+            heights = self._heights_far_away()
         whole = sum(heights) + gaps
-        all_fixed = all(height is not None for height in self._heights.values())
+        all_fixed = not presents and all(height is not None for height in self._heights.values())
         scrolls = whole > self.viewport().height()
         self._splitter.setMinimumHeight(whole if scrolls or all_fixed else 0)
         self._splitter.setMaximumHeight(whole if all_fixed else _NO_LIMIT)
         self._column.setStretch(0, 0 if all_fixed else 1)
         self._column.setStretch(1, 1 if all_fixed else 0)
         self._splitter.setSizes(heights)
+
+    def _heights_far_away(self) -> list[int]:
+        """For who sits far away: the active space has half of the height at least, the others share what is left."""
+        active, room = self._session.active_space(), self.viewport().height() - _GAP * (len(self.panels) - 1)
+        share = room // 2 // (len(self.panels) - 1)
+        heights = {
+            i: max(panel.minimumSizeHint().height(), share if self._heights[i] is None else min(share, self._heights[i] or share))
+            for i, panel in self.panels.items()
+        }
+        if active is not None and active.space.id in heights:
+            others = sum(height for i, height in heights.items() if i != active.space.id)
+            heights[active.space.id] = max(room - others, room // 2)
+        return list(heights.values())
 
     def _sizes(self) -> list[tuple[int, int | None, int]]:
         """What the arrangement depends on; a space must double or halve before its panel moves the others."""

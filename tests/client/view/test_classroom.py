@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from gcspy_protocol.address import parse_address
 from PySide6.QtCore import Qt
@@ -158,3 +160,18 @@ def test_a_window_that_is_closed_while_it_presents_remembers_its_own_layout(watc
     window.close()
     assert not window.classroom.presenting.on
     assert window.docks.is_open("tile")
+
+
+def test_while_presenting_the_active_space_has_half_of_the_height(watched: Watched, wait: Wait) -> None:
+    window = watched.window
+    spaces = window.spaces
+    assert len(spaces.panels) > 1
+
+    def has_half(number: int) -> bool:
+        return spaces.panels[number].height() >= (spaces.viewport().height() - 60) // 2
+
+    window.classroom.presenting.toggle()
+    for number in list(spaces.panels)[:2]:
+        window.activate(number)
+        wait(partial(has_half, number))
+    window.classroom.presenting.toggle()
