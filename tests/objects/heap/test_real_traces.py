@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gcspy_objects import machine_code
 from gcspy_objects.consistency import Report, check
 from gcspy_objects.heap import COLUMNS, Fate, Heap, Keep, Lives, Snapshot
 from gcspy_objects.hotspot_log import read_log
@@ -136,7 +137,9 @@ def test_the_heap_at_ten_random_events_of_a_trace_is_that_of_a_straight_replay(n
 @pytest.mark.soak
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_heap_at_200_random_events_is_that_of_a_straight_replay(name: str) -> None:
+    machine_code.compile_all()
     compare_with_straight_replays(name, 200)
+    machine_code.forget()
 
 
 def test_every_object_is_born_once_and_what_its_collections_say_adds_up(traced: Sample) -> None:
