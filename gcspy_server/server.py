@@ -255,6 +255,10 @@ class Server:
         """
         return self._core.outlook(event)
 
+    def enabled(self, event: int) -> bool:
+        """Whether the filter of a kind of event lets any through, whoever is there and whatever the budget says."""
+        return self._core.filters[event].enabled
+
     @property
     def pausing(self) -> bool:
         """Whether everything is held after the next event that is sent."""

@@ -82,7 +82,6 @@ class HeldEvents:
         self._event: StubEvent | None = None
         self._held_by_us = False
         self._let_go_nanos = 0  # when the target was let go before all was made of what was read; 0: it was not
-        self._ends_wanted = False  # all of them, whenever it is
         self._inside = False  # a collection whose start was told, and its end was not yet
 
     def open(self, server: Server) -> None:
@@ -159,7 +158,7 @@ class HeldEvents:
         if event.kind:
             for number in (0, 1):  # the next is told only when it is known what is wanted after this one
                 self.line.want(number, period=0, not_before_nanos=0)
-        elif self._ends_wanted:
+        elif self._opened().enabled(self._kinds[1]):
             self.line.want(1, period=1, not_before_nanos=0)
         self._let_go_nanos = time.monotonic_ns()
         self._held_by_us = False
@@ -202,7 +201,6 @@ class HeldEvents:
 
     def _say_what_is_wanted(self, server: Server) -> None:
         outlooks = [server.outlook(kind) for kind in self._kinds]
-        self._ends_wanted = outlooks[1].period == 1
         # The stub has one time for both kinds. One that is to wait for longer than the other is not told of until we say so.
         first = min((one.not_before_nanos for one in outlooks if one.period), default=0)
         if self._inside and outlooks[1].period == 1:

@@ -58,8 +58,8 @@ def need_agent() -> None:
 class Told(Watched):
     """A JVM that is watched through its agent."""
 
-    def __init__(self, pid: int, options: AttachOptions | None = None, *, observed: bool = True) -> None:
-        super().__init__(pid, options or AttachOptions(inject="agent", level=1), observed=observed)
+    def __init__(self, pid: int, options: AttachOptions | None = None, *, observed: bool = True, budget: int | None = None) -> None:
+        super().__init__(pid, options or AttachOptions(inject="agent", level=1), observed=observed, budget=budget)
         assert isinstance(self.driver, CooperativeHotSpotDriver)
         self.holder = self.driver
 

@@ -188,6 +188,27 @@ def test_with_nobody_to_hold_it_for_it_goes_on_as_soon_as_it_was_read(
         viewer.link.close()
 
 
+def test_under_a_budget_both_ends_of_a_collection_are_gathered_or_neither(jvm: Jvm, tmp_path: Path) -> None:
+    with Told(jvm.pid, observed=False, budget=50) as told, told.server.serve(f"unix:{tmp_path}/session") as listening:
+        viewer = Viewer(connect(listening.addresses[0], client="test", wants_control=False))
+        told.server.wait_for_client()
+        told.driver.tick()
+        told.holder.wait(0)
+        for _ in range(80):
+            doing = Doing(jvm, "collect")
+            while not doing.done(0):
+                told.holder.wait(0.001)
+            viewer.sync()  # one that reads nothing would be left out for that
+        told.holder.wait(0)
+        told.driver.tick()
+        viewer.sync()
+        seen = [(change.event.event, change.event.occurrence) for change in viewer.changes if change.event.event != CLOCK]
+        starts = [number for kind, number in seen if kind == GC_START]
+        assert seen == [(kind, number) for number in starts for kind in (GC_START, GC_END)]
+        assert 1 <= len(starts) < 76, "some were left out"
+        viewer.link.close()
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_sidecar_that_is_killed_or_stopped_in_a_hold_lets_go_and_is_not_waited_for_again(
     jvm: Jvm, number: signal.Signals

@@ -20,18 +20,20 @@ class Watched:
         pid: The process.
         options: As the user would choose them.
         observed: Whether all events are collected here, as by somebody who must not miss one.
+        budget: What watching may take of the JVM's time, in thousandths; None: there is no budget.
     """
 
-    def __init__(self, pid: int, options: AttachOptions | None = None, *, observed: bool = True) -> None:
+    def __init__(self, pid: int, options: AttachOptions | None = None, *, observed: bool = True, budget: int | None = None) -> None:
         self._pid = pid
         self._observed = observed
+        self._budget = budget
         self._options = options or AttachOptions()
         self.attach()
 
     def attach(self) -> None:
         """Attach, another time too."""
         self.driver = HotSpotDriver.attach(self._pid, self._options)
-        self.server = self.driver.describe().server()
+        self.server = self.driver.describe().server(budget=self._budget)
         self.events: list[Event] = []
         if self._observed:
             self.server.add_observer(self.events.append)
