@@ -3,7 +3,7 @@
 A trace may be larger than memory, and so may the lives in it: they are written as they end, batch by batch, and the engine reads
 of them the columns that a question needs. It has so much memory as it is told, and puts what does not fit beside the lives.
 
-Why DuckDB: MIT licence, one wheel of 24 MB without further packages, a bound on memory with spilling to disk, and the questions are SQL that
+Why DuckDB: MIT licence, one wheel of 22 MB without further packages, a bound on memory with spilling to disk, and the questions are SQL that
 anybody can read and try. Polars is as good a library, but has no such bound; pyarrow is seven times as large installed, and only groups.
 
 **Times.** A collection has a number from 1; number 0 is the beginning. The clock in bytes counts what the program has allocated, without what
@@ -158,6 +158,7 @@ class LifeStore:
                 "autoload_known_extensions": "false",
             },
         )
+        self._engine.execute("SET enable_progress_bar = false")  # it would be printed among the answers
         self.lives = 0
         self.collections = Collections(np.empty(0, bool), (), (), np.empty(0, np.int64), 0)
 
@@ -217,7 +218,7 @@ class LifeStore:
         """Have the engine do something.
 
         Raises:
-            GCspyError: Its memory, or the disk, is too small for that.
+            GCspyError: Its memory, or the disk, is too small for that, or it fails.
         """
         try:
             return self._engine.execute(question, values or None)
@@ -228,6 +229,9 @@ class LifeStore:
             ) from error
         except duckdb.IOException as error:
             raise GCspyError(f"the lives in {self.folder} cannot be written or read: {error}; TMPDIR names another folder") from error
+        except duckdb.InternalError as error:  # a defect of the engine's, not of the trace
+            first = str(error).partition("\n")[0]
+            raise GCspyError(f"DuckDB {duckdb.__version__} failed: {first}; another version of it may not") from error
 
     def _table(self, table: str, /, **columns: NDArray[Any]) -> None:
         """A small table of the engine's own, copied."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pytest
 from gcspy_objects.analysis.findings import Findings
@@ -11,6 +12,7 @@ from gcspy_objects.analysis.gather import gather
 from gcspy_objects.analysis.kinds import By, Only, collections, in_collection, totals
 from gcspy_objects.analysis.lifetimes import distribution
 from gcspy_objects.analysis.store import LifeStore
+from gcspy_objects.analysis.survival import Clock, survival
 from gcspy_objects.heap import Heap
 from gcspy_objects.hotspot_log import LoggedCollection, LoggedSpace, read_log
 from gcspy_objects.trace import open_trace
@@ -89,6 +91,18 @@ def test_what_died_and_what_is_left_is_what_was_allocated(sample: Sample) -> Non
         events = collections(sample.store)
         assert sum(numbers(events, "died_bytes")) == sum(numbers(found, "died_bytes"))
         assert sum(numbers(events, "promoted_bytes")) == sum(numbers(found, "promoted_bytes"))
+
+
+@pytest.mark.parametrize("clock", Clock)
+def test_what_is_held_of_a_type_at_the_greatest_age_is_what_did_not_die(sample: Sample, clock: Clock) -> None:
+    kinds = totals(sample.store, By.TYPE, top=3)
+    for kind, died in zip(kinds.column("type_name"), numbers(kinds, "died_objects"), strict=True):
+        found = survival(sample.store, clock, Only(type=str(kind)))
+        rows = [row for row in found.rows if row[0] == "all"]
+        shares = [float(str(row[4])) for row in rows]
+        assert shares[0] == 1
+        assert all(later <= sooner + 1e-12 for sooner, later in pairwise(shares))
+        assert (shares[-1] < 1) is (died > 0)
 
 
 def test_what_survived_and_was_promoted_fills_the_spaces_as_the_vm_logged(sample: Sample) -> None:
