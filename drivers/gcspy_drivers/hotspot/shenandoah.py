@@ -16,7 +16,7 @@ from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_drivers.hotspot.generational import read_reserved
 from gcspy_drivers.hotspot.tables import Tables
-from gcspy_drivers.remote.memory import Gather, Memory
+from gcspy_drivers.remote.memory import Memory, Neighbours
 
 __all__ = ["RegionState", "ShenandoahReader", "ShenandoahReading"]
 
@@ -26,7 +26,6 @@ _MOST_REGIONS: Final = 1 << 20
 _MOST_REGION_BYTES: Final = 1 << 30
 _UNTOLD: Final = 255
 
-U64 = npt.NDArray[np.uint64]
 
 
 class RegionState(IntEnum):
@@ -107,7 +106,7 @@ class ShenandoahReader:
         pointers = memory.read(heap + regions, _WORD)
         table = memory.read(int.from_bytes(pointers, "little"), self.regions * _WORD)
         # Regions are made once, at the start.
-        self._gather = Gather(memory.process, np.frombuffer(table, dtype="<u8"), self._size)
+        self._structures = Neighbours(memory.process, np.frombuffer(table, dtype="<u8"), self._size)
 
     @property
     def reserved(self) -> tuple[int, int]:
@@ -121,11 +120,11 @@ class ShenandoahReader:
             TargetGone: The target has ended.
             NotPermitted: The system does not let us read it any more.
         """
-        self._gather.read()
+        self._structures.read()
         found: ShenandoahReading | None = None
         for _ in range(_TRIES):
-            before, ok = self._gather.data.copy(), self._gather.ok.copy()
-            self._gather.read()
+            before, ok = self._state_tags(), self._structures.ok.copy()
+            self._structures.read()
             found = _completed(found, self._judge(before, ok))
             if found.known.all():
                 break
@@ -133,19 +132,22 @@ class ShenandoahReader:
             raise AssertionError("there is at least one try")
         return found
 
+    def _state_tags(self) -> npt.NDArray[np.uint8]:
+        tags: npt.NDArray[np.uint8] = self._structures.column(self._offsets[4], np.uint8)
+        return tags
+
     def _judge(self, before: npt.NDArray[np.uint8], ok: npt.NDArray[np.bool_]) -> ShenandoahReading:
-        data = self._gather.data
-        index, bottom, end, top = (_words(data, offset) for offset in self._offsets[:4])
-        at = self._offsets[4]
-        state = self._states[data[:, at]]
+        index, bottom, end, top = (self._structures.column(offset) for offset in self._offsets[:4])
+        tags = self._state_tags()
+        state = self._states[tags]
         numbers = np.arange(self.regions, dtype=np.uint64)
         expected = np.uint64(self._low) + numbers * np.uint64(self.grain)
-        good = ok & self._gather.ok & (index == numbers) & (bottom == expected) & (state != _UNTOLD)
+        good = ok & self._structures.ok & (index == numbers) & (bottom == expected) & (state != _UNTOLD)
         good &= (
             (end == expected + np.uint64(self.grain))
             & (bottom <= top)
             & (top <= end)
-            & (before[:, at] == data[:, at])
+            & (before == tags)
         )
         used = np.where(good, top - bottom, 0).astype(np.int64)
         return ShenandoahReading(self._low, self.grain, good, np.where(good, state, 0).astype(np.uint8), used)
@@ -158,10 +160,6 @@ def _completed(first: ShenandoahReading | None, then: ShenandoahReading) -> Shen
     state = np.where(first.known, first.state, then.state)
     used = np.where(first.known, first.used, then.used)
     return ShenandoahReading(first.base, first.grain, first.known | then.known, state, used)
-
-
-def _words(data: npt.NDArray[np.uint8], offset: int) -> U64:
-    return data[:, offset : offset + _WORD].copy().view("<u8")[:, 0]
 
 
 def _states(tables: Tables) -> npt.NDArray[np.uint8]:
