@@ -2,7 +2,7 @@
 
     python -m benchmarks.jvm_poll [--java JAVA] [--collector NAME]... [--megabytes N]... [--events N] [--work]
 
-*Reading* is the view's own reading and filling at an event, *event* the whole of it, with encoding; level 1 has bounds, regions and
+*Reading* is the view's own reading and filling at an event, *event* the whole of it, with encoding, by the clock and by our processor time; level 1 has bounds, regions and
 counters, level 2 the card table and the code cache too. Half of each heap is filled. Nothing stops the JVM.
 """
 
@@ -31,23 +31,24 @@ COLLECTORS = {
 _BUDGET_MILLIS = 5.0
 
 
-def poll(pid: int, level: int, events: int) -> tuple[list[float], list[float], int]:
-    """Watch some events with everything wanted; ms of reading and of the whole event for each, and tiles of the heap."""
+def poll(pid: int, level: int, events: int) -> tuple[list[float], list[float], list[float], int]:
+    """Watch some events with everything wanted; ms of reading, of the whole event and of the processor for each, and tiles of the heap."""
     found: list[Event] = []
-    whole = []
+    whole, used = [], []
     driver = HotSpotDriver.attach(pid, AttachOptions(level=level))
     try:
         server = driver.describe().server(budget=1000)
         driver.open(server)
         server.add_observer(found.append)
         for _ in range(events + 2):  # the first ones make buffers, and send everything
-            begin = time.perf_counter()
+            began, begin = time.process_time(), time.perf_counter()
             driver.tick()
             whole.append((time.perf_counter() - begin) * 1e3)
+            used.append((time.process_time() - began) * 1e3)
         tiles = next(space.count for space in server.spaces if space.name == "Heap")
     finally:
         driver.close()
-    return [event.gather_nanos / 1e6 for event in found[2:]], whole[2:], tiles
+    return [event.gather_nanos / 1e6 for event in found[2:]], whole[2:], used[2:], tiles
 
 
 def measure(name: str, megabytes: int, options: argparse.Namespace) -> None:
@@ -56,10 +57,10 @@ def measure(name: str, megabytes: int, options: argparse.Namespace) -> None:
     with java_target(options.java, flags, megabytes // 2) as target:
         target.work(options.work)
         for level in (1, 2):
-            gathered, whole, tiles = poll(target.pid, level, options.events)
+            gathered, whole, used, tiles = poll(target.pid, level, options.events)
             reading, event = statistics.median(gathered), statistics.median(whole)
             worst = sorted(whole)[int(0.95 * (len(whole) - 1))]
-            print(f"| {name} | {megabytes:,} | {tiles:,} | {level} | {reading:.2f} | {event:.2f} | {worst:.2f} |", flush=True)
+            print(f"| {name} | {megabytes:,} | {tiles:,} | {level} | {reading:.2f} | {event:.2f} | {worst:.2f} | {statistics.median(used):.2f} |", flush=True)
             tell(f"poll of {name}, {megabytes:,} MB, level {level}", event, "ms", f"{_BUDGET_MILLIS:g} ms" if level == 1 else "")
 
 
@@ -72,7 +73,7 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=100, help="of each row")
     parser.add_argument("--work", action="store_true", help="the program makes garbage meanwhile, on a core of its own")
     options = parser.parse_args()
-    print("| collector | heap, MB | tiles | level | reading, ms | event, ms | 95 % of events, ms |\n|---|--:|--:|--:|--:|--:|--:|")
+    print("| collector | heap, MB | tiles | level | reading, ms | event, ms | 95 % of events, ms | processor, ms |\n|---|--:|--:|--:|--:|--:|--:|--:|")
     measured = 0
     for name in options.collector or COLLECTORS:
         for megabytes in options.megabytes or (256, 1024, 4096):

@@ -273,7 +273,8 @@ class Neighbours:
 
     def pieces(self) -> Bytes:
         """Return the pieces as read last, (n, size_bytes); new."""
-        return self._buffer[self._at[:, np.newaxis] + np.arange(self._size_bytes)]
+        found: Bytes = self._buffer[self._at[:, np.newaxis] + np.arange(self._size_bytes)]
+        return found
 
     def _read_runs(self) -> bool:
         row, done, count = 0, 0, len(self._remote)
