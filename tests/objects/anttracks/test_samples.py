@@ -11,7 +11,7 @@ from gcspy_objects.anttracks.buffers import read_chunk
 from gcspy_objects.anttracks.layout import Event
 from gcspy_objects.anttracks.reader import AntTracksTrace
 from gcspy_objects.heap import Heap
-from gcspy_objects.records import CollectionKind, Flag, Kind, PointerKind, RecordBatch
+from gcspy_objects.records import COLUMNS, CollectionKind, Flag, Kind, PointerKind, RecordBatch
 from gcspy_objects.trace import open_trace
 
 from tests.objects.anttracks.samples import FOLDER, SAMPLES, sample
@@ -114,6 +114,16 @@ def test_an_archive_a_folder_and_a_file_are_the_same_trace() -> None:
             found.append([batch.address.sum() for batch in opened.batches()])
             assert opened.has_pointers is False
     assert found[1:] == found[:-1]
+
+
+def test_batches_of_any_size_say_the_same() -> None:
+    found = []
+    for chunk_bytes in (1 << 13, 1 << 24):
+        with AntTracksTrace(sample("list"), chunk_bytes=chunk_bytes) as opened:
+            batches = list(opened.batches())
+        found.append({name: np.concatenate([getattr(batch, name) for batch in batches]) for name in COLUMNS if name != "buffer"})
+    for name, column in found[0].items():
+        np.testing.assert_array_equal(column, found[1][name], err_msg=name)
 
 
 def test_each_pointer_leads_to_an_object() -> None:
