@@ -74,13 +74,13 @@ def _look_for_strays(
     state: State, table: Table, spaces: list[Space], bounds: NDArray[np.int64], begin: int, where: EventPlace, moment: str
 ) -> None:
     address, size = table["address"], table["size"]
-    outside = table.count - int((bounds[:, 1] - bounds[:, 0]).sum())
-    if outside:
+    if int((bounds[:, 1] - bounds[:, 0]).sum()) != table.count:  # spaces that overlap count some twice
         inside = np.zeros(table.count, np.bool_)
         for low, high in bounds.tolist():
             inside[low:high] = True
-        row = int(np.flatnonzero(~inside)[0])
-        state.found(Rule.SPACE, where, f"every object in a space at {moment}", f"{_object(table, row)} in none", outside)
+        outside = np.flatnonzero(~inside)
+        if len(outside):
+            state.found(Rule.SPACE, where, f"every object in a space at {moment}", f"{_object(table, int(outside[0]))} in none", len(outside))
     for space, (low, high) in zip(spaces, bounds.tolist(), strict=True):
         if high > max(low, begin):
             end = int(address[high - 1] + size[high - 1])

@@ -85,6 +85,7 @@ BROKEN: dict[str, tuple[Rule, int | None, Change]] = {
     "a copying buffer that is not full": (Rule.TILED, 24, gone(20)),
     "two at one address": (Rule.OVERLAP, 15, put(14, address=start(EDEN) + 0xF0)),
     "spaces that overlap": (Rule.OVERLAP, 15, put(4, address=start(EDEN) + 0x800)),
+    "spaces that overlap where objects lie": (Rule.OVERLAP, 15, put(4, address=start(EDEN))),
     "out of its space": (Rule.SPACE, 15, put(13, size=SIZE + 0x10)),
     "a space that was never defined": (Rule.SPACE, 16, put(16, length=9)),
     "in front of all spaces": (Rule.SPACE, 15, put(14, address=BASE - 0x100)),
