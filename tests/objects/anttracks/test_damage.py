@@ -13,7 +13,7 @@ from gcspy_objects.anttracks.reader import AntTracksTrace
 from gcspy_objects.records import Kind, RecordBatch
 from gcspy_protocol.errors import TraceError
 
-from benchmarks.anttracks_writer import write_run
+from benchmarks.anttracks_writer import long, word, write_run
 from tests.objects.anttracks.made import EVENTS, symbols, trace
 from tests.objects.anttracks.samples import sample
 
@@ -88,6 +88,25 @@ def test_at_each_byte_of_two_traces(tmp_path: Path) -> None:
         events, _ = outcome(real)
         assert before <= events <= whole
         before = events
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        (5 << 20, "expected at most 4,194,304"), (100, "the file ends 92 bytes before that"), (3 << 29 | 8, "mode 3"), (1 << 31 | 1 << 29 | 8, "mode 1, compressed"),
+        (6, "expected whole words"), (1 << 31 | 8, "its compressed payload of 8 bytes"),
+    ],
+)
+def test_a_header_that_cannot_be_is_named_with_what_was_expected(tmp_path: Path, header: int, expected: str) -> None:
+    writer = trace()
+    at = len(writer.data())
+    writer.buffers += long(1) + word(header) + bytes(8)
+    write_run(tmp_path, symbols(2), writer)
+    events, error = outcome(tmp_path)
+    assert events == len(EVENTS)
+    assert error
+    assert (error.offset, error.buffer) == (at, 4)
+    assert expected in str(error)
 
 
 def flip(path: Path, data: bytes, chance: random.Random, times: int) -> int:

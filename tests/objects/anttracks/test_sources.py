@@ -99,6 +99,7 @@ def test_a_trace_without_symbols_says_what_is_missing(tmp_path: Path) -> None:
 def test_two_runs_in_a_folder_are_told_apart_by_naming_a_file(tmp_path: Path) -> None:
     write_run(tmp_path, symbols(2), trace())
     (tmp_path / "other").write_bytes(trace().data(OTHER))
+    (tmp_path / "a").write_bytes(symbols(2).data(OTHER) + b"damaged")
     assert "the traces of 2 runs" in refused(tmp_path)
     with open_trace(tmp_path / "trace") as opened:
         assert sum(map(len, opened.batches())) == len(EVENTS)
