@@ -94,6 +94,20 @@ class HeldEvents:
         starts, ends = self.line.counts
         count_to(self._opened(), self._kinds, max(0, starts - 1), max(0, ends - 1))
 
+    def be_busy(self) -> bool:
+        """Say that we do something long now, until `prepare`: collections are only counted meanwhile, and nobody waits for us.
+
+        Returns:
+            False: not now, as the target is within a collection whose start was told.
+        """
+        server = self._opened()
+        if self._inside:
+            return False
+        for number, kind in enumerate(self._kinds):
+            if server.outlook(kind).not_before_nanos:  # 0: somebody must not miss one, or a pause waits for it
+                self.line.want(number, period=0, not_before_nanos=0)
+        return True
+
     def prepare(self) -> None:
         """Tell the stub what is wanted now, and let a program begin that waits for us before its first line."""
         self._say_what_is_wanted(self._opened())

@@ -21,6 +21,7 @@ from gcspy_drivers.hotspot.agent import Agent
 from gcspy_drivers.hotspot.counting import Collections
 from gcspy_drivers.hotspot.driver import CLOCK, HotSpotDriver, open_jvm
 from gcspy_drivers.hotspot.jvm import Jvm
+from gcspy_drivers.hotspot.view import OBJECTS
 from gcspy_drivers.remote.process import Process
 from gcspy_server.api import AttachOptions, GatherRequest, Mode, PauseActsOn, Server, ServerDescription
 
@@ -131,7 +132,8 @@ class CooperativeHotSpotDriver(HotSpotDriver):
         """
         server = self._opened()
         self._events.count_untold()
-        if server.pausing:
+        # A walk of the running JVM's objects takes long: it must not wait at a safepoint for that.
+        if server.pausing or (self._level >= OBJECTS and not self._events.be_busy()):
             self._process.check()
             server.skip(CLOCK)
         else:

@@ -209,6 +209,31 @@ def test_under_a_budget_both_ends_of_a_collection_are_gathered_or_neither(jvm: J
         viewer.link.close()
 
 
+def test_nobody_waits_for_a_walk_of_the_running_program(jvm: Jvm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = AttachOptions(inject="agent", level=3)
+    with Told(jvm.pid, options, observed=False) as told, told.server.serve(f"unix:{tmp_path}/session") as listening:
+        viewer = Viewer(connect(listening.addresses[0], client="test", wants_control=False))
+        told.server.wait_for_client()
+        told.driver.tick()
+        told.holder.wait(0)
+        view = told.driver._view
+        assert view is not None
+        fill = view.fill
+
+        def fill_late(request: GatherRequest) -> Sequence[Pool]:
+            for _ in range(10):
+                jvm.tell("collect")
+            return fill(request)
+
+        monkeypatch.setattr(view, "fill", fill_late)
+        told.driver.tick()
+        monkeypatch.undo()
+        starts, ends = told.holder._events.line.counts
+        assert starts == ends
+        assert told.holder._events.line.wait(0) is None, "no collection was told, as nobody would have looked"
+        viewer.link.close()
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_sidecar_that_is_killed_or_stopped_in_a_hold_lets_go_and_is_not_waited_for_again(
     jvm: Jvm, number: signal.Signals
