@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gcspy_protocol.errors import CommandError
 
 from gcspy.progress import progress_bar
+from gcspy.tracing import names_trace
 
 if TYPE_CHECKING:
     from gcspy_replay.file import Loss, Recording
@@ -23,11 +24,16 @@ def opened(paths: Iterable[Path | str]) -> Iterator[Recording]:
 
     Raises:
         RecordingError: It is none, or cannot be read.
+        CommandError: It is an object trace.
     """
     from gcspy_replay.file import Recording
 
+    named = [Path(path) for path in paths]
+    trace = next((path for path in named if names_trace(path)), None)
+    if trace is not None:
+        raise CommandError(f"{trace} is an object trace: gcspy replay plays it, gcspy objects asks it, gcspy convert makes a recording of it")
     with progress_bar("looking for chunks") as progress:
-        recording = Recording.open(*paths, progress=progress)
+        recording = Recording.open(*named, progress=progress)
     with recording:
         yield recording
 

@@ -57,6 +57,7 @@ def command(trace: Path, output: Path, force: bool, as_json: bool, tile_bytes: i
     else:
         click.echo(f"gcspy: {output}: {events:,} events of {collections:,} collections, {size:,} bytes; tiles of {session.tile_bytes:,} bytes")
     for note in notes:
-        click.echo(f"gcspy: {note}", err=True)
+        if ended is None or str(ended) not in note:  # that is the error with which this ends
+            click.echo(f"gcspy: {note}", err=True)
     if ended is not None:
         raise ended

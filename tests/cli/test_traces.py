@@ -63,6 +63,22 @@ def test_a_trace_is_converted_to_a_recording_that_all_commands_read(
     assert main(["convert", str(folder), "-o", str(made)]) == ExitCode.USAGE, "it is there already"
 
 
+def test_a_trace_that_was_cut_is_converted_as_far_as_it_goes(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cut = tmp_path / "cut"
+    cut.mkdir()
+    (cut / "symbols").write_bytes((folder / "symbols").read_bytes())
+    (cut / "trace").write_bytes((folder / "trace").read_bytes()[:-100_000])
+    made = tmp_path / "cut.gcspy"
+    assert main(["convert", str(cut), "-o", str(made), *COARSE]) == ExitCode.RECORDING
+    assert "cut off" in capsys.readouterr().err
+    assert main(["verify", str(made)]) == ExitCode.OK
+
+
+def test_a_command_for_recordings_says_what_to_do_with_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(LIST)]) == ExitCode.USAGE
+    assert "gcspy convert makes a recording of it" in capsys.readouterr().err
+
+
 def test_what_is_no_trace_is_refused_and_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad = tmp_path / "trace"
     bad.write_bytes(bytes.fromhex("eeffc000") + bytes(40))

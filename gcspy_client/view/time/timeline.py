@@ -42,6 +42,8 @@ from gcspy_client.view.time.lanes import Lanes, draw_lanes, kind_colour
 
 __all__ = ["Flag", "StripFacts", "TimelineStrip"]
 
+_LEAST_SPAN_NANOS = 1_000_000
+
 _FLAGS_HEIGHT = 13
 _AXIS_HEIGHT = 17
 _LANE_HEIGHT = 13
@@ -279,7 +281,9 @@ class TimelineStrip(QWidget):
 
     def _whole(self) -> tuple[float, float]:
         start, stop = self._timeline.span(self._axis)
-        least = 1e9 if self._by_time else 1.0  # a lone event has room around it
+        # A lone event has room around it, and one that more will follow; what is over within a moment has all the room.
+        short = self._facts.growing or stop - start < _LEAST_SPAN_NANOS
+        least = (1e9 if short else 0.0) if self._by_time else 1.0
         return float(start), float(max(stop, start + least))
 
     def _lanes(self) -> QRectF:
