@@ -13,7 +13,7 @@ from gcspy_objects.anttracks.decoding.tables import FIXED_WORDS, Tables, tables_
 from gcspy_objects.anttracks.layout import Event
 from gcspy_objects.anttracks.reader import AntTracksTrace
 from gcspy_objects.anttracks.symbols import read_symbols
-from gcspy_objects.names import Threads
+from gcspy_objects.names import MAX_NAMES, Thread, ThreadKind, Threads
 from gcspy_objects.records import CollectionKind, Flag, Kind, Place, PointerKind, RecordBatch, SpaceKind
 from gcspy_protocol.errors import TraceError
 from hypothesis import given
@@ -255,3 +255,6 @@ def test_rows_of_threads_are_those_of_all_buffers() -> None:
     threads = Threads()
     made = [threads.row_of(address) for address in (9, 7, 9)]
     assert made == [0, 1, 0]
+    kinds = [threads.begin(0, Thread(name, ThreadKind.PROGRAM)) for name in ("a", "b", "a", *"cdefghi")]
+    assert kinds == [0, 1, 0, 2, 3, 4, 5, 6, 7, MAX_NAMES]
+    assert threads.name(0) == "a, then b, then c, then d, then e, then f, then g, then h"
