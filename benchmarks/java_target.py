@@ -22,11 +22,12 @@ public class Filled {
     static volatile Object waste;
 
     public static void main(String[] arguments) throws Exception {
-        int megabytes = Integer.parseInt(arguments[0]);
+        int megabytes = Integer.parseInt(arguments[0]), bytes = Integer.parseInt(arguments[1]);
+        int many = (1 << 20) / ((bytes + 16 + 7) / 8 * 8 + 4);
         List<Object> kept = new ArrayList<>();
         for (int i = 0; i < megabytes; i++) {
-            Object[] parts = new Object[1024];
-            for (int k = 0; k < 1023; k++) parts[k] = new byte[1000];
+            Object[] parts = new Object[many];
+            for (int k = 0; k < many; k++) parts[k] = new byte[bytes];
             kept.add(parts);
         }
         Thread thread = new Thread(() -> {
@@ -76,13 +77,14 @@ class JavaTarget:
 
 
 @contextmanager
-def java_target(java: str, flags: Sequence[str], megabytes: int) -> Iterator[JavaTarget]:
+def java_target(java: str, flags: Sequence[str], megabytes: int, *, each: int = 1000) -> Iterator[JavaTarget]:
     """Start a JVM and wait until its heap is filled.
 
     Args:
         java: Its launcher.
         flags: What it is started with.
         megabytes: So much is kept.
+        each: Bytes that each object keeps, without its header.
 
     Raises:
         NoJava: It cannot be started.
@@ -93,7 +95,7 @@ def java_target(java: str, flags: Sequence[str], megabytes: int) -> Iterator[Jav
     with tempfile.TemporaryDirectory(prefix="gcspy-java-") as folder:
         Path(folder, "Filled.java").write_text(_PROGRAM)
         subprocess.run([javac, "--release", "11", "-d", folder, Path(folder, "Filled.java")], check=True, stderr=subprocess.DEVNULL)
-        command = [java, *flags, "-cp", folder, "Filled", str(megabytes)]
+        command = [java, *flags, "-cp", folder, "Filled", str(megabytes), str(each)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
             try:
                 said = ""

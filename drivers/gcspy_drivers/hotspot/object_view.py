@@ -151,7 +151,7 @@ class ObjectView:
             key = self._moved_at_copy if settled and not references else None
             found = walker.walk_copy(copy, references=references, key=key)
         else:
-            now = walker.walk(layout, references=references, key=self._moved())
+            now = walker.walk(layout, references=references, moved=self._moved)
             if now is None:
                 return
             found = now

@@ -70,6 +70,23 @@ def test_what_a_jvm_cannot_do_yet_is_said(jvm: Jvm, runtime: None) -> None:
     assert "passive" in done.stderr
 
 
+def test_types_and_growth_tell_classes(jvm: Jvm, runtime: None, tmp_path: Path) -> None:
+    jvm.tell("keep", 1)
+    done = gcspy("types", str(jvm.pid), "--top", "3", "--json")
+    assert done.returncode == ExitCode.OK, done.stderr
+    (first, *others) = json.loads(done.stdout)["rows"]
+    assert first["class"] == "[B"
+    assert first["objects"] > 1023
+    assert first["bytes"] > 1_000_000
+    assert len(others) == 2
+    file = tmp_path / "jvm.gcspy"
+    done = gcspy("record", str(jvm.pid), "-o", str(file), "--events", "2", "--clock", "5", "--level", "3")
+    assert done.returncode == ExitCode.OK, done.stderr
+    done = gcspy("growth", str(file), "--json")
+    assert done.returncode == ExitCode.OK, done.stderr
+    assert json.loads(done.stdout)["space"] == "Classes"
+
+
 def test_a_jvm_that_ends_is_gone_and_said_so(classes: Path, jvm: Jvm) -> None:
     with Jvm(jvm.java, classes, "-Xmx32m", "-XX:+UseSerialGC") as other, Watched(other.pid) as watched:
         watched.driver.tick()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, Protocol
@@ -33,12 +33,16 @@ __all__ = ["HeapCopy", "Stop", "Walker"]
 
 _TRIES: Final = 3
 _WAIT_SECS: Final = 0.002
+_LOOKS: Final = 10
+"""So often, and so long in between, the end of a collection is waited for."""
 _ENTRIES: Final = 1 << 16
 _LEAST_PIECE: Final = 1 << 16
 """What is left of a chunk and less is not worth a piece; and each header fits into so much."""
 _MOST_HELD_BYTES: Final = 4 << 30
 
 I64 = npt.NDArray[np.int64]
+Key = tuple[int, ...]
+"""Stays the same as long as no old object was moved."""
 
 
 class Stop(IntEnum):
@@ -185,13 +189,14 @@ class Walker:
         self._kept: dict[int, SpanObjects] = {}
         self._kept_key: tuple[object, ...] = ()
 
-    def walk(self, layout: HeapLayout, *, references: bool, key: tuple[object, ...] | None = None) -> HeapObjects | None:
+    def walk(self, layout: HeapLayout, *, references: bool, moved: Callable[[], Key | None] | None = None) -> HeapObjects | None:
         """Copy and walk a heap that goes on meanwhile.
 
         Args:
             layout: What is to be walked.
             references: Whether to look for references too.
-            key: What was the same the last time if nothing old was moved since; None: everything is to be read.
+            moved: Says something that stays the same as long as no old object was moved; None, or when it says None: that is not known, and
+                everything is read.
 
         Returns:
             What was found; None when a collection was under way all the time.
@@ -204,47 +209,41 @@ class Walker:
         if settled is None:
             return None
         self._copier.warm(CHUNK_BYTES)
-        run = self._begin(settled, references=references)
-        self._use_kept(None if references else key, settled)
+        run = _Pass(settled, self._threads.read(), self._no_references(settled, references=references), settled.epoch.collections)
+        key = None if moved is None or references else moved()
+        self._use_kept(key, settled)
         position, tries = settled.low, 0
-        while True:
-            wanted = self._next(run, position)
-            if not wanted:
-                break
+        while wanted := self._next(run, position):
             pieces = self._copier.copy(wanted)
             marks = self._marks_of(run.layout, pieces)
-            now = self._heap.epoch()
-            if now is None or now != run.layout.epoch:
-                tries += 1
-                if tries > _TRIES:
-                    run.untold += [(low, high) for _, low, high in wanted]
-                    position, tries = wanted[-1][2], 0
-                    continue
-                fresh = self._settled(None)
-                if fresh is None:
-                    run.untold += [(low, high) for _, low, high in run.rest(position)]
-                    break
-                run.follow(fresh)
-                run.buffers = self._threads.read()
-                run.found = {low: one for low, one in run.found.items() if low < position}
-                self._kept = {}
+            # What is old and was not moved is as it was, whatever was collected of the young.
+            if self._heap.epoch() == run.layout.epoch or (key is not None and self._all_old(run, wanted) and moved is not None and moved() == key):
+                for piece, mark in zip(pieces, marks, strict=True):
+                    position = self._take(run, piece, mark)
+                tries = 0
                 continue
-            for piece, mark in zip(pieces, marks, strict=True):
-                position = self._take(run, piece, mark)
-            tries = 0
-        self._keep(run, key)
+            tries += 1
+            fresh = self._settled(None) if tries <= _TRIES else None
+            if fresh is None:
+                run.untold += [(low, high) for _, low, high in wanted]
+                position, tries = wanted[-1][2], 0
+                continue
+            run.follow(fresh)
+            run.buffers = self._threads.read()
+            run.found = {low: one for low, one in run.found.items() if low < position}
+        self._keep(run, key if moved is not None and moved() == key else None)
         return self._together(run, references=references)
 
     def warm(self, layout: HeapLayout) -> None:
         """Have room for a copy of a heap, before it is held."""
         self._copier.warm(min(sum(span.top - span.bottom for span in layout.spans) * 5 // 4, _MOST_HELD_BYTES))
 
-    def copy(self, layout: HeapLayout, *, key: tuple[object, ...] | None = None) -> HeapCopy:
+    def copy(self, layout: HeapLayout, *, key: Key | None = None) -> HeapCopy:
         """Copy a heap that is held; nothing else is to be done while it is. It is quicker where `warm` was called before.
 
         Args:
             layout: What is to be copied.
-            key: As of `walk`: what is kept of old spans is not copied again. None: everything is copied.
+            key: What `walk` was told of moved objects, now: what is kept of old spans is not copied again. None: everything is copied.
 
         Raises:
             TargetGone: The target has ended.
@@ -261,13 +260,13 @@ class Walker:
         pieces = self._copier.copy(wanted)
         return HeapCopy(layout, buffers, pieces, self._marks_of(layout, pieces), kept)
 
-    def walk_copy(self, copy: HeapCopy, *, references: bool, key: tuple[object, ...] | None = None) -> HeapObjects:
+    def walk_copy(self, copy: HeapCopy, *, references: bool, key: Key | None = None) -> HeapObjects:
         """Walk what was copied; what was not is unknown.
 
         Args:
             copy: The copy; without anything that was kept, if references are looked for.
             references: Whether to look for references too.
-            key: As of `walk`, for the next time; None: nothing is to be kept.
+            key: Likewise, as of the copy, for the next time; None: nothing is to be kept.
         """
         same = self._klasses.check()
         layout = copy.layout
@@ -301,22 +300,24 @@ class Walker:
             found.append(self._heap.marks(piece.address, min(told, high)) if layout.epoch.marks and told > piece.address else None)
         return found
 
-    def _begin(self, layout: HeapLayout, *, references: bool) -> _Pass:
-        return _Pass(layout, self._threads.read(), self._no_references(layout, references=references), layout.epoch.collections)
-
     def _no_references(self, layout: HeapLayout, *, references: bool) -> I64:
         return np.zeros((layout.tiling.count if references else 0, len(REFERENCE)), dtype=np.int64)
 
+    def _all_old(self, run: _Pass, wanted: Sequence[tuple[int, int, int]]) -> bool:
+        return not any(run.layout.spans[number].kind.young for number, _, _ in wanted)
+
     def _settled(self, layout: HeapLayout | None) -> HeapLayout | None:
         """Return a layout of a moment in which no collection was under way; None when there is none for a while."""
-        for _ in range(_TRIES):
+        for _ in range(_LOOKS):
+            if layout is None:
+                layout = self._heap.look()
             if layout is not None and not layout.epoch.collecting:
                 return layout
-            time.sleep(_WAIT_SECS if layout is not None else 0)
-            layout = self._heap.look()
-        return layout if layout is not None and not layout.epoch.collecting else None
+            time.sleep(_WAIT_SECS)
+            layout = None
+        return None
 
-    def _use_kept(self, key: tuple[object, ...] | None, layout: HeapLayout) -> None:
+    def _use_kept(self, key: Key | None, layout: HeapLayout) -> None:
         same = self._klasses.check()
         whole = None if key is None else (*key, layout.tiling)
         if whole is None or whole != self._kept_key or not same:
@@ -325,7 +326,8 @@ class Walker:
 
     def _next(self, run: _Pass, position: int) -> list[tuple[int, int, int]]:
         """Return the pieces to copy next, from an address on; what is kept of old spans is taken over on the way."""
-        wanted, room = [], run.chunk
+        wanted: list[tuple[int, int, int]] = []
+        room = run.chunk
         for number, first, high in run.rest(position):
             span = run.layout.spans[number]
             if span.bottom not in run.found and self._goes_on(span):
@@ -339,6 +341,8 @@ class Walker:
             most = min(room, high - low)
             if span.kind is SpanKind.HUMONGOUS and not len(run.references):
                 most = min(most, run.layout.grain)
+            if wanted and span.kind.young != run.layout.spans[wanted[0][0]].kind.young:
+                break  # they are believed for different reasons
             wanted.append((number, low, low + most))
             room -= most
             if low + most < high or room < _LEAST_PIECE:
@@ -369,9 +373,9 @@ class Walker:
                 self._copier.warm(run.chunk)
         return found.reached
 
-    def _keep(self, run: _Pass, key: tuple[object, ...] | None) -> None:
+    def _keep(self, run: _Pass, key: Key | None) -> None:
         """Keep what was found of old spans for the next time, if nothing was moved meanwhile."""
-        if key is None or run.layout.epoch.collections != run.first or len(run.references):
+        if key is None or len(run.references):
             self._kept = {}
             return
         self._kept = {
