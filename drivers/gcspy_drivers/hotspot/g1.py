@@ -32,6 +32,7 @@ _MOST_REGIONS: Final = 1 << 20  # a heap of 32 TiB in regions of 32 MiB
 _MOST_GRAIN: Final = 1 << 30
 _REM_SET_BYTES: Final = 320
 _UNTOLD: Final = 255
+_MOVED_BYTES: Final = 64
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -217,14 +218,24 @@ class G1Reader:
         return self._bitmap.read(structure, low, high)
 
     def _find_marks(self, heap: int) -> int | None:
-        """Return where the pointer to the marks is; None where the layout that is known does not prove itself."""
+        """Return where the pointer to the marks is; None where the layout that is known does not prove itself.
+
+        Updates of a release move it a little: it is where there are two bitmaps of this heap, of the last marking and of the one that is
+        under way.
+        """
         private = self._private
         if private is None or private.marking is None or private.bitmap is None:
             return None
-        found = self._memory.try_read(heap + private.marking, _WORD)
-        place = int.from_bytes(found or b"", "little") + private.bitmap
-        structure = self._memory.try_read(place, _WORD) if found else None
-        return place if structure and self._bitmap.believes(int.from_bytes(structure, "little")) else None
+        for offset in sorted(range(-_MOVED_BYTES, _MOVED_BYTES + 1, _WORD), key=abs):
+            found = self._memory.try_read(heap + private.marking + offset, _WORD)
+            place = int.from_bytes(found or b"", "little") + private.bitmap
+            both = self._memory.try_read(place, 2 * _WORD) if found and place % _WORD == 0 else None
+            if both is None:
+                continue
+            last, following = np.frombuffer(both, dtype="<u8").tolist()
+            if last != following and self._bitmap.believes(following) and self._bitmap.believes(last):
+                return place
+        return None
 
     def _read_heads(self) -> list[int] | None:
         self._heads.read()

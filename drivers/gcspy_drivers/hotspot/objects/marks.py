@@ -23,8 +23,9 @@ _WORD: Final = 8
 _LOG_WORD: Final = 3
 _BITS: Final = 64
 _MOST_SHIFT: Final = 6
-_COVERED: Final = 8  # behind the pointer to its virtual functions
-_STRUCT_WORDS: Final = 7
+_STRUCT_WORDS: Final = 6
+_FIRST_WORDS: Final = (1, 0)
+"""Where the range is that is covered: behind the pointer to virtual functions, which 11 has none of."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -59,12 +60,15 @@ class MarkBitmap:
 
     def believes(self, structure: int) -> bool:
         """Tell whether a structure at an address is a bitmap of this heap."""
-        found = self._memory.try_read(structure + _COVERED, _STRUCT_WORDS * _WORD) if structure else None
+        found = self._memory.try_read(structure, _STRUCT_WORDS * _WORD) if structure else None
         if found is None:
             return False
-        start, words, shift, bits, size = np.frombuffer(found, dtype="<u8")[:5].tolist()
+        fields = np.frombuffer(found, dtype="<u8").tolist()
+        return any(self._fits(structure, *fields[first : first + 5]) for first in _FIRST_WORDS)
+
+    def _fits(self, structure: int, start: int, words: int, shift: int, bits: int, size: int) -> bool:
         shift &= 0xFFFFFFFF
-        good = bool(
+        good = (
             start == self._low
             and words << _LOG_WORD == self._high - self._low
             and shift <= _MOST_SHIFT
