@@ -42,7 +42,7 @@ def main() -> None:
         wanted = {kind.id for kind in link.welcome.events if choice == "collections" and kind.name != "Clock"}
         link.send(SetFilters(filters=tuple(EventFilter(event=kind.id, enabled=kind.id in wanted) for kind in link.welcome.events)))
     print("connected", flush=True)
-    state, events, fresh, streams = ClientInterpreter(), 0, 0, 0
+    state, events, fresh, streams, ended = ClientInterpreter(), 0, 0, 0, ""
     try:
         for message in link:
             change = state.apply(message)
@@ -53,9 +53,9 @@ def main() -> None:
                 for stream in space.streams.values():
                     streams += 1
                     fresh += stream.is_fresh(change.event)
-    except GCspyError:
-        pass  # the server went with what it watched
-    print(json.dumps({"events": events, "fresh": fresh, "streams": streams}))
+    except GCspyError as error:
+        ended = str(error)  # as a rule the server went with what it watched
+    print(json.dumps({"events": events, "fresh": fresh, "streams": streams, "ended": ended}))
 
 
 if __name__ == "__main__":

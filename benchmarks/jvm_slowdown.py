@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.java_programs import PROGRAMS, JavaProgram, JavaPrograms, JavaRun
 from benchmarks.suite import Unavailable
@@ -97,7 +98,7 @@ class Watched:
     """A run, and what the client counted in it."""
 
     run: JavaRun
-    counted: dict[str, int] | None = None
+    counted: dict[str, Any] | None = None
 
 
 @contextmanager
@@ -138,7 +139,10 @@ def watched(programs: JavaPrograms, program: JavaProgram, collector: str, mode: 
         if client is None or not run.finished:
             return Watched(run)
         said, _ = client.communicate(timeout=_PATIENCE_SECS)
-        return Watched(run, json.loads(said.splitlines()[-1]))
+        counted = json.loads(said.splitlines()[-1])
+        if not counted["events"] and mode.client == "collections":
+            print(f"  {program.name}, {collector}, {mode.name}: no event came; {counted['ended'] or 'the server said goodbye'}", file=sys.stderr, flush=True)
+        return Watched(run, counted)
 
 
 def measure(programs: JavaPrograms, program: JavaProgram, collector: str, modes: list[Mode], options: argparse.Namespace) -> list[Row]:
