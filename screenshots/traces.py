@@ -121,15 +121,28 @@ def life(window: MainWindow) -> None:
     wait_until(lambda: list(window.session._selected) != [], "its tile")
 
 
-SCENES: dict[str, tuple[str, Callable[[MainWindow], None]]] = {
-    "promotion": ("trace-promotion-dark.png", promotion),
-    "life": ("trace-life-dark.png", life),
+def lifetimes(window: MainWindow) -> None:
+    """Which share of all objects is still there after so many bytes, at the trace's last event."""
+    by_event(window)
+    window.timing.go_to(window.session.timeline.last)
+    window.docks.show("ages")
+    window.docks.give_height("ages", 430)
+    wait_until(lambda: window.ages.panel.chart is not None, "the survival curve")
+    wait_until(lambda: window.session.number == window.session.timeline.last, "the last event")
+
+
+SCENES: dict[str, tuple[str, str, Callable[[MainWindow], None]]] = {
+    "promotion": ("trace-promotion-dark.png", "dark", promotion),
+    "life": ("trace-life-dark.png", "dark", life),
+    "lifetimes": ("trace-lifetimes-dark.png", "dark", lifetimes),
+    "lifetimes-light": ("trace-lifetimes-light.png", "light", lifetimes),
 }
+"""Name of the scene to its file, its theme, and what is arranged."""
 
 
 def take(scene: str) -> None:
     """Take one picture."""
-    name, arrange = SCENES[scene]
+    name, theme, arrange = SCENES[scene]
     with (
         tempfile.TemporaryDirectory(prefix="gcspy-") as folder,
         traced_recording(PROMOTE, TracedOptions()) as traced,
@@ -142,7 +155,7 @@ def take(scene: str) -> None:
             window.use_recording(traced.path)
             arrange(window)
 
-        take_screenshot(playing.addresses[0], HERE / name, size=SIZE, theme="dark", settle_secs=1.0, arrange=arranged, control=True)
+        take_screenshot(playing.addresses[0], HERE / name, size=SIZE, theme=theme, settle_secs=1.0, arrange=arranged, control=True)
 
 
 def main(arguments: list[str]) -> int:

@@ -197,14 +197,14 @@ def _survival(rows: Sequence[tuple[Cell, ...]], clock: str, *, in_bytes: bool) -
     unit = "bytes" if in_bytes else "objects"
     last = float(np.log2(max(oldest, 2 * least))) if across.log else max(oldest, 1.0)
     first = float(np.log2(least)) if across.log else 0.0
-    return Chart(f"Share of {unit} that is still there", across, Axis("", _SHARE), tuple(curves[:4]), (first, last), 100.0, f"{_ACROSS[clock]} Lines: until a collection found them dead. {_BAND}")
+    return Chart(f"Share of {unit} that is still there", across, Axis("", _SHARE), tuple(curves[:4]), (first, last), 100.0, f"{_ACROSS[clock]} Lines: until found dead. {_BAND}")
 
 
 _ACROSS: Final = {
-    "bytes": "Across: age, in bytes that the program allocated meanwhile.",
-    "gcs": "Across: age, in collections that took place meanwhile.",
+    "bytes": "Across: age, in bytes allocated meanwhile.",
+    "gcs": "Across: age, in collections meanwhile.",
 }
-_BAND: Final = "Band below the first: they may have died sooner, once last seen alive."
+_BAND: Final = "Band: how much sooner they may have died, once last seen alive."
 _GENERATIONS: Final = {"all": "all objects", "young": "young objects", "old": "old objects, since they are old"}
 
 
