@@ -145,4 +145,11 @@ class Doing:
 
     def done(self, secs: float) -> bool:
         """Wait for its end, at most so long."""
-        return bool(select.select([self._output], [], [], secs)[0]) and self._output.readline().strip() == "done"
+        while select.select([self._output], [], [], secs)[0]:
+            line = self._output.readline().strip()
+            if line == "done" or not line:
+                return bool(line)
+            # A JVM from 21 on warns of an agent that came later, in three lines at once, of which some are in the buffer now.
+            while line.startswith("WARNING") and "future release" not in line:
+                line = self._output.readline().strip()
+        return False
