@@ -23,7 +23,7 @@ from pathlib import Path
 
 from benchmarks.figures import VARIABLE, Figure, told_in
 
-BENCHMARKS = ("encoding", "cost", "exact", "viewers", "classroom", "paint", "start", "recording", "lossless", "history", "history_window", "views", "views_window", "compare", "scrub", "expressions", "levels", "simulator", "traces", "rebuilt_heap")
+BENCHMARKS = ("encoding", "cost", "exact", "viewers", "classroom", "paint", "start", "recording", "lossless", "history", "history_window", "views", "views_window", "compare", "scrub", "expressions", "levels", "simulator", "traces", "rebuilt_heap", "trace_session")
 """Those that need nothing but this machine. Those of `BY_NAME_ONLY` need a package index or a JVM, and are run by their names."""
 
 BY_NAME_ONLY = ("programs", "slowdown", "beside", "jvm_poll", "jvm_exact", "jvm_slowdown", "jvm_objects")
