@@ -271,11 +271,6 @@ class Neighbours:
         at = self._at[first : None if count is None else first + count]
         return values[(at + offset) // values.itemsize]
 
-    def pieces(self) -> Bytes:
-        """Return the pieces as read last, (n, size_bytes); new."""
-        found: Bytes = self._buffer[self._at[:, np.newaxis] + np.arange(self._size_bytes)]
-        return found
-
     def _read_runs(self) -> bool:
         row, done, count = 0, 0, len(self._remote)
         while row < count:
