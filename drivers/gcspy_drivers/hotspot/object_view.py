@@ -185,6 +185,6 @@ class ObjectView:
         return Walker(
             Klasses(jvm.memory, jvm.tables, form),
             Copier(jvm.memory),
-            ThreadBuffers(jvm.memory, jvm.tables, form.alignment),
+            ThreadBuffers(jvm.memory, jvm.tables, form),
             self._view,
         )

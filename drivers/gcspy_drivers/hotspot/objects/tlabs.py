@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from gcspy_drivers.hotspot.objects.form import ObjectForm
 from gcspy_drivers.hotspot.tables import Tables
 from gcspy_drivers.remote.memory import Memory
 
@@ -47,10 +48,10 @@ class ThreadBuffers:
     Args:
         memory: The target's memory.
         tables: What it exports.
-        alignment: Of objects, bytes.
+        form: How objects look.
     """
 
-    def __init__(self, memory: Memory, tables: Tables, alignment: int) -> None:
+    def __init__(self, memory: Memory, tables: Tables, form: ObjectForm) -> None:
         self._memory = memory
         self._list = tables.static("ThreadsSMRSupport", "_java_thread_list")
         self._threads = (tables.offset("ThreadsList", "_threads"), tables.offset("ThreadsList", "_length"))
@@ -62,8 +63,10 @@ class ThreadBuffers:
         self._fields = None if buffer is None or None in fields else [buffer + (one or 0) for one in fields]
         aligning = self._number(tables.static("CollectedHeap", "_lab_alignment_reserve"), 8)  # 25
         ahead = self._number(tables.static(kind, "_reserve_for_allocation_prefetch"), 4)
-        words = min(max(aligning, ahead, _LEAST_RESERVE_WORDS), _MOST_RESERVE_WORDS)
-        self._reserve = -(-words * _WORD // alignment) * alignment
+        # There is always room for what fills the rest: an array of int without elements.
+        least = max(-(-(form.length_offset + 4) // _WORD), _LEAST_RESERVE_WORDS)
+        words = min(max(aligning, ahead, least), _MOST_RESERVE_WORDS)
+        self._reserve = -(-words * _WORD // form.alignment) * form.alignment
 
     def read(self) -> Buffers:
         """Read all buffers; one that contradicts itself is left out.
