@@ -229,7 +229,7 @@ class LifeStore:
             ) from error
         except duckdb.IOException as error:
             raise GCspyError(f"the lives in {self.folder} cannot be written or read: {error}; TMPDIR names another folder") from error
-        except duckdb.InternalError as error:  # a defect of the engine's, not of the trace
+        except duckdb.Error as error:  # a defect, of the engine or of a question
             first = str(error).partition("\n")[0]
             raise GCspyError(f"DuckDB {duckdb.__version__} failed: {first}; another version of it may not") from error
 

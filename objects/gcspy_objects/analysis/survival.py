@@ -83,7 +83,7 @@ def _ages(source: str, clock: Clock, generations: tuple[str, ...], keys: str) ->
         which, since, held, seen, dead = _SPANS[clock][generation]
         # One that was last seen alive at an age is dead an instant later; what did not die is watched as long either way.
         for how, until in (("held", held), ("seen", f"CASE WHEN {dead} THEN {seen} + 1 ELSE {held} END")):
-            parts.append(f"{{generation: '{generation}', how: '{how}', counts: {which}, ends: {dead}, age: ({until} - ({since}))::BIGINT}}")
+            parts.append(f"{{generation: '{generation}', how: '{how}', counts: {which}, ends: {dead}, age: greatest({until} - ({since}), 0)::BIGINT}}")
     by = f"{keys}, " if keys else ""
     each = f"SELECT {by}size, unnest([{', '.join(parts)}], recursive := true) FROM {source} WHERE born_after >= 0"
     return f"SELECT * FROM ({each}) WHERE counts"
