@@ -120,6 +120,7 @@ class CooperativeHotSpotDriver(HotSpotDriver):
         super().open(server)
         jvm = self._jvm
         self._told = Collections(jvm.memory, jvm.tables, jvm.counters, jvm.heap())
+        self._make_room()
         self._events.open(server)
 
     def tick(self) -> None:
@@ -138,6 +139,7 @@ class CooperativeHotSpotDriver(HotSpotDriver):
             server.skip(CLOCK)
         else:
             self._tick(holds=False)
+        self._make_room()
         self._events.prepare()
 
     def wait(self, secs: float) -> None:
@@ -179,6 +181,11 @@ class CooperativeHotSpotDriver(HotSpotDriver):
         if not cause and collector and self._jvm.collector in _SAY_AFTERWARDS:
             cause = self._told.latest_cause
         return "; ".join(part for part in (collector, cause) if part)
+
+    def _make_room(self) -> None:
+        """Have warm memory for a copy of the objects, as far as is known now: fresh pages would make a hold several times longer."""
+        if self._objects is not None and self._level >= OBJECTS:
+            self._objects.warm()
 
     def _copied(self) -> None:
         self._events.let_go_early()
