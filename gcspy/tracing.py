@@ -39,7 +39,7 @@ def names_trace(path: Path | str) -> bool:
     """Whether a path is to be taken for an object trace: an archive, a trace's file, or a folder with one. Nothing is said of whether it can be read."""
     path = Path(path)
     if path.is_dir():
-        return not any(path.glob("*.gcspy")) and any(_begins_like_one(one) for one in sorted(path.iterdir()) if one.is_file())
+        return not any(path.glob("*.gcspy")) and any(_begins_like_one(one) for one in sorted(path.iterdir()))
     return path.name.endswith(ARCHIVES) or _begins_like_one(path)
 
 
@@ -56,8 +56,10 @@ def named_trace(paths: Sequence[Path | str]) -> Path | None:
 
 
 def _begins_like_one(path: Path) -> bool:
-    with suppress(OSError), path.open("rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
+    with suppress(OSError):
+        if path.is_file():  # a pipe would have us wait for who writes into it
+            with path.open("rb") as file:
+                return file.read(len(_MAGIC)) == _MAGIC
     return False
 
 

@@ -146,6 +146,12 @@ class Compiled(Generic[K]):
             self._thread.join(wait_secs)
         return self._found
 
+    @property
+    def coming(self) -> bool:
+        """Whether they were wanted, and are still being made."""
+        thread = self._thread
+        return thread is not None and thread.is_alive()
+
     def load(self) -> K | None:
         """Compile them, or load what was compiled before; None without numba. Takes seconds."""
         try:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import select
 import socket
+import time
 from dataclasses import replace
 from typing import ClassVar, Final
 
@@ -21,6 +22,7 @@ from gcspy_drivers.hotspot.agent import Agent
 from gcspy_drivers.hotspot.counting import Collections
 from gcspy_drivers.hotspot.driver import CLOCK, HotSpotDriver, open_jvm
 from gcspy_drivers.hotspot.jvm import Jvm
+from gcspy_drivers.hotspot.object_view import ObjectView
 from gcspy_drivers.hotspot.view import OBJECTS
 from gcspy_drivers.remote.process import Process
 from gcspy_server.api import AttachOptions, GatherRequest, Mode, PauseActsOn, Server, ServerDescription
@@ -31,6 +33,9 @@ GC_START: Final = 1
 GC_END: Final = 2
 _COLLECTIONS: Final = 3
 _KINDS: Final = (GC_START, GC_END)
+
+_RESTS_SECS: Final = 1.0
+"""So long after an event the objects of the running JVM are not walked: those that stand still at a collection are better."""
 
 _CONCURRENT: Final = ("Shenandoah", "Generational Shenandoah", "ZGC", "Generational ZGC")
 """Collectors that do most of their work beside the program, of which no pause tells."""
@@ -58,6 +63,7 @@ class CooperativeHotSpotDriver(HotSpotDriver):
         self._agent = agent
         self._events = HeldEvents(connection, process, _KINDS, self)
         self._told: Collections | None = None
+        self._looked_at = -_RESTS_SECS
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> CooperativeHotSpotDriver:
@@ -133,12 +139,12 @@ class CooperativeHotSpotDriver(HotSpotDriver):
         """
         server = self._opened()
         self._events.count_untold()
-        # A walk of the running JVM's objects takes long: it must not wait at a safepoint for that.
-        if server.pausing or (self._level >= OBJECTS and not self._events.be_busy()):
+        if server.pausing or (self._level >= OBJECTS and not self._may_walk()):
             self._process.check()
             server.skip(CLOCK)
         else:
             self._tick(holds=False)
+            self._looked_at = time.monotonic()
         self._make_room()
         self._events.prepare()
 
@@ -163,6 +169,7 @@ class CooperativeHotSpotDriver(HotSpotDriver):
     def read(self, request: GatherRequest, event: StubEvent) -> None:
         """Gather what is wanted."""
         self._gather(request, held=True, settled=bool(event.kind))
+        self._looked_at = time.monotonic()
 
     def pass_by(self, server: Server) -> None:
         """Nothing is kept from one event to the next."""
@@ -181,6 +188,19 @@ class CooperativeHotSpotDriver(HotSpotDriver):
         if not cause and collector and self._jvm.collector in _SAY_AFTERWARDS:
             cause = self._told.latest_cause
         return "; ".join(part for part in (collector, cause) if part)
+
+    def _walks(self, objects: ObjectView) -> bool:
+        """Not before the loops are compiled: what takes seconds would have the JVM wait at its next collection."""
+        return not objects.coming
+
+    def _may_walk(self) -> bool:
+        """Tell whether the objects of the running JVM may be walked now.
+
+        That takes long, and collections are only counted meanwhile: so only where none was looked at lately.
+        """
+        if time.monotonic() - self._looked_at < _RESTS_SECS:
+            return False
+        return self._events.be_busy()
 
     def _make_room(self) -> None:
         """Have warm memory for a copy of the objects, as far as is known now: fresh pages would make a hold several times longer."""

@@ -226,6 +226,10 @@ class HotSpotDriver:
     def _copied(self) -> None:
         """Say that all was read that has to be of one moment: what follows is made of copies."""
 
+    def _walks(self, _objects: ObjectView) -> bool:
+        """Whether objects may be walked now, where they are wanted."""
+        return True
+
     def _gather(self, request: GatherRequest, *, held: bool = False, settled: bool = False) -> None:
         """Read what is wanted and fill the spaces.
 
@@ -238,7 +242,9 @@ class HotSpotDriver:
             raise AssertionError("open comes before tick")
         level = min(self._level, request.level)
         self._view.read(request, level)
-        objects = self._objects if self._objects is not None and self._objects.wanted(request, level) else None
+        objects = self._objects if self._objects is not None and self._walks(self._objects) else None
+        if objects is not None and not objects.wanted(request, level):
+            objects = None
         copy = objects.copy(request, level) if objects is not None and held else None
         self._copied()
         pools = self._view.fill(request)

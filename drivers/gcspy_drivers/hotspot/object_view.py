@@ -64,6 +64,11 @@ class ObjectView:
         every = (self._classes, self._objects, self._ages, self._references)
         return [one.space for one in every if one is not None]
 
+    @property
+    def coming(self) -> bool:
+        """Whether a walk would take many times as long as it will take soon."""
+        return machine_code.coming()
+
     def open(self, server: Server, level: int) -> None:
         """Add what is missing for a level, between events.
 

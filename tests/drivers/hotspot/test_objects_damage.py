@@ -7,6 +7,7 @@ import os
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
@@ -153,10 +154,10 @@ def compiled() -> Walk:
     return machine_code.build(numba.njit, keep=False).walk
 
 
-def as_written(*arguments: object) -> int:
+def as_written(*arguments: Any) -> int:
     """Run the walk as it is written; torn words may be any, and what is made of them wraps around as in a processor."""
     with np.errstate(over="ignore"):
-        return kernels.walk(*arguments)  # type: ignore[arg-type]
+        return kernels.walk(*arguments)
 
 
 def test_a_heap_in_order_is_walked_to_its_end(compiled: Walk) -> None:

@@ -12,7 +12,7 @@ from gcspy_objects.machine_code import Compiled
 
 from gcspy_drivers.hotspot.objects import kernels
 
-__all__ = ["Kernels", "build", "compiled", "load", "want"]
+__all__ = ["Kernels", "build", "coming", "compiled", "load", "want"]
 
 _I64, _I32, _I8 = "int64[::1]", "int32[::1]", "int8[::1]"
 _I64_2 = "int64[:,::1]"
@@ -45,3 +45,8 @@ def _kernels_of(**made: Callable[..., Any]) -> Kernels:
 
 _compiled: Final = Compiled(kernels, _kernels_of, _HELPERS, _KERNELS)
 want, compiled, load, build = _compiled.want, _compiled.get, _compiled.load, _compiled.build
+
+
+def coming() -> bool:
+    """Whether the walk was wanted, and is still being compiled."""
+    return _compiled.coming
