@@ -199,7 +199,7 @@ class Looking(QObject):
 
     def _use_place(self, space: int, place: object) -> None:
         if space in self._window.spaces.panels:
-            self._window.spaces.panels[space].shown.use_place(place)
+            self._window.spaces.panels[space].use_place(place)
 
     # -------------------------------------------------------------------------- choices
 

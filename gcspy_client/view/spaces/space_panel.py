@@ -218,6 +218,11 @@ class SpacePanel(QFrame):
         if self.view is not None:
             self.view.mark_tiles(tiles)
 
+    def use_place(self, place: object) -> None:
+        """See the part that was seen, of the view that is shown; a place of another kind of view is not used."""
+        self.shown.use_place(place)
+        self._sync_bar()
+
     def note(self, text: str) -> None:
         """Tell what went wrong here; an empty text takes it back."""
         self._note.setText(text)

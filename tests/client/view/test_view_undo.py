@@ -34,7 +34,7 @@ def test_the_choice_of_a_stream_is_taken_back_and_done_again(watched: Watched) -
     assert window.spaces.panels[1].canvas.picture.stream_id == after
 
 
-def test_steps_of_zooming_in_a_row_are_taken_back_at_once(watched: Watched) -> None:
+def test_steps_of_zooming_in_a_row_are_taken_back_at_once(watched: Watched, wait: Wait) -> None:
     window = watched.window
     picture = window.spaces.panels[1].canvas.picture
     fitted = picture.layout
@@ -44,7 +44,7 @@ def test_steps_of_zooming_in_a_row_are_taken_back_at_once(watched: Watched) -> N
     assert zoomed is not None
     window.undo.undo()
     assert picture.zoom is None
-    assert picture.layout == fitted
+    wait(lambda: picture.layout == fitted)  # the scroll bar goes first
     assert not window.undo.can_undo
     window.undo.redo()
     assert picture.zoom == zoomed

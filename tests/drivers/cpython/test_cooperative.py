@@ -9,6 +9,7 @@ import os
 import select
 import socket
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -233,10 +234,11 @@ sys.stdin.readline()
 def test_under_a_budget_both_ends_of_a_collection_are_gathered_or_neither(own_python: str, tmp_path: Path) -> None:
     with (
         StubbedTarget(own_python, MANY) as target,
-        Watching(target, watched=False, level=1, budget=50) as watching,
+        Watching(target, watched=False, level=1, budget=5) as watching,
         watching.server.serve(f"unix:{tmp_path}/session") as listening,
+        closing(connect(listening.addresses[0], client="test", wants_control=False)) as link,
     ):
-        viewer = Viewer(connect(listening.addresses[0], client="test", wants_control=False))
+        viewer = Viewer(link)
         watching.server.wait_for_client()
         watching.driver.tick()
         target.say("collect")
@@ -249,7 +251,6 @@ def test_under_a_budget_both_ends_of_a_collection_are_gathered_or_neither(own_py
         gathered = [number for kind, number in told if kind == GC_START]
         assert told == [(kind, number) for number in gathered for kind in (GC_START, GC_END)]
         assert 1 <= len(gathered) < 390, "some were left out"
-        viewer.link.close()
 
 
 def test_the_clock_ticks_beside_and_holds_nothing(own_python: str) -> None:

@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -189,8 +190,12 @@ def test_with_nobody_to_hold_it_for_it_goes_on_as_soon_as_it_was_read(
 
 
 def test_under_a_budget_both_ends_of_a_collection_are_gathered_or_neither(jvm: Jvm, tmp_path: Path) -> None:
-    with Told(jvm.pid, observed=False, budget=50) as told, told.server.serve(f"unix:{tmp_path}/session") as listening:
-        viewer = Viewer(connect(listening.addresses[0], client="test", wants_control=False))
+    with (
+        Told(jvm.pid, observed=False, budget=5) as told,
+        told.server.serve(f"unix:{tmp_path}/session") as listening,
+        closing(connect(listening.addresses[0], client="test", wants_control=False)) as link,
+    ):
+        viewer = Viewer(link)
         told.server.wait_for_client()
         told.driver.tick()
         told.holder.wait(0)
@@ -206,7 +211,6 @@ def test_under_a_budget_both_ends_of_a_collection_are_gathered_or_neither(jvm: J
         starts = [number for kind, number in seen if kind == GC_START]
         assert seen == [(kind, number) for number in starts for kind in (GC_START, GC_END)]
         assert 1 <= len(starts) < 76, "some were left out"
-        viewer.link.close()
 
 
 def test_nobody_waits_for_a_walk_of_the_running_program(jvm: Jvm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
