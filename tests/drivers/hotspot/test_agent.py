@@ -199,18 +199,21 @@ def test_under_a_budget_both_ends_of_a_collection_are_gathered_or_neither(jvm: J
         told.server.wait_for_client()
         told.driver.tick()
         told.holder.wait(0)
-        for _ in range(80):
+        happened = 0
+        while happened - sum(change.event.event == GC_START for change in viewer.changes) < 8:
+            assert happened < 1000, "none is left out, though what may be spent was spent long ago"
             doing = Doing(jvm, "collect")
             while not doing.done(0):
                 told.holder.wait(0.001)
             viewer.sync()  # one that reads nothing would be left out for that
+            happened += 1
         told.holder.wait(0)
         told.driver.tick()
         viewer.sync()
         seen = [(change.event.event, change.event.occurrence) for change in viewer.changes if change.event.event != CLOCK]
         starts = [number for kind, number in seen if kind == GC_START]
         assert seen == [(kind, number) for number in starts for kind in (GC_START, GC_END)]
-        assert 1 <= len(starts) < 76, "some were left out"
+        assert starts, "some were gathered"
 
 
 def test_nobody_waits_for_a_walk_of_the_running_program(jvm: Jvm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
