@@ -17,7 +17,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 SOURCE = ROOT / "drivers/native/hotspot_agent.c"
 PACKAGE = ROOT / "drivers/gcspy_drivers/hotspot"
-FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,-z,noexecstack", "-Wl,-z,now")
+FLAGS = (
+    "-std=c11",
+    "-O2",
+    "-Wall",
+    "-Wextra",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-Wl,-z,noexecstack",
+    "-Wl,-z,now",
+)
 _COMPILE_SECS = 120
 
 
@@ -35,7 +45,14 @@ def find_headers() -> Path | None:
 
 def find_compiler() -> str | None:
     """Return a C compiler: that of CC, or any."""
-    return next((path for name in (os.environ.get("CC", ""), "cc", "gcc", "clang") if name and (path := shutil.which(name))), None)
+    return next(
+        (
+            path
+            for name in (os.environ.get("CC", ""), "cc", "gcc", "clang")
+            if name and (path := shutil.which(name))
+        ),
+        None,
+    )
 
 
 def build(into: Path = PACKAGE) -> str:
@@ -51,12 +68,26 @@ def build(into: Path = PACKAGE) -> str:
     if not sys.platform.startswith("linux"):
         return "it is for Linux"
     if compiler is None or headers is None:
-        missing = [what for what, found in (("a C compiler", compiler), ("the headers of a JVM", headers)) if not found]
+        missing = [
+            what
+            for what, found in (("a C compiler", compiler), ("the headers of a JVM", headers))
+            if not found
+        ]
         return f"there is no {' and no '.join(one.removeprefix('a ').removeprefix('the ') for one in missing)}"
     made = into / f"{name}.{os.getpid()}"
-    command = [compiler, *FLAGS, f"-I{headers}", f"-I{headers / 'linux'}", "-o", str(made), str(SOURCE)]
+    command = [
+        compiler,
+        *FLAGS,
+        f"-I{headers}",
+        f"-I{headers / 'linux'}",
+        "-o",
+        str(made),
+        str(SOURCE),
+    ]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_COMPILE_SECS)
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_COMPILE_SECS
+        )
         if done.returncode:
             return f"{compiler} failed: {done.stderr.strip()[-400:]}"
         made.chmod(0o644)
@@ -88,15 +119,23 @@ else:
             """Build it; a wheel that has it is one for this machine."""
             why_not = build()
             if why_not:
-                self.app.display_warning(f"gcspy: the agent for JVMs is not built: {why_not}. {REMEDY}")
+                self.app.display_warning(
+                    f"gcspy: the agent for JVMs is not built: {why_not}. {REMEDY}"
+                )
             elif version != "editable":
                 artifacts = build_data["artifacts"]
                 assert isinstance(artifacts, list)
                 artifacts.append("/drivers/gcspy_drivers/hotspot/gcspy-agent-*.so")
                 build_data["pure_python"] = False
-                build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+                build_data["tag"] = (
+                    f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+                )
 
 
 if __name__ == "__main__":
     reason = build()
-    sys.stdout.write(f"gcspy: the agent for JVMs is not built: {reason}. {REMEDY}\n" if reason else "gcspy: the agent for JVMs is built\n")
+    sys.stdout.write(
+        f"gcspy: the agent for JVMs is not built: {reason}. {REMEDY}\n"
+        if reason
+        else "gcspy: the agent for JVMs is built\n"
+    )

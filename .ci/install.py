@@ -48,7 +48,9 @@ def python_in(environment: Path) -> Path:
 
 def succeeds(*command: str | Path) -> bool:
     """Run a command silently and tell whether it exited 0."""
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
+    )
     return done.returncode == 0
 
 
@@ -71,7 +73,9 @@ def make_environment(environment: Path) -> None:
     # touches the system's own packages, so that "externally managed" (PEP 668) does not apply.
     site = subprocess.run(
         [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        check=True, capture_output=True, text=True,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout.strip()
     for where in (("--python", str(python), "install"), ("install", "--target", site)):
         command = [sys.executable, "-m", "pip", *where, *quiet, "pip"]
@@ -92,15 +96,24 @@ def install(python: Path, *, constrained: bool) -> None:
     if constrained:
         options += ["--constraint", str(CONSTRAINTS)]
     for what in (BUILD_TOOLS, ("--no-build-isolation", "--editable", f"{ROOT}[{EXTRAS}]")):
-        done = subprocess.run([python, "-m", "pip", "install", *options, *what], cwd=ROOT, check=False)
+        done = subprocess.run(
+            [python, "-m", "pip", "install", *options, *what], cwd=ROOT, check=False
+        )
         if done.returncode:
-            fail(f"pip could not install {what[-1]}; see its message above (is a package index reachable?)")
+            fail(
+                f"pip could not install {what[-1]}; see its message above (is a package index reachable?)"
+            )
 
 
 def fingerprint() -> str:
     """Return what the environment depends on, as a hash: if it is unchanged there is nothing to install."""
     state = hashlib.sha256(f"{sys.version_info[:2]} {EXTRAS}".encode())
-    for path in (ROOT / "pyproject.toml", CONSTRAINTS, ROOT / "hatch_build.py", ROOT / "drivers/native/hotspot_agent.c"):
+    for path in (
+        ROOT / "pyproject.toml",
+        CONSTRAINTS,
+        ROOT / "hatch_build.py",
+        ROOT / "drivers/native/hotspot_agent.c",
+    ):
         state.update(path.read_bytes())
     return state.hexdigest()
 
@@ -115,7 +128,9 @@ def prepare(environment: Path) -> None:
     if not has_pip(python):
         say(f"making {environment.name} with Python {sys.version.split()[0]}")
         make_environment(environment)
-    say(f"installing what constraints.txt pins into {environment.name}; the first time takes a minute or two")
+    say(
+        f"installing what constraints.txt pins into {environment.name}; the first time takes a minute or two"
+    )
     install(python, constrained=True)
     stamp.write_text(fingerprint())
 
@@ -129,8 +144,12 @@ def renew() -> None:
         install(python, constrained=False)
         options = ("--disable-pip-version-check", "freeze", "--all", "--exclude-editable")
         freeze = [str(python), "-m", "pip", *options]
-        lines = subprocess.run(freeze, check=True, capture_output=True, text=True).stdout.splitlines()
-    pins = sorted((line for line in lines if line.partition("==")[0].lower() not in NOT_PINNED), key=str.lower)
+        lines = subprocess.run(
+            freeze, check=True, capture_output=True, text=True
+        ).stdout.splitlines()
+    pins = sorted(
+        (line for line in lines if line.partition("==")[0].lower() not in NOT_PINNED), key=str.lower
+    )
     strange = [pin for pin in pins if "==" not in pin]
     if strange:
         fail(f"these are not from an index and cannot be pinned by version: {', '.join(strange)}")
@@ -142,7 +161,9 @@ def renew() -> None:
 def main(arguments: list[str]) -> None:
     """Do what the command line asks for."""
     if sys.version_info < (3, 11):  # noqa: UP036  # this file runs before any requirement was checked
-        fail(f"needs Python 3.11 or newer, this is {sys.version.split()[0]}; make PYTHON=/path/to/python3.11 …")
+        fail(
+            f"needs Python 3.11 or newer, this is {sys.version.split()[0]}; make PYTHON=/path/to/python3.11 …"
+        )
     if arguments == ["--renew"]:
         renew()
     elif not arguments:

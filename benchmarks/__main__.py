@@ -23,10 +23,40 @@ from pathlib import Path
 
 from benchmarks.figures import VARIABLE, Figure, told_in
 
-BENCHMARKS = ("encoding", "cost", "exact", "viewers", "classroom", "paint", "start", "recording", "lossless", "history", "history_window", "views", "views_window", "compare", "scrub", "expressions", "levels", "simulator", "traces", "rebuilt_heap", "trace_session")
+BENCHMARKS = (
+    "encoding",
+    "cost",
+    "exact",
+    "viewers",
+    "classroom",
+    "paint",
+    "start",
+    "recording",
+    "lossless",
+    "history",
+    "history_window",
+    "views",
+    "views_window",
+    "compare",
+    "scrub",
+    "expressions",
+    "levels",
+    "simulator",
+    "traces",
+    "rebuilt_heap",
+    "trace_session",
+)
 """Those that need nothing but this machine. Those of `BY_NAME_ONLY` need a package index or a JVM, and are run by their names."""
 
-BY_NAME_ONLY = ("programs", "slowdown", "beside", "jvm_poll", "jvm_exact", "jvm_slowdown", "jvm_objects")
+BY_NAME_ONLY = (
+    "programs",
+    "slowdown",
+    "beside",
+    "jvm_poll",
+    "jvm_exact",
+    "jvm_slowdown",
+    "jvm_objects",
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,12 +117,16 @@ def run(command: list[str], name: str, *, most_secs: float, to_stderr: bool) -> 
             _end(process)
         figures = tuple(told_in(path))
     load = os.getloadavg()[0]
-    return Outcome(name=name, problem=problem, seconds=time.monotonic() - began, load=load, figures=figures)
+    return Outcome(
+        name=name, problem=problem, seconds=time.monotonic() - began, load=load, figures=figures
+    )
 
 
 def summary(outcomes: list[Outcome]) -> str:
     """All figures beside their budgets, and what could not be measured."""
-    rows = [(o.name, figure.what, str(figure), figure.budget) for o in outcomes for figure in o.figures]
+    rows = [
+        (o.name, figure.what, str(figure), figure.budget) for o in outcomes for figure in o.figures
+    ]
     widths = [max((len(row[i]) for row in rows), default=0) for i in range(3)]
     lines = [
         f"{name:<{widths[0]}}  {what:<{widths[1]}}  {value:>{widths[2]}}  {budget}".rstrip()
@@ -106,10 +140,19 @@ def summary(outcomes: list[Outcome]) -> str:
 
 def main() -> int:
     """Run them; the exit code is 1 when one has not all its figures."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join((*BENCHMARKS, *BY_NAME_ONLY))}; by default the first {len(BENCHMARKS)}")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"of {', '.join((*BENCHMARKS, *BY_NAME_ONLY))}; by default the first {len(BENCHMARKS)}",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object at the end")
-    parser.add_argument("--most-minutes", type=float, default=60.0, help="end a benchmark that takes longer")
+    parser.add_argument(
+        "--most-minutes", type=float, default=60.0, help="end a benchmark that takes longer"
+    )
     options = parser.parse_args()
     if unknown := [name for name in options.names if name not in (*BENCHMARKS, *BY_NAME_ONLY)]:
         parser.error(f"there is no benchmark {', '.join(unknown)}")
@@ -117,11 +160,17 @@ def main() -> int:
     for name in options.names or BENCHMARKS:
         print(f"\n== {name}", flush=True, file=sys.stderr if options.json else sys.stdout)
         command = [sys.executable, "-m", f"benchmarks.{name}"]
-        outcomes.append(run(command, name, most_secs=options.most_minutes * 60, to_stderr=options.json))
+        outcomes.append(
+            run(command, name, most_secs=options.most_minutes * 60, to_stderr=options.json)
+        )
         if outcomes[-1].problem == "interrupted":
             break
     if options.json:
-        facts = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "system": platform.platform(), "cores": os.cpu_count()}
+        facts = {
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "system": platform.platform(),
+            "cores": os.cpu_count(),
+        }
         print(json.dumps({**facts, "benchmarks": [asdict(outcome) for outcome in outcomes]}))
     else:
         print(f"\n== summary\n{summary(outcomes)}")

@@ -27,7 +27,11 @@ _INTERNAL, _COLLECTOR, _CELLS, _ARRAYS = 1, 2, 20, 21
 _CELL_BYTES: Final = 24
 _EDEN, _LOW, _HIGH = 1, 2, 3
 _BASE: Final = 0xC0000000
-_MUTATORS, _COLLECTORS, _VM = (0x7F1000, 0x7F2000, 0x7F3000, 0x7F4000), (0x7F8000, 0x7F9000), 0x7FA000
+_MUTATORS, _COLLECTORS, _VM = (
+    (0x7F1000, 0x7F2000, 0x7F3000, 0x7F4000),
+    (0x7F8000, 0x7F9000),
+    0x7FA000,
+)
 _BUFFER_WORDS: Final = 4000
 _SURVIVES, _PROMOTED = 31, 4
 
@@ -51,7 +55,12 @@ class Sizes:
     @property
     def spaces(self) -> list[tuple[int, int]]:
         """Start and bytes of each space: old, eden, and the survivors."""
-        return [(_BASE - 3 * self.eden, 3 * self.eden), (_BASE, self.eden), (_BASE + self.eden, self.eden // 8), (_BASE + self.eden * 9 // 8, self.eden // 8)]
+        return [
+            (_BASE - 3 * self.eden, 3 * self.eden),
+            (_BASE, self.eden),
+            (_BASE + self.eden, self.eden // 8),
+            (_BASE + self.eden * 9 // 8, self.eden // 8),
+        ]
 
 
 SMALL: Final = Sizes(eden=64 << 10, tlab=8 << 10, plab=1 << 10, full_every=3)
@@ -94,7 +103,11 @@ class _Plab:
 
 def _filler(site: int, address: int, size: int) -> bytes:
     """What fills the rest of a buffer: an int[] of `size` bytes."""
-    return alloc(Event.ALLOC_SLOW, site, address=address, length=(size - 16) // 4, type_id=_INTS) if size else b""
+    return (
+        alloc(Event.ALLOC_SLOW, site, address=address, length=(size - 16) // 4, type_id=_INTS)
+        if size
+        else b""
+    )
 
 
 def _plabs(sizes: list[int], room: int) -> list[_Plab]:
@@ -129,7 +142,9 @@ class Synthetic:
         chosen = np.arange(0, len(made), _SURVIVES)
         writer = TraceWriter()
         for tlab, start in enumerate(starts.tolist()):
-            self._tlab_buffers(writer, _MUTATORS[tlab % len(_MUTATORS)], _BASE + start, words, packed=packed)
+            self._tlab_buffers(
+                writer, _MUTATORS[tlab % len(_MUTATORS)], _BASE + start, words, packed=packed
+            )
         self._program = bytes(writer.buffers)
         # The words themselves, and of each TLAB its announcement, and its filler if there is one.
         self.events_a_cycle = len(starts) * (len(made) + 1 + (self._filled < self.sizes.tlab))
@@ -138,7 +153,11 @@ class Synthetic:
         self._lengths: list[int] = np.tile(np.array(lengths)[chosen], len(starts)).tolist()
         self._to_survivor = _plabs(self._survivors, self.sizes.plab)
         places = np.concatenate(
-            [number * self.sizes.plab + np.cumsum([0, *self._survivors[plab.first : plab.last - 1]]) for number, plab in enumerate(self._to_survivor)]
+            [
+                number * self.sizes.plab
+                + np.cumsum([0, *self._survivors[plab.first : plab.last - 1]])
+                for number, plab in enumerate(self._to_survivor)
+            ]
         )
         self._old_from = places[::_PROMOTED]
         self._promoted = self._survivors[::_PROMOTED]
@@ -161,9 +180,15 @@ class Synthetic:
             words.append(alloc(Event.C1_ALLOC_FAST, _ARRAYS, length=length))
         return sizes, words, lengths
 
-    def _tlab_buffers(self, writer: TraceWriter, owner: int, start: int, words: list[bytes], *, packed: bool) -> None:
+    def _tlab_buffers(
+        self, writer: TraceWriter, owner: int, start: int, words: list[bytes], *, packed: bool
+    ) -> None:
         announced = head(Event.TLAB_ALLOC) + long(self.sizes.tlab) + long(start)
-        events = [announced, *words, _filler(_INTERNAL, start + self._filled, self.sizes.tlab - self._filled)]
+        events = [
+            announced,
+            *words,
+            _filler(_INTERNAL, start + self._filled, self.sizes.tlab - self._filled),
+        ]
         for first in range(0, len(events), _BUFFER_WORDS):
             writer.buffer(owner, *events[first : first + _BUFFER_WORDS], packed=packed)
 
@@ -172,7 +197,11 @@ class Synthetic:
         made = SymbolsWriter()
         made.cause(0, "System.gc()")
         made.cause(14, "Allocation Failure")
-        for number, name in ((_INTERNAL, "VM internal"), (_COLLECTOR, "VM GC"), (3, "VM GC Dead Space")):
+        for number, name in (
+            (_INTERNAL, "VM internal"),
+            (_COLLECTOR, "VM GC"),
+            (3, "VM GC Dead Space"),
+        ):
             made.vm_site(number, name)
         made.type(_INTS, "[I", 16 << 8 | 4)
         made.type(_OBJECT, "Ljava/lang/Object;", 16, [])
@@ -215,7 +244,9 @@ class Synthetic:
                 file = files.enter_context((folder / f"trace_{index}").open("wb"))
                 file.write(TraceWriter(index).data())
                 written += self._begin(writer)
-            count, old = self._minor(writer, collections, to, old, promotes=survivors, snapshot=snapshot)
+            count, old = self._minor(
+                writer, collections, to, old, promotes=survivors, snapshot=snapshot
+            )
             written += count
             first_batch = first_batch or (batch if survivors else 0)
             promoted = len(self._promoted) * survivors
@@ -229,35 +260,82 @@ class Synthetic:
                 written += count
             file.write(writer.buffers)
             writer.buffers.clear()
-        return Written(written, minor * self.sizes.eden // self.sizes.tlab * self.objects_a_tlab, minor, full, live + len(self._survivors) * survivors)
+        return Written(
+            written,
+            minor * self.sizes.eden // self.sizes.tlab * self.objects_a_tlab,
+            minor,
+            full,
+            live + len(self._survivors) * survivors,
+        )
 
     def _begin(self, writer: TraceWriter) -> int:
         """Write spaces and threads; returns how many events."""
-        for index, ((start, size), kind) in enumerate(zip(self.sizes.spaces, (2, 0, 1, 1), strict=True)):
-            writer.buffer(_VM, head(Event.SPACE_CREATE) + word(index) + long(start) + long(size), mode=BufferMode.ORDERED)
-            writer.buffer(_VM, head(Event.SPACE_ALLOC, kind << 18) + word(index), mode=BufferMode.ORDERED)
+        for index, ((start, size), kind) in enumerate(
+            zip(self.sizes.spaces, (2, 0, 1, 1), strict=True)
+        ):
+            writer.buffer(
+                _VM,
+                head(Event.SPACE_CREATE) + word(index) + long(start) + long(size),
+                mode=BufferMode.ORDERED,
+            )
+            writer.buffer(
+                _VM, head(Event.SPACE_ALLOC, kind << 18) + word(index), mode=BufferMode.ORDERED
+            )
         for kind, threads in ((3, _MUTATORS), (1, _COLLECTORS), (0, (_VM,))):
             for thread in threads:
-                writer.buffer(thread, head(Event.THREAD_ALIVE, kind << 8) + long(thread) + word(int.from_bytes(b"t%02x\0" % (thread >> 12 & 0xFF))))
+                writer.buffer(
+                    thread,
+                    head(Event.THREAD_ALIVE, kind << 8)
+                    + long(thread)
+                    + word(int.from_bytes(b"t%02x\0" % (thread >> 12 & 0xFF))),
+                )
         return 8 + len(_MUTATORS) + len(_COLLECTORS) + 1
 
     @staticmethod
     def _bound(event: Event, number: int, kind: int, cause: int) -> bytes:
         """The start or the end of a collection."""
-        return head(event, kind << 16 | cause << 8) + word(number) + long(10 * number + (event == Event.GC_END)) + long(_BASE)
+        return (
+            head(event, kind << 16 | cause << 8)
+            + word(number)
+            + long(10 * number + (event == Event.GC_END))
+            + long(_BASE)
+        )
 
-    def _minor(self, writer: TraceWriter, number: int, to: int, old: int, *, promotes: bool, snapshot: bool) -> tuple[int, int]:
+    def _minor(
+        self, writer: TraceWriter, number: int, to: int, old: int, *, promotes: bool, snapshot: bool
+    ) -> tuple[int, int]:
         """Write a minor collection, which tells of all live objects if it is a `snapshot`; returns how many events, and where the old space is free from then on."""
         source = _LOW + _HIGH - to
-        writer.buffer(_VM, self._bound(Event.GC_START, number, 3 if snapshot else 0, 14), mode=BufferMode.FULL)
-        writer.buffer(_VM, *(head(Event.GC_INFO, space) + word(number) for space in (_EDEN, source)), head(Event.NOP), mode=BufferMode.ORDERED)
+        writer.buffer(
+            _VM, self._bound(Event.GC_START, number, 3 if snapshot else 0, 14), mode=BufferMode.FULL
+        )
+        writer.buffer(
+            _VM,
+            *(head(Event.GC_INFO, space) + word(number) for space in (_EDEN, source)),
+            head(Event.NOP),
+            mode=BufferMode.ORDERED,
+        )
         count = 5
         if snapshot:
             count += self._tell(writer, self._survivor_starts[to])
         else:
-            count += self._copy(writer, self._from_eden, self._survivors, self._to_survivor, 1, self._survivor_starts[to])
+            count += self._copy(
+                writer,
+                self._from_eden,
+                self._survivors,
+                self._to_survivor,
+                1,
+                self._survivor_starts[to],
+            )
         if promotes:
-            count += self._copy(writer, self._old_from + (self._survivor_starts[source] - _BASE), self._promoted, self._to_old, 2, old)
+            count += self._copy(
+                writer,
+                self._old_from + (self._survivor_starts[source] - _BASE),
+                self._promoted,
+                self._to_old,
+                2,
+                old,
+            )
             old += len(self._to_old) * self.sizes.plab
         writer.buffer(_VM, self._bound(Event.GC_END, number, 0, 14), mode=BufferMode.FULL)
         return count, old
@@ -270,7 +348,13 @@ class Synthetic:
             events = [head(Event.PLAB_ALLOC) + long(self.sizes.plab) + long(here)]
             to = here
             for row in range(plab.first, plab.last):
-                events.append(self._object(Event.SYNC_OBJ, self._lengths[row], long(_BASE + int(self._from_eden[row])) + long(to)))
+                events.append(
+                    self._object(
+                        Event.SYNC_OBJ,
+                        self._lengths[row],
+                        long(_BASE + int(self._from_eden[row])) + long(to),
+                    )
+                )
                 to += self._survivors[row]
             filler = _filler(_COLLECTOR, to, here + self.sizes.plab - to)
             writer.buffer(_COLLECTORS[at % len(_COLLECTORS)], *events, filler)
@@ -289,7 +373,15 @@ class Synthetic:
             return head(event, _CELLS << 8) + word(_CELL) + where
         return head(event, _ARRAYS << 8) + word(_INTS) + where + word(length)
 
-    def _copy(self, writer: TraceWriter, sources: NDArray[np.int64], sizes: list[int], plabs: list[_Plab], kind: int, start: int) -> int:
+    def _copy(
+        self,
+        writer: TraceWriter,
+        sources: NDArray[np.int64],
+        sizes: list[int],
+        plabs: list[_Plab],
+        kind: int,
+        start: int,
+    ) -> int:
         """Write the moves of objects, with their buffers; returns how many events."""
         words = (Event.GC_MOVE_FAST_NARROW << 26 | kind << 24 | sources // 8 << 2).astype("<u4")
         count = len(sizes)
@@ -297,7 +389,12 @@ class Synthetic:
             here = start + at * self.sizes.plab
             filler = _filler(_COLLECTOR, here + plab.filled, self.sizes.plab - plab.filled)
             announced = head(Event.PLAB_ALLOC) + long(self.sizes.plab) + long(here)
-            writer.buffer(_COLLECTORS[at % len(_COLLECTORS)], announced, words[plab.first : plab.last].tobytes(), filler)
+            writer.buffer(
+                _COLLECTORS[at % len(_COLLECTORS)],
+                announced,
+                words[plab.first : plab.last].tobytes(),
+                filler,
+            )
             count += 1 + bool(filler)
         return count
 
@@ -311,7 +408,11 @@ class Synthetic:
         else:
             regions, to = [], self._old
             for at, plab in enumerate(self._to_old):
-                regions.append(head(Event.GC_MOVE_REGION, plab.last - plab.first) + long(first_batch + at * self.sizes.plab) + long(to))
+                regions.append(
+                    head(Event.GC_MOVE_REGION, plab.last - plab.first)
+                    + long(first_batch + at * self.sizes.plab)
+                    + long(to)
+                )
                 to += plab.filled
         writer.buffer(_COLLECTORS[0], *regions)
         writer.buffer(_VM, self._bound(Event.GC_END, number, 1, 0), mode=BufferMode.FULL)

@@ -12,7 +12,17 @@ from pathlib import Path
 from gcspy_objects.anttracks.layout import KEY_WORDS, MAGIC, Event, FileType
 from gcspy_objects.records import BufferMode
 
-__all__ = ["KEY", "SymbolsWriter", "TraceWriter", "alloc", "long", "pack", "prefix", "word", "write_run"]
+__all__ = [
+    "KEY",
+    "SymbolsWriter",
+    "TraceWriter",
+    "alloc",
+    "long",
+    "pack",
+    "prefix",
+    "word",
+    "write_run",
+]
 
 KEY = bytes(range(4 * KEY_WORDS))
 """The key of runs that are made, unless another is given."""
@@ -40,7 +50,15 @@ def site_bits(site: int, length: int = 0) -> int:
     return site if site & 0x800000 else site << 8 | min(length, 255)
 
 
-def alloc(event: Event, site: int, *, address: int | None = None, length: int = 0, type_id: int | None = None, size: int | None = None) -> bytes:
+def alloc(
+    event: Event,
+    site: int,
+    *,
+    address: int | None = None,
+    length: int = 0,
+    type_id: int | None = None,
+    size: int | None = None,
+) -> bytes:
     """An allocation; what is given stands in it."""
     made = head(event, site_bits(site, length))
     if address is not None:
@@ -103,29 +121,49 @@ class SymbolsWriter:
         """Add a cause of collections."""
         self.records += bytes([17]) + word(number) + name.encode() + b"\0\1"
 
-    def type(self, number: int, descriptor: str, size: int, fields: list[tuple[str, str, int]] | None = None) -> None:
+    def type(
+        self,
+        number: int,
+        descriptor: str,
+        size: int,
+        fields: list[tuple[str, str, int]] | None = None,
+    ) -> None:
         """Add a type: bytes of an instance, or of an array's header << 8 + of an element."""
         self.records += bytes([24]) + word(number) + descriptor.encode() + word(size)
         if fields is not None:
             self.records += bytes([56]) + self.fields(fields)
 
-    def mirror(self, number: int, size: int, descriptor: str, fields: list[tuple[str, str, int]]) -> None:
+    def mirror(
+        self, number: int, size: int, descriptor: str, fields: list[tuple[str, str, int]]
+    ) -> None:
         """Add the record of a class's mirror, which follows one of java.lang.Class."""
         self.type(number, CLASS_TYPE, size)
-        self.records += bytes([55]) + descriptor.encode() + self.fields(fields) + bytes([57]) + self.fields([])
+        self.records += (
+            bytes([55]) + descriptor.encode() + self.fields(fields) + bytes([57]) + self.fields([])
+        )
 
     @staticmethod
     def fields(fields: list[tuple[str, str, int]]) -> bytes:
         """A list of fields: descriptor, name, access."""
         made = word(len(fields))
         for index, (descriptor, name, access) in enumerate(fields):
-            made += word(len(fields) - 1 - index) + descriptor.encode()[:255] + name.encode()[:255] + b" " + struct.pack("<H", access)
+            made += (
+                word(len(fields) - 1 - index)
+                + descriptor.encode()[:255]
+                + name.encode()[:255]
+                + b" "
+                + struct.pack("<H", access)
+            )
         return made
 
     @staticmethod
     def site_id(number: int) -> bytes:
         """The id of a site, two bytes or three."""
-        return struct.pack("<HB", number >> 8, number & 0xFF) if number >= 0x8000 else struct.pack("<H", number)
+        return (
+            struct.pack("<HB", number >> 8, number & 0xFF)
+            if number >= 0x8000
+            else struct.pack("<H", number)
+        )
 
     def vm_site(self, number: int, name: str) -> None:
         """Add one of the VM's own sites."""
@@ -140,7 +178,9 @@ class SymbolsWriter:
 
     def data(self, key: bytes = KEY) -> bytes:
         """The file."""
-        return prefix(FileType.SYMBOLS, key) + word(self.flags) + word(8) + b"\0" + bytes(self.records)
+        return (
+            prefix(FileType.SYMBOLS, key) + word(self.flags) + word(8) + b"\0" + bytes(self.records)
+        )
 
 
 @dataclass
@@ -157,9 +197,13 @@ class TraceWriter:
     buffers: bytearray = field(default_factory=bytearray)
     anchors: bool = False
 
-    def buffer(self, owner: int, *events: bytes, mode: int = BufferMode.PLAIN, packed: bool = False) -> None:
+    def buffer(
+        self, owner: int, *events: bytes, mode: int = BufferMode.PLAIN, packed: bool = False
+    ) -> None:
         """Add a buffer."""
-        payload = b"".join(event + (b"\xa5\xa5\xa5\xa5" if self.anchors else b"") for event in events)
+        payload = b"".join(
+            event + (b"\xa5\xa5\xa5\xa5" if self.anchors else b"") for event in events
+        )
         payload = pack(payload) if packed else payload
         self.buffers += long(owner) + word(len(payload) | mode << 29 | packed << 31) + payload
 

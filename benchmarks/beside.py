@@ -81,9 +81,26 @@ TOOLS = (
 
 ATTACHED = (
     Tool("gcspy tail: one event, level 2", attached=(*_GCSPY, "tail", "{pid}", "--events", "1")),
-    Tool("gcspy tail: one event, level 3", attached=(*_GCSPY, "tail", "{pid}", "--events", "1", "--level", "3")),
+    Tool(
+        "gcspy tail: one event, level 3",
+        attached=(*_GCSPY, "tail", "{pid}", "--events", "1", "--level", "3"),
+    ),
     Tool("py-spy dump", attached=("{py-spy}", "dump", "--pid", "{pid}")),
-    Tool("memray attach (by gdb)", attached=("{python}", "-m", "memray", "attach", "--method", "gdb", "-f", "-o", "{out}", "{pid}")),
+    Tool(
+        "memray attach (by gdb)",
+        attached=(
+            "{python}",
+            "-m",
+            "memray",
+            "attach",
+            "--method",
+            "gdb",
+            "-f",
+            "-o",
+            "{out}",
+            "{pid}",
+        ),
+    ),
     Tool("nothing, as long", attached=("sleep", "2")),
 )
 
@@ -100,7 +117,9 @@ def _folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def _run(suite: Suite, program: Program, tool: Tool | None, options: argparse.Namespace) -> TimedRun:
+def _run(
+    suite: Suite, program: Program, tool: Tool | None, options: argparse.Namespace
+) -> TimedRun:
     with _folder() as folder:
         out = folder / "out.gcspy"
         attached: list[subprocess.Popen[bytes]] = []
@@ -108,7 +127,9 @@ def _run(suite: Suite, program: Program, tool: Tool | None, options: argparse.Na
         def attach(pid: int) -> None:
             if tool is not None and tool.attached:
                 words = _filled(tool.attached, suite, out, pid)
-                attached.append(subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+                attached.append(
+                    subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                )
 
         before = ("{python}", "-c") if tool is None else tool.before
         try:
@@ -124,7 +145,10 @@ def _run(suite: Suite, program: Program, tool: Tool | None, options: argparse.Na
 
 def _slowdowns(suite: Suite, options: argparse.Namespace) -> None:
     by_name = {program.name: program for program in PROGRAMS}
-    print("| program | tool | slowdown | pairs | own cpu | load |\n|---|---|---|---|---|---|", flush=True)
+    print(
+        "| program | tool | slowdown | pairs | own cpu | load |\n|---|---|---|---|---|---|",
+        flush=True,
+    )
     for name in options.program or _BY_DEFAULT:
         if name not in by_name:
             raise Unavailable(f"there is no program {name}; there are {', '.join(by_name)}")
@@ -132,7 +156,9 @@ def _slowdowns(suite: Suite, options: argparse.Namespace) -> None:
         for tool in TOOLS:
             walls, owns = [], []
             for _ in range(options.pairs):
-                alone, watched = (_run(suite, by_name[name], each, options) for each in (None, tool))
+                alone, watched = (
+                    _run(suite, by_name[name], each, options) for each in (None, tool)
+                )
                 walls.append(watched.wall_secs / alone.wall_secs)
                 owns.append(watched.own_secs / alone.own_secs)
             cells = (
@@ -144,7 +170,10 @@ def _slowdowns(suite: Suite, options: argparse.Namespace) -> None:
 
 def _stalls(suite: Suite, options: argparse.Namespace) -> None:
     print(f"\nattached to a program with {options.objects:,} dictionaries\n")
-    print("| tool | command to end, s | longest stall of the target, ms | exit | load |\n|---|---|---|---|---|", flush=True)
+    print(
+        "| tool | command to end, s | longest stall of the target, ms | exit | load |\n|---|---|---|---|---|",
+        flush=True,
+    )
     for tool in ATTACHED:
         if "attach" in tool.attached and shutil.which("gdb") is None:
             print(f"{tool.name} is left out: there is no gdb", file=sys.stderr)
@@ -152,7 +181,9 @@ def _stalls(suite: Suite, options: argparse.Namespace) -> None:
         took, stalls, codes = [], [], set()
         for _ in range(options.pairs):
             beating = subprocess.Popen(
-                [suite.python, "-c", _BEATING, str(options.objects)], stdout=subprocess.PIPE, text=True
+                [suite.python, "-c", _BEATING, str(options.objects)],
+                stdout=subprocess.PIPE,
+                text=True,
             )
             with _folder() as folder, beating:
                 assert beating.stdout is not None
@@ -162,7 +193,11 @@ def _stalls(suite: Suite, options: argparse.Namespace) -> None:
                 beating.stdout.readline()
                 began = time.monotonic()
                 words = _filled(tool.attached, suite, folder / "out", beating.pid)
-                codes.add(subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode)
+                codes.add(
+                    subprocess.run(
+                        words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
+                    ).returncode
+                )
                 took.append(time.monotonic() - began)
                 beating.send_signal(signal.SIGUSR1)
                 stalls.append(float(beating.stdout.readline()) * 1e3)
@@ -178,11 +213,20 @@ def main() -> int:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--python", default=sys.executable, help="interpreter of the programs")
-    parser.add_argument("--program", action="append", metavar="NAME", help="only this one (may be given again)")
+    parser.add_argument(
+        "--program", action="append", metavar="NAME", help="only this one (may be given again)"
+    )
     parser.add_argument("--pairs", type=int, default=3, help="runs without and with each tool")
     parser.add_argument("--scale", type=float, default=0.5, help="so many times the work")
-    parser.add_argument("--most", type=float, default=120.0, metavar="SECONDS", help="a run is ended after so long")
-    parser.add_argument("--objects", type=int, default=1_000_000, help="dictionaries of the program that is attached to")
+    parser.add_argument(
+        "--most", type=float, default=120.0, metavar="SECONDS", help="a run is ended after so long"
+    )
+    parser.add_argument(
+        "--objects",
+        type=int,
+        default=1_000_000,
+        help="dictionaries of the program that is attached to",
+    )
     options = parser.parse_args()
     try:
         with installed(options.python) as suite:

@@ -124,7 +124,9 @@ class _Viewer:
 
     def _follow(self, frame: bytes, latencies: list[float]) -> None:
         header = Header._make(HEADER.unpack_from(frame))
-        message = decode(header, inflate(header, frame[HEADER.size :], CLIENT_LIMITS, 0), CLIENT_LIMITS)
+        message = decode(
+            header, inflate(header, frame[HEADER.size :], CLIENT_LIMITS, 0), CLIENT_LIMITS
+        )
         match message:
             case m.Looked() if message.at.key is not None:
                 self.places += 1
@@ -143,7 +145,9 @@ def _join(address: str, person: str) -> socket.socket:
     sock = socket.socket(socket.AF_UNIX)
     sock.connect(address.removeprefix("unix:"))
     greeting = Connection(Role.CLIENT)
-    sock.sendall(greeting.preamble() + greeting.send(m.Hello(client="bench", person=person, following=True)))
+    sock.sendall(
+        greeting.preamble() + greeting.send(m.Hello(client="bench", person=person, following=True))
+    )
     sock.setblocking(False)
     return sock
 
@@ -200,17 +204,36 @@ def measure(
     Raises:
         RuntimeError: The server ended, or the teacher.
     """
-    arguments = [f"--tiles={tiles}", f"--changed={changed}", f"--hz={hz}", f"--events={int(hz * seconds)}", f"--wait={4 + viewers / 20:.0f}"]
-    with child("benchmarks.synthetic", *arguments) as server, selectors.DefaultSelector() as selector:
+    arguments = [
+        f"--tiles={tiles}",
+        f"--changed={changed}",
+        f"--hz={hz}",
+        f"--events={int(hz * seconds)}",
+        f"--wait={4 + viewers / 20:.0f}",
+    ]
+    with (
+        child("benchmarks.synthetic", *arguments) as server,
+        selectors.DefaultSelector() as selector,
+    ):
         address = server.line()["address"]
         teacher = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.classroom", "--teach", address, "--minutes", str(seconds / 60)],
+            [
+                sys.executable,
+                "-m",
+                "benchmarks.classroom",
+                "--teach",
+                address,
+                "--minutes",
+                str(seconds / 60),
+            ],
             stdout=subprocess.PIPE,
             text=True,
         )
         sockets: list[socket.socket] = []
         try:
-            return _class(server, teacher, selector, sockets, address, viewers=viewers, stalled=stalled)
+            return _class(
+                server, teacher, selector, sockets, address, viewers=viewers, stalled=stalled
+            )
         finally:
             for sock in sockets:
                 sock.close()
@@ -235,7 +258,9 @@ def _class(
     assert isinstance(server, Child)
     assert teacher.stdout is not None
     heir = _Viewer(_join(address, _HEIR), watches=True)
-    present = [heir] + [_Viewer(_join(address, f"Student {i}")) for i in range(1, viewers - stalled)]
+    present = [heir] + [
+        _Viewer(_join(address, f"Student {i}")) for i in range(1, viewers - stalled)
+    ]
     sockets += [one.sock for one in present]
     sockets += [_join(address, f"Sleeper {i}") for i in range(stalled)]
     for one in present:
@@ -262,7 +287,12 @@ def _class(
     while not (got_report.is_set() and len(said) >= 2):
         _pump(selector, latencies, 0.2)
         if heir.clients is not None:
-            stalled_known = max(stalled_known, sum(one.stalled for one in heir.clients.clients if one.person.startswith("Sleeper")))
+            stalled_known = max(
+                stalled_known,
+                sum(
+                    one.stalled for one in heir.clients.clients if one.person.startswith("Sleeper")
+                ),
+            )
         if ends.is_set() and len(said) < 2:
             raise RuntimeError("the teacher ended early")
     give_up = time.monotonic() + _MOST_WAIT_SECS
@@ -279,7 +309,10 @@ def _class(
         cpu_share=report["cpu_share"],
         events=int(report["events"]),
         received=min(one.events for one in present),
-        whole=all(one.events == one.last - one.first + 1 and one.last == int(report["events"]) for one in present),
+        whole=all(
+            one.events == one.last - one.first + 1 and one.last == int(report["events"])
+            for one in present
+        ),
         missed=sum(one.missed for one in present),
         places=min(one.places for one in present),
         looks=int(said[1]["looks"]),
@@ -294,16 +327,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--viewers", type=int, default=100)
-    parser.add_argument("--tiles", type=int, default=100_000, help="of which 16 %% change at each event: 40 kB of 100,000")
-    parser.add_argument("--stalled", type=int, default=None, help="by default once none and once five")
+    parser.add_argument(
+        "--tiles",
+        type=int,
+        default=100_000,
+        help="of which 16 %% change at each event: 40 kB of 100,000",
+    )
+    parser.add_argument(
+        "--stalled", type=int, default=None, help="by default once none and once five"
+    )
     parser.add_argument("--teach", metavar="ADDRESS", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.teach:
         _teach(options.teach, 60 * options.minutes)
         return
-    print("viewers stalled | server cpu  events sent  slowest got  missed | places  slowest told  ms: median     p99     max | stalled told  takeover s")
+    print(
+        "viewers stalled | server cpu  events sent  slowest got  missed | places  slowest told  ms: median     p99     max | stalled told  takeover s"
+    )
     for stalled in (0, 5) if options.stalled is None else (options.stalled,):
-        r = measure(viewers=options.viewers, stalled=stalled, tiles=options.tiles, seconds=60 * options.minutes)
+        r = measure(
+            viewers=options.viewers,
+            stalled=stalled,
+            tiles=options.tiles,
+            seconds=60 * options.minutes,
+        )
         median, p99, most = (float(np.percentile(r.latencies, share)) for share in (50, 99, 100))
         takeover = "never" if r.takeover_secs is None else f"{r.takeover_secs:.3f}"
         print(
@@ -311,11 +358,18 @@ def main() -> None:
             f" {r.looks:6} {r.places:13} {median:11.2f} {p99:7.2f} {most:7.1f} | {r.stalled_known:12} {takeover:>11}",
             flush=True,
         )
-        case = f"{options.viewers} viewers follow, {stalled} of them stalled, {options.minutes:g} min"
+        case = (
+            f"{options.viewers} viewers follow, {stalled} of them stalled, {options.minutes:g} min"
+        )
         tell(f"{case}: share of a core", 100 * r.cpu_share, "%", "<= 15")
         tell(f"{case}: events missed by those who read", r.missed, "", "0")
         tell(f"{case}: place to viewer, p99", p99, "ms")
-        tell(f"{case}: the successor has control after", float("nan") if r.takeover_secs is None else r.takeover_secs, "s", "<= 2")
+        tell(
+            f"{case}: the successor has control after",
+            float("nan") if r.takeover_secs is None else r.takeover_secs,
+            "s",
+            "<= 2",
+        )
 
 
 if __name__ == "__main__":

@@ -29,7 +29,10 @@ _MOST_SECS = 60.0
 
 def _is_shown(window: MainWindow) -> bool:
     """Whether the difference on the screen is that of what is shown."""
-    comparison, shown = window.comparing.differencing.comparison, window.session.interpreter.last_event
+    comparison, shown = (
+        window.comparing.differencing.comparison,
+        window.session.interpreter.last_event,
+    )
     if comparison is None or shown is None:
         return False
     return all(one.space.control.sequence == shown.sequence for one in comparison.spaces.values())
@@ -55,7 +58,12 @@ def _print(what: str, tiles: int, turns: list[float], waits: list[float]) -> Non
         f"to the picture by the clock: median {np.median(waits) * 1e3:6.1f} ms",
         flush=True,
     )
-    tell(f"comparing {tiles:,} tiles, {what}: longest turn of the window's loop, worst", worst, "ms", "≤ 50 ms")
+    tell(
+        f"comparing {tiles:,} tiles, {what}: longest turn of the window's loop, worst",
+        worst,
+        "ms",
+        "≤ 50 ms",
+    )
 
 
 def _measure(tiles: int, events: int) -> None:
@@ -112,7 +120,8 @@ def _is_beside(beside: SideBySide, number: int) -> bool:
     if comparison is None or shown.number != number + 2 or shown.interpreter.last_event is None:
         return False
     return all(
-        one.space.control.sequence == shown.interpreter.last_event.sequence for one in comparison.spaces.values()
+        one.space.control.sequence == shown.interpreter.last_event.sequence
+        for one in comparison.spaces.values()
     )
 
 

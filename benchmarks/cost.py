@@ -34,7 +34,9 @@ def attached_rate(found: BusyTarget, seconds: float) -> tuple[float, float]:
         return found.rate(seconds)
 
 
-def watched_rate(found: BusyTarget, hz: float, seconds: float) -> tuple[tuple[float, float], list[float], int]:
+def watched_rate(
+    found: BusyTarget, hz: float, seconds: float
+) -> tuple[tuple[float, float], list[float], int]:
     """The target's rate while a server with one client samples it; the gathering times in ms, and tiles of the first space."""
     script = (
         "import sys; from gcspy.link import connect\n"
@@ -70,7 +72,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=6.0, help="length of a window")
     options = parser.parse_args()
     with busy_target(options.python, options.megabytes) as found:
-        rss = int(Path(f"/proc/{found.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+        rss = int(Path(f"/proc/{found.pid}/statm").read_text().split()[1]) * os.sysconf(
+            "SC_PAGESIZE"
+        )
         print(f"target: {options.python}, {rss / 1e6:,.0f} MB resident, process {found.pid}")
         print(
             "clock | work/s with server : without, pair by pair (wall)  median | by its own cpu  | one event ms median, max | tiles"
@@ -88,8 +92,18 @@ def main() -> None:
             f"the noise of two windows without: {min(alone_twice):.3f} to {max(alone_twice):.3f}",
             flush=True,
         )
-        tell("server attached, no client: slowdown", 1 / statistics.median(walls), "", "1.00 within noise")
-        tell("the same by its own processor time", 1 / statistics.median(cpus), "", "1.00 within noise")
+        tell(
+            "server attached, no client: slowdown",
+            1 / statistics.median(walls),
+            "",
+            "1.00 within noise",
+        )
+        tell(
+            "the same by its own processor time",
+            1 / statistics.median(cpus),
+            "",
+            "1.00 within noise",
+        )
         for hz in (1.0, 10.0):
             walls, cpus, gather, tiles = [], [], [], 0
             for _ in range(options.pairs):

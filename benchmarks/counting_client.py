@@ -39,8 +39,19 @@ def main() -> None:
     choice = sys.argv[2] if len(sys.argv) > 2 else "all"
     link = _connected(sys.argv[1], wants_control=choice != "all")
     if choice != "all":
-        wanted = {kind.id for kind in link.welcome.events if choice == "collections" and kind.name != "Clock"}
-        link.send(SetFilters(filters=tuple(EventFilter(event=kind.id, enabled=kind.id in wanted) for kind in link.welcome.events)))
+        wanted = {
+            kind.id
+            for kind in link.welcome.events
+            if choice == "collections" and kind.name != "Clock"
+        }
+        link.send(
+            SetFilters(
+                filters=tuple(
+                    EventFilter(event=kind.id, enabled=kind.id in wanted)
+                    for kind in link.welcome.events
+                )
+            )
+        )
     print("connected", flush=True)
     state, events, fresh, streams, ended = ClientInterpreter(), 0, 0, 0, ""
     try:

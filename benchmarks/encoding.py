@@ -59,7 +59,9 @@ def blocks(random: np.random.Generator, count: int, dtype: str = "i4") -> NDArra
 def read(frame: Frame) -> Message:
     """A frame as a client reads it."""
     header = Header._make(HEADER.unpack_from(frame.data))
-    return decode(header, inflate(header, frame.data[HEADER.size :], CLIENT_LIMITS, 0), CLIENT_LIMITS)
+    return decode(
+        header, inflate(header, frame.data[HEADER.size :], CLIENT_LIMITS, 0), CLIENT_LIMITS
+    )
 
 
 def stamp(sequence: int) -> Stamp:
@@ -67,7 +69,9 @@ def stamp(sequence: int) -> Stamp:
     return Stamp(sequence=sequence, time_nanos=sequence, event=0, occurrence=sequence)
 
 
-def grown(count: int, old_starts: NDArray[Any], new_starts: NDArray[Any], lengths: NDArray[Any]) -> Tiles:
+def grown(
+    count: int, old_starts: NDArray[Any], new_starts: NDArray[Any], lengths: NDArray[Any]
+) -> Tiles:
     """A resize of the benchmark's space."""
     runs = [array.astype("<u4") for array in (old_starts, new_starts, lengths)]
     return Tiles(space=1, count=count, old_starts=runs[0], new_starts=runs[1], lengths=runs[2],
@@ -86,7 +90,9 @@ class Bench:
         self._sequence = 1
         self._encoder = StreamEncoder(1, 0, dtype="i4", default=0, count=count)
         self._client = ClientInterpreter()
-        self._client.apply(SpaceDefined(space=Space(id=1, name="Heap", streams=(Stream(id=0, name="Used"),))))
+        self._client.apply(
+            SpaceDefined(space=Space(id=1, name="Heap", streams=(Stream(id=0, name="Used"),)))
+        )
         nothing = np.empty(0, dtype=np.uint32)
         self._client.apply(grown(count, nothing, nothing, nothing))
         self.values = blocks(self._random, count)
@@ -96,7 +102,9 @@ class Bench:
         """Rewrite a share of the tiles; some get the value that they had."""
         count = len(self.values)
         places = (
-            self._random.choice(count, int(count * share), replace=False) if share < 1 else np.arange(count)
+            self._random.choice(count, int(count * share), replace=False)
+            if share < 1
+            else np.arange(count)
         )
         self.values[places] = blocks(self._random, len(places))
 
@@ -139,13 +147,19 @@ class Bench:
         decoded = time.process_time()
         self._check()
         return Cost(
-            "Tiles+Delta", sum(len(frame.data) for frame in frames), encoded - began, decoded - encoded
+            "Tiles+Delta",
+            sum(len(frame.data) for frame in frames),
+            encoded - began,
+            decoded - encoded,
         )
 
 
 def median(costs: list[Cost]) -> Cost:
     """The middle of each number."""
-    return Cost(costs[-1].kind, *(statistics.median(column) for column in list(zip(*costs, strict=True))[1:]))
+    return Cost(
+        costs[-1].kind,
+        *(statistics.median(column) for column in list(zip(*costs, strict=True))[1:]),
+    )
 
 
 def show(count: int, what: str, costs: list[Cost], budget: str = "") -> None:
@@ -184,7 +198,11 @@ def timed(make: Callable[[], Frame], repeat: int) -> tuple[int, float, float]:
         read(frame)
         encode_secs.append(encoded - began)
         decode_secs.append(time.process_time() - encoded)
-    return len(frame.data), statistics.median(encode_secs) * 1e3, statistics.median(decode_secs) * 1e3
+    return (
+        len(frame.data),
+        statistics.median(encode_secs) * 1e3,
+        statistics.median(decode_secs) * 1e3,
+    )
 
 
 def sweep(count: int, repeat: int) -> None:
@@ -203,7 +221,9 @@ def sweep(count: int, repeat: int) -> None:
                 pack_delta, 1, 0, stamp(2), base_sequence=1, count=count, indices=places, values=new
             )
             delta = timed(make, repeat)
-            cells = " ".join(f"{size:>12,} {one:>7.2f} {two:>7.2f}" for size, one, two in (delta, key))
+            cells = " ".join(
+                f"{size:>12,} {one:>7.2f} {two:>7.2f}" for size, one, two in (delta, key)
+            )
             print(f"{dtype:>5} {share:>8.0%} {cells}")
 
 
@@ -212,7 +232,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.encoding", description=(__doc__ or "").splitlines()[0]
     )
-    parser.add_argument("--tiles", type=int, action="append", help="so many tiles (may be given again)")
+    parser.add_argument(
+        "--tiles", type=int, action="append", help="so many tiles (may be given again)"
+    )
     parser.add_argument("--repeat", type=int, default=15, help="times of which the median is told")
     parser.add_argument("--sweep", action="store_true", help="compare DELTA and KEY instead")
     given = parser.parse_args(arguments)

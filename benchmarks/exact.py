@@ -69,7 +69,10 @@ class Target:
 
     def __init__(self, python: str, objects: int) -> None:
         self.process = subprocess.Popen(
-            [python, "-c", _TARGET, str(objects)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [python, "-c", _TARGET, str(objects)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         self.read()
 
@@ -88,7 +91,9 @@ class Target:
     def with_client(self, budget: str, times: int) -> tuple[float, list[tuple[int, ...]]]:
         """As `batch`, with a client that wants every event; and what the budget said from its begin to its end."""
         address = self.ask(f"listen {budget}".strip())
-        with subprocess.Popen([sys.executable, "-c", _CLIENT, address], stdout=subprocess.PIPE, text=True) as client:
+        with subprocess.Popen(
+            [sys.executable, "-c", _CLIENT, address], stdout=subprocess.PIPE, text=True
+        ) as client:
             assert client.stdout is not None
             client.stdout.readline()
             self.batch(max(1, times // 4))  # the stub learns within 50 ms that somebody is there
@@ -118,10 +123,19 @@ def _print(what: str, alone: list[float], found: list[float]) -> float:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--python", default=sys.executable, help="interpreter of the target; it must have gcspy")
-    parser.add_argument("--objects", type=int, default=100_000, help="dictionaries that the target keeps")
+    parser.add_argument(
+        "--python", default=sys.executable, help="interpreter of the target; it must have gcspy"
+    )
+    parser.add_argument(
+        "--objects", type=int, default=100_000, help="dictionaries that the target keeps"
+    )
     parser.add_argument("--pairs", type=int, default=8)
-    parser.add_argument("--collections", type=int, default=2000, help="in a batch without a client; a tenth with one that has no budget, four times as many with one that has")
+    parser.add_argument(
+        "--collections",
+        type=int,
+        default=2000,
+        help="in a batch without a client; a tenth with one that has no budget, four times as many with one that has",
+    )
     options = parser.parse_args()
     target = Target(options.python, options.objects)
     alone: list[list[float]] = [[], [], [], []]
@@ -148,7 +162,11 @@ def main() -> None:
     assert target.process.stdin is not None
     target.process.stdin.close()
     target.process.wait()
-    print(json.dumps({"objects": options.objects, "pairs": options.pairs, "collections": options.collections}))
+    print(
+        json.dumps(
+            {"objects": options.objects, "pairs": options.pairs, "collections": options.collections}
+        )
+    )
     print("                         | ratio to the same alone            | more for a collection")
     noise = _print("alone, twice (the noise)", alone[0], found[0])
     listening = _print("listening, no client", alone[1], found[1])
@@ -158,7 +176,12 @@ def main() -> None:
         f"{statistics.median(spent) / 1e4 if spent else 0:.2f} % lately"
     )
     _print("a client, no budget", alone[3], found[3])
-    tell("exact events, no client: slowdown of a loop that only collects", listening, "", "1.00 within noise")
+    tell(
+        "exact events, no client: slowdown of a loop that only collects",
+        listening,
+        "",
+        "1.00 within noise",
+    )
     tell("the same with a client that wants every event, budget of 5 %", budgeted, "", "near 1.05")
     tell("the same, the noise of two batches alone", noise, "")
 

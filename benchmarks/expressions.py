@@ -21,7 +21,11 @@ __all__ = ["main"]
 _HEAP = Space(
     id=1,
     name="heap",
-    streams=(Stream(id=0, name="Used", dtype="u4"), Stream(id=1, name="Size", dtype="u4"), Stream(id=2, name="Age", dtype="i8")),
+    streams=(
+        Stream(id=0, name="Used", dtype="u4"),
+        Stream(id=1, name="Size", dtype="u4"),
+        Stream(id=2, name="Age", dtype="i8"),
+    ),
 )
 
 _EXPRESSIONS = (
@@ -86,7 +90,8 @@ def main() -> None:
     for text in _EXPRESSIONS:
         bound = bind(parse(text), [_HEAP])
         found = [
-            _median_millis(Evaluator(bound), _Heap(options.tiles, masked=masked), options.times) for masked in (False, True)
+            _median_millis(Evaluator(bound), _Heap(options.tiles, masked=masked), options.times)
+            for masked in (False, True)
         ]
         print(f"{text:45}{found[0]:12.2f}{found[1]:14.2f}")
         tell(f"expression {text}", found[1], "ms")

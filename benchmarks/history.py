@@ -133,7 +133,12 @@ def _build(session: HeapSession, graph: HistoryGraph, events: int) -> None:
                 began = time.process_time()
                 graph.follow(session.interpreter.spaces[1], change)
                 took.append((time.process_time() - began) * 1e3)
-    _told("an event taken", float(np.median(took)), max(took), f"(99 of 100: {np.percentile(took, 99):.2f})")
+    _told(
+        "an event taken",
+        float(np.median(took)),
+        max(took),
+        f"(99 of 100: {np.percentile(took, 99):.2f})",
+    )
 
 
 def _look(session: HeapSession, graph: HistoryGraph) -> None:
@@ -154,7 +159,8 @@ def _look(session: HeapSession, graph: HistoryGraph) -> None:
 
     def elsewhere() -> None:
         graph.draw(
-            HistoryView(_HEIGHT, _WIDTH, events / 2 + next(places), events * 0.6, 0, tiles / 2), palette
+            HistoryView(_HEIGHT, _WIDTH, events / 2 + next(places), events * 0.6, 0, tiles / 2),
+            palette,
         )
 
     _told("a tenth of the events, half of the tiles, moved", *_timed(elsewhere))
@@ -183,7 +189,10 @@ def _read(tiles: int, changed: float) -> None:
     writer.close()
     recording = Recording([MemorySource(store.data)])
     source, step = StreamSource(_STREAM), 32768
-    window = ((1 << 40) + tiles // 2 * step, (1 << 40) + (tiles // 2 + min(2000, tiles // 2 - 1)) * step)
+    window = (
+        (1 << 40) + tiles // 2 * step,
+        (1 << 40) + (tiles // 2 + min(2000, tiles // 2 - 1)) * step,
+    )
     for what, make in (
         ("all tiles", lambda: RowMaker(source)),
         ("2,000 tiles, each its own", lambda: RowMaker(source, window=window)),
@@ -197,7 +206,9 @@ def _read(tiles: int, changed: float) -> None:
         ended.wait()
         secs = time.process_time() - began
         filling.close()
-        print(f"  {_READ} events read again, {what:<29} {secs * 1e3 / _READ:8.2f} ms an event ({len(rows)} rows)")
+        print(
+            f"  {_READ} events read again, {what:<29} {secs * 1e3 / _READ:8.2f} ms an event ({len(rows)} rows)"
+        )
 
 
 def _put(rows: list[HistoryRow], row: HistoryRow, _number: int) -> None:

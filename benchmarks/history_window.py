@@ -98,8 +98,15 @@ class _Phase:
 class _Run:
     """Leads a window through the phases: fill, play and zoom (or: grow), idle."""
 
-    def __init__(self, window: MainWindow, recording: Path | None, seconds: float, events: int) -> None:
-        self._window, self._recording, self._seconds, self._events = window, recording, seconds, events
+    def __init__(
+        self, window: MainWindow, recording: Path | None, seconds: float, events: int
+    ) -> None:
+        self._window, self._recording, self._seconds, self._events = (
+            window,
+            recording,
+            seconds,
+            events,
+        )
         self._phase: _Phase | None = None
         self._reports: list[dict[str, Any]] = []
         self._opened = self._first = 0.0
@@ -134,7 +141,9 @@ class _Run:
             window.docks.show("history")
             window.docks.give_height("history", _GRAPH_HEIGHT)
             self._opened = time.monotonic()
-            self._phase = _Phase("fills" if self._recording is not None else "grows, somebody zooms")
+            self._phase = _Phase(
+                "fills" if self._recording is not None else "grows, somebody zooms"
+            )
             if self._recording is None:
                 self._wheel.start(_WHEEL_MILLIS)
             return
@@ -148,7 +157,9 @@ class _Run:
                 self._finish()
         elif self._phase.name == "fills" and self._first and window.history.read >= 1:
             self._next("plays at 60 Hz")
-            window.timing.playing.set_manner(SetPlayback(pace=Pace.FIXED, interval_millis=round(1000 / _HZ)))
+            window.timing.playing.set_manner(
+                SetPlayback(pace=Pace.FIXED, interval_millis=round(1000 / _HZ))
+            )
             window.timing.play(Direction.FORWARDS)
         elif self._phase.name == "plays at 60 Hz" and spent > self._seconds:
             self._next("plays, somebody zooms")
@@ -240,21 +251,39 @@ def _played(options: argparse.Namespace) -> None:
         path = options.file or Path(folder, "heap.gcspy")
         if not path.exists():
             _write(path, options.tiles, options.events, options.changed)
-        print(f"{options.tiles:,} tiles, {options.events:,} events, a recording of {path.stat().st_size >> 20} MiB", flush=True)
+        print(
+            f"{options.tiles:,} tiles, {options.events:,} events, a recording of {path.stat().st_size >> 20} MiB",
+            flush=True,
+        )
         with child("benchmarks.history_window", "--serve", str(path)) as player:
             address = player.line()["address"]
             arguments = ["--watch", address, "--file", str(path), f"--seconds={options.seconds}"]
-            with child("benchmarks.history_window", *arguments, QT_QPA_PLATFORM="offscreen", XDG_CONFIG_HOME=folder) as window:
+            with child(
+                "benchmarks.history_window",
+                *arguments,
+                QT_QPA_PLATFORM="offscreen",
+                XDG_CONFIG_HOME=folder,
+            ) as window:
                 _told(window.line(), "played")
 
 
 def _live(options: argparse.Namespace) -> None:
     print(f"{options.tiles:,} tiles, {options.events:,} events at {_HZ:g} Hz, live", flush=True)
-    arguments = [f"--tiles={options.tiles}", f"--changed={options.changed}", f"--hz={_HZ}", "--wait=2"]
-    with tempfile.TemporaryDirectory(prefix="gcspy-") as folder, child("benchmarks.synthetic", *arguments) as server:
+    arguments = [
+        f"--tiles={options.tiles}",
+        f"--changed={options.changed}",
+        f"--hz={_HZ}",
+        "--wait=2",
+    ]
+    with (
+        tempfile.TemporaryDirectory(prefix="gcspy-") as folder,
+        child("benchmarks.synthetic", *arguments) as server,
+    ):
         address = server.line()["address"]
         watch = ["--watch", address, f"--events={options.events}"]
-        with child("benchmarks.history_window", *watch, QT_QPA_PLATFORM="offscreen", XDG_CONFIG_HOME=folder) as window:
+        with child(
+            "benchmarks.history_window", *watch, QT_QPA_PLATFORM="offscreen", XDG_CONFIG_HOME=folder
+        ) as window:
             _told(window.line(), "live")
 
 
@@ -264,9 +293,15 @@ def main() -> None:
     parser.add_argument("--tiles", type=int, default=1_000_000)
     parser.add_argument("--events", type=int, default=10_000)
     parser.add_argument("--changed", type=float, default=0.01)
-    parser.add_argument("--seconds", type=float, default=10.0, help="of each of the phases in which it plays")
-    parser.add_argument("--live", action="store_true", help="a live program, instead of a recording")
-    parser.add_argument("--file", type=Path, default=None, help="a recording; made when it is not there")
+    parser.add_argument(
+        "--seconds", type=float, default=10.0, help="of each of the phases in which it plays"
+    )
+    parser.add_argument(
+        "--live", action="store_true", help="a live program, instead of a recording"
+    )
+    parser.add_argument(
+        "--file", type=Path, default=None, help="a recording; made when it is not there"
+    )
     parser.add_argument("--serve", type=Path, default=None, help=argparse.SUPPRESS)
     parser.add_argument("--watch", default=None, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -97,13 +97,17 @@ class JavaPrograms:
         if not self._sources.is_dir():
             with zipfile.ZipFile(folder / "root/usr/lib/jvm/openjdk-17/lib/src.zip") as archive:
                 for name in archive.namelist():
-                    if name.startswith(tuple(_SOURCES + part for part in _WANTED)) and name.endswith(".java"):
+                    if name.startswith(
+                        tuple(_SOURCES + part for part in _WANTED)
+                    ) and name.endswith(".java"):
                         file = self._sources / name.removeprefix(_SOURCES)
                         file.parent.mkdir(parents=True, exist_ok=True)
                         file.write_bytes(archive.read(name))
         self._compile()
 
-    def command(self, program: JavaProgram, told: Path, flags: Sequence[str], *, scale: float = 1.0) -> list[str]:
+    def command(
+        self, program: JavaProgram, told: Path, flags: Sequence[str], *, scale: float = 1.0
+    ) -> list[str]:
         """A program's command line.
 
         Args:
@@ -114,10 +118,22 @@ class JavaPrograms:
         """
         out = told.parent / "out"
         out.mkdir(exist_ok=True)
-        path = os.pathsep.join([str(self._classes), *(str(self._jars / jar) for jar in program.jars)])
+        path = os.pathsep.join(
+            [str(self._classes), *(str(self._jars / jar) for jar in program.jars)]
+        )
         rounds = max(1, round(program.rounds * scale))
         heap = f"-Xmx{program.megabytes}m"
-        return [self._java, heap, *flags, "-cp", path, "Timed", str(told), program.main, *program.arguments(self._sources, out, rounds)]
+        return [
+            self._java,
+            heap,
+            *flags,
+            "-cp",
+            path,
+            "Timed",
+            str(told),
+            program.main,
+            *program.arguments(self._sources, out, rounds),
+        ]
 
     def run(
         self,
@@ -144,11 +160,20 @@ class JavaPrograms:
         """
         told.unlink(missing_ok=True)
         command = self.command(program, told, flags, scale=scale)
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process:
             try:
                 said = process.stdout.readline() if process.stdout else ""
                 if said.strip() != "ready":
-                    raise Unavailable(f"{program.name} does not start: {said}{process.stderr.read() if process.stderr else ''}")
+                    raise Unavailable(
+                        f"{program.name} does not start: {said}{process.stderr.read() if process.stderr else ''}"
+                    )
                 started(process.pid)
                 _, complaints = process.communicate("\n", timeout=most_secs)
             except subprocess.TimeoutExpired:
@@ -156,17 +181,30 @@ class JavaPrograms:
             finally:
                 _end(process)
         if not told.exists():
-            raise Unavailable(f"{program.name} ended with exit code {process.returncode}: {complaints.strip()[-300:]}")
+            raise Unavailable(
+                f"{program.name} ended with exit code {process.returncode}: {complaints.strip()[-300:]}"
+            )
         wall, own, collections, millis = told.read_text().split()
         return JavaRun(float(wall), float(own), int(collections), int(millis))
 
     def _compile(self) -> None:
         javac = shutil.which("javac")
         if javac is None:
-            raise Unavailable("there is no javac on PATH: install a JDK, such as openjdk-17-jdk-headless")
+            raise Unavailable(
+                "there is no javac on PATH: install a JDK, such as openjdk-17-jdk-headless"
+            )
         self._classes.mkdir(exist_ok=True)
         path = os.pathsep.join(str(jar) for jar in self._jars.glob("*.jar"))
-        command = [javac, "-nowarn", "-Xlint:-options", "-d", str(self._classes), "-cp", path, *map(str, sorted(_HERE.glob("*.java")))]
+        command = [
+            javac,
+            "-nowarn",
+            "-Xlint:-options",
+            "-d",
+            str(self._classes),
+            "-cp",
+            path,
+            *map(str, sorted(_HERE.glob("*.java"))),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise Unavailable(f"the programs do not compile: {done.stderr[-500:]}")
@@ -195,7 +233,13 @@ def fetch(folder: Path, packages: Sequence[str]) -> Path:
     for name in packages:
         if any(folder.glob(f"{name}_*.deb")):
             continue
-        done = subprocess.run(["apt-get", "download", "--quiet", name], cwd=folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["apt-get", "download", "--quiet", name],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode:
             raise Unavailable(f"apt-get could not download {name}: {done.stderr.strip()[-300:]}")
         (package,) = folder.glob(f"{name}_*.deb")

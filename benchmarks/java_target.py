@@ -77,7 +77,9 @@ class JavaTarget:
 
 
 @contextmanager
-def java_target(java: str, flags: Sequence[str], megabytes: int, *, each: int = 1000) -> Iterator[JavaTarget]:
+def java_target(
+    java: str, flags: Sequence[str], megabytes: int, *, each: int = 1000
+) -> Iterator[JavaTarget]:
     """Start a JVM and wait until its heap is filled.
 
     Args:
@@ -91,12 +93,24 @@ def java_target(java: str, flags: Sequence[str], megabytes: int, *, each: int = 
     """
     javac = shutil.which("javac")
     if javac is None or shutil.which(java) is None:
-        raise NoJava(f"no {java if javac else 'javac'} on PATH: install a JDK, such as openjdk-17-jdk-headless")
+        raise NoJava(
+            f"no {java if javac else 'javac'} on PATH: install a JDK, such as openjdk-17-jdk-headless"
+        )
     with tempfile.TemporaryDirectory(prefix="gcspy-java-") as folder:
         Path(folder, "Filled.java").write_text(_PROGRAM)
-        subprocess.run([javac, "--release", "11", "-d", folder, Path(folder, "Filled.java")], check=True, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            [javac, "--release", "11", "-d", folder, Path(folder, "Filled.java")],
+            check=True,
+            stderr=subprocess.DEVNULL,
+        )
         command = [java, *flags, "-cp", folder, "Filled", str(megabytes), str(each)]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process:
             try:
                 said = ""
                 while said != "ready":

@@ -61,7 +61,9 @@ def hold(pid: int, level: int, events: int) -> tuple[list[float], list[float], l
             server.serve(f"unix:{folder}/session") as listening,
         ):
             command = [sys.executable, "-c", _CLIENT, listening.addresses[0]]
-            with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as client:
+            with subprocess.Popen(
+                command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            ) as client:
                 server.wait_for_client()
                 driver.tick()
                 while len(whole) < events + 4:
@@ -88,20 +90,34 @@ def measure(name: str, options: argparse.Namespace) -> None:
         target.work(True)
         for level in (1, 2):
             told, held, whole = hold(target.pid, level, options.events)
-            row = [f"{statistics.median(of):.2f} | {sorted(of)[int(0.95 * (len(of) - 1))]:.2f}" for of in (told, held, whole)]
+            row = [
+                f"{statistics.median(of):.2f} | {sorted(of)[int(0.95 * (len(of) - 1))]:.2f}"
+                for of in (told, held, whole)
+            ]
             print(f"| {name} | {options.megabytes:,} | {level} | {' | '.join(row)} |", flush=True)
-            tell(f"hold of {name}, {options.megabytes:,} MB, level {level}", statistics.median(held), "ms")
+            tell(
+                f"hold of {name}, {options.megabytes:,} MB, level {level}",
+                statistics.median(held),
+                "ms",
+            )
 
 
 def main() -> int:
     """Measure and print; the exit code is 1 when nothing could be."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--java", default="java", help="launcher of the JVM")
-    parser.add_argument("--collector", action="append", choices=list(COLLECTORS), help="only this one (may be given again)")
+    parser.add_argument(
+        "--collector",
+        action="append",
+        choices=list(COLLECTORS),
+        help="only this one (may be given again)",
+    )
     parser.add_argument("--megabytes", type=int, default=512, help="size of the heap")
     parser.add_argument("--events", type=int, default=100, help="of each row")
     options = parser.parse_args()
-    print("| collector | heap, MB | level | told, µs | 95 % | held, ms | 95 % | whole, ms | 95 % |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    print(
+        "| collector | heap, MB | level | told, µs | 95 % | held, ms | 95 % | whole, ms | 95 % |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|"
+    )
     measured = 0
     for name in options.collector or COLLECTORS:
         try:

@@ -71,9 +71,15 @@ def measure(name: str, options: argparse.Namespace) -> None:
             walker.walk_copy(copy, references=False)  # classes are read
             found = walker.walk_copy(walker.copy(layout), references=False)
             objects = int(found.count.sum())
-            walking = median_millis(options.events, lambda: walker.walk_copy(copy, references=False))
-            referring = median_millis(max(1, options.events // 4), lambda: walker.walk_copy(copy, references=True))
-            whole = median_millis(max(1, options.events // 4), lambda: walker.walk(layout, references=False))
+            walking = median_millis(
+                options.events, lambda: walker.walk_copy(copy, references=False)
+            )
+            referring = median_millis(
+                max(1, options.events // 4), lambda: walker.walk_copy(copy, references=True)
+            )
+            whole = median_millis(
+                max(1, options.events // 4), lambda: walker.walk(layout, references=False)
+            )
         finally:
             driver.close()
         driver = HotSpotDriver.attach(target.pid, AttachOptions(level=3))
@@ -101,7 +107,12 @@ def main() -> int:
     """Measure and print; the exit code is 1 when nothing could be."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--java", default="java", help="launcher of the JVM")
-    parser.add_argument("--collector", action="append", choices=COLLECTORS, help="only this one (may be given again)")
+    parser.add_argument(
+        "--collector",
+        action="append",
+        choices=COLLECTORS,
+        help="only this one (may be given again)",
+    )
     parser.add_argument("--megabytes", type=int, default=512, help="size of the heap")
     parser.add_argument("--events", type=int, default=12, help="of each figure")
     options = parser.parse_args()

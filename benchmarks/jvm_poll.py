@@ -25,7 +25,11 @@ COLLECTORS = {
     "Serial": ("-XX:+UseSerialGC",),
     "Parallel": ("-XX:+UseParallelGC",),
     "G1": ("-XX:+UseG1GC", "-XX:G1HeapRegionSize=1m"),
-    "Shenandoah": ("-XX:+UnlockExperimentalVMOptions", "-XX:+UseShenandoahGC", "-XX:ShenandoahRegionSize=1m"),
+    "Shenandoah": (
+        "-XX:+UnlockExperimentalVMOptions",
+        "-XX:+UseShenandoahGC",
+        "-XX:ShenandoahRegionSize=1m",
+    ),
     "ZGC": ("-XX:+UseZGC",),
 }
 _BUDGET_MILLIS = 5.0
@@ -60,20 +64,41 @@ def measure(name: str, megabytes: int, options: argparse.Namespace) -> None:
             gathered, whole, used, tiles = poll(target.pid, level, options.events)
             reading, event = statistics.median(gathered), statistics.median(whole)
             worst = sorted(whole)[int(0.95 * (len(whole) - 1))]
-            print(f"| {name} | {megabytes:,} | {tiles:,} | {level} | {reading:.2f} | {event:.2f} | {worst:.2f} | {statistics.median(used):.2f} |", flush=True)
-            tell(f"poll of {name}, {megabytes:,} MB, level {level}", event, "ms", f"{_BUDGET_MILLIS:g} ms" if level == 1 else "")
+            print(
+                f"| {name} | {megabytes:,} | {tiles:,} | {level} | {reading:.2f} | {event:.2f} | {worst:.2f} | {statistics.median(used):.2f} |",
+                flush=True,
+            )
+            tell(
+                f"poll of {name}, {megabytes:,} MB, level {level}",
+                event,
+                "ms",
+                f"{_BUDGET_MILLIS:g} ms" if level == 1 else "",
+            )
 
 
 def main() -> int:
     """Measure and print; the exit code is 1 when nothing could be."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--java", default="java", help="launcher of the JVM")
-    parser.add_argument("--collector", action="append", choices=list(COLLECTORS), help="only this one (may be given again)")
-    parser.add_argument("--megabytes", action="append", type=int, help="size of the heap (may be given again)")
+    parser.add_argument(
+        "--collector",
+        action="append",
+        choices=list(COLLECTORS),
+        help="only this one (may be given again)",
+    )
+    parser.add_argument(
+        "--megabytes", action="append", type=int, help="size of the heap (may be given again)"
+    )
     parser.add_argument("--events", type=int, default=100, help="of each row")
-    parser.add_argument("--work", action="store_true", help="the program makes garbage meanwhile, on a core of its own")
+    parser.add_argument(
+        "--work",
+        action="store_true",
+        help="the program makes garbage meanwhile, on a core of its own",
+    )
     options = parser.parse_args()
-    print("| collector | heap, MB | tiles | level | reading, ms | event, ms | 95 % of events, ms | processor, ms |\n|---|--:|--:|--:|--:|--:|--:|--:|")
+    print(
+        "| collector | heap, MB | tiles | level | reading, ms | event, ms | 95 % of events, ms | processor, ms |\n|---|--:|--:|--:|--:|--:|--:|--:|"
+    )
     measured = 0
     for name in options.collector or COLLECTORS:
         for megabytes in options.megabytes or (256, 1024, 4096):

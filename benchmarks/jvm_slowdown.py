@@ -104,7 +104,13 @@ class Watched:
 @contextmanager
 def _process(*command: str) -> Iterator[subprocess.Popen[str]]:
     """Run one of ours for the body of the `with`, and end it."""
-    process = subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        text=True,
+    )
     try:
         yield process
     finally:
@@ -112,7 +118,14 @@ def _process(*command: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def watched(programs: JavaPrograms, program: JavaProgram, collector: str, mode: Mode, options: argparse.Namespace, told: Path) -> Watched:
+def watched(
+    programs: JavaPrograms,
+    program: JavaProgram,
+    collector: str,
+    mode: Mode,
+    options: argparse.Namespace,
+    told: Path,
+) -> Watched:
     """Run a program once, watched in a mode."""
     socket = told.with_name("bench.sock")
     socket.unlink(missing_ok=True)
@@ -123,37 +136,80 @@ def watched(programs: JavaPrograms, program: JavaProgram, collector: str, mode: 
             nonlocal client
             rung = [] if options.passive else ["--inject", "agent"]
             server = stack.enter_context(
-                _process("gcspy", "attach", str(pid), "--no-window", "--listen", address, "--level", str(mode.level), "--budget", mode.budget, *rung)
+                _process(
+                    "gcspy",
+                    "attach",
+                    str(pid),
+                    "--no-window",
+                    "--listen",
+                    address,
+                    "--level",
+                    str(mode.level),
+                    "--budget",
+                    mode.budget,
+                    *rung,
+                )
             )
             until = time.monotonic() + _PATIENCE_SECS
             while not socket.exists():
                 if server.poll() is not None or time.monotonic() > until:
-                    raise Unavailable(f"gcspy attach {' '.join(rung)} does not serve (exit code {server.poll()})")
+                    raise Unavailable(
+                        f"gcspy attach {' '.join(rung)} does not serve (exit code {server.poll()})"
+                    )
                 time.sleep(0.02)
             if mode.client is not None:
-                client = stack.enter_context(_process("benchmarks.counting_client", address, mode.client))
+                client = stack.enter_context(
+                    _process("benchmarks.counting_client", address, mode.client)
+                )
                 if client.stdout is None or client.stdout.readline().strip() != "connected":
                     raise Unavailable("no client could be connected")
 
-        run = programs.run(program, told, [COLLECTORS[collector]], scale=options.scale, most_secs=options.most, started=watch)
+        run = programs.run(
+            program,
+            told,
+            [COLLECTORS[collector]],
+            scale=options.scale,
+            most_secs=options.most,
+            started=watch,
+        )
         if client is None or not run.finished:
             return Watched(run)
         said, _ = client.communicate(timeout=_PATIENCE_SECS)
         counted = json.loads(said.splitlines()[-1])
         if not counted["events"] and mode.client == "collections":
-            print(f"  {program.name}, {collector}, {mode.name}: no event came; {counted['ended'] or 'the server said goodbye'}", file=sys.stderr, flush=True)
+            print(
+                f"  {program.name}, {collector}, {mode.name}: no event came; {counted['ended'] or 'the server said goodbye'}",
+                file=sys.stderr,
+                flush=True,
+            )
         return Watched(run, counted)
 
 
-def measure(programs: JavaPrograms, program: JavaProgram, collector: str, modes: list[Mode], options: argparse.Namespace) -> list[Row]:
+def measure(
+    programs: JavaPrograms,
+    program: JavaProgram,
+    collector: str,
+    modes: list[Mode],
+    options: argparse.Namespace,
+) -> list[Row]:
     """Measure a program with one collector in all modes."""
     found: dict[str, list[tuple[Watched, list[JavaRun]]]] = {mode.name: [] for mode in modes}
     with tempfile.TemporaryDirectory(prefix="gcspy-jvm-slowdown-") as folder:
         told = Path(folder, "told")
 
         def alone() -> JavaRun:
-            run = programs.run(program, told, [COLLECTORS[collector]], scale=options.scale, most_secs=10 * options.most)
-            print(f"  {program.name}, {collector}, alone: {run.wall_secs:.2f} s, {run.collections} collections", file=sys.stderr, flush=True)
+            run = programs.run(
+                program,
+                told,
+                [COLLECTORS[collector]],
+                scale=options.scale,
+                most_secs=10 * options.most,
+            )
+            print(
+                f"  {program.name}, {collector}, alone: {run.wall_secs:.2f} s, {run.collections} collections",
+                file=sys.stderr,
+                flush=True,
+            )
             return run
 
         for pair in range(options.pairs):
@@ -169,7 +225,9 @@ def measure(programs: JavaPrograms, program: JavaProgram, collector: str, modes:
     return [_row(program, collector, mode, found[mode.name]) for mode in modes]
 
 
-def _row(program: JavaProgram, collector: str, mode: Mode, pairs: list[tuple[Watched, list[JavaRun]]]) -> Row:
+def _row(
+    program: JavaProgram, collector: str, mode: Mode, pairs: list[tuple[Watched, list[JavaRun]]]
+) -> Row:
     alone = [statistics.mean(run.wall_secs for run in beside) for _, beside in pairs]
     own = [statistics.mean(run.own_secs for run in beside) for _, beside in pairs]
     ended = [one for one, _ in pairs if one.run.finished]
@@ -179,8 +237,14 @@ def _row(program: JavaProgram, collector: str, mode: Mode, pairs: list[tuple[Wat
         collector=collector,
         mode=mode.name,
         alone_secs=tuple(alone),
-        slowdowns=tuple(one.run.wall_secs / secs for (one, _), secs in zip(pairs, alone, strict=True)),
-        own_slowdowns=tuple(one.run.own_secs / secs for (one, _), secs in zip(pairs, own, strict=True) if one.run.finished),
+        slowdowns=tuple(
+            one.run.wall_secs / secs for (one, _), secs in zip(pairs, alone, strict=True)
+        ),
+        own_slowdowns=tuple(
+            one.run.own_secs / secs
+            for (one, _), secs in zip(pairs, own, strict=True)
+            if one.run.finished
+        ),
         bound=len(ended) < len(pairs),
         collections=ended[-1].run.collections if ended else 0,
         events=0 if counted is None else counted["events"],
@@ -202,17 +266,29 @@ def table(rows: list[Row], modes: list[Mode]) -> str:
         return f"{statistics.median(row.own_slowdowns):.2f}" if row.own_slowdowns else "–"
 
     def gathered(row: Row) -> str:
-        return f"{row.events:,} of {2 * row.collections:,}, {row.fresh:.0%}" if row.fresh is not None else "–"
+        return (
+            f"{row.events:,} of {2 * row.collections:,}, {row.fresh:.0%}"
+            if row.fresh is not None
+            else "–"
+        )
 
     said = []
-    for title, cell in (("Slowdown by the clock", clock), ("The same, the program's own processor time", own), ("Events that came, of starts and ends, and streams fresh at them", gathered)):
-        said.append(f"## {title}\n\n| program | collector | collections | alone, s | {' | '.join(mode.name for mode in modes)} |")
+    for title, cell in (
+        ("Slowdown by the clock", clock),
+        ("The same, the program's own processor time", own),
+        ("Events that came, of starts and ends, and streams fresh at them", gathered),
+    ):
+        said.append(
+            f"## {title}\n\n| program | collector | collections | alone, s | {' | '.join(mode.name for mode in modes)} |"
+        )
         said.append(f"|---|---|--:|--:|{'--:|' * len(modes)}")
         for (program, collector), cells in by_key.items():
             every = [secs for row in cells.values() for secs in row.alone_secs]
             count = max(row.collections for row in cells.values())
             texts = [cell(cells[mode.name]) if mode.name in cells else "" for mode in modes]
-            said.append(f"| {program} | {collector} | {count} | {min(every):.1f} to {max(every):.1f} | {' | '.join(texts)} |")
+            said.append(
+                f"| {program} | {collector} | {count} | {min(every):.1f} to {max(every):.1f} | {' | '.join(texts)} |"
+            )
         said.append("")
     return "\n".join(said)
 
@@ -220,16 +296,53 @@ def table(rows: list[Row], modes: list[Mode]) -> str:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--java", default="java", help="launcher of the JVM")
-    parser.add_argument("--program", action="append", choices=[program.name for program in PROGRAMS], help="only this one (may be given again)")
-    parser.add_argument("--collector", action="append", choices=list(COLLECTORS), help="only this one (may be given again)")
-    parser.add_argument("--mode", action="append", choices=[mode.name for mode in MODES], help="only this one (may be given again)")
+    parser.add_argument(
+        "--program",
+        action="append",
+        choices=[program.name for program in PROGRAMS],
+        help="only this one (may be given again)",
+    )
+    parser.add_argument(
+        "--collector",
+        action="append",
+        choices=list(COLLECTORS),
+        help="only this one (may be given again)",
+    )
+    parser.add_argument(
+        "--mode",
+        action="append",
+        choices=[mode.name for mode in MODES],
+        help="only this one (may be given again)",
+    )
     parser.add_argument("--pairs", type=int, default=1, help="watched runs of each kind")
     parser.add_argument("--scale", type=float, default=1.0, help="so many times the work")
-    parser.add_argument("--most", type=float, default=15.0, metavar="SECONDS", help="a watched run is ended after so long")
-    parser.add_argument("--programs", type=Path, metavar="FOLDER", help="where the programs are kept; else they are downloaded each time")
-    parser.add_argument("--passive", action="store_true", help="without the agent: collections are noticed at a tick of the clock, and none is held")
-    parser.add_argument("--table", type=Path, metavar="FILE", help="write the tables there too, after each row")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all rows there, after each program and collector")
+    parser.add_argument(
+        "--most",
+        type=float,
+        default=15.0,
+        metavar="SECONDS",
+        help="a watched run is ended after so long",
+    )
+    parser.add_argument(
+        "--programs",
+        type=Path,
+        metavar="FOLDER",
+        help="where the programs are kept; else they are downloaded each time",
+    )
+    parser.add_argument(
+        "--passive",
+        action="store_true",
+        help="without the agent: collections are noticed at a tick of the clock, and none is held",
+    )
+    parser.add_argument(
+        "--table", type=Path, metavar="FILE", help="write the tables there too, after each row"
+    )
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="write all rows there, after each program and collector",
+    )
     return parser.parse_args()
 
 
@@ -253,7 +366,9 @@ def main() -> int:
                 except Unavailable as why:
                     print(f"{program.name} with {collector} is left out: {why}", file=sys.stderr)
                 if options.json:
-                    options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+                    options.json.write_text(
+                        json.dumps([asdict(row) for row in rows], indent=1) + "\n"
+                    )
                 if options.table and rows:
                     options.table.write_text(table(rows, modes))
     if rows:

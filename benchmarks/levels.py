@@ -44,7 +44,11 @@ def events_of(pid: int, level: int, events: int) -> tuple[list[float], float, st
         info = [space.info for space in server.spaces if space.name in ("Objects", "References")]
     finally:
         driver.close()
-    return [event.gather_nanos / 1e6 for event in found[1:]], statistics.median(used[1:]), "; ".join(info)
+    return (
+        [event.gather_nanos / 1e6 for event in found[1:]],
+        statistics.median(used[1:]),
+        "; ".join(info),
+    )
 
 
 def compiled_loops(wanted: bool) -> None:
@@ -89,11 +93,22 @@ def main() -> None:
         for still in (True, False):
             state = "still" if still else "at work"
             os.kill(target.pid, signal.SIGSTOP if still else signal.SIGCONT)
-            for level, loops in ((1, True), (2, True), (3, True), (3, False), (4, True), (4, False)):
+            for level, loops in (
+                (1, True),
+                (2, True),
+                (3, True),
+                (3, False),
+                (4, True),
+                (4, False),
+            ):
                 compiled_loops(loops)
                 times, used, info = events_of(target.pid, level, options.events if loops else 1)
                 median = statistics.median(times)
-                name = f"level {level}" if level < 3 else f"level {level} ({'compiled' if loops else 'numpy alone'})"
+                name = (
+                    f"level {level}"
+                    if level < 3
+                    else f"level {level} ({'compiled' if loops else 'numpy alone'})"
+                )
                 print(
                     f"{name}, {state}: {median:,.2f} ms an event ({min(times):,.2f} to {max(times):,.2f}), "
                     f"{used:,.2f} ms of the processor; {info}",

@@ -40,10 +40,29 @@ def measure(options: tuple[str, ...], *, tiles: int, changed: float, events: int
     Returns:
         What the recorder reports, with ``sent`` events, and the ``sending_seconds`` that they took.
     """
-    arguments = [f"--tiles={tiles}", f"--changed={changed}", f"--events={events}", "--hz=100000", "--wait=1"]
-    with tempfile.TemporaryDirectory(prefix="gcspy-bench-") as folder, child("benchmarks.synthetic", *arguments) as server:
+    arguments = [
+        f"--tiles={tiles}",
+        f"--changed={changed}",
+        f"--events={events}",
+        "--hz=100000",
+        "--wait=1",
+    ]
+    with (
+        tempfile.TemporaryDirectory(prefix="gcspy-bench-") as folder,
+        child("benchmarks.synthetic", *arguments) as server,
+    ):
         address, path = server.line()["address"], Path(folder, "a.gcspy")
-        command = [sys.executable, "-m", "gcspy", "record", address, "-o", str(path), "--json", *options]
+        command = [
+            sys.executable,
+            "-m",
+            "gcspy",
+            "record",
+            address,
+            "-o",
+            str(path),
+            "--json",
+            *options,
+        ]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as recorder:
             sent = server.line()
             _wait_until_quiet(path)
@@ -59,8 +78,12 @@ def main() -> None:
     parser.add_argument("--changed", type=float, default=0.05)
     parser.add_argument("--events", type=int, default=5_000)
     given = parser.parse_args()
-    print(f"{given.events} events of {given.tiles:,} tiles, {given.changed:.0%} changed, as fast as they can be sent")
-    print("mode               | recorded   lost  | sending took   events/s   of it held for the recorder")
+    print(
+        f"{given.events} events of {given.tiles:,} tiles, {given.changed:.0%} changed, as fast as they can be sent"
+    )
+    print(
+        "mode               | recorded   lost  | sending took   events/s   of it held for the recorder"
+    )
     for name, options in (("as usual", ()), ("--lossless", ("--lossless",))):
         r = measure(options, tiles=given.tiles, changed=given.changed, events=given.events)
         lost = r["sent"] - r["events"]

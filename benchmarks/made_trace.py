@@ -49,7 +49,14 @@ class MadeTrace:
             ["(unknown)", "Small", "Pair", "Node", "Entry"], ["(unknown)", "Small", "Pair", "Node", "Entry"], np.full(5, TypeKind.INSTANCE, np.uint8),
             np.concatenate(([0], _SIZES)), np.zeros(5, np.int64), np.zeros(5, np.int64),
         )  # fmt: skip
-        self.sites = Sites(np.zeros(2, np.int32), ["(unknown)", "made"], [], np.zeros(3, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))
+        self.sites = Sites(
+            np.zeros(2, np.int32),
+            ["(unknown)", "made"],
+            [],
+            np.zeros(3, np.int64),
+            np.zeros(0, np.int32),
+            np.zeros(0, np.int32),
+        )
         self.causes: Causes = {1: "eden is full"}
         self.threads = Threads()
         self.has_pointers = False
@@ -87,7 +94,12 @@ class MadeTrace:
         first = bisect_right(self._begins, place.event) - 1 if place else 0
         for cycle in range(first, len(self._blocks)):
             begin, end = self._begins[cycle], self._begins[cycle + 1]
-            yield RecordBatch.of(Place(0, begin * 4, cycle, begin), Place(0, end * 4, cycle + 1, end), "made", **self._records(cycle))
+            yield RecordBatch.of(
+                Place(0, begin * 4, cycle, begin),
+                Place(0, end * 4, cycle + 1, end),
+                "made",
+                **self._records(cycle),
+            )
 
     def position_bytes(self, place: Place) -> int:
         """Return how much lies before a place."""
@@ -99,7 +111,12 @@ class MadeTrace:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     # Records of a cycle
@@ -114,8 +131,13 @@ class MadeTrace:
             "kind": kind,
             "thread": np.repeat(number % _THREADS, one),
             "address": np.zeros(len(kind), np.int64),
-            "size": np.tile(np.concatenate(([_BUFFER_BYTES], np.tile(_SIZES, _BUFFER_OBJECTS // 4))), self._buffers),
-            "type": np.tile(np.concatenate(([0], np.tile(np.arange(1, 5), _BUFFER_OBJECTS // 4))), self._buffers),
+            "size": np.tile(
+                np.concatenate(([_BUFFER_BYTES], np.tile(_SIZES, _BUFFER_OBJECTS // 4))),
+                self._buffers,
+            ),
+            "type": np.tile(
+                np.concatenate(([0], np.tile(np.arange(1, 5), _BUFFER_OBJECTS // 4))), self._buffers
+            ),
             "site": np.ones(len(kind), np.int32),
         }
         rows["address"][::one] = _EDEN + number * _BUFFER_BYTES
@@ -131,7 +153,10 @@ class MadeTrace:
         found: _Rows = {}
         for name, dtype in COLUMNS.items():
             if any(name in part for part in parts):
-                column = [part.get(name, np.zeros(count, dtype)) for part, count in zip(parts, counts, strict=True)]
+                column = [
+                    part.get(name, np.zeros(count, dtype))
+                    for part, count in zip(parts, counts, strict=True)
+                ]
                 found[name] = np.concatenate(column).astype(dtype)
         return found
 
@@ -140,13 +165,21 @@ class MadeTrace:
         parts = [] if cycle else [self._spaces()]
         target, source = self._bounds[2 + cycle % 2][0], self._bounds[3 - cycle % 2][0]
         parts += [self._mutator, self._marks(Kind.COLLECTION_START, CollectionKind.MINOR, cycle)]
-        parts += [_one(kind=Kind.COLLECTS, length=1), _one(kind=Kind.COLLECTS, length=3 - cycle % 2)]
+        parts += [
+            _one(kind=Kind.COLLECTS, length=1),
+            _one(kind=Kind.COLLECTS, length=3 - cycle % 2),
+        ]
         parts += self._copied(self._survivors, target, SpaceKind.SURVIVOR)
         if cycle:
-            parts += self._copied(source + self._offsets, _OLD + blocks * self._kept_bytes, SpaceKind.OLD)
+            parts += self._copied(
+                source + self._offsets, _OLD + blocks * self._kept_bytes, SpaceKind.OLD
+            )
         parts.append(self._marks(Kind.COLLECTION_END, CollectionKind.MINOR, cycle))
         if full:
-            parts += [self._marks(Kind.COLLECTION_START, CollectionKind.FULL, cycle), *self._slid(blocks + (cycle > 0), target)]
+            parts += [
+                self._marks(Kind.COLLECTION_START, CollectionKind.FULL, cycle),
+                *self._slid(blocks + (cycle > 0), target),
+            ]
             parts.append(self._marks(Kind.COLLECTION_END, CollectionKind.FULL, cycle))
         return parts
 
@@ -161,7 +194,12 @@ class MadeTrace:
 
     @staticmethod
     def _marks(kind: Kind, collection: CollectionKind, cycle: int) -> _Rows:
-        return _one(kind=kind, length=2 * cycle + (collection == CollectionKind.FULL) + 1, detail=collection, type=1)
+        return _one(
+            kind=kind,
+            length=2 * cycle + (collection == CollectionKind.FULL) + 1,
+            detail=collection,
+            type=1,
+        )
 
     def _copied(self, source: NDArray[np.int64], target: int, kind: SpaceKind) -> list[_Rows]:
         thread = _THREADS + (kind == SpaceKind.OLD)
@@ -170,18 +208,29 @@ class MadeTrace:
             "kind": np.full(count, Kind.MOVE_NEXT, np.uint8), "address": source, "detail": np.full(count, kind, np.uint8),
             "thread": np.full(count, thread, np.int32),
         }  # fmt: skip
-        return [_one(kind=Kind.GC_BUFFER, address=target, size=self._kept_bytes, thread=thread), moves]
+        return [
+            _one(kind=Kind.GC_BUFFER, address=target, size=self._kept_bytes, thread=thread),
+            moves,
+        ]
 
     def _slid(self, blocks: int, survivors: int) -> list[_Rows]:
         """Return the moves of the newer blocks to the bottom of the old space, in runs; who is young stays."""
         dropped = (blocks - self._kept_blocks) * self._kept_bytes
-        starts = (_OLD + dropped + np.arange(self._kept_blocks)[:, None] * self._kept_bytes + self._offsets[None, ::_RUN]).ravel()
+        starts = (
+            _OLD
+            + dropped
+            + np.arange(self._kept_blocks)[:, None] * self._kept_bytes
+            + self._offsets[None, ::_RUN]
+        ).ravel()
         each = np.minimum(_RUN, len(self._offsets) - np.arange(0, len(self._offsets), _RUN))
         runs: _Rows = {
             "kind": np.full(len(starts), Kind.MOVE_RUN, np.uint8), "address": starts, "to": starts - dropped,
             "length": np.tile(each, self._kept_blocks),
         }  # fmt: skip
-        return [runs, _one(kind=Kind.MOVE_RUN, address=survivors, to=survivors, length=len(self._offsets))]
+        return [
+            runs,
+            _one(kind=Kind.MOVE_RUN, address=survivors, to=survivors, length=len(self._offsets)),
+        ]
 
 
 def _one(**columns: int) -> _Rows:

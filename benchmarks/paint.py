@@ -33,31 +33,59 @@ _CASES = (
 )
 
 
-def measure(tiles: int, changed: float, hz: float, resize: bool, kept: bool = True, *, seconds: float) -> dict[str, float]:
+def measure(
+    tiles: int, changed: float, hz: float, resize: bool, kept: bool = True, *, seconds: float
+) -> dict[str, float]:
     """Run one case; the window's figures, with the server's as ``server_cpu`` and ``finish_ms``."""
-    arguments = [f"--tiles={tiles}", f"--changed={changed}", f"--hz={hz}", f"--events={int(hz * (seconds + 1))}", "--wait=2.5"]
+    arguments = [
+        f"--tiles={tiles}",
+        f"--changed={changed}",
+        f"--hz={hz}",
+        f"--events={int(hz * (seconds + 1))}",
+        "--wait=2.5",
+    ]
     if resize:
         arguments.append("--resize")
     with child("benchmarks.synthetic", *arguments) as server:
         address = server.line()["address"]
         window_arguments = [f"--skip={int(hz)}", *([] if kept else ["--unkept"])]
-        with child("benchmarks.window", address, *window_arguments, QT_QPA_PLATFORM="offscreen") as window:
+        with child(
+            "benchmarks.window", address, *window_arguments, QT_QPA_PLATFORM="offscreen"
+        ) as window:
             served = server.line()
             seen = window.line()
     if seen["crc"] != served["crc"]:
         raise RuntimeError(f"{tiles} tiles: the window's values are not the server's")
-    return {**seen, "server_cpu": served["cpu_share"], "finish_ms": served["finish_ms"], "sent": served["events"] - int(hz)}
+    return {
+        **seen,
+        "server_cpu": served["cpu_share"],
+        "finish_ms": served["finish_ms"],
+        "sent": served["events"] - int(hz),
+    }
 
 
 def _tell(tiles: int, what: str, hz: float, r: dict[str, float]) -> None:
     """Hand over the figures for which there is a budget, and the same of the cases that are told beside them."""
     if tiles < 1_000_000:
         return
-    case, budgeted = f"{tiles:,} tiles, {what}, {hz:g} Hz", (tiles, what) == (1_000_000, "1% changed")
+    case, budgeted = (
+        f"{tiles:,} tiles, {what}, {hz:g} Hz",
+        (tiles, what) == (1_000_000, "1% changed"),
+    )
     if tiles == 1_000_000:
         tell(f"{case}: array to paint p99", r["p99_ms"], "ms", "<= 10" if budgeted else "")
-        tell(f"{case}: share of a core, server", 100 * r["server_cpu"], "%", "<= 10" if budgeted else "")
-        tell(f"{case}: share of a core, window", 100 * r["cpu_share"], "%", "<= 10" if budgeted else "")
+        tell(
+            f"{case}: share of a core, server",
+            100 * r["server_cpu"],
+            "%",
+            "<= 10" if budgeted else "",
+        )
+        tell(
+            f"{case}: share of a core, window",
+            100 * r["cpu_share"],
+            "%",
+            "<= 10" if budgeted else "",
+        )
     else:
         tell(f"{case}: frames", r["paints_per_sec"], "/s", ">= 30")
     if r["pixels_wrong"]:
@@ -70,7 +98,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--tiles", type=int, default=0, help="only the cases with so many tiles")
     options = parser.parse_args()
-    print("     tiles changed   Hz | latency ms p50 /  p99 /  max | paints/s events | server cpu, finish ms | window cpu, an event | wrong pixels")
+    print(
+        "     tiles changed   Hz | latency ms p50 /  p99 /  max | paints/s events | server cpu, finish ms | window cpu, an event | wrong pixels"
+    )
     for tiles, changed, hz, resize, kept in _CASES:
         if options.tiles and tiles != options.tiles:
             continue
@@ -80,7 +110,8 @@ def main() -> None:
             f"{r['p50_ms']:14.2f} /{r['p99_ms']:6.1f} /{r['max_ms']:6.1f} | {r['paints_per_sec']:8.1f} "
             f"{r['events']:.0f}/{r['sent']:.0f}".ljust(75)
             + f"| {r['server_cpu']:8.1%} {r['finish_ms']:8.2f} | {r['cpu_share']:8.1%} {r['cpu_ms']:6.2f} ms   | "
-            f"{r['pixels_wrong']:.0f} of {r['pixels_checked']:.0f}" + ("" if kept else "   nothing kept"),
+            f"{r['pixels_wrong']:.0f} of {r['pixels_checked']:.0f}"
+            + ("" if kept else "   nothing kept"),
             flush=True,
         )
         _tell(tiles, "resized" if resize else f"{changed:.0%} changed", hz, r)

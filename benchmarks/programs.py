@@ -120,7 +120,9 @@ def _finish(process: subprocess.Popen[str]) -> Run:
     code = process.wait()
     run = Run(wall_secs=time.monotonic() - began, cpu_secs=_children_secs() - used)
     if code:
-        raise Unavailable(f"ended with exit code {code}: {(complaints.strip().splitlines() or ['no word why'])[-1]}")
+        raise Unavailable(
+            f"ended with exit code {code}: {(complaints.strip().splitlines() or ['no word why'])[-1]}"
+        )
     return run
 
 
@@ -135,19 +137,25 @@ def _alone(suite: Suite, program: Program, scale: float) -> Run:
         return _finish(process)
 
 
-def _recorded(suite: Suite, program: Program, scale: float, clock_hz: float, path: Path) -> tuple[Run, float]:
+def _recorded(
+    suite: Suite, program: Program, scale: float, clock_hz: float, path: Path
+) -> tuple[Run, float]:
     """Run a program under the recorder; also the share of a core that recorder and sidecar used."""
     path.unlink(missing_ok=True)  # that it is there again means that the recorder records
     command = ["record", "-o", str(path), "--clock", f"{clock_hz:g}", "--json"]
     with suite.start(program, scale=scale) as process:
         recorder = subprocess.Popen(
-            [sys.executable, "-m", "gcspy", *command, str(process.pid)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "gcspy", *command, str(process.pid)],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         with recorder:
             try:
                 _wait_for(path, recorder)
                 both = [psutil.Process(recorder.pid), *psutil.Process(recorder.pid).children()]
-                before = sum(sum(one.cpu_times()[:2]) for one in both)  # their start, most of it imports
+                before = sum(
+                    sum(one.cpu_times()[:2]) for one in both
+                )  # their start, most of it imports
                 run = _finish(process)
                 used = _children_secs() + before
                 assert recorder.stdout is not None
@@ -157,7 +165,9 @@ def _recorded(suite: Suite, program: Program, scale: float, clock_hz: float, pat
                 recorder.terminate()
                 process.kill()
     if report["stopped"] != "target":
-        raise Unavailable(f"the recording ended before the program: {report['stopped']} {report['reason']}")
+        raise Unavailable(
+            f"the recording ended before the program: {report['stopped']} {report['reason']}"
+        )
     return run, (_children_secs() - used) / run.wall_secs
 
 
@@ -205,7 +215,9 @@ def contents_of(path: Path) -> Contents:
             spaces, last = len(session.spaces), _collections(session)
             first = last if first is None else first
         events = recording.events
-        resident = [row.summary.values[0] for row in summaries(recording, "Process memory", "Resident")]
+        resident = [
+            row.summary.values[0] for row in summaries(recording, "Process memory", "Resident")
+        ]
         names = [kind.name for kind in recording.welcome.events]
         return Contents(
             events=len(events),
@@ -306,11 +318,19 @@ def _processor() -> str:
 def _wanted(options: argparse.Namespace) -> list[tuple[Program, float]]:
     by_name = {program.name: program for program in PROGRAMS}
     if unknown := set(options.program or ()) - set(by_name):
-        raise Unavailable(f"there is no program {', '.join(sorted(unknown))}; there are {', '.join(by_name)}")
-    programs = [program for program in PROGRAMS if not options.program or program.name in options.program]
+        raise Unavailable(
+            f"there is no program {', '.join(sorted(unknown))}; there are {', '.join(by_name)}"
+        )
+    programs = [
+        program for program in PROGRAMS if not options.program or program.name in options.program
+    ]
     if options.clock:
         return [(program, hz) for program in programs for hz in options.clock]
-    return [(program, hz) for program in programs for hz in ((10.0, 50.0) if program.name in _FAST else (10.0,))]
+    return [
+        (program, hz)
+        for program in programs
+        for hz in ((10.0, 50.0) if program.name in _FAST else (10.0,))
+    ]
 
 
 def _tell(options: argparse.Namespace) -> list[Row]:
@@ -319,7 +339,9 @@ def _tell(options: argparse.Namespace) -> list[Row]:
     wanted = _wanted(options)
     machine = _machine()
     with installed(options.python) as suite:
-        version = subprocess.run([suite.python, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+        version = subprocess.run(
+            [suite.python, "--version"], capture_output=True, text=True, check=True
+        ).stdout.strip()
         machine["target"] = version
         if not options.json:
             print("\n".join(f"{name:>9}: {value}" for name, value in machine.items()))
@@ -343,8 +365,16 @@ def main() -> int:
     """Print the table; the exit code is 1 when there is none."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--python", default=sys.executable, help="interpreter of the programs")
-    parser.add_argument("--program", action="append", metavar="NAME", help="only this one (may be given again)")
-    parser.add_argument("--clock", action="append", type=float, metavar="HZ", help="only this rate (may be given again)")
+    parser.add_argument(
+        "--program", action="append", metavar="NAME", help="only this one (may be given again)"
+    )
+    parser.add_argument(
+        "--clock",
+        action="append",
+        type=float,
+        metavar="HZ",
+        help="only this rate (may be given again)",
+    )
     parser.add_argument("--pairs", type=int, default=3, help="runs without and with a recorder")
     parser.add_argument("--scale", type=float, default=1.0, help="so many times the work")
     parser.add_argument("--json", action="store_true", help="one JSON object at the end")

@@ -70,14 +70,18 @@ def rebuild(trace: Trace, *, making_counts: bool) -> dict[str, Any]:
 def in_a_process(*arguments: str, **environment: str) -> dict[str, Any]:
     """Do one of the measurements in a process of its own, whose memory is then its own as well."""
     command = [sys.executable, "-m", "benchmarks.rebuilt_heap", *arguments]
-    done = subprocess.run(command, env={**os.environ, **environment}, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        command, env={**os.environ, **environment}, check=True, capture_output=True, text=True
+    )
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 
 
 def _report(name: str, found: dict[str, Any]) -> None:
     if found["findings"] or found["ended"]:
-        raise SystemExit(f"{name}: {found['findings']} findings, {found['ended'] or 'to the end'}: the rebuilt heap is wrong, and its speed means nothing")
+        raise SystemExit(
+            f"{name}: {found['findings']} findings, {found['ended'] or 'to the end'}: the rebuilt heap is wrong, and its speed means nothing"
+        )
     rate, seeks = found["events"] / found["secs"] / 1e6, found["seek_secs"]
     middle, worst = seeks[len(seeks) // 2] * 1e3, seeks[-1] * 1e3
     print(
@@ -85,7 +89,11 @@ def _report(name: str, found: dict[str, Any]) -> None:
         f"at most {found['largest']:,} objects, {found['bytes_per_object']:.0f} bytes each  resident at most {found['resident'] / _MIB:,.0f} MiB ({found['resident_before'] / _MIB:,.0f} before)  "
         f"{found['checkpoints']} checkpoints, {found['checkpoint_bytes'] / _MIB:,.0f} MiB"
     )
-    for what, value, unit in (("", rate, "million events/s"), (", seek", middle, "ms"), (", resident", found["resident"] / _MIB, "MiB")):
+    for what, value, unit in (
+        ("", rate, "million events/s"),
+        (", seek", middle, "ms"),
+        (", resident", found["resident"] / _MIB, "MiB"),
+    ):
         tell(f"heap rebuilt: {name}{what}", value, unit)
 
 
@@ -94,16 +102,25 @@ def measure(events: int, live: int, folder: Path, *, sparing: bool) -> None:
     made = ["--live", str(live), "--do", "made", "--events"]
     _report("made, a tenth", in_a_process(*made, str(events // 10)))
     _report("made, the whole", in_a_process(*made, str(events)))
-    _report("made, a tenth, numpy alone", in_a_process(*made, str(events // 10), **{machine_code.VARIABLE: "no"}))
+    _report(
+        "made, a tenth, numpy alone",
+        in_a_process(*made, str(events // 10), **{machine_code.VARIABLE: "no"}),
+    )
     Synthetic().write(folder, events // (20 if sparing else 10))
     _report("AntTracks, with decoding", in_a_process("--do", "file", "--folder", str(folder)))
 
 
 def main() -> None:
     """Run it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--events", type=int, default=100_000_000, metavar="N", help="events of the long trace")
-    parser.add_argument("--live", type=int, default=400_000, metavar="N", help="objects in the old space at most")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--events", type=int, default=100_000_000, metavar="N", help="events of the long trace"
+    )
+    parser.add_argument(
+        "--live", type=int, default=400_000, metavar="N", help="objects in the old space at most"
+    )
     parser.add_argument("--sparing", action="store_true", help="a smaller file")
     parser.add_argument("--do", choices=["made", "file"], help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)

@@ -57,7 +57,9 @@ _WELCOME = m.Welcome(
     pause_acts_on=PauseActsOn.PROGRAM,
     events=(EventKind(id=0, name="event"),),
 )
-_SPACE = Space(id=1, name="heap", streams=(Stream(id=0, name="Used", dtype="i4", maximum=_MAXIMUM),))
+_SPACE = Space(
+    id=1, name="heap", streams=(Stream(id=0, name="Used", dtype="i4", maximum=_MAXIMUM),)
+)
 
 
 def _values(count: int, rng: np.random.Generator) -> NDArray[np.int32]:
@@ -89,7 +91,9 @@ class Traffic:
     def greeting(self) -> bytes:
         """Preamble, welcome and schema."""
         messages: list[m.Message] = [_WELCOME, m.SpaceDefined(space=_SPACE), m.EpochEnd(epoch=1)]
-        return self._server.preamble() + b"".join(self._server.send(message) for message in messages)
+        return self._server.preamble() + b"".join(
+            self._server.send(message) for message in messages
+        )
 
     def event(self) -> bytes:
         """The next event; `values` are then its tiles."""
@@ -192,7 +196,11 @@ def _gzip(path: Path, snapshots: list[NDArray[Any]]) -> dict[str, float]:
     with gzip.open(path, "wb", compresslevel=6) as file:
         for values in snapshots:
             file.write(values.tobytes())
-    return {"seconds": time.process_time() - began, "events": len(snapshots), "bytes": path.stat().st_size}
+    return {
+        "seconds": time.process_time() - began,
+        "events": len(snapshots),
+        "bytes": path.stat().st_size,
+    }
 
 
 def _mcap(path: Path, snapshots: list[NDArray[Any]]) -> dict[str, float]:
@@ -204,7 +212,11 @@ def _mcap(path: Path, snapshots: list[NDArray[Any]]) -> dict[str, float]:
         for i, values in enumerate(snapshots):
             writer.add_message(channel, i, values.tobytes(), i, i)
         writer.finish()
-    return {"seconds": time.process_time() - began, "events": len(snapshots), "bytes": path.stat().st_size}
+    return {
+        "seconds": time.process_time() - began,
+        "events": len(snapshots),
+        "bytes": path.stat().st_size,
+    }
 
 
 def _packed(path: Path, target: Path) -> tuple[dict[str, float], Path]:
@@ -213,7 +225,11 @@ def _packed(path: Path, target: Path) -> tuple[dict[str, float], Path]:
     with Recording.open(path) as recording, FileSource(path) as source, target.open("wb") as out:
         pack(source, out)
         count = len(recording)
-    return {"seconds": time.process_time() - began, "events": count, "bytes": target.stat().st_size}, target
+    return {
+        "seconds": time.process_time() - began,
+        "events": count,
+        "bytes": target.stat().st_size,
+    }, target
 
 
 class _Real:
@@ -244,13 +260,21 @@ class _Real:
             cursor = recording.cursor()
             server = Connection(Role.SERVER)
             messages = schema_messages(cursor.before(recording.first))
-            self.greeting = server.preamble() + b"".join(server.send(message) for message in messages)
+            self.greeting = server.preamble() + b"".join(
+                server.send(message) for message in messages
+            )
             while (step := cursor.step()) is not None:
                 self.wire.append(step.notice_data + step.data)
                 event = step.change.event
                 spaces = cursor.session.spaces.values()
-                every = [stream for space in spaces for stream in (*space.streams.values(), space.control)]
-                self.streams.append([stream.values.copy() for stream in every if stream.is_fresh(event)])
+                every = [
+                    stream
+                    for space in spaces
+                    for stream in (*space.streams.values(), space.control)
+                ]
+                self.streams.append(
+                    [stream.values.copy() for stream in every if stream.is_fresh(event)]
+                )
             self.tiles = sum(space.count for space in cursor.session.spaces.values())
 
     @property
@@ -317,7 +341,9 @@ def main() -> None:
     parser.add_argument("--long-tiles", type=int, default=100_000)
     parser.add_argument("--others", type=int, default=20, help="events that gzip and MCAP get")
     parser.add_argument("--seeks", type=int, default=300)
-    parser.add_argument("--real-seconds", type=float, default=20.0, help="of the real session; 0: none")
+    parser.add_argument(
+        "--real-seconds", type=float, default=20.0, help="of the real session; 0: none"
+    )
     parser.add_argument("--real-hz", type=float, default=20.0)
     options = parser.parse_args()
     raw = 4.0 * options.tiles
@@ -334,12 +360,16 @@ def main() -> None:
         snapshots = _whole_snapshots(options.tiles, options.changed, options.others)
         print(
             _line(
-                f"gzip -6 of whole streams ({options.others})", _gzip(Path(folder) / "a.gz", snapshots), raw
+                f"gzip -6 of whole streams ({options.others})",
+                _gzip(Path(folder) / "a.gz", snapshots),
+                raw,
             )
         )
         print(
             _line(
-                f"MCAP zstd of whole ones ({options.others})", _mcap(Path(folder) / "a.mcap", snapshots), raw
+                f"MCAP zstd of whole ones ({options.others})",
+                _mcap(Path(folder) / "a.mcap", snapshots),
+                raw,
             )
         )
         del snapshots
@@ -351,7 +381,9 @@ def main() -> None:
         tell(f"{case}: seek, worst of {options.seeks}", float(seeks.max()), "ms", "<= 20")
 
         traffic = Traffic(options.long_tiles, options.changed, options.hz)
-        done = record(path, traffic.greeting(), (traffic.event() for _ in range(options.long_events)))
+        done = record(
+            path, traffic.greeting(), (traffic.event() for _ in range(options.long_events))
+        )
         print(
             f"{options.long_events:,} events of {options.long_tiles:,} tiles, {done['bytes'] / 1e6:,.1f} MB"
         )

@@ -38,7 +38,17 @@ _RUSH = SetPlayback(pace=Pace.FIXED, interval_millis=0)
 @contextmanager
 def _player(path: Path, address: str) -> Iterator[psutil.Process]:
     """A player of a recording, at rest."""
-    command = [sys.executable, "-m", "gcspy", "replay", str(path), "--no-window", "--paused", "--listen", address]
+    command = [
+        sys.executable,
+        "-m",
+        "gcspy",
+        "replay",
+        str(path),
+        "--no-window",
+        "--paused",
+        "--listen",
+        address,
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -109,7 +119,9 @@ def _seeks(viewer: _Viewer, numbers: list[int]) -> NDArray[np.float64]:
     return took * 1e3
 
 
-def _play(viewer: _Viewer, process: psutil.Process, manner: SetPlayback, start: int, seconds: float) -> tuple[float, float]:
+def _play(
+    viewer: _Viewer, process: psutil.Process, manner: SetPlayback, start: int, seconds: float
+) -> tuple[float, float]:
     """Play for a while.
 
     Returns:
@@ -127,7 +139,9 @@ def _play(viewer: _Viewer, process: psutil.Process, manner: SetPlayback, start: 
     return rate, share
 
 
-def _followed(viewer: _Viewer, process: psutil.Process, address: str, followers: int, seconds: float) -> tuple[float, float, int]:
+def _followed(
+    viewer: _Viewer, process: psutil.Process, address: str, followers: int, seconds: float
+) -> tuple[float, float, int]:
     """Play as recorded to many.
 
     Returns:
@@ -145,7 +159,9 @@ def _followed(viewer: _Viewer, process: psutil.Process, address: str, followers:
             sock.sendall(connection.send(m.Follow(client=viewer.link.welcome.client_id)))
             sock.setblocking(False)
             # All must read, but few need to understand: the load is to be the player's.
-            selector.register(sock, selectors.EVENT_READ, (number, connection if number < 5 else None))
+            selector.register(
+                sock, selectors.EVENT_READ, (number, connection if number < 5 else None)
+            )
         # Who is connected was told to each at each coming: that is read first.
         while selector.select(0.5):
             for key, _ in selector.select(0):
@@ -154,7 +170,9 @@ def _followed(viewer: _Viewer, process: psutil.Process, address: str, followers:
                 if key.data[1] is not None:
                     key.data[1].receive_data(data)
                     list(key.data[1].messages())
-        viewer.link.send(SetPlayback(speed=0.5))  # 30 events a second, as the budget for a live server has it
+        viewer.link.send(
+            SetPlayback(speed=0.5)
+        )  # 30 events a second, as the budget for a live server has it
         viewer.link.send(m.Resume())
         viewer.until_position()
         cpu, began, before = _cpu(process), time.perf_counter(), viewer.events
@@ -166,7 +184,9 @@ def _followed(viewer: _Viewer, process: psutil.Process, address: str, followers:
                 data = key.fileobj.recv(1 << 18)
                 if parser is not None:
                     parser.receive_data(data)
-                    got[number] += sum(isinstance(message, m.Position) for message in parser.messages())
+                    got[number] += sum(
+                        isinstance(message, m.Position) for message in parser.messages()
+                    )
         share = (_cpu(process) - cpu) / took
         viewer.rest()
         for key in list(selector.get_map().values()):
@@ -189,12 +209,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="gcspy-bench-") as folder:
         path, address = Path(folder) / "bench.gcspy", f"unix:{folder}/player.sock"
         traffic = Traffic(options.tiles, options.changed, 60)
-        size = record(path, traffic.greeting(), (traffic.event() for _ in range(options.events)))["bytes"]
+        size = record(path, traffic.greeting(), (traffic.event() for _ in range(options.events)))[
+            "bytes"
+        ]
         print(f"{case}, {options.changed:.0%} changed at each, 60 events/s, {size / 1e6:,.1f} MB")
         with _player(path, address) as process:
             began = time.perf_counter()
             viewer = _Viewer(address)
-            print(f"  from connecting to the first picture    {1e3 * (time.perf_counter() - began):8.1f} ms")
+            print(
+                f"  from connecting to the first picture    {1e3 * (time.perf_counter() - began):8.1f} ms"
+            )
             rng = np.random.default_rng(5)
             cpu = _cpu(process)
             anywhere = _seeks(viewer, rng.integers(1, options.events + 1, options.seeks).tolist())
@@ -202,25 +226,49 @@ def main() -> None:
             here = int(viewer.session.position)
             near = _seeks(viewer, [max(1, here - i) for i in range(1, options.seeks + 1)])
             for what, took in (("seek anywhere", anywhere), ("one event back", near)):
-                print(f"  {what:<39} median {np.median(took):6.2f} ms, p99 {np.percentile(took, 99):6.2f}, worst {took.max():6.2f}")
-                tell(f"{case}: {what} over the socket, median", float(np.median(took)), "ms", "<= 20")
-                tell(f"{case}: {what} over the socket, worst of {len(took)}", float(took.max()), "ms", "<= 20")
+                print(
+                    f"  {what:<39} median {np.median(took):6.2f} ms, p99 {np.percentile(took, 99):6.2f}, worst {took.max():6.2f}"
+                )
+                tell(
+                    f"{case}: {what} over the socket, median", float(np.median(took)), "ms", "<= 20"
+                )
+                tell(
+                    f"{case}: {what} over the socket, worst of {len(took)}",
+                    float(took.max()),
+                    "ms",
+                    "<= 20",
+                )
             print(f"  processor time of the player for a seek {each:8.2f} ms")
             tell(f"{case}: processor time of the player for a seek anywhere", each, "ms")
             manners = (
                 ("at 1x, 60 events/s as recorded", SetPlayback(), 1),
                 ("at 100x", SetPlayback(speed=100), 1),
                 ("as fast as it goes", replace(_RUSH, loop=(1, options.events)), 1),
-                ("backwards, as fast as it goes", replace(_RUSH, direction=Direction.BACKWARDS), options.events),
+                (
+                    "backwards, as fast as it goes",
+                    replace(_RUSH, direction=Direction.BACKWARDS),
+                    options.events,
+                ),
             )
             for what, manner, start in manners:
-                rate, share = _play(viewer, process, manner, start, min(options.seconds, options.events / 1000))
+                rate, share = _play(
+                    viewer, process, manner, start, min(options.seconds, options.events / 1000)
+                )
                 print(f"  {what:<39} {rate:8,.0f} events/s, {share:6.1%} of a core")
                 tell(f"{case}: {what}", rate, "events/s")
                 tell(f"{case}: {what}, share of a core", 100 * share, "%")
-            rate, share, least = _followed(viewer, process, address, options.followers, options.seconds)
-            print(f"  {options.followers} followers at 0.5x                   {rate:8,.1f} events/s, {share:6.1%} of a core; the least of five got {least}")
-            tell(f"{case}, {options.followers} followers, 30 events/s: share of a core", 100 * share, "%", "<= 15 at 100")
+            rate, share, least = _followed(
+                viewer, process, address, options.followers, options.seconds
+            )
+            print(
+                f"  {options.followers} followers at 0.5x                   {rate:8,.1f} events/s, {share:6.1%} of a core; the least of five got {least}"
+            )
+            tell(
+                f"{case}, {options.followers} followers, 30 events/s: share of a core",
+                100 * share,
+                "%",
+                "<= 15 at 100",
+            )
             viewer.link.close()
 
 

@@ -45,9 +45,13 @@ class Program:
 
     def __init__(self, tiles: int, *, second: bool = False) -> None:
         self.server = Server("benchmark", events=["Clock"])
-        self._heap = self.server.add_space("Heap", names=UniformNames(1 << 40, 16, tiles), main=True)
+        self._heap = self.server.add_space(
+            "Heap", names=UniformNames(1 << 40, 16, tiles), main=True
+        )
         self._used = self._heap.add_stream("Used", dtype="i4", maximum=1 << 20)
-        self._objects = self._heap.add_stream("Objects", dtype="i4", maximum=1 << 20) if second else None
+        self._objects = (
+            self._heap.add_stream("Objects", dtype="i4", maximum=1 << 20) if second else None
+        )
         self._random = np.random.default_rng(1)
         self._values = self._random.integers(0, 1 << 20, tiles).astype("<i4")
         self._wanted = threading.Semaphore(0)
@@ -132,13 +136,18 @@ def _print(what: str, spans: Iterable[float]) -> None:
     spans = sorted(spans)
     median, worst = spans[len(spans) // 2] * 1e3, spans[-1] * 1e3
     held = sum(span > _HELD_SECS for span in spans)
-    print(f"  {what:18} median {median:6.1f} ms   worst {worst:6.1f} ms   over 50 ms: {held} of {len(spans)}", flush=True)
+    print(
+        f"  {what:18} median {median:6.1f} ms   worst {worst:6.1f} ms   over 50 ms: {held} of {len(spans)}",
+        flush=True,
+    )
     tell(f"{what}: longest turn of the window's loop, median", median, "ms")
 
 
 def _measure(tiles: int, events: int, seeks: int) -> None:
     with watching(tiles, events) as (window, _, _):
-        print(f"{tiles:,} tiles, {events} events, {window.shift.status.memory_bytes >> 20} MiB kept")
+        print(
+            f"{tiles:,} tiles, {events} events, {window.shift.status.memory_bytes >> 20} MiB kept"
+        )
         wishes = np.random.default_rng(2).integers(1, events + 1, seeks).tolist()
         _print("anywhere", [_go(window, number) for number in wishes])
         _print("next event", [_go(window, number) for number in range(1, seeks + 1)])

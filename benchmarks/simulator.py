@@ -111,7 +111,9 @@ def stepped(collector: str, objects: int) -> Stepped:
     """Step through collections of so many objects, half of them live at least: one that nobody sees, and one a level."""
     # 120 MiB are the most that a simulation has; half of a copying space is idle.
     room = min(objects * _OBJECT_BYTES * 5 // 2, MOST_HEAP_BYTES) // 4096 * 4096
-    session = SimulatorSession(SimulationOptions(collector=collector, program="queue", heap_bytes=room, pace_millis=0))
+    session = SimulatorSession(
+        SimulationOptions(collector=collector, program="queue", heap_bytes=room, pace_millis=0)
+    )
     plan = session.plan
     plan.listener = Listener()
     _fill_up(session, objects)
@@ -135,7 +137,9 @@ def _fill_up(session: SimulatorSession, objects: int) -> None:
         session.plan.finish()
 
 
-def _steps(session: SimulatorSession, events: list[int], *, looks: int) -> Iterator[tuple[float, int]]:
+def _steps(
+    session: SimulatorSession, events: list[int], *, looks: int
+) -> Iterator[tuple[float, int]]:
     """Drive a collection: of each phase so many steps of 1,000 units, and then the rest of it at once; 0: all steps are such.
 
     Yields:
@@ -156,8 +160,13 @@ def _steps(session: SimulatorSession, events: list[int], *, looks: int) -> Itera
 
 
 def _tell_steps(collectors: Sequence[str], objects: int) -> None:
-    print(f"{'':22}{'':21}{'a step of 1,000 units':>30}{'and seen at level 3':>22}{'at level 4':>22}")
-    print(f"{'collector':22}{'objects':>12}{'tiles':>9}{'steps':>8}" + f"{'median ms':>13}{'longest':>9}" * 3)
+    print(
+        f"{'':22}{'':21}{'a step of 1,000 units':>30}{'and seen at level 3':>22}{'at level 4':>22}"
+    )
+    print(
+        f"{'collector':22}{'objects':>12}{'tiles':>9}{'steps':>8}"
+        + f"{'median ms':>13}{'longest':>9}" * 3
+    )
     for collector in collectors:
         if not PLANS[collector].kinds:
             continue
@@ -165,28 +174,58 @@ def _tell_steps(collectors: Sequence[str], objects: int) -> None:
         row = f"{collector:22}{found.objects:12,}{found.tiles:9,}{len(found.alone):8,}{median(found.alone) * 1e3:13.2f}{max(found.alone) * 1e3:9.2f}"
         for level, seen in found.seen.items():
             row += f"{median(seen) * 1e3:13.1f}{max(seen) * 1e3:9.1f}"
-            tell(f"{collector}: a step of a heap of {found.objects:,} objects, seen at level {level}, median", median(seen) * 1e3, "ms")
+            tell(
+                f"{collector}: a step of a heap of {found.objects:,} objects, seen at level {level}, median",
+                median(seen) * 1e3,
+                "ms",
+            )
         print(row, flush=True)
 
 
 def main() -> None:
     """Measure, print, and tell what has a budget."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--objects", type=int, default=1_000_000, help="objects of the heap that is stepped (default: 1000000)")
-    parser.add_argument("--collector", action="append", choices=list(PLANS), help="only this one; may be given several times")
-    parser.add_argument("--written", action="store_true", help="loops as they are written, without machine code")
-    parser.add_argument("--step", action="store_true", help="only: what a person waits for who steps through such a heap")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--objects",
+        type=int,
+        default=1_000_000,
+        help="objects of the heap that is stepped (default: 1000000)",
+    )
+    parser.add_argument(
+        "--collector",
+        action="append",
+        choices=list(PLANS),
+        help="only this one; may be given several times",
+    )
+    parser.add_argument(
+        "--written", action="store_true", help="loops as they are written, without machine code"
+    )
+    parser.add_argument(
+        "--step",
+        action="store_true",
+        help="only: what a person waits for who steps through such a heap",
+    )
     asked = parser.parse_args()
     if asked.written:
         os.environ[VARIABLE] = "no"
     began = time.perf_counter()
     compiled = loops.compile_all()
-    how = f"machine code, there after {time.perf_counter() - began:.1f} s" if compiled else "as written"
-    print(f"loops: {how}; load {os.getloadavg()[0]:.1f}; {asked.objects:,} objects of {_OBJECT_BYTES} bytes")
+    how = (
+        f"machine code, there after {time.perf_counter() - began:.1f} s"
+        if compiled
+        else "as written"
+    )
+    print(
+        f"loops: {how}; load {os.getloadavg()[0]:.1f}; {asked.objects:,} objects of {_OBJECT_BYTES} bytes"
+    )
     if asked.step:
         _tell_steps(asked.collector or list(PLANS), asked.objects)
         return
-    print(f"{'collector':22}{'made/s':>12}{'collections':>13}{'collected/s':>14}{'steps':>8}{'median ms':>11}{'longest ms':>12}")
+    print(
+        f"{'collector':22}{'made/s':>12}{'collections':>13}{'collected/s':>14}{'steps':>8}{'median ms':>11}{'longest ms':>12}"
+    )
     for collector in asked.collector or PLANS:
         made, collections = made_a_second(collector, asked.objects)
         row = f"{collector:22}{made:12,.0f}{collections:13}"
@@ -197,7 +236,11 @@ def main() -> None:
             middle, longest = steps[len(steps) // 2] * 1e3, steps[-1] * 1e3
             row += f"{collected:14,.0f}{len(steps):8}{middle:11.2f}{longest:12.2f}   {', '.join(f'{name} {units:,}' for name, units in work.items())}"
             tell(f"{collector}: objects collected", collected, "a second")
-            tell(f"{collector}: longest step of {_STEP} units, heap of {asked.objects:,} objects", longest, "ms")
+            tell(
+                f"{collector}: longest step of {_STEP} units, heap of {asked.objects:,} objects",
+                longest,
+                "ms",
+            )
         print(row)
         sys.stdout.flush()
 

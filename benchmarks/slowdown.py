@@ -28,7 +28,15 @@ from benchmarks.timed import CODE, TimedRun, run_timed
 
 __all__ = ["main"]
 
-_BY_DEFAULT = ("async_tree_none", "deltablue", "docutils", "gc_collect", "html5lib", "pickle_pure_python")
+_BY_DEFAULT = (
+    "async_tree_none",
+    "deltablue",
+    "docutils",
+    "gc_collect",
+    "html5lib",
+    "pickle_pure_python",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Mode:
@@ -86,7 +94,11 @@ def _client(address: str, *, wanted: bool) -> Iterator[subprocess.Popen[str] | N
     if not wanted:
         yield None
         return
-    with subprocess.Popen([sys.executable, "-m", "benchmarks.counting_client", address], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.counting_client", address],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
         try:
             yield process
         finally:
@@ -97,7 +109,18 @@ def _watched(
     suite: Suite, program: Program, mode: Mode, scale: float, told: Path, most_secs: float
 ) -> tuple[TimedRun, dict[str, int] | None]:
     address = f"unix:{told.parent}/bench.sock"
-    watching = [sys.executable, "-m", "gcspy", "run", "-c", "--no-window", "--listen", address, "--python", str(suite.python)]
+    watching = [
+        sys.executable,
+        "-m",
+        "gcspy",
+        "run",
+        "-c",
+        "--no-window",
+        "--listen",
+        address,
+        "--python",
+        str(suite.python),
+    ]
     if mode.level is not None:
         watching += ["--wait", "--level", str(mode.level), "--budget", mode.budget]
     with _client(address, wanted=mode.level is not None) as client:
@@ -118,8 +141,15 @@ def _measure(suite: Suite, program: Program, mode: Mode, options: argparse.Names
         told = Path(folder) / "told"
 
         def by_itself() -> TimedRun:
-            command = [str(suite.python), "-c", CODE, *suite.arguments_of(program, scale=options.scale)]
-            return run_timed(command, folder=suite.folder_of(program), told=told, most_secs=options.most)
+            command = [
+                str(suite.python),
+                "-c",
+                CODE,
+                *suite.arguments_of(program, scale=options.scale),
+            ]
+            return run_timed(
+                command, folder=suite.folder_of(program), told=told, most_secs=options.most
+            )
 
         for pair in range(options.pairs):
             # First the one, then the other, so that a machine that gets slower or faster favours neither.
@@ -164,14 +194,27 @@ def _line(row: Row) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-_HEADINGS = ("program", "mode", "alone s", "collections", "slowdown", "pairs", "own cpu", "gathered", "fresh", "load")
+_HEADINGS = (
+    "program",
+    "mode",
+    "alone s",
+    "collections",
+    "slowdown",
+    "pairs",
+    "own cpu",
+    "gathered",
+    "fresh",
+    "load",
+)
 
 
 def _tell(options: argparse.Namespace) -> list[Row]:
     by_name = {program.name: program for program in PROGRAMS}
     names = options.program or _BY_DEFAULT
     if unknown := set(names) - set(by_name):
-        raise Unavailable(f"there is no program {', '.join(sorted(unknown))}; there are {', '.join(by_name)}")
+        raise Unavailable(
+            f"there is no program {', '.join(sorted(unknown))}; there are {', '.join(by_name)}"
+        )
     modes = [mode for mode in MODES if not options.mode or mode.name in options.mode]
     rows: list[Row] = []
     with installed(options.python) as suite:
@@ -191,11 +234,20 @@ def main() -> int:
     """Print the table; the exit code is 1 when there is none."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--python", default=sys.executable, help="interpreter of the programs")
-    parser.add_argument("--program", action="append", metavar="NAME", help="only this one (may be given again)")
-    parser.add_argument("--mode", action="append", choices=[mode.name for mode in MODES], help="only this one (may be given again)")
+    parser.add_argument(
+        "--program", action="append", metavar="NAME", help="only this one (may be given again)"
+    )
+    parser.add_argument(
+        "--mode",
+        action="append",
+        choices=[mode.name for mode in MODES],
+        help="only this one (may be given again)",
+    )
     parser.add_argument("--pairs", type=int, default=3, help="runs without and with")
     parser.add_argument("--scale", type=float, default=0.5, help="so many times the work")
-    parser.add_argument("--most", type=float, default=60.0, metavar="SECONDS", help="a run is ended after so long")
+    parser.add_argument(
+        "--most", type=float, default=60.0, metavar="SECONDS", help="a run is ended after so long"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rows there")
     options = parser.parse_args()
     try:

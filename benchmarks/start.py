@@ -46,7 +46,12 @@ def _first_picture(pid: int) -> float:
 
 def _command(*arguments: str) -> float:
     began = time.monotonic()
-    subprocess.run([sys.executable, "-m", "gcspy", *arguments], stdout=subprocess.DEVNULL, check=True, env=_environment())
+    subprocess.run(
+        [sys.executable, "-m", "gcspy", *arguments],
+        stdout=subprocess.DEVNULL,
+        check=True,
+        env=_environment(),
+    )
     return time.monotonic() - began
 
 
@@ -64,7 +69,10 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--megabytes", type=int, default=200)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="gcspy-bench-") as compiled, busy_target(sys.executable, options.megabytes) as found:
+    with (
+        tempfile.TemporaryDirectory(prefix="gcspy-bench-") as compiled,
+        busy_target(sys.executable, options.megabytes) as found,
+    ):
         os.environ[_COMPILED] = compiled
         rows: dict[str, Callable[[], float]] = {
             "attach: first tiles painted": lambda: _first_picture(found.pid),
@@ -72,13 +80,23 @@ def main() -> None:
             "ps": lambda: _command("ps"),
             "--help": lambda: _command("--help"),
         }
-        print(f"seconds, {options.runs} runs, target of {options.megabytes} MB          min  median  max  processor time, median   (budget of the first: 1.5)")
+        print(
+            f"seconds, {options.runs} runs, target of {options.megabytes} MB          min  median  max  processor time, median   (budget of the first: 1.5)"
+        )
         for name, run in rows.items():
             run()
             runs = [_timed(run) for _ in range(options.runs)]
             times, used = [secs for secs, _ in runs], statistics.median(used for _, used in runs)
-            print(f"{name:45} {min(times):6.2f}  {statistics.median(times):6.2f} {max(times):5.2f}  {used:6.2f}", flush=True)
-            tell(f"{name}, median", statistics.median(times), "s", "<= 1.5" if name.startswith("attach") else "")
+            print(
+                f"{name:45} {min(times):6.2f}  {statistics.median(times):6.2f} {max(times):5.2f}  {used:6.2f}",
+                flush=True,
+            )
+            tell(
+                f"{name}, median",
+                statistics.median(times),
+                "s",
+                "<= 1.5" if name.startswith("attach") else "",
+            )
             tell(f"{name}, processor time", used, "s")
 
 

@@ -92,7 +92,9 @@ class Suite:
     def __init__(self, python: Path) -> None:
         self.python = python
         where = "import pyperformance; print(pyperformance.__path__[0])"
-        found = subprocess.run([python, "-c", where], capture_output=True, text=True, check=True).stdout
+        found = subprocess.run(
+            [python, "-c", where], capture_output=True, text=True, check=True
+        ).stdout
         self._programs = Path(found.strip()) / "data-files" / "benchmarks"
 
     def prepare(self, program: Program) -> None:
@@ -128,7 +130,14 @@ class Suite:
             scale: So many times the loops.
         """
         loops = max(1, round(program.loops * scale))
-        return ["run_benchmark.py", "--worker", f"--loops={loops}", "--values=1", "--warmups=0", *program.arguments]
+        return [
+            "run_benchmark.py",
+            "--worker",
+            f"--loops={loops}",
+            "--values=1",
+            "--warmups=0",
+            *program.arguments,
+        ]
 
     def start(self, program: Program, *, scale: float = 1.0) -> subprocess.Popen[str]:
         """Start a program, which waits for a line on its standard input before its first statement.
@@ -149,13 +158,26 @@ class Suite:
 
 def _install(python: Path, *what: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-input", "--retries=1", *what],
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            python,
+            "install",
+            "--quiet",
+            "--no-input",
+            "--retries=1",
+            *what,
+        ],
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
+        lines = [
+            line for line in done.stderr.splitlines() if line.startswith("ERROR")
+        ] or done.stderr.splitlines()
         raise Unavailable(
             f"pip could not install {' '.join(what)} (is a package index reachable?): {lines[-1] if lines else 'no word why'}"
         )
@@ -174,7 +196,10 @@ def installed(python: str) -> Iterator[Suite]:
     with tempfile.TemporaryDirectory(prefix="gcspy-suite-") as folder:
         # Without pip: Debian's python3 has no ensurepip, and ours installs into it from outside.
         made = subprocess.run(
-            [python, "-m", "venv", "--without-pip", folder], capture_output=True, text=True, check=False
+            [python, "-m", "venv", "--without-pip", folder],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if made.returncode:
             raise Unavailable(f"{python} makes no virtual environment: {made.stderr.strip()}")

@@ -28,7 +28,9 @@ _SETS = 16
 _MAXIMUM = 32768
 
 
-def _changes(tiles: int, fraction: float, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
+def _changes(
+    tiles: int, fraction: float, rng: np.random.Generator
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Which tiles change and to what, for a cycle of events."""
     count = max(1, int(tiles * fraction))
     sets = []
@@ -48,7 +50,9 @@ def _run(
     rng = np.random.default_rng(options.seed)
     (stream,) = space.streams
     sets = _changes(options.tiles, options.changed, rng)
-    stream.data[:] = rng.integers(1, _MAXIMUM, options.tiles, dtype=np.int32)  # no zeros: those are drawn empty
+    stream.data[:] = rng.integers(
+        1, _MAXIMUM, options.tiles, dtype=np.int32
+    )  # no zeros: those are drawn empty
     server.wait_for_client()
     stop.wait(options.wait)
     period = 1 / options.hz
@@ -87,7 +91,9 @@ def main() -> None:
     )
     parser.add_argument("--hz", type=float, default=60.0)
     parser.add_argument("--events", type=int, default=None)
-    parser.add_argument("--resize", action="store_true", help="resize the space at every other event")
+    parser.add_argument(
+        "--resize", action="store_true", help="resize the space at every other event"
+    )
     parser.add_argument(
         "--wait", type=float, default=0.5, help="seconds from the first client to the first event"
     )

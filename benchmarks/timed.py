@@ -98,6 +98,8 @@ def run_timed(
         process.communicate()
         raise
     if not told.exists():
-        raise Unavailable(f"ended with exit code {process.returncode}: {(complaints.strip().splitlines() or ['no word why'])[-1]}")
+        raise Unavailable(
+            f"ended with exit code {process.returncode}: {(complaints.strip().splitlines() or ['no word why'])[-1]}"
+        )
     wall, own, collections = told.read_text().split()
     return TimedRun(float(wall), float(own), int(collections))

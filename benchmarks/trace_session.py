@@ -39,24 +39,42 @@ def measure(path: Path) -> None:
         for number in range(1, events + 1, max(1, events // _QUESTIONS)):
             for kind in ("types", "objects"):
                 asked = time.perf_counter()
-                table = teller.tell(kind, "", 200, number=number, space="Types", tile=None, extent=None)
+                table = teller.tell(
+                    kind, "", 200, number=number, space="Types", tile=None, extent=None
+                )
                 answers.append(time.perf_counter() - asked)
             if table is not None and table.rows:
                 asked = time.perf_counter()
-                teller.tell("life", str(table.rows[0][1]), 200, number=number, space="Types", tile=None, extent=None)
+                teller.tell(
+                    "life",
+                    str(table.rows[0][1]),
+                    200,
+                    number=number,
+                    space="Types",
+                    tile=None,
+                    extent=None,
+                )
                 answers.append(time.perf_counter() - asked)
         answers.sort()
         told = heap.events
         heap.close()
     name = path.name.split(".")[0]
-    print(f"{name}: {told:,} events of the trace, {events} of the session, {len(store.data):,} bytes")
-    print(f"  heap {indexed - began:.2f} s, session {recorded - indexed:.2f} s of a processor; {waited:.2f} s until it can be played")
-    print(f"  an answer: {1000 * answers[len(answers) // 2]:.0f} ms (median of {len(answers)}), {1000 * answers[-1]:.0f} ms at most")
+    print(
+        f"{name}: {told:,} events of the trace, {events} of the session, {len(store.data):,} bytes"
+    )
+    print(
+        f"  heap {indexed - began:.2f} s, session {recorded - indexed:.2f} s of a processor; {waited:.2f} s until it can be played"
+    )
+    print(
+        f"  an answer: {1000 * answers[len(answers) // 2]:.0f} ms (median of {len(answers)}), {1000 * answers[-1]:.0f} ms at most"
+    )
 
 
 def main() -> None:
     """Run it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("traces", nargs="*", type=Path, metavar="TRACE")
     for path in parser.parse_args().traces or sorted(_SAMPLES.glob("*.tar.xz")):
         measure(path)

@@ -50,7 +50,9 @@ def decode(path: Path) -> dict[str, Any]:
 def in_a_process(what: str, path: Path, **environment: str) -> dict[str, Any]:
     """Do one of the measurements in a process of its own, whose memory is then its own as well."""
     command = [sys.executable, "-m", "benchmarks.traces", "--do", what, "--folder", str(path)]
-    done = subprocess.run(command, env={**os.environ, **environment}, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        command, env={**os.environ, **environment}, check=True, capture_output=True, text=True
+    )
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 
@@ -73,7 +75,9 @@ def measure(folder: Path, events: int) -> None:
     written = Synthetic().write(long, events)
     Synthetic().write(short, events // 10)
     Synthetic(packed=True).write(packed, events // 10)
-    print(f"written in {time.perf_counter() - began:.1f} s: {written.events:,} events, {written.objects:,} objects, {written.minor} minor and {written.full} full collections")
+    print(
+        f"written in {time.perf_counter() - began:.1f} s: {written.events:,} events, {written.objects:,} objects, {written.minor} minor and {written.full} full collections"
+    )
     in_a_process("decode", short)  # compiled once, and kept
     _report("a tenth", in_a_process("decode", short))
     _report("the whole", in_a_process("decode", long))
@@ -83,9 +87,18 @@ def measure(folder: Path, events: int) -> None:
 
 def main() -> None:
     """Run it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--events", type=int, default=100_000_000, metavar="N", help="events of the long trace")
-    parser.add_argument("--folder", type=Path, metavar="F", help="where the traces go; a temporary folder if nothing is said")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--events", type=int, default=100_000_000, metavar="N", help="events of the long trace"
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        metavar="F",
+        help="where the traces go; a temporary folder if nothing is said",
+    )
     parser.add_argument("--do", choices=["decode"], help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.do:

@@ -55,7 +55,10 @@ def measure(
         f"--events={int(hz * seconds)}",
         "--wait=2",
     ]
-    with child("benchmarks.synthetic", *arguments) as server, selectors.DefaultSelector() as selector:
+    with (
+        child("benchmarks.synthetic", *arguments) as server,
+        selectors.DefaultSelector() as selector,
+    ):
         address = server.line()["address"]
         clients = [_join(address) for _ in range(viewers)]
         for number, (sock, connection) in enumerate(clients):
@@ -112,7 +115,12 @@ def main() -> None:
             flush=True,
         )
         case = f"{viewers} viewers, {stalled} of them stalled, {r['kilobytes']:.0f} kB an event, 30 events/s"
-        tell(f"{case}: share of a core", 100 * r["cpu_share"], "%", "<= 15 at 100" if viewers == 100 else "")
+        tell(
+            f"{case}: share of a core",
+            100 * r["cpu_share"],
+            "%",
+            "<= 15 at 100" if viewers == 100 else "",
+        )
         tell(f"{case}: latency p99", r["latency_p99"], "ms", "as without" if stalled else "")
         tell(f"{case}: events received of those sent", r["received"] / r["sent"])
 

@@ -62,7 +62,9 @@ def _took(action: Callable[[], object], times: int) -> str:
     return f"{np.median(spans):9.2f} ms, longest {max(spans):9.2f}"
 
 
-def _follow(renderer: Renderer, changes: Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> None:
+def _follow(
+    renderer: Renderer, changes: Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]
+) -> None:
     where, values = next(changes)
     renderer.space.streams[0].values[where] = values
     event = m.Event(sequence=1, time_nanos=0, event=0, occurrence=1, epoch=1)
@@ -73,7 +75,9 @@ def _renderers(space: SpaceState, times: int) -> None:
     rng = np.random.default_rng(9)
     changes = [
         (some, rng.integers(0, 32769, len(some)))
-        for some in (np.unique(rng.integers(0, space.count, space.count // 100)) for _ in range(times))
+        for some in (
+            np.unique(rng.integers(0, space.count, space.count // 100)) for _ in range(times)
+        )
     ]
     source, palette = StreamSource(_STREAMS[0]), sequential(Theme.DARK)
     orders = {"tiles, in order of Used": order_by(space, source)}
@@ -86,7 +90,8 @@ def _renderers(space: SpaceState, times: int) -> None:
 
         follow = partial(_follow, renderer, iter(changes * 2))
         print(
-            f"  {name:<24} drawn {_took(renderer.draw, times)}; an event {_took(follow, times)}", flush=True
+            f"  {name:<24} drawn {_took(renderer.draw, times)}; an event {_took(follow, times)}",
+            flush=True,
         )
 
 
@@ -105,10 +110,16 @@ def _others(space: SpaceState, other: SpaceState, times: int) -> None:
         ("sorted by 32 bits", lambda: table.sort(1)),
         ("sorted by 64 bits, downwards", lambda: table.sort(2, descending=True)),
         ("two states compared", lambda: difference(space, other, objects)),
-        ("  their codes, scale of 99 %", lambda: codes_of(compared, scale_of(compared, share=0.99))),
+        (
+            "  their codes, scale of 99 %",
+            lambda: codes_of(compared, scale_of(compared, share=0.99)),
+        ),
         ("  their summary", lambda: summary_of(compared)),
         ("a formula worked out", evaluate),
-        ("a series' point of all tiles", lambda: SeriesMaker(objects).follow(space, EventChange(event))),
+        (
+            "a series' point of all tiles",
+            lambda: SeriesMaker(objects).follow(space, EventChange(event)),
+        ),
     ):
         print(f"  {what:<34} {_took(action, times)}", flush=True)
 
@@ -116,7 +127,9 @@ def _others(space: SpaceState, other: SpaceState, times: int) -> None:
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tiles", type=int, action="append", help="by default 1,000,000 and 10,000,000")
+    parser.add_argument(
+        "--tiles", type=int, action="append", help="by default 1,000,000 and 10,000,000"
+    )
     parser.add_argument("--times", type=int, default=5)
     options = parser.parse_args()
     for tiles in options.tiles or (1_000_000, 10_000_000):

@@ -79,7 +79,9 @@ def _drawn(window: MainWindow) -> bool:
             and drawn.sequence in (0, event.sequence)
             and view.drawing.settle(0.0)
         )
-    return not isinstance(view, TableView) or not (view.model.sorting or view._sort_timer.isActive())
+    return not isinstance(view, TableView) or not (
+        view.model.sorting or view._sort_timer.isActive()
+    )
 
 
 def _event(window: MainWindow, program: Program, spans: _Spans) -> None:
@@ -87,7 +89,9 @@ def _event(window: MainWindow, program: Program, spans: _Spans) -> None:
     spans.measure(program.let_happen, lambda: window.session.events_seen > seen and _drawn(window))
 
 
-def _measure_view(window: MainWindow, program: Program, name: str, prepare: Callable[[], object], times: int) -> None:
+def _measure_view(
+    window: MainWindow, program: Program, name: str, prepare: Callable[[], object], times: int
+) -> None:
     chosen, events, sizes = _Spans(), _Spans(), _Spans()
     chosen.measure(prepare, partial(_drawn, window))
     for _ in range(times):
@@ -96,7 +100,10 @@ def _measure_view(window: MainWindow, program: Program, name: str, prepare: Call
         sizes.measure(partial(window.resize, width, 1000), partial(_drawn, window))
     window.settle()
     worst = max(*chosen.turns, *events.turns, *sizes.turns)
-    print(f"  {name:28} chosen  {chosen}\n{'':30} event   {events}\n{'':30} resized {sizes}", flush=True)
+    print(
+        f"  {name:28} chosen  {chosen}\n{'':30} event   {events}\n{'':30} resized {sizes}",
+        flush=True,
+    )
     tell(f"{name}, 1 % changed: longest turn of the window's loop", worst * 1e3, "ms", "<= 50")
 
 
@@ -138,7 +145,9 @@ def _measure(tiles: int, times: int) -> None:
             _measure_view(window, program, "table, sorted", partial(_table, window, 2), times)
             looking.choose_view("tiles")
             _measure_view(window, program, "tiles, in order", looking.turn_order, times)
-            _measure_view(window, program, "tiles, in an order that follows", looking.follow_order, times)
+            _measure_view(
+                window, program, "tiles, in an order that follows", looking.follow_order, times
+            )
             looking.choose_order(None)
             _measure_view(window, program, "hilbert, zoomed", partial(_zoomed, window), times)
             window.zoom(0)

@@ -47,7 +47,10 @@ class Block:
     stack: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.secs * 1e3:.0f} ms, {self.used_secs * 1e3:.0f} ms of them at work:\n    " + "\n    ".join(self.stack)
+        return (
+            f"{self.secs * 1e3:.0f} ms, {self.used_secs * 1e3:.0f} ms of them at work:\n    "
+            + "\n    ".join(self.stack)
+        )
 
 
 class Watchdog(QObject):
@@ -86,7 +89,10 @@ class Watchdog(QObject):
         return self.start()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.stop()
 
@@ -107,7 +113,9 @@ class Watchdog(QObject):
     def _run(self) -> None:
         while not self._stopping.wait(_BETWEEN_SECS):
             self._answered.clear()
-            if self._stopping.is_set():  # what was cleared may have been the end's: nobody answers any more
+            if (
+                self._stopping.is_set()
+            ):  # what was cleared may have been the end's: nobody answers any more
                 return
             sent, used = time.monotonic(), time.clock_gettime(self._clock)
             self._sent.emit()

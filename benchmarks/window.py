@@ -74,14 +74,16 @@ class _Meter:
         report = {
             "events": len(self.gathered),
             "paints": len(self.painted),
-            "paints_per_sec": len([n for n in self.painted if n in self.gathered]) / max(seconds, 1e-9),
+            "paints_per_sec": len([n for n in self.painted if n in self.gathered])
+            / max(seconds, 1e-9),
             "p50_ms": float(np.percentile(latency, 50)),
             "p99_ms": float(np.percentile(latency, 99)),
             "max_ms": max(latency),
             "cpu_share": used / max(seconds, 1e-9),
             "cpu_ms": 1e3 * used / max(1, len(self.gathered)),
             "kept": self.window.shift.last,
-            "kept_bytes": self.window.shift.status.memory_bytes + self.window.shift.status.disk_bytes,
+            "kept_bytes": self.window.shift.status.memory_bytes
+            + self.window.shift.status.disk_bytes,
             "missed": self.window.session.interpreter.missed_total,
             "pixels_checked": checked,
             "pixels_wrong": wrong,
@@ -119,7 +121,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address")
     parser.add_argument("--size", default="1600x1000")
-    parser.add_argument("--skip", type=int, default=0, help="events at the beginning that are not measured")
+    parser.add_argument(
+        "--skip", type=int, default=0, help="events at the beginning that are not measured"
+    )
     parser.add_argument("--unkept", action="store_true", help="keep nothing for looking back")
     options = parser.parse_args()
     width, height = map(int, options.size.split("x"))

@@ -39,7 +39,9 @@ def listen(
     """
     from gcspy.listening import listen as listen_here
 
-    return listen_here(address, wait=wait, longest_hold_secs=longest_hold_secs, budget=budget, token=token)
+    return listen_here(
+        address, wait=wait, longest_hold_secs=longest_hold_secs, budget=budget, token=token
+    )
 
 
 def open(*paths: Path | str) -> SavedSession:

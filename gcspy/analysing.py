@@ -33,7 +33,8 @@ def require_engine() -> None:
         import_module("duckdb")
     except ModuleNotFoundError as error:
         raise CommandError(
-            f"questions about objects need the package {error.name}: pip install 'gcspy[objects]'", exit_code=ExitCode.MISSING_PART
+            f"questions about objects need the package {error.name}: pip install 'gcspy[objects]'",
+            exit_code=ExitCode.MISSING_PART,
         ) from error
 
 
@@ -59,5 +60,8 @@ def lives_of(path: Path) -> Iterator[LifeStore]:
             if heap.ended is not None:
                 click.echo(f"gcspy: {heap.ended}; told is what was before", err=True)
             if heap.findings:
-                click.echo(f"gcspy: the trace contradicts itself: gcspy objects check {path} tells where", err=True)
+                click.echo(
+                    f"gcspy: the trace contradicts itself: gcspy objects check {path} tells where",
+                    err=True,
+                )
             yield store

@@ -46,12 +46,28 @@ def _prepare(wanted: Wanted, *, in_bytes: bool = False) -> Output:
     return output
 
 
-def ask_kinds(trace: Path, by: str, *, number: int | None, each_gc: bool, in_bytes: bool, top: int, **wanted: Unpack[Wanted]) -> None:
+def ask_kinds(
+    trace: Path,
+    by: str,
+    *,
+    number: int | None,
+    each_gc: bool,
+    in_bytes: bool,
+    top: int,
+    **wanted: Unpack[Wanted],
+) -> None:
     """Ask what became of objects, by type or by site: over the whole trace, in one collection, or in each."""
     if number is not None and each_gc:
         raise click.UsageError("--gc tells of one collection, --each-gc of all: which?")
     output = _prepare(wanted, in_bytes=in_bytes)
-    from gcspy_objects.analysis.kinds import By, Only, collections, each_collection, in_collection, totals
+    from gcspy_objects.analysis.kinds import (
+        By,
+        Only,
+        collections,
+        each_collection,
+        in_collection,
+        totals,
+    )
 
     only = Only(wanted["type"], wanted["site"])
     with lives_of(trace) as store:
@@ -61,7 +77,12 @@ def ask_kinds(trace: Path, by: str, *, number: int | None, each_gc: bool, in_byt
             found = in_collection(store, By(by), number, only, by_bytes=in_bytes, top=top)
         else:
             found = totals(store, By(by), only, by_bytes=in_bytes, top=top)
-        show(found, store, output, drawn=("collections", collections(store, only)) if output.plot else None)
+        show(
+            found,
+            store,
+            output,
+            drawn=("collections", collections(store, only)) if output.plot else None,
+        )
 
 
 def ask_collections(trace: Path, *, in_bytes: bool, **wanted: Unpack[Wanted]) -> None:
@@ -74,7 +95,9 @@ def ask_collections(trace: Path, *, in_bytes: bool, **wanted: Unpack[Wanted]) ->
         show(found, store, output, drawn=("collections", found))
 
 
-def ask_lifetimes(trace: Path, *, each: str | None, clock: str, in_bytes: bool, top: int, **wanted: Unpack[Wanted]) -> None:
+def ask_lifetimes(
+    trace: Path, *, each: str | None, clock: str, in_bytes: bool, top: int, **wanted: Unpack[Wanted]
+) -> None:
     """Ask how long objects lived: all of them, or those of each type or site."""
     output = _prepare(wanted, in_bytes=in_bytes)
     from gcspy_objects.analysis.kinds import By, Only
@@ -88,7 +111,9 @@ def ask_lifetimes(trace: Path, *, each: str | None, clock: str, in_bytes: bool, 
         show(found, store, output, drawn=(f"lifetimes.{clock}", ages))
 
 
-def ask_survival(trace: Path, *, clock: str, points: int, in_bytes: bool, **wanted: Unpack[Wanted]) -> None:
+def ask_survival(
+    trace: Path, *, clock: str, points: int, in_bytes: bool, **wanted: Unpack[Wanted]
+) -> None:
     """Ask which share is still there at which age."""
     output = _prepare(wanted, in_bytes=in_bytes)
     from gcspy_objects.analysis.kinds import Only

@@ -47,14 +47,20 @@ class Destination:
             CommandError: A recording is there and may not be replaced, or there is no folder for it.
         """
         if not self.path.parent.is_dir():
-            raise CommandError(f"there is no folder {self.path.parent} for {self.path.name}: create it first")
+            raise CommandError(
+                f"there is no folder {self.path.parent} for {self.path.name}: create it first"
+            )
         if self.keep is None and self.path.is_dir():
-            raise CommandError(f"{self.path} is a folder: name a file; only --keep-last fills a folder")
+            raise CommandError(
+                f"{self.path} is a folder: name a file; only --keep-last fills a folder"
+            )
         if self.keep is not None and self.path.exists() and not self.path.is_dir():
             raise CommandError(f"{self.path} is a file: --keep-last fills a folder, name one")
         there = self._there()
         if there and not self.replace:
-            raise CommandError(f"{there[0]} is there already: name another, or replace it with --force")
+            raise CommandError(
+                f"{there[0]} is there already: name another, or replace it with --force"
+            )
 
     def _there(self) -> list[Path]:
         """Files that belong to what would be replaced, the further parts of a split recording included."""
@@ -64,7 +70,9 @@ class Destination:
         if self.split_bytes is None or not self.path.parent.is_dir():
             return found
         part = re.compile(re.escape(self.path.stem) + r"\.\d{4,}" + re.escape(self.path.suffix))
-        return found + sorted(path for path in self.path.parent.iterdir() if part.fullmatch(path.name))
+        return found + sorted(
+            path for path in self.path.parent.iterdir() if part.fullmatch(path.name)
+        )
 
     def _parts(self) -> list[Path]:
         """The parts in the folder."""
@@ -86,11 +94,17 @@ class Destination:
                 path.unlink(missing_ok=True)
         if self.keep is not None:
             self._store = RingStore(
-                self.path, keep_bytes=self.keep.size_bytes, keep_nanos=self.keep.nanos, sync_secs=self.sync_secs
+                self.path,
+                keep_bytes=self.keep.size_bytes,
+                keep_nanos=self.keep.nanos,
+                sync_secs=self.sync_secs,
             )
         elif self.split_bytes is not None:
             self._store = SplitStore(
-                self.path, part_bytes=self.split_bytes, replace=self.replace, sync_secs=self.sync_secs
+                self.path,
+                part_bytes=self.split_bytes,
+                replace=self.replace,
+                sync_secs=self.sync_secs,
             )
         else:
             self._store = FileStore(self.path, replace=self.replace, sync_secs=self.sync_secs)

@@ -28,7 +28,12 @@ def print_table(table: DetailTable) -> None:
     head = [column.name for column in table.columns]
     rows = [list(map(_words, row)) for row in table.rows]
     if table.rest:
-        rows.append([f"({table.rest:,} others)", *("" if cell is None else _words(cell) for cell in table.rest_cells[1:])])
+        rows.append(
+            [
+                f"({table.rest:,} others)",
+                *("" if cell is None else _words(cell) for cell in table.rest_cells[1:]),
+            ]
+        )
     widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
     for row in [head, *rows]:
         cells = [

@@ -62,7 +62,13 @@ def prepare(output: Output) -> None:
         require_gui()
 
 
-def show(findings: Findings, store: LifeStore, output: Output, *, drawn: tuple[str, Findings] | None = None) -> None:
+def show(
+    findings: Findings,
+    store: LifeStore,
+    output: Output,
+    *,
+    drawn: tuple[str, Findings] | None = None,
+) -> None:
     """Print findings, and write them where that was asked for.
 
     Args:
@@ -88,7 +94,10 @@ def show(findings: Findings, store: LifeStore, output: Output, *, drawn: tuple[s
     if output.plot is not None:
         click.echo(f"{output.plot}: {output.plot.stat().st_size:,} bytes", err=True)
     if output.parquet is not None:
-        click.echo(f"{output.parquet}: {len(findings.rows) + findings.rest:,} rows, {output.parquet.stat().st_size:,} bytes", err=True)
+        click.echo(
+            f"{output.parquet}: {len(findings.rows) + findings.rest:,} rows, {output.parquet.stat().st_size:,} bytes",
+            err=True,
+        )
 
 
 def _draw(kind: str, findings: Findings, path: Path, output: Output) -> None:
@@ -110,13 +119,19 @@ def _print_json(findings: Findings) -> None:
     names = [one.name for one in findings.columns]
     data: dict[str, Any] = {
         "title": findings.title,
-        "columns": [{"name": one.name, "unit": one.unit.value, "about": one.about or one.heading} for one in findings.columns],
+        "columns": [
+            {"name": one.name, "unit": one.unit.value, "about": one.about or one.heading}
+            for one in findings.columns
+        ],
         "rows": findings.records(),
         "notes": list(findings.notes),
     }
     if findings.rest:
         sums = zip(names, findings.rest_cells, strict=True)
-        data["rest"] = {"rows": findings.rest, **{name: value for name, value in sums if value is not None}}
+        data["rest"] = {
+            "rows": findings.rest,
+            **{name: value for name, value in sums if value is not None},
+        }
     click.echo(json.dumps(data, indent=2))
 
 
@@ -137,12 +152,21 @@ def _print_table(findings: Findings, output: Output) -> None:
     for one in columns:
         left = one.unit is Unit.TEXT
         # A name is cut in a terminal, never in a pipe: there it may be searched for.
-        table.add_column(escape(one.heading), justify="left" if left else "right", no_wrap=True, overflow="ellipsis", min_width=None if left else len(one.heading))
+        table.add_column(
+            escape(one.heading),
+            justify="left" if left else "right",
+            no_wrap=True,
+            overflow="ellipsis",
+            min_width=None if left else len(one.heading),
+        )
     for row in findings.rows:
         table.add_row(*(escape(_words(row[place], findings.columns[place])) for place in places))
     if findings.rest:
         cells = [findings.rest_cells[place] for place in places]
-        others = ["" if cell is None else _words(cell, one) for cell, one in zip(cells, columns, strict=True)]
+        others = [
+            "" if cell is None else _words(cell, one)
+            for cell, one in zip(cells, columns, strict=True)
+        ]
         table.add_row(f"({findings.rest:,} others)", *others[1:], style="dim")
     console = Console(highlight=False)
     (console if console.is_terminal else Console(highlight=False, width=_PIPE_COLUMNS)).print(table)
@@ -157,7 +181,9 @@ def _places(columns: Sequence[Column], *, in_bytes: bool) -> list[int]:
         place
         for place, one in enumerate(columns)
         if not (
-            one.name.endswith(left_out) and one.name.removesuffix(left_out) + kept in names and not one.name.startswith("allocated")
+            one.name.endswith(left_out)
+            and one.name.removesuffix(left_out) + kept in names
+            and not one.name.startswith("allocated")
         )
     ]
 

@@ -86,7 +86,9 @@ def grown(paths: list[Path], first: int | None, last: int | None, top: int) -> G
         assert space is not None, "the event has a sample of it"
         (begin, before), (end, now) = ends
         if before.space != now.space:
-            raise CommandError(f"the space of types was removed between event {begin} and {end}: choose events on one side, with --from and --to")
+            raise CommandError(
+                f"the space of types was removed between event {begin} and {end}: choose events on one side, with --from and --to"
+            )
         rows = growth(before, now, space, log.samples, most=top)
         measures = tuple(one.name for one in measures_of(space))
         return Grown(space.space.name, measures, begin, end, before, now, rows)
@@ -122,11 +124,20 @@ def print_as_text(found: Grown) -> None:
     if not found.rows:
         click.echo("nothing changed")
         return
-    head = ["Type", *(text for name in found.measures for text in (f"{name} grew", f"{name} now")), "Over time"]
+    head = [
+        "Type",
+        *(text for name in found.measures for text in (f"{name} grew", f"{name} now")),
+        "Over time",
+    ]
     rows = [
         [
-            "".join(c if c.isprintable() else "?" for c in row.name) + (" (new)" if row.new else ""),
-            *(text for change in row.changes for text in (_signed(change.grew), _plain(change.now))),
+            "".join(c if c.isprintable() else "?" for c in row.name)
+            + (" (new)" if row.new else ""),
+            *(
+                text
+                for change in row.changes
+                for text in (_signed(change.grew), _plain(change.now))
+            ),
             _line(row.line),
         ]
         for row in found.rows
@@ -150,6 +161,13 @@ def _plain(value: int | None) -> str:
 
 def _line(values: tuple[int | None, ...]) -> str:
     """A small graph of blocks; a gap where nothing is known."""
-    picked = [values[round(place * (len(values) - 1) / (_LINE - 1))] for place in range(_LINE)] if len(values) > _LINE else values
+    picked = (
+        [values[round(place * (len(values) - 1) / (_LINE - 1))] for place in range(_LINE)]
+        if len(values) > _LINE
+        else values
+    )
     top = max((value for value in picked if value is not None), default=0)
-    return "".join(" " if value is None else _BLOCKS[round(7 * value / top) if top > 0 else 0] for value in picked)
+    return "".join(
+        " " if value is None else _BLOCKS[round(7 * value / top) if top > 0 else 0]
+        for value in picked
+    )

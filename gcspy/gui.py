@@ -21,12 +21,19 @@ def has_display() -> bool:
     """Whether a window would be seen by anybody."""
     if os.environ.get("QT_QPA_PLATFORM") in ("offscreen", "minimal", "vnc"):
         return False
-    return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    return sys.platform != "linux" or bool(
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )
 
 
 def has_window() -> bool:
     """Whether a window can be shown here."""
-    return has_display() and find_spec("PySide6") is not None and find_spec("pyqtgraph") is not None and not missing()
+    return (
+        has_display()
+        and find_spec("PySide6") is not None
+        and find_spec("pyqtgraph") is not None
+        and not missing()
+    )
 
 
 def require_gui() -> None:

@@ -90,7 +90,11 @@ class LastingLink:
             if isinstance(message, Error) and message.fatal:
                 self._thrown_out = message.code is ErrorCode.TOO_SLOW
             if message is None and self._thrown_out and self._latest.closed:
-                self._lose(LinkError(f"the server at {self.address} ended the connection, because we were too slow"))
+                self._lose(
+                    LinkError(
+                        f"the server at {self.address} ended the connection, because we were too slow"
+                    )
+                )
                 continue
             return message
 
@@ -121,7 +125,9 @@ class LastingLink:
                 self._next_try = time.monotonic() + self._wait_secs
                 self._wait_secs = min(_LONGEST_RETRY_SECS, 2 * self._wait_secs)
                 if self._next_try > self._until:
-                    raise LinkError(f"not connected again within {self._within_secs:g} s: {error}") from error
+                    raise LinkError(
+                        f"not connected again within {self._within_secs:g} s: {error}"
+                    ) from error
             else:
                 self._connected = True
                 self._say(f"connected again to {self.address}")
@@ -152,6 +158,9 @@ class LastingLink:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()

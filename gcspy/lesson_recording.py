@@ -80,7 +80,10 @@ class _Leader(LastingLink):
                 return
             step = self._lesson.steps[len(self.reached)]
             kinds = () if self._session.welcome is None else self._session.welcome.events
-            for messages, wrong in (filters_of(step, kinds), settings_of(step, self._session.settings.settings)):
+            for messages, wrong in (
+                filters_of(step, kinds),
+                settings_of(step, self._session.settings.settings),
+            ):
                 for message in messages:
                     self.send(message)
                 if wrong:
@@ -95,7 +98,9 @@ class _Leader(LastingLink):
 
     def _end(self, why: str) -> None:
         step = self._lesson.steps[len(self.reached)]
-        self.problem = f"{self._lesson.path}:{step.line}: step {len(self.reached) + 1}, {step.title!r}: {why}"
+        self.problem = (
+            f"{self._lesson.path}:{step.line}: step {len(self.reached) + 1}, {step.title!r}: {why}"
+        )
         self._stop.requested = True
 
 
@@ -118,21 +123,36 @@ def record_lesson(lesson: Lesson, path: Path) -> tuple[int, ...]:
     from gcspy_server.api import Trigger as ServerTrigger
 
     session = SimulatorSession(simulation_of(fields_of_lesson(lesson)), clock=PacedClock())
-    session.server.set_trigger(ServerTrigger(id=TRIGGER, expression=BEGINS, note="the lesson begins"))
+    session.server.set_trigger(
+        ServerTrigger(id=TRIGGER, expression=BEGINS, note="the lesson begins")
+    )
     stop, ends = StopFlag(), threading.Event()
     taps = [WireTap()]
-    with tempfile.TemporaryDirectory(prefix="gcspy-") as folder, session.server.serve(f"unix:{folder}/lesson.sock") as listening:
+    with (
+        tempfile.TemporaryDirectory(prefix="gcspy-") as folder,
+        session.server.serve(f"unix:{folder}/lesson.sock") as listening,
+    ):
         thread = threading.Thread(target=_run, args=(session, ends), name="gcspy lesson")
 
         def dial() -> Link:
-            return connect(listening.addresses[0], client="gcspy demo --record", wants_control=True, tap=taps[0].receive_data)
+            return connect(
+                listening.addresses[0],
+                client="gcspy demo --record",
+                wants_control=True,
+                tap=taps[0].receive_data,
+            )
 
         link = _Leader(dial, lesson, stop)
         with link:
             session.server.let_go_when(lambda: "the lesson is recorded" if ends.is_set() else "")
             thread.start()
             try:
-                recorder = Recorder(link, lambda: taps[0], lambda: FileStore(path), lossless=LosslessMode(_DEADLINE_SECS))
+                recorder = Recorder(
+                    link,
+                    lambda: taps[0],
+                    lambda: FileStore(path),
+                    lossless=LosslessMode(_DEADLINE_SECS),
+                )
                 report = recorder.run(stop=stop)
             finally:
                 ends.set()
@@ -143,7 +163,9 @@ def record_lesson(lesson: Lesson, path: Path) -> tuple[int, ...]:
     if report.error is not None:
         raise report.error
     if report.stopped is not Stopped.SIGNAL:
-        raise CommandError(f"{lesson.path}: the recording ended before the lesson did: {report.stopped.value}")
+        raise CommandError(
+            f"{lesson.path}: the recording ended before the lesson did: {report.stopped.value}"
+        )
     return tuple(link.reached)
 
 

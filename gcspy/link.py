@@ -99,13 +99,17 @@ class Link:
         except TimeoutError:
             return False
         except OSError as error:
-            raise LinkError(f"the connection to {self.address} is lost: {error.strerror or error}") from error
+            raise LinkError(
+                f"the connection to {self.address} is lost: {error.strerror or error}"
+            ) from error
         if not data:
             try:
                 self._connection.receive_eof()
             except RemoteProtocolError as error:
                 raise LinkError(f"the connection to {self.address} was cut: {error}") from error
-            raise LinkError(f"the server at {self.address} is gone without a goodbye; is its process alive?")
+            raise LinkError(
+                f"the server at {self.address} is gone without a goodbye; is its process alive?"
+            )
         self._connection.receive_data(data)
         if self._tap is not None:
             self._tap(data)
@@ -126,7 +130,9 @@ class Link:
         try:
             self._socket.sendall(data)
         except OSError as error:
-            raise LinkError(f"the connection to {self.address} is lost: {error.strerror or error}") from error
+            raise LinkError(
+                f"the connection to {self.address} is lost: {error.strerror or error}"
+            ) from error
 
     def close(self) -> None:
         """Say goodbye and close; harmless when it is closed or lost."""
@@ -144,7 +150,10 @@ class Link:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -224,7 +233,9 @@ def _encrypt(place: TcpAddress, plain: socket.socket) -> ssl.SSLSocket:
     """Speak TLS, and trust exactly the certificate that the join line names."""
     try:
         if place.fingerprint is None:
-            raise LinkError(f"{place}: the fingerprint is missing; use the whole join line, with #sha256=…")
+            raise LinkError(
+                f"{place}: the fingerprint is missing; use the whole join line, with #sha256=…"
+            )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE  # the pin below is stricter than any authority
@@ -256,7 +267,9 @@ def _greet(
             data = sock.recv(_RECEIVE_BYTES)
             if not data and not any_came:
                 # As a tunnel does whose other end has nobody to connect to: that breaks no protocol.
-                raise LinkError(f"{place} closed the connection before it greeted; is the server running?")
+                raise LinkError(
+                    f"{place} closed the connection before it greeted; is the server running?"
+                )
             any_came = True
             if not data:
                 connection.receive_eof()

@@ -55,7 +55,10 @@ class Listening:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -111,7 +114,9 @@ def listen(
         assert launcher.stdout is not None
         stub = Stub(ours, waits=wait)
     with launcher.stdout as answers:
-        answer = json.loads(answers.readline() or b'{"error": "the sidecar ended at once", "exit_code": 1}')
+        answer = json.loads(
+            answers.readline() or b'{"error": "the sidecar ended at once", "exit_code": 1}'
+        )
     listening = Listening(tuple(answer.get("addresses", ())), stub, launcher.stdin)
     if "error" in answer:
         listening.close()

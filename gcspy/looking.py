@@ -68,12 +68,16 @@ def look_once(pid: int, kind: str, *, most: int) -> Looked:
                 continue
             answer = server.ask(Query(number=1, space=space.id, kind=kind, most=most))
             if answer.state is AnswerState.ANSWERED:
-                return Looked(pid, described.name, space.name, events[-1].gather_nanos, answer.table)
+                return Looked(
+                    pid, described.name, space.name, events[-1].gather_nanos, answer.table
+                )
     finally:
         driver.close()
     if space is None:
         raise Unsupported(
-            f"{described.name}: its driver does not tell {kind}", found="none", known="CPython with pymalloc in use, JVMs with Serial, Parallel, G1 or Epsilon"
+            f"{described.name}: its driver does not tell {kind}",
+            found="none",
+            known="CPython with pymalloc in use, JVMs with Serial, Parallel, G1 or Epsilon",
         )
     raise TargetError(f"{described.name}: {answer.reason}; try again")
 
@@ -85,7 +89,12 @@ def _whole_space(server: Server, kind: str) -> ServerSpace | None:
 
 def print_as_json(found: Looked) -> None:
     """One JSON object; unknown is null."""
-    data = {"pid": found.pid, "process": found.name, "gather_nanos": found.gather_nanos, **rows_as_json(found.table)}
+    data = {
+        "pid": found.pid,
+        "process": found.name,
+        "gather_nanos": found.gather_nanos,
+        **rows_as_json(found.table),
+    }
     click.echo(json.dumps(data, indent=2))
 
 

@@ -119,7 +119,9 @@ class LosslessMode:
                     return came
                 case _:
                     came.append(message)
-        raise LinkError(f"the server at {link.address} does not say whether it grants a lossless recording")
+        raise LinkError(
+            f"the server at {link.address} does not say whether it grants a lossless recording"
+        )
 
     def follow(self, message: Message) -> None:
         """Take from a message what it says of the mode."""

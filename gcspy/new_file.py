@@ -28,7 +28,9 @@ def _need_parent(path: Path) -> None:
 
 
 def _cannot(path: Path, error: OSError) -> CommandError:
-    return CommandError(f"cannot write {path}: {error.strerror or error}", exit_code=ExitCode.FAILED)
+    return CommandError(
+        f"cannot write {path}: {error.strerror or error}", exit_code=ExitCode.FAILED
+    )
 
 
 def need_place(path: Path, *, replace: bool) -> None:
@@ -86,7 +88,9 @@ def new_folder(path: Path, *, replace: bool, ours: Callable[[Path], bool]) -> It
     if full and not replace:
         raise CommandError(f"{path} is there already: name another folder, or use --force")
     if full and not (path.is_dir() and ours(path)):
-        raise CommandError(f"{path} holds other things than an export of pictures: name another folder, or empty it")
+        raise CommandError(
+            f"{path} holds other things than an export of pictures: name another folder, or empty it"
+        )
     _need_parent(path)
     part = _temporary(path)
     try:

@@ -102,7 +102,11 @@ def sampling_options(function: F) -> F:
 def class_options(function: F) -> F:
     """`--name` and `--successor`: who sits there, and who has control when that one's connection is lost."""
     name = click.option(
-        "--name", "person", default="", metavar="NAME", help="What others in this session call you; by default your login's name."
+        "--name",
+        "person",
+        default="",
+        metavar="NAME",
+        help="What others in this session call you; by default your login's name.",
     )
     successor = click.option(
         "--successor",
@@ -159,7 +163,10 @@ def refuse_both(inject: str | None, rung: str) -> None:
 
 
 theme_option = click.option(
-    "--theme", type=click.Choice(["dark", "light", "dark-contrast", "light-contrast"]), default=None, help="Colours; by default the system's."
+    "--theme",
+    type=click.Choice(["dark", "light", "dark-contrast", "light-contrast"]),
+    default=None,
+    help="Colours; by default the system's.",
 )
 
 reconnect_option = click.option(
@@ -196,7 +203,9 @@ def read_token(token_file: Path | None, *, ask: bool) -> str | None:
     """
     if token_file is not None:
         if os.name == "posix" and token_file.stat().st_mode & 0o077:
-            raise CommandError(f"other users can read the token in {token_file}: chmod 600 {token_file}")
+            raise CommandError(
+                f"other users can read the token in {token_file}: chmod 600 {token_file}"
+            )
         token = token_file.read_text(encoding="utf-8").strip()
         if not token:
             raise CommandError(f"there is no token in {token_file}")
@@ -216,7 +225,11 @@ file_argument = click.argument(
 """One file of a recording."""
 
 files_argument = click.argument(
-    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
+    "files",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, path_type=Path),
 )
 """A recording: a file, the files of a split one, or the folder of a ring."""
 
@@ -226,7 +239,12 @@ def new_file_option(what: str) -> Callable[[F], F]:
 
     def both(function: F) -> F:
         output = click.option(
-            "-o", "--output", metavar="FILE", required=True, type=click.Path(dir_okay=False, path_type=Path), help=what
+            "-o",
+            "--output",
+            metavar="FILE",
+            required=True,
+            type=click.Path(dir_okay=False, path_type=Path),
+            help=what,
         )
         force = click.option("--force", is_flag=True, help="Replace FILE if it is there.")
         return output(force(function))

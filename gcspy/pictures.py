@@ -90,8 +90,14 @@ def wanted_events(recording: Recording, wish: PictureWish) -> tuple[NDArray[Any]
     first = recording.first if wish.first is None else wish.first
     last = recording.last if wish.last is None else wish.last
     if not 1 <= recording.first <= first <= last <= recording.last:
-        what = f"it has {recording.first} to {recording.last}" if recording.last else "it holds no event"
-        raise CommandError(f"the recording has no events {first} to {last}: {what}", exit_code=ExitCode.RECORDING)
+        what = (
+            f"it has {recording.first} to {recording.last}"
+            if recording.last
+            else "it holds no event"
+        )
+        raise CommandError(
+            f"the recording has no events {first} to {last}: {what}", exit_code=ExitCode.RECORDING
+        )
     events = recording.events
     numbers = events["number"]
     wanted = (numbers >= first) & (numbers <= last)
@@ -100,7 +106,10 @@ def wanted_events(recording: Recording, wish: PictureWish) -> tuple[NDArray[Any]
         wanted &= np.isin(events["event"], ids)
     rows = events[wanted][:: wish.every]
     if not len(rows):
-        raise CommandError(f"there is no event {' or '.join(wish.kinds)} from {first} to {last}", exit_code=ExitCode.RECORDING)
+        raise CommandError(
+            f"there is no event {' or '.join(wish.kinds)} from {first} to {last}",
+            exit_code=ExitCode.RECORDING,
+        )
     if wish.most is None or len(rows) <= wish.most:
         return rows, 0
     # Evenly, and always the first and the last.
@@ -108,7 +117,9 @@ def wanted_events(recording: Recording, wish: PictureWish) -> tuple[NDArray[Any]
     return rows[kept], len(rows) - len(kept)
 
 
-def _pictures(recording: Recording, wish: PictureWish, rows: NDArray[Any], label: str) -> Iterator[tuple[Any, Camera]]:
+def _pictures(
+    recording: Recording, wish: PictureWish, rows: NDArray[Any], label: str
+) -> Iterator[tuple[Any, Camera]]:
     """Each row, in order, with a camera that shows its event.
 
     Raises:
@@ -123,7 +134,9 @@ def _pictures(recording: Recording, wish: PictureWish, rows: NDArray[Any], label
     # An exception out of a signal handler may unwind through a widget that is half built or being painted, and Qt
     # does not survive that: Ctrl-C waits for the end of the event.
     with stop_signals() as stop:
-        camera = Camera(size=wish.size, theme=Theme(wish.theme), space=wish.space, stream=wish.stream)
+        camera = Camera(
+            size=wish.size, theme=Theme(wish.theme), space=wish.space, stream=wish.stream
+        )
         try:
             with progress_bar(label) as progress:
                 for step, session in recording.steps(first, last):
@@ -166,7 +179,9 @@ def _spaces_of(recording: Recording) -> list[str]:
     return list(names)
 
 
-def write_png_folder(recording: Recording, folder: Path, wish: PictureWish, *, replace: bool) -> Taken:
+def write_png_folder(
+    recording: Recording, folder: Path, wish: PictureWish, *, replace: bool
+) -> Taken:
     """Write a PNG file an event, numbered as in the recording, and an index that says which is what.
 
     Raises:
@@ -196,7 +211,12 @@ def write_png_folder(recording: Recording, folder: Path, wish: PictureWish, *, r
                     "seconds": (time - began) / 1e9,
                 }
             )
-        index = {"gcspy": "pictures", "server": recording.welcome.server, "size": list(wish.size), "events": told}
+        index = {
+            "gcspy": "pictures",
+            "server": recording.welcome.server,
+            "size": list(wish.size),
+            "events": told,
+        }
         (part / _INDEX).write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
     return Taken(len(told), left_out)
 
@@ -205,7 +225,9 @@ def _is_export(folder: Path) -> bool:
     """Whether there is nothing in a folder but what was exported to it before."""
     try:
         index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
-        told = {entry["file"] for entry in index["events"]} if index["gcspy"] == "pictures" else set()
+        told = (
+            {entry["file"] for entry in index["events"]} if index["gcspy"] == "pictures" else set()
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return False
     return {path.name for path in folder.iterdir()} <= told | {_INDEX}
@@ -236,7 +258,8 @@ def write_gif(
     """
     if find_spec("PIL") is None:
         raise CommandError(
-            "an animated GIF needs the package Pillow: pip install 'gcspy[export]'", exit_code=ExitCode.MISSING_PART
+            "an animated GIF needs the package Pillow: pip install 'gcspy[export]'",
+            exit_code=ExitCode.MISSING_PART,
         )
     from gcspy_replay.file.export.gif_file import GifWriter, frame_centis
 

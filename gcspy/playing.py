@@ -80,7 +80,9 @@ class PlayingOptions:
             direction=Direction.BACKWARDS if self.backwards else Direction.FORWARDS,
             loop=self.loop,
         )
-        return Beginning(manner=manner, loops=self.loops, running=not self.paused, number=self.event)
+        return Beginning(
+            manner=manner, loops=self.loops, running=not self.paused, number=self.event
+        )
 
 
 def default_playing_address() -> UnixAddress:
@@ -131,7 +133,11 @@ def play(
     addresses = options.listen or (str(default_playing_address()),)
     with ExitStack() as stack:
         trace = named_trace(options.files)
-        traced = None if trace is None else stack.enter_context(_traced(trace, options, stop, on_progress))
+        traced = (
+            None
+            if trace is None
+            else stack.enter_context(_traced(trace, options, stop, on_progress))
+        )
         files = options.files if traced is None else (str(traced.path),)
         with progress_bar("looking for chunks") as progress:
             recording = Recording.open(*files, progress=progress)
@@ -145,13 +151,18 @@ def play(
                 teller=None if traced is None else traced.teller,
             )
         )
-        on_ready(recording, playing, (*losses_of(recording), *(() if traced is None else traced.notes)))
+        on_ready(
+            recording, playing, (*losses_of(recording), *(() if traced is None else traced.notes))
+        )
         stop.wait()
 
 
 @contextmanager
 def _traced(
-    path: Path, options: PlayingOptions, stop: threading.Event, on_progress: Callable[[str, int, int], None] | None
+    path: Path,
+    options: PlayingOptions,
+    stop: threading.Event,
+    on_progress: Callable[[str, int, int], None] | None,
 ) -> Iterator[TracedRecording]:
     """A recording of an object trace, with a bar in a terminal."""
     from gcspy_drivers.traced import TracedOptions
@@ -163,7 +174,9 @@ def _traced(
 
             def advance(what: str, done: int, total: int) -> None:
                 if stop.is_set():
-                    raise CommandError(f"{path} was not opened: it was to stop", exit_code=ExitCode.INTERRUPTED)
+                    raise CommandError(
+                        f"{path} was not opened: it was to stop", exit_code=ExitCode.INTERRUPTED
+                    )
                 bar(done, total)
                 if on_progress is not None:
                     on_progress(what, done, total)

@@ -85,7 +85,9 @@ def print_recording(paths: list[Path], printer: Printer) -> None:
             if not printer.done and cursor.session.state is ControlState.ENDED:
                 _say_end(cursor.session)
     if printer.until is not None and printer.shortfall:
-        raise CommandError(f"the recording ended after {printer.shortfall}", exit_code=ExitCode.FAILED)
+        raise CommandError(
+            f"the recording ended after {printer.shortfall}", exit_code=ExitCode.FAILED
+        )
 
 
 def print_session(link: LastingLink, printer: Printer) -> None:
@@ -106,10 +108,14 @@ def print_session(link: LastingLink, printer: Printer) -> None:
             printer.show_fired(message)
         if isinstance(message, State) and message.state is ControlState.ENDED:
             if printer.shortfall:
-                raise TargetGone(f"{session.state_reason or 'the target ended'}, after {printer.shortfall}")
+                raise TargetGone(
+                    f"{session.state_reason or 'the target ended'}, after {printer.shortfall}"
+                )
             _say_end(session)
             return
-        if change is None or (before is not None and change.event.cached and change.event.sequence == before.sequence):
+        if change is None or (
+            before is not None and change.event.cached and change.event.sequence == before.sequence
+        ):
             continue
         printer.show(session, change.event)
         if printer.done:

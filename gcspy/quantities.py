@@ -93,7 +93,9 @@ def budget_of(text: str) -> int:
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*%", text.strip())
     thousandths = round(float(found[1]) * 10) if found else 0
     if not 1 <= thousandths <= 1000:
-        raise click.BadParameter(f"{text!r} is no share from 0.1% to 100%, such as 5%; off: no limit")
+        raise click.BadParameter(
+            f"{text!r} is no share from 0.1% to 100%, such as 5%; off: no limit"
+        )
     return thousandths
 
 

@@ -31,7 +31,9 @@ def opened(paths: Iterable[Path | str]) -> Iterator[Recording]:
     named = [Path(path) for path in paths]
     trace = next((path for path in named if names_trace(path)), None)
     if trace is not None:
-        raise CommandError(f"{trace} is an object trace: gcspy replay plays it, gcspy objects asks it, gcspy convert makes a recording of it")
+        raise CommandError(
+            f"{trace} is an object trace: gcspy replay plays it, gcspy objects asks it, gcspy convert makes a recording of it"
+        )
     with progress_bar("looking for chunks") as progress:
         recording = Recording.open(*named, progress=progress)
     with recording:
@@ -42,13 +44,23 @@ def loss_lines(lost: Sequence[Loss]) -> list[str]:
     """What was lost, for people: each range of events, and all of them together where there are several."""
     lines = []
     for one in lost:
-        which = f"events {one.first:,} to {one.last:,}" if one.last > one.first else f"event {one.first:,}"
-        time = "for an unknown time" if one.nanos is None else f"{one.nanos / 1e9:,.3f} s without a picture"
+        which = (
+            f"events {one.first:,} to {one.last:,}"
+            if one.last > one.first
+            else f"event {one.first:,}"
+        )
+        time = (
+            "for an unknown time"
+            if one.nanos is None
+            else f"{one.nanos / 1e9:,.3f} s without a picture"
+        )
         lines.append(f"lost: {which}, {time}")
     if len(lost) > 1:
         known = sum(one.nanos or 0 for one in lost) / 1e9
         more = " or more" if any(one.nanos is None for one in lost) else ""
-        lines.append(f"lost in all: {sum(one.events for one in lost):,} events, {known:,.3f} s{more}")
+        lines.append(
+            f"lost in all: {sum(one.events for one in lost):,} events, {known:,.3f} s{more}"
+        )
     return lines
 
 

@@ -230,7 +230,9 @@ class Recorder:
             self._close(without_events=error is None)
         except RecordingError as unwritable:
             stopped, error = Stopped.UNWRITABLE, unwritable  # the writer has closed what there is
-        reason = str(error) if error else self._session.state_reason if stopped is Stopped.TARGET else ""
+        reason = (
+            str(error) if error else self._session.state_reason if stopped is Stopped.TARGET else ""
+        )
         return Report(progress=self.progress, stopped=stopped, reason=reason, error=error)
 
     def _follow(
@@ -250,7 +252,11 @@ class Recorder:
                 on_progress(progress)
             if max_secs is not None and progress.secs >= max_secs:
                 return Stopped.SECONDS
-            wait = _POLL_SECS if max_secs is None else max(0.0, min(_POLL_SECS, max_secs - progress.secs))
+            wait = (
+                _POLL_SECS
+                if max_secs is None
+                else max(0.0, min(_POLL_SECS, max_secs - progress.secs))
+            )
             message = first.popleft() if first else self._link.receive(wait)
             self._flush_notices()
             if message is None:
@@ -269,7 +275,9 @@ class Recorder:
         if isinstance(message, Welcome):
             self._begin(message)
         elif isinstance(message, Missed) and self._missed_before:
-            message = replace(message, total=message.total + self._missed_before)  # a server counts from our connecting on
+            message = replace(
+                message, total=message.total + self._missed_before
+            )  # a server counts from our connecting on
         self._session.apply(message)
         if self._lossless is not None:
             self._lossless.follow(message)
@@ -285,7 +293,10 @@ class Recorder:
 
     def _bookmark(self, fired: Fired, number: int) -> None:
         """Remember an event that a trigger wants bookmarked; it is the one that was recorded last."""
-        if fired.trigger.action is TriggerAction.BOOKMARK and len(self._bookmarks) < _MOST_BOOKMARKS:
+        if (
+            fired.trigger.action is TriggerAction.BOOKMARK
+            and len(self._bookmarks) < _MOST_BOOKMARKS
+        ):
             title = (fired.trigger.note or fired.trigger.expression)[:200]
             self._bookmarks.setdefault(number, Bookmark(number=number, title=title))
 
@@ -293,7 +304,9 @@ class Recorder:
         """A connection begins, the first or one made anew."""
         before = self._session
         if before.welcome is not None and welcome.session != before.welcome.session:
-            raise LinkError(f"the session is over: another one answers at {self._link.address}, for another recording")
+            raise LinkError(
+                f"the session is over: another one answers at {self._link.address}, for another recording"
+            )
         self._session, self._tap = ClientInterpreter(), self._find_tap()
         if before.welcome is None:
             return

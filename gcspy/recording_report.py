@@ -84,7 +84,9 @@ class _StatusLine:
             return
         self._due = now + _REFRESH_SECS
         self._samples.append(progress)
-        self._live.update(Text(self._text(progress), no_wrap=True, overflow="ellipsis"), refresh=True)
+        self._live.update(
+            Text(self._text(progress), no_wrap=True, overflow="ellipsis"), refresh=True
+        )
 
     def _text(self, progress: Progress) -> str:
         oldest = self._samples[0]

@@ -96,14 +96,21 @@ def serve_target(
         ),
     )
     try:
-        server = driver.describe().server(longest_hold_secs=options.longest_hold_secs, budget=options.budget)
+        server = driver.describe().server(
+            longest_hold_secs=options.longest_hold_secs, budget=options.budget
+        )
         driver.open(server)
         for number, condition in enumerate(options.triggers, start=1):
             server.set_trigger(Trigger(id=number, expression=condition))
         addresses = options.listen or (str(default_address(options.pid)),)
         with server.serve(*addresses, token=options.token) as listening:
             on_ready(server, listening)
-            while options.wait and not stop.is_set() and driver.alive() and not server.wait_for_client(_LOOK_SECS):
+            while (
+                options.wait
+                and not stop.is_set()
+                and driver.alive()
+                and not server.wait_for_client(_LOOK_SECS)
+            ):
                 pass
             ended = run_driver(driver, server, options.clock_hz, stop)
             if ended is None:

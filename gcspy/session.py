@@ -44,7 +44,14 @@ class Place:
 
 @contextmanager
 def joinable(
-    source: str, *, clock_hz: float, tiles: int, level: int = 2, budget: int = BUDGET, inject: str = "", rung: str = "passive"
+    source: str,
+    *,
+    clock_hz: float,
+    tiles: int,
+    level: int = 2,
+    budget: int = BUDGET,
+    inject: str = "",
+    rung: str = "passive",
 ) -> Iterator[Place]:
     """A place to join for the body of the `with`.
 

@@ -96,12 +96,18 @@ class Sidecar:
             answer = self._process.stdout.readline()
             if not answer:
                 code = self._process.wait(_STOP_SECS)
-                raise CommandError(f"the sidecar ended at once (exit code {code})", exit_code=ExitCode.FAILED)
+                raise CommandError(
+                    f"the sidecar ended at once (exit code {code})", exit_code=ExitCode.FAILED
+                )
             ready = json.loads(answer)
             if "error" in ready:
                 raise CommandError(ready["error"], exit_code=ready["exit_code"])
             if "addresses" in ready:
-                return {"addresses": ready["addresses"], "notes": ready["notes"], "files": ready.get("files", [])}
+                return {
+                    "addresses": ready["addresses"],
+                    "notes": ready["notes"],
+                    "files": ready.get("files", []),
+                }
 
 
 def command_of_sidecar() -> tuple[str, ...]:
@@ -111,7 +117,13 @@ def command_of_sidecar() -> tuple[str, ...]:
 
 def first_line(options: ServingOptions | PlayingOptions | SimulatingOptions) -> str:
     """What a sidecar reads first; to watch process 0 is to start the demonstration's program and watch that."""
-    does = "plays" if isinstance(options, PlayingOptions) else "simulates" if isinstance(options, SimulatingOptions) else "watches"
+    does = (
+        "plays"
+        if isinstance(options, PlayingOptions)
+        else "simulates"
+        if isinstance(options, SimulatingOptions)
+        else "watches"
+    )
     return json.dumps({"does": does, **asdict(options)})
 
 
@@ -159,8 +171,14 @@ def _say_listening(_server: Server, listening: Listening) -> None:
     _answer(addresses=list(listening.addresses), notes=[])
 
 
-def _say_playing(named: tuple[str, ...], recording: Recording, playing: Playing, notes: tuple[str, ...]) -> None:
-    made = [] if named_trace(named) is None else [str(Path(part.window.source.name).absolute()) for part in recording.parts]
+def _say_playing(
+    named: tuple[str, ...], recording: Recording, playing: Playing, notes: tuple[str, ...]
+) -> None:
+    made = (
+        []
+        if named_trace(named) is None
+        else [str(Path(part.window.source.name).absolute()) for part in recording.parts]
+    )
     _answer(addresses=list(playing.addresses), notes=list(notes), files=made)
 
 
@@ -208,14 +226,21 @@ def main() -> int:
             return ExitCode.USAGE
         line += more
     fields: dict[str, Any] = json.loads(line)
-    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+    fields = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+    }
     stop = threading.Event()
     threading.Thread(target=_stop_at_eof, args=(stop,), daemon=True).start()
     try:
         does = fields.pop("does")
         if does == "plays":
             playing = PlayingOptions(**fields)
-            play(playing, stop=stop, on_ready=partial(_say_playing, playing.files), on_progress=_ProgressLines())
+            play(
+                playing,
+                stop=stop,
+                on_ready=partial(_say_playing, playing.files),
+                on_progress=_ProgressLines(),
+            )
         elif does == "simulates":
             simulate(SimulatingOptions(**fields), stop=stop, on_ready=_say_listening)
         else:

@@ -66,7 +66,9 @@ def fields_of_lesson(lesson: Lesson) -> dict[str, Any]:
 
     found: dict[str, Any] = {"lesson": lesson.name}
     for key, value in lesson.simulation.items():
-        found[_SIZES.get(key, _NUMBERS.get(key, key))] = parse_size(value) if key in _SIZES else value
+        found[_SIZES.get(key, _NUMBERS.get(key, key))] = (
+            parse_size(value) if key in _SIZES else value
+        )
     return found
 
 
@@ -78,7 +80,10 @@ def simulation_of(fields: Mapping[str, Any]) -> SimulationOptions:
 
 
 def simulate(
-    options: SimulatingOptions, *, stop: threading.Event, on_ready: Callable[[Server, Listening], None]
+    options: SimulatingOptions,
+    *,
+    stop: threading.Event,
+    on_ready: Callable[[Server, Listening], None],
 ) -> str:
     """Simulate and serve until `stop` is set or the program ends.
 
@@ -98,12 +103,18 @@ def simulate(
     from gcspy_drivers.simulator.driver import Lockstep, SimulatorSession
 
     lockstep = Lockstep() if options.versus else None
-    session = SimulatorSession(simulation_of(options.simulation), longest_hold_secs=options.longest_hold_secs, lockstep=lockstep)
+    session = SimulatorSession(
+        simulation_of(options.simulation),
+        longest_hold_secs=options.longest_hold_secs,
+        lockstep=lockstep,
+    )
     if options.pause_at:
         from gcspy_client.lessons.lesson import TRIGGER
         from gcspy_server.api import Trigger
 
-        session.server.set_trigger(Trigger(id=TRIGGER, expression=options.pause_at, note="the lesson begins"))
+        session.server.set_trigger(
+            Trigger(id=TRIGGER, expression=options.pause_at, note="the lesson begins")
+        )
     addresses = options.listen or (str(default_address(os.getpid())),)
     with ExitStack() as stack:
         if lockstep is not None:
@@ -122,7 +133,9 @@ def simulate(
 
 
 @contextmanager
-def _beside(options: SimulatingOptions, lockstep: Lockstep, stop: threading.Event) -> Iterator[None]:
+def _beside(
+    options: SimulatingOptions, lockstep: Lockstep, stop: threading.Event
+) -> Iterator[None]:
     """Serve the simulation that keeps step, in a thread of its own, which ends with the body of the `with`."""
     from gcspy_drivers.simulator.driver import SimulatorSession
 

@@ -28,7 +28,11 @@ def front_door() -> FrontDoor:
         everything="--all",
         attach=_attach,
         play=_play,
-        demo=Launch(command=command_of_sidecar(), line=first_line(ServingOptions(pid=0, linger=True)), title="Starting the demo"),
+        demo=Launch(
+            command=command_of_sidecar(),
+            line=first_line(ServingOptions(pid=0, linger=True)),
+            title="Starting the demo",
+        ),
         samples=_samples,
         another=(*_GCSPY, "start"),
     )
@@ -39,7 +43,9 @@ def _attach(pid: int) -> Launch | str:
     if somebody_listens(address):
         return str(address)
     options = ServingOptions(pid=pid, listen=(str(address),), linger=True)
-    return Launch(command=command_of_sidecar(), line=first_line(options), title=f"Attaching to process {pid}")
+    return Launch(
+        command=command_of_sidecar(), line=first_line(options), title=f"Attaching to process {pid}"
+    )
 
 
 def _play(files: tuple[Path, ...]) -> Launch:

@@ -67,8 +67,15 @@ def attach(pid: int, options: AttachOptions) -> Driver:
             remedy="run gcspy as the user of the process or as root: attaching needs the rights of a debugger",
         ) from error
     except FileNotFoundError as error:
-        if not os.path.isdir(f"/proc/{pid}") or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
-            raise TargetGone(f"process {pid} has ended: `gcspy ps` lists what can be watched") from error
+        if (
+            not os.path.isdir(f"/proc/{pid}")
+            or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+        ):
+            raise TargetGone(
+                f"process {pid} has ended: `gcspy ps` lists what can be watched"
+            ) from error
         executable = "a thread of the kernel"
     known = ", ".join(sorted(find_drivers())) or "no driver is installed"
-    raise Unsupported(f"process {pid} is of no runtime that can be watched", found=executable, known=known)
+    raise Unsupported(
+        f"process {pid} is of no runtime that can be watched", found=executable, known=known
+    )

@@ -23,7 +23,9 @@ def unit_of(stream: Stream) -> str:
     return stream.suffix.strip() or stream.prefix.strip(" :")
 
 
-def event_as_dict(session: ClientInterpreter, event: Event, *, values: bool = False) -> dict[str, Any]:
+def event_as_dict(
+    session: ClientInterpreter, event: Event, *, values: bool = False
+) -> dict[str, Any]:
     """An event with the state of every space, as plain JSON values.
 
     Args:
@@ -107,7 +109,8 @@ def event_as_lines(session: ClientInterpreter, event: Event) -> list[str]:
     for space in session.spaces.values():
         parts = [_summary_text(stream, event) for stream in space.streams.values()]
         lines.append(
-            f"  {space.space.name:<{width}}  {space.count:>7,} tiles  " + ", ".join(filter(None, parts))
+            f"  {space.space.name:<{width}}  {space.count:>7,} tiles  "
+            + ", ".join(filter(None, parts))
         )
     return lines
 
@@ -140,7 +143,9 @@ def fired_as_line(fired: Fired) -> str:
     trigger = fired.trigger
     numbers = ", ".join(f"{one.text} = {_number(one.value)}" for one in fired.operands)
     what = "".join(c if c.isprintable() else " " for c in trigger.note or trigger.expression)
-    return f"  trigger {trigger.id} ({trigger.action}): {what}" + (f"  [{numbers}]" if numbers else "")
+    return f"  trigger {trigger.id} ({trigger.action}): {what}" + (
+        f"  [{numbers}]" if numbers else ""
+    )
 
 
 def _number(value: int | float | bool | str | None) -> str:

@@ -27,10 +27,14 @@ def own_token(pid: int) -> Iterator[str]:
     path = runtime_directory() / f"{pid}-{os.getpid()}.token"
     _sweep(path.parent)
     token = secrets.token_urlsafe(24)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+    with os.fdopen(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+    ) as file:
         file.write(token + "\n")
     try:
-        click.echo(f"gcspy: viewers over TCP need the token in {path}:  gcspy view --token-file FILE ADDRESS")
+        click.echo(
+            f"gcspy: viewers over TCP need the token in {path}:  gcspy view --token-file FILE ADDRESS"
+        )
         yield token
     finally:
         path.unlink(missing_ok=True)

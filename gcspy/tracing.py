@@ -24,7 +24,16 @@ if TYPE_CHECKING:
     from gcspy_replay.file import Store
     from gcspy_replay.player import Shown, Teller
 
-__all__ = ["ARCHIVES", "TracedRecording", "event_of", "named_trace", "names_trace", "opened_heap", "record_trace", "traced_recording"]
+__all__ = [
+    "ARCHIVES",
+    "TracedRecording",
+    "event_of",
+    "named_trace",
+    "names_trace",
+    "opened_heap",
+    "record_trace",
+    "traced_recording",
+]
 
 ARCHIVES = (".tar", ".tar.xz", ".txz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst")
 """Suffixes of archives in which the files of a trace may be."""
@@ -39,7 +48,9 @@ def names_trace(path: Path | str) -> bool:
     """Whether a path is to be taken for an object trace: an archive, a trace's file, or a folder with one. Nothing is said of whether it can be read."""
     path = Path(path)
     if path.is_dir():
-        return not any(path.glob("*.gcspy")) and any(_begins_like_one(one) for one in sorted(path.iterdir()))
+        return not any(path.glob("*.gcspy")) and any(
+            _begins_like_one(one) for one in sorted(path.iterdir())
+        )
     return path.name.endswith(ARCHIVES) or _begins_like_one(path)
 
 
@@ -51,7 +62,9 @@ def named_trace(paths: Sequence[Path | str]) -> Path | None:
     """
     traces = [Path(path) for path in paths if names_trace(path)]
     if traces and len(paths) > 1:
-        raise CommandError(f"{traces[0]} is an object trace: name it alone; the files of a rotated one are named by their folder")
+        raise CommandError(
+            f"{traces[0]} is an object trace: name it alone; the files of a rotated one are named by their folder"
+        )
     return traces[0] if traces else None
 
 
@@ -76,7 +89,11 @@ def opened_heap(path: Path, progress: Progress | None = None) -> Iterator[Heap]:
     with open_trace(path) as trace:
         heap = Heap(trace)
         try:
-            heap.index(None if progress is None else lambda done, total: progress("reading the trace", done, total))
+            heap.index(
+                None
+                if progress is None
+                else lambda done, total: progress("reading the trace", done, total)
+            )
             yield heap
         finally:
             heap.close()
@@ -90,16 +107,22 @@ def event_of(heap: Heap, text: str) -> int:
     """
     match = re.fullmatch(r"(end)|gc:(\d{1,18})(:start|:end)?|(\d{1,18})", text)
     if match is None:
-        raise CommandError(f"{text!r} is no time of a trace: write end, gc:3, gc:3:end, or the number of an event")
+        raise CommandError(
+            f"{text!r} is no time of a trace: write end, gc:3, gc:3:end, or the number of an event"
+        )
     if match[1]:
         return heap.events
     if match[4]:
         if int(match[4]) > heap.events:
-            raise CommandError(f"there is no event {int(match[4]):,}: the trace has {heap.events:,}")
+            raise CommandError(
+                f"there is no event {int(match[4]):,}: the trace has {heap.events:,}"
+            )
         return int(match[4])
     number = int(match[2])
     if not 1 <= number <= len(heap.collections):
-        raise CommandError(f"there is no collection {number}: the trace has {len(heap.collections):,}, from 1 on")
+        raise CommandError(
+            f"there is no collection {number}: the trace has {len(heap.collections):,}, from 1 on"
+        )
     one = heap.collections[number - 1]
     return one.end_event + 1 if match[3] == ":end" else one.start_event
 
@@ -134,7 +157,11 @@ def record_trace(session: TracedSession, store: Store, progress: Progress | None
 
     try:
         session.server.hand_over(take)
-        session.run(None if progress is None else lambda done, total: progress("rebuilding the heap", done, total))
+        session.run(
+            None
+            if progress is None
+            else lambda done, total: progress("rebuilding the heap", done, total)
+        )
     finally:
         writer.close()
     return writer.events
@@ -156,7 +183,9 @@ class TracedRecording:
 
 
 @contextmanager
-def traced_recording(path: Path, options: TracedOptions, progress: Progress | None = None) -> Iterator[TracedRecording]:
+def traced_recording(
+    path: Path, options: TracedOptions, progress: Progress | None = None
+) -> Iterator[TracedRecording]:
     """A recording of a trace in a temporary file, which is deleted when the block ends.
 
     Raises:
@@ -178,7 +207,13 @@ def traced_recording(path: Path, options: TracedOptions, progress: Progress | No
 
         def tell(query: Query, shown: Shown) -> DetailTable | None:
             return teller.tell(
-                query.kind, query.text, query.most, number=shown.number, space=shown.space, tile=shown.tile, extent=shown.extent
+                query.kind,
+                query.text,
+                query.most,
+                number=shown.number,
+                space=shown.space,
+                tile=shown.tile,
+                extent=shown.extent,
             )
 
         yield TracedRecording(file, tell, session.notes)

@@ -59,4 +59,6 @@ class Until:
 
     def never(self) -> str:
         """What to say when it never held."""
-        return f"{self._condition.text!r} never held" + (f": {self.why_not}" if self.why_not else "")
+        return f"{self._condition.text!r} never held" + (
+            f": {self.why_not}" if self.why_not else ""
+        )

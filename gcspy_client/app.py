@@ -57,16 +57,24 @@ def application(*, scale: float | None = None) -> QApplication:
     told = os.environ.get(_SCALE_FACTOR)
     if scale is not None:
         os.environ[_SCALE_FACTOR] = str(scale)
-    if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # Qt would abort the process for want of a display
+    if sys.platform == "linux" and not (
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    ):
+        os.environ.setdefault(
+            "QT_QPA_PLATFORM", "offscreen"
+        )  # Qt would abort the process for want of a display
     qInstallMessageHandler(_qt_says)
     made = QApplication(sys.argv[:1])
     if told is not None:
         os.environ[_SCALE_FACTOR] = told
     else:
-        os.environ.pop(_SCALE_FACTOR, None)  # a window that is opened from this one reads its own settings
+        os.environ.pop(
+            _SCALE_FACTOR, None
+        )  # a window that is opened from this one reads its own settings
     made.setApplicationName("GCspy")
-    made.setStyle("Fusion")  # the one style that looks alike on every system, so one style sheet suits
+    made.setStyle(
+        "Fusion"
+    )  # the one style that looks alike on every system, so one style sheet suits
     font = made.font()
     if font.pointSizeF() < 9.5:
         font.setPointSizeF(9.5)
@@ -86,7 +94,9 @@ def _theme(name: str | None) -> Theme | None:
     try:
         return Theme(name)
     except ValueError:
-        raise CommandError(f"there is no theme {name!r}: use dark, light, dark-contrast, light-contrast or system") from None
+        raise CommandError(
+            f"there is no theme {name!r}: use dark, light, dark-contrast, light-contrast or system"
+        ) from None
 
 
 def run_window(
@@ -130,7 +140,9 @@ def run_window(
     wanted = _theme(theme)
     settings = Settings.of_user()
     scale = scale_of(settings)
-    app = application(scale=scale / 100 * float(os.environ.get(_SCALE_FACTOR) or 1) if scale != 100 else None)
+    app = application(
+        scale=scale / 100 * float(os.environ.get(_SCALE_FACTOR) or 1) if scale != 100 else None
+    )
     window = MainWindow(wanted, settings, front, scaled=scale)
     if theme is None:
         window.preferences.use_stored_theme()
@@ -157,7 +169,9 @@ def run_window(
     finally:
         window.close()
         window.deleteLater()
-        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)  # there is no loop that would
+        QCoreApplication.sendPostedEvents(
+            None, QEvent.Type.DeferredDelete
+        )  # there is no loop that would
         app.processEvents()
 
 
@@ -236,11 +250,15 @@ def take_screenshot(
         app.processEvents()
         picture = window.grab()
         if not picture.save(str(path), "PNG"):
-            raise CommandError(f"cannot write {path}: check that the folder exists and may be written to")
+            raise CommandError(
+                f"cannot write {path}: check that the folder exists and may be written to"
+            )
     finally:
         window.close()
         window.deleteLater()
-        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)  # there is no loop that would
+        QCoreApplication.sendPostedEvents(
+            None, QEvent.Type.DeferredDelete
+        )  # there is no loop that would
         app.processEvents()
 
 
@@ -256,8 +274,12 @@ def _wait_for_events(window: MainWindow, events: int, timeout_secs: float) -> No
     patience = QTimer()
     patience.setSingleShot(True)
     patience.timeout.connect(loop.quit)
-    window.event_shown.connect(lambda _event: loop.quit() if window.session.events_seen >= events else None)
-    window.link.status_changed.connect(lambda status: loop.quit() if _hopeless(status.phase) else None)
+    window.event_shown.connect(
+        lambda _event: loop.quit() if window.session.events_seen >= events else None
+    )
+    window.link.status_changed.connect(
+        lambda status: loop.quit() if _hopeless(status.phase) else None
+    )
     window.link.received.connect(lambda _messages: loop.quit() if _has_none(window) else None)
     if window.session.events_seen < events and not _hopeless(window.link.status.phase):
         patience.start(round(timeout_secs * 1000))
@@ -290,7 +312,9 @@ def _go_to(window: MainWindow, event: int, timeout_secs: float) -> None:
     if playback is None:
         raise CommandError("only a recording has events to go to: this session is live")
     if not playback.first <= event <= playback.last:
-        raise CommandError(f"there is no event {event}: the recording has {playback.first} to {playback.last}")
+        raise CommandError(
+            f"there is no event {event}: the recording has {playback.first} to {playback.last}"
+        )
     loop = QEventLoop()
     patience, look = QTimer(), QTimer()
     patience.setSingleShot(True)
@@ -305,7 +329,9 @@ def _go_to(window: MainWindow, event: int, timeout_secs: float) -> None:
     look.stop()
     patience.stop()
     if session.position != event:
-        raise CommandError(f"event {event} did not come: the recording stands at event {session.position}")
+        raise CommandError(
+            f"event {event} did not come: the recording stands at event {session.position}"
+        )
 
 
 def _hopeless(phase: LinkPhase) -> bool:

@@ -122,7 +122,9 @@ class Link(QObject):
         """The server's address, since `open`."""
         return self._address
 
-    def open(self, address: Address, *, token: str | None = None, wants_control: bool = True) -> None:
+    def open(
+        self, address: Address, *, token: str | None = None, wants_control: bool = True
+    ) -> None:
         """Connect to a server, leaving any other."""
         self.close()
         self._address = address
@@ -215,7 +217,9 @@ class Link(QObject):
             self._socket = secure
             pinned = self._address.fingerprint is not None
             secure.setPeerVerifyMode(
-                QSslSocket.PeerVerifyMode.QueryPeer if pinned else QSslSocket.PeerVerifyMode.VerifyPeer
+                QSslSocket.PeerVerifyMode.QueryPeer
+                if pinned
+                else QSslSocket.PeerVerifyMode.VerifyPeer
             )
             secure.encrypted.connect(self._check_certificate)
             secure.errorOccurred.connect(self._tcp_error)
@@ -267,7 +271,10 @@ class Link(QObject):
 
     def _give_up_waiting(self) -> None:
         if self.status.phase is LinkPhase.CONNECTING:
-            self._lose(f"no answer within {_GREETING_MILLIS // 1000} s", "check the address and the network")
+            self._lose(
+                f"no answer within {_GREETING_MILLIS // 1000} s",
+                "check the address and the network",
+            )
         elif self.status.phase is LinkPhase.GREETING:
             self._lose(
                 f"the server accepted but did not greet within {_GREETING_MILLIS // 1000} s",
@@ -334,7 +341,9 @@ class Link(QObject):
 
     def _dismissed(self, message: Error | Goodbye) -> None:
         if isinstance(message, Goodbye):
-            self._end(LinkPhase.ENDED, f"the server said goodbye: {message.reason or 'it was closed'}", "")
+            self._end(
+                LinkPhase.ENDED, f"the server said goodbye: {message.reason or 'it was closed'}", ""
+            )
         elif message.fatal:
             remedy = message.remedy or _REFUSAL_REMEDIES.get(message.code, "")
             self._end(LinkPhase.FAILED, f"the server refused: {message.message}", remedy)
@@ -345,7 +354,9 @@ class Link(QObject):
         if isinstance(error, VersionMismatch):
             self._end(LinkPhase.FAILED, "another protocol version", str(error))
         elif self.status.phase is LinkPhase.GREETING:
-            self._end(LinkPhase.FAILED, str(error), "check that it is a GCspy server that listens there")
+            self._end(
+                LinkPhase.FAILED, str(error), "check that it is a GCspy server that listens there"
+            )
         else:
             self._lose(f"the server's bytes make no sense: {error}", "")
 
@@ -412,7 +423,9 @@ class Link(QObject):
                 "use the whole join line, tls:HOST:PORT#sha256=…, as the server printed it",
             ),
         }
-        self._lose(*messages.get(error, (self._socket.errorString(), "check the address and the network")))
+        self._lose(
+            *messages.get(error, (self._socket.errorString(), "check the address and the network"))
+        )
 
     def _lose(self, message: str, remedy: str) -> None:
         """The connection is gone: try again if there ever was one, give up if there was none."""
@@ -438,11 +451,15 @@ class Link(QObject):
             return
         socket.blockSignals(True)
         if self.status.phase is LinkPhase.LIVE:
-            socket.disconnectFromServer() if isinstance(socket, QLocalSocket) else socket.disconnectFromHost()
+            socket.disconnectFromServer() if isinstance(
+                socket, QLocalSocket
+            ) else socket.disconnectFromHost()
         socket.abort()
         socket.deleteLater()
 
-    def _tell(self, phase: LinkPhase, message: str, remedy: str, *, retry_secs: float | None = None) -> None:
+    def _tell(
+        self, phase: LinkPhase, message: str, remedy: str, *, retry_secs: float | None = None
+    ) -> None:
         self.status = LinkStatus(
             phase=phase,
             address=str(self._address) if self._address is not None else "",

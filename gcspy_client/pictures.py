@@ -106,7 +106,9 @@ class _SpaceScene(QWidget):
         """Take an event."""
         session = self._session
         session.live = session.interpreter = interpreter
-        space = next((s for s in interpreter.spaces.values() if s.space.name == self._space_name), None)
+        space = next(
+            (s for s in interpreter.spaces.values() if s.space.name == self._space_name), None
+        )
         panel = self._panel
         if panel is not None and (space is None or panel.canvas.picture.space is not space):
             self._column.removeWidget(panel)
@@ -119,13 +121,22 @@ class _SpaceScene(QWidget):
         if panel is not None:
             panel.follow(change)
             source = panel.canvas.picture.source
-            if source.schema.names_from is not None and source.schema != space.stream(source.schema.id).schema:
+            if (
+                source.schema.names_from is not None
+                and source.schema != space.stream(source.schema.id).schema
+            ):
                 panel.show_source(StreamSource(space.stream(source.schema.id).schema))
             return
         streams = {state.schema.name: stream_id for stream_id, state in space.streams.items()}
-        chosen = session.chosen_stream(space.space.id) if self._stream_name is None else streams.get(self._stream_name)
+        chosen = (
+            session.chosen_stream(space.space.id)
+            if self._stream_name is None
+            else streams.get(self._stream_name)
+        )
         if chosen is None:
-            raise CommandError(f"the space {self._space_name!r} has no stream {self._stream_name!r}; it has: {', '.join(streams)}")
+            raise CommandError(
+                f"the space {self._space_name!r} has no stream {self._stream_name!r}; it has: {', '.join(streams)}"
+            )
         self._fitted = (0, 0, 0)
         self._panel = SpacePanel(Picture(space, chosen, self._theme))
         self._column.insertWidget(1, self._panel, 1)
@@ -138,7 +149,9 @@ class _SpaceScene(QWidget):
             return
         picture = self._panel.canvas.picture
         self._panel.refresh(self._session.interpreter.last_event)
-        self._legend.show_source(picture.source, picture.palette, picture.maximum, picture.space.space.unused_text)
+        self._legend.show_source(
+            picture.source, picture.palette, picture.maximum, picture.space.space.unused_text
+        )
 
     def fill(self) -> None:
         """Have few tiles fill the room, where the window would leave it to other spaces."""
@@ -155,7 +168,9 @@ class _SpaceScene(QWidget):
         self._fitted = fitted
         picture.set_zoom(None)
         if not picture.layout.labelled and picture.space.space.row_width is None:
-            size = filling_cell(fitted[0], round(fitted[1] * scale), round(fitted[2] * scale), before)
+            size = filling_cell(
+                fitted[0], round(fitted[1] * scale), round(fitted[2] * scale), before
+            )
             if size > LARGEST_CELL * scale:
                 picture.set_zoom(size)
         canvas.update()
@@ -192,7 +207,12 @@ class Camera:
     """
 
     def __init__(
-        self, *, size: tuple[int, int], theme: Theme = Theme.DARK, space: str | None = None, stream: str | None = None
+        self,
+        *,
+        size: tuple[int, int],
+        theme: Theme = Theme.DARK,
+        space: str | None = None,
+        stream: str | None = None,
     ) -> None:
         self._application = application(scale=2.0 if size[1] >= LARGE_HEIGHT else None)
         self._size = size
@@ -201,7 +221,9 @@ class Camera:
         scene.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
         layout = scene.layout()
         assert layout is not None
-        layout.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)  # the user's size, also where words do not fit it
+        layout.setSizeConstraint(
+            QLayout.SizeConstraint.SetNoConstraint
+        )  # the user's size, also where words do not fit it
         scale = scene.devicePixelRatioF()
         scene.resize(round(size[0] / scale), round(size[1] / scale))
         scene.show()
@@ -223,7 +245,9 @@ class Camera:
     def pixels(self) -> NDArray[np.uint32]:
         """A picture of the event that came last, shape (height, width), each 0x00RRGGBB."""
         plain = self.take().convertToFormat(QImage.Format.Format_RGB32)
-        rows = np.frombuffer(plain.constBits(), dtype=np.uint32).reshape(plain.height(), plain.bytesPerLine() // 4)
+        rows = np.frombuffer(plain.constBits(), dtype=np.uint32).reshape(
+            plain.height(), plain.bytesPerLine() // 4
+        )
         result: NDArray[np.uint32] = rows[:, : plain.width()] & np.uint32(0xFFFFFF)
         return result
 
@@ -243,7 +267,10 @@ class Camera:
         self._scene.fill()
         self._scene.settle()  # what was laid out anew may say other things: how many tiles a pixel, say
         image = self.widget.grab().toImage()
-        if (image.width(), image.height()) != self._size:  # a scale that is no whole number may be a pixel off
+        if (
+            image.width(),
+            image.height(),
+        ) != self._size:  # a scale that is no whole number may be a pixel off
             image = image.scaled(*self._size)
         image.setDevicePixelRatio(1.0)
         return image
@@ -257,7 +284,9 @@ class Camera:
         self._application.processEvents()
 
 
-def chart_picture(chart: Chart | None, title: str, *, size: tuple[int, int], theme: Theme) -> QPixmap:
+def chart_picture(
+    chart: Chart | None, title: str, *, size: tuple[int, int], theme: Theme
+) -> QPixmap:
     """A picture of a chart alone, with its title and legend.
 
     Args:

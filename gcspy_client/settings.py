@@ -83,7 +83,11 @@ class Settings:
     def number(self, name: str, default: int, *, low: int, high: int) -> int:
         """A whole number; one that is not from `low` to `high` is the default."""
         found = self.value(name)
-        return found if isinstance(found, int) and not isinstance(found, bool) and low <= found <= high else default
+        return (
+            found
+            if isinstance(found, int) and not isinstance(found, bool) and low <= found <= high
+            else default
+        )
 
     def text(self, name: str, default: str = "") -> str:
         """A text."""
@@ -93,7 +97,9 @@ class Settings:
     def texts(self, name: str) -> tuple[str, ...]:
         """Texts, in their order; what among them is none is left out."""
         found = self.value(name)
-        return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
+        return (
+            tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
+        )
 
     def choice(self, name: str, kind: type[_E]) -> _E | None:
         """A member of an enumeration of texts; None where none of them is stored."""
@@ -118,11 +124,17 @@ class Settings:
         except (binascii.Error, ValueError):
             return b""
         body = stored[4:]
-        return body if len(stored) > 4 and zlib.crc32(body).to_bytes(4, "little") == stored[:4] else b""
+        return (
+            body
+            if len(stored) > 4 and zlib.crc32(body).to_bytes(4, "little") == stored[:4]
+            else b""
+        )
 
     # ------------------------------------------------------------------------- writing
 
-    def store(self, name: str, value: bool | int | float | str | Sequence[str] | dict[str, object] | Enum) -> None:
+    def store(
+        self, name: str, value: bool | int | float | str | Sequence[str] | dict[str, object] | Enum
+    ) -> None:
         """Remember a value; where that cannot be (a folder that may not be written to) it is forgotten with the process."""
         if isinstance(value, Enum):
             value = value.value
@@ -134,7 +146,9 @@ class Settings:
 
     def store_data(self, name: str, data: bytes) -> None:
         """Remember bytes."""
-        self.store(name, base64.b64encode(zlib.crc32(data).to_bytes(4, "little") + data).decode("ascii"))
+        self.store(
+            name, base64.b64encode(zlib.crc32(data).to_bytes(4, "little") + data).decode("ascii")
+        )
 
     def forget(self, name: str) -> None:
         """Remember a value no more: the default counts again."""

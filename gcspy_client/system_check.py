@@ -162,7 +162,9 @@ def remedy(absent: Mapping[str, str]) -> str:
 def _main(arguments: list[str]) -> int:
     absent = missing()
     if absent:
-        sys.stdout.write((" ".join(packages(absent)) if "--packages" in arguments else remedy(absent)) + "\n")
+        sys.stdout.write(
+            (" ".join(packages(absent)) if "--packages" in arguments else remedy(absent)) + "\n"
+        )
     return 1 if absent else 0
 
 

@@ -35,7 +35,9 @@ def tiles_of(names: TileNames, addresses: ArrayLike) -> NDArray[np.int64]:
     """
     wanted = np.asarray(addresses, dtype=np.uint64)
     if isinstance(names, UniformNames):
-        inside = (wanted >= names.base) & (wanted < np.uint64(names.base + names.count * names.tile_bytes))
+        inside = (wanted >= names.base) & (
+            wanted < np.uint64(names.base + names.count * names.tile_bytes)
+        )
         tiles = ((wanted - np.uint64(names.base)) // np.uint64(names.tile_bytes)).astype(np.int64)
         return np.where(inside, tiles, -1)
     order, bases, ends = _by_address(names)
@@ -72,7 +74,11 @@ def bytes_per_tile(names: TileNames, addresses: ArrayLike, sizes: ArrayLike) -> 
         kept = first_byte < end_byte
         first_byte, end_byte = first_byte[kept], end_byte[kept]
         return _spread(
-            edges, first_byte, end_byte, first_byte // names.tile_bytes, (end_byte - 1) // names.tile_bytes
+            edges,
+            first_byte,
+            end_byte,
+            first_byte // names.tile_bytes,
+            (end_byte - 1) // names.tile_bytes,
         )
     order, bases, extent_ends = _by_address(names)
     # The extents laid end to end make one row without gaps: bytes in gaps map to no length at all.
@@ -109,10 +115,14 @@ def add_saturating(target: NDArray[Any], amounts: NDArray[np.int64]) -> None:
     bits -= down
 
 
-def _by_address(names: TileNames) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
+def _by_address(
+    names: TileNames,
+) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
     if isinstance(names, ExtentNames):
         return names.by_address
-    raise LocalProtocolError("tiles named by texts have no addresses: fill the stream's data by tile number")
+    raise LocalProtocolError(
+        "tiles named by texts have no addresses: fill the stream's data by tile number"
+    )
 
 
 def _row_offset(

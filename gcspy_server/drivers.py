@@ -260,6 +260,8 @@ def load_driver(name: str) -> type[Driver]:
     """
     found = find_drivers()
     if name not in found:
-        raise Unsupported("no such driver is installed", found=name, known=", ".join(sorted(found)) or "none")
+        raise Unsupported(
+            "no such driver is installed", found=name, known=", ".join(sorted(found)) or "none"
+        )
     driver: type[Driver] = found[name].load()
     return driver

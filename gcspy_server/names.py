@@ -44,7 +44,9 @@ class UniformNames:
         """Refuse what is no row of tiles."""
         _check_count(self.count)
         if self.tile_bytes <= 0:
-            raise LocalProtocolError(f"uniform names: a tile of {self.tile_bytes} bytes; give at least 1")
+            raise LocalProtocolError(
+                f"uniform names: a tile of {self.tile_bytes} bytes; give at least 1"
+            )
         if self.base < 0 or self.base + self.tile_bytes * self.count > _MAX_ADDRESS:
             raise LocalProtocolError(
                 f"uniform names: {self.count} tiles of {self.tile_bytes} bytes from {self.base:#x} leave 64-bit addresses"
@@ -132,7 +134,9 @@ class StringNames:
         _check_count(len(self.names))
         given = np.arange(len(self.names)) if keys is None else np.asarray(keys)
         if given.shape != (len(self.names),) or (len(given) and given.dtype.kind not in "iu"):
-            raise LocalProtocolError(f"string names: {len(self.names)} names and keys of shape {given.shape}")
+            raise LocalProtocolError(
+                f"string names: {len(self.names)} names and keys of shape {given.shape}"
+            )
         self.keys: NDArray[np.int64] = given.astype(np.int64)
         if len(np.unique(self.keys)) != len(self.keys):
             raise LocalProtocolError(
@@ -237,7 +241,9 @@ def _runs_of_uniform(old: UniformNames, new: UniformNames) -> Runs:
     return Runs(_u32([first + shift]), _u32([first]), _u32([end - first]))
 
 
-def _find(order: NDArray[np.int64], sorted_keys: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int64]:
+def _find(
+    order: NDArray[np.int64], sorted_keys: NDArray[Any], wanted: NDArray[Any]
+) -> NDArray[np.int64]:
     """Old tile of each wanted key, shape (wanted,), -1 where there is none."""
     if not len(sorted_keys):
         return np.full(len(wanted), -1, dtype=np.int64)

@@ -59,7 +59,9 @@ def run_driver(
         CommandError: The clock is not above zero.
     """
     if not 0 < clock_hz <= 1000:
-        raise CommandError(f"a clock of {clock_hz:g} Hz: give more than 0 and at most 1000 ticks a second")
+        raise CommandError(
+            f"a clock of {clock_hz:g} Hz: give more than 0 and at most 1000 ticks a second"
+        )
     server.let_go_when(lambda: _reason_to_let_go(driver, stop))
     start = time_secs()
     tick = 0
@@ -100,7 +102,11 @@ _TARGET_LOOK_SECS = 0.05
 
 
 def _wait_with_target(
-    driver: WaitingDriver, server: Server, stop: threading.Event, due: float, time_secs: Callable[[], float]
+    driver: WaitingDriver,
+    server: Server,
+    stop: threading.Event,
+    due: float,
+    time_secs: Callable[[], float],
 ) -> bool:
     """Take the target's events until the next tick is due; as `_somebody_came`."""
     nobody = not server.wait_for_client(0)

@@ -50,7 +50,10 @@ class Listening:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -361,7 +364,9 @@ class Server:
         from gcspy_server.session.thread import SessionThread
 
         if self._listening is not None:
-            raise LocalProtocolError("this server listens already; give all addresses to one call of serve")
+            raise LocalProtocolError(
+                "this server listens already; give all addresses to one call of serve"
+            )
         self._core.publish()
         introduction = Introduction(
             server=self.name,
@@ -374,7 +379,9 @@ class Server:
         )
         granted = options or SessionOptions()
         thread = SessionThread(
-            lambda: Session(introduction, self._core, token=token, options=granted), addresses, token=token
+            lambda: Session(introduction, self._core, token=token, options=granted),
+            addresses,
+            token=token,
         )
         found = thread.start()
 
@@ -400,7 +407,9 @@ class Server:
         from gcspy_server.interpreter.hand_over import HandOver
 
         if self._listening is not None:
-            raise LocalProtocolError("this server listens already: hand over before it does, or connect to it")
+            raise LocalProtocolError(
+                "this server listens already: hand over before it does, or connect to it"
+            )
         welcome = Welcome(
             server=self.name,
             session=secrets.token_hex(8),

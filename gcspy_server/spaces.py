@@ -209,7 +209,9 @@ class ServerSpace:
 
     def _discard(self) -> None:
         """What was touched in the coming event is not sent, and neither are names, text and control stream until the next filling."""
-        self._discarded = self._discarded or self._control_touched or any(one._touched for one in self._streams)
+        self._discarded = (
+            self._discarded or self._control_touched or any(one._touched for one in self._streams)
+        )
         self._details_touched = False
         for stream in self._streams:
             stream._touched = False
@@ -240,7 +242,9 @@ class ServerSpace:
                 "or remove the space and add another"
             )
         if len(self._streams) >= CLIENT_LIMITS.streams:
-            raise LocalProtocolError(f"space {self.name!r}: more than {CLIENT_LIMITS.streams} streams")
+            raise LocalProtocolError(
+                f"space {self.name!r}: more than {CLIENT_LIMITS.streams} streams"
+            )
         schema = Stream(
             id=len(self._streams),
             name=name,
@@ -323,7 +327,9 @@ class ServerSpace:
         """
         return binning.tiles_of(self._names, addresses)
 
-    def count_at(self, stream: ServerStream, addresses: ArrayLike, weights: ArrayLike | None = None) -> None:
+    def count_at(
+        self, stream: ServerStream, addresses: ArrayLike, weights: ArrayLike | None = None
+    ) -> None:
         """Count objects into the tiles they begin in; those outside of every tile are not counted.
 
         Args:

@@ -76,14 +76,21 @@ def lead(window: MainWindow, name: str, step: int) -> None:
 def is_read(window: MainWindow, last: int) -> bool:
     """Whether the history graph shows all up to this event."""
     drawn = window.history.first.canvas.drawn
-    return drawn is not None and len(drawn.events) > 0 and not drawn.preview.any() and window.session.number >= last
+    return (
+        drawn is not None
+        and len(drawn.events) > 0
+        and not drawn.preview.any()
+        and window.session.number >= last
+    )
 
 
 def take(name: str, step: int, theme: str) -> None:
     """Take one picture."""
     with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
         fields = {**fields_of_lesson(find_lesson(name)), "pace_millis": 10}
-        options = SimulatingOptions(simulation=fields, listen=(f"unix:{folder}/session.sock",), pause_at=BEGINS)
+        options = SimulatingOptions(
+            simulation=fields, listen=(f"unix:{folder}/session.sock",), pause_at=BEGINS
+        )
         with start_sidecar(options) as sidecar:
             take_screenshot(
                 sidecar.addresses[0],

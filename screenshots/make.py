@@ -96,7 +96,18 @@ def take_investigations() -> None:
         for name in names:
             source = HERE.parent / "docs" / folder / f"{name}.gcspy.zst"
             picture = HERE / f"investigation-{name}.png"
-            subprocess.run([sys.executable, str(HERE / "scenes.py"), name, str(source), str(picture), "1600x1000", "dark"], check=True)
+            subprocess.run(
+                [
+                    sys.executable,
+                    str(HERE / "scenes.py"),
+                    name,
+                    str(source),
+                    str(picture),
+                    "1600x1000",
+                    "dark",
+                ],
+                check=True,
+            )
 
 
 def take_jvms() -> None:
@@ -112,16 +123,56 @@ def take_jvms() -> None:
                 try:
                     assert load.stdout is not None
                     load.stdout.readline()
-                    subprocess.run([sys.executable, str(HERE / "scenes.py"), scene, str(load.pid), str(HERE / name), "1600x1000", "dark"], check=True)
+                    subprocess.run(
+                        [
+                            sys.executable,
+                            str(HERE / "scenes.py"),
+                            scene,
+                            str(load.pid),
+                            str(HERE / name),
+                            "1600x1000",
+                            "dark",
+                        ],
+                        check=True,
+                    )
                 finally:
                     load.kill()
 
 
 def take_two_collectors() -> None:
     """Take the picture of two collectors that keep step."""
-    words = ["--collector", "marksweep", "--versus", "semispace", "--program", "lru", "--heap", "256KiB", "--pace", "20", "--seconds", "12"]
-    environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
-    subprocess.run([sys.executable, "-m", "gcspy", "demo", *words, "-o", str(HERE / "two-collectors-dark.png")], check=True, env=environment)
+    words = [
+        "--collector",
+        "marksweep",
+        "--versus",
+        "semispace",
+        "--program",
+        "lru",
+        "--heap",
+        "256KiB",
+        "--pace",
+        "20",
+        "--seconds",
+        "12",
+    ]
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("DISPLAY", "WAYLAND_DISPLAY")
+    }
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "gcspy",
+            "demo",
+            *words,
+            "-o",
+            str(HERE / "two-collectors-dark.png"),
+        ],
+        check=True,
+        env=environment,
+    )
 
 
 def main() -> int:
@@ -129,13 +180,30 @@ def main() -> int:
     # Relative: the start page shows the command line, and should not tell of the folders of whoever takes the picture.
     arguments = ["python", str(WORKLOAD.relative_to(HERE.parent)), "--seed", "1"]
     with subprocess.Popen(
-        arguments, executable=sys.executable, cwd=HERE.parent, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        arguments,
+        executable=sys.executable,
+        cwd=HERE.parent,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as workload:
         try:
             for name, size, theme in PICTURES:
                 wait_for_holes(workload)
-                picture = ["-o", str(HERE / name), "--size", size, "--theme", theme, "--after", str(WATCH_SECS)]
-                subprocess.run([sys.executable, "-m", "gcspy", "screenshot", str(workload.pid), *picture], check=True)
+                picture = [
+                    "-o",
+                    str(HERE / name),
+                    "--size",
+                    size,
+                    "--theme",
+                    theme,
+                    "--after",
+                    str(WATCH_SECS),
+                ]
+                subprocess.run(
+                    [sys.executable, "-m", "gcspy", "screenshot", str(workload.pid), *picture],
+                    check=True,
+                )
             with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
                 take_scenes(workload.pid, Path(folder))
         finally:

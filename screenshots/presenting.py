@@ -15,7 +15,12 @@ from gcspy_client.app import take_screenshot
 from gcspy_client.view.window import MainWindow
 
 HERE = Path(__file__).parent
-SIMULATION = {"collector": "generational", "program": "binarytrees", "heap_bytes": 512 << 10, "pace_millis": 100}
+SIMULATION = {
+    "collector": "generational",
+    "program": "binarytrees",
+    "heap_bytes": 512 << 10,
+    "pace_millis": 100,
+}
 SETTLE_MILLIS = 2500
 PICTURES = (
     # size, theme

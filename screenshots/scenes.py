@@ -80,7 +80,12 @@ def look_back_and_loop(window: MainWindow, file: Path, number: int) -> None:
 
 def has_events(drawn: HistoryPicture | None, events: int = EVENTS) -> bool:
     """Whether a graph shows the whole session so far."""
-    return drawn is not None and len(drawn.events) >= events and len(drawn.keys) > 0 and not drawn.preview.any()
+    return (
+        drawn is not None
+        and len(drawn.events) >= events
+        and len(drawn.keys) > 0
+        and not drawn.preview.any()
+    )
 
 
 def show_history(window: MainWindow) -> None:
@@ -94,7 +99,9 @@ def show_history(window: MainWindow) -> None:
     graph = panel.graph
     assert graph is not None
     for low, high in ((0.2, 0.35), (0.55, 0.8)):
-        first, last = graph.keys.at((np.array([low, high]) * len(graph.keys)).astype(np.int64)).tolist()
+        first, last = graph.keys.at(
+            (np.array([low, high]) * len(graph.keys)).astype(np.int64)
+        ).tolist()
         panel.first.add_brush(first, last)
     plotted = panel.series.plotted
     panel.first.rename_brush(plotted[0].brush, "first arenas")
@@ -116,7 +123,9 @@ def show_views(window: MainWindow) -> None:
 def filter_events(window: MainWindow) -> None:
     """One kind of event each fifth time only, the other with a delay and a pause."""
     window.docks.show("events")
-    window.set_filters((EventFilter(event=0, period=5), EventFilter(event=1, delay_millis=250, pause=True)))
+    window.set_filters(
+        (EventFilter(event=0, period=5), EventFilter(event=1, delay_millis=250, pause=True))
+    )
     wait_until(lambda: window.session.live.filters[1].pause)
     wait_until(lambda: window.session.live.state is ControlState.PAUSED)
 
@@ -141,7 +150,12 @@ def put_beside(window: MainWindow) -> None:
         wait_until(lambda: window.session.number == first + 20)
         window.comparing.open_recording(path)
         window.sides.bar.offset.setValue(EVENTS - 40)
-        wait_until(lambda: window.comparing.beside is not None and window.comparing.beside.comparison is not None)
+        wait_until(
+            lambda: (
+                window.comparing.beside is not None
+                and window.comparing.beside.comparison is not None
+            )
+        )
         wait_until(window.comparing.settle)
 
 
@@ -149,9 +163,15 @@ def fire_trigger(window: MainWindow) -> None:
     """A condition that becomes true soon, and pauses."""
     window.docks.show("triggers")
     window.triggers.triggering.add(
-        Trigger(id=1, expression="event == 'Collections' and sum(\"pymalloc arenas\".Used) > 8MiB", note="a collection with a full heap")
+        Trigger(
+            id=1,
+            expression="event == 'Collections' and sum(\"pymalloc arenas\".Used) > 8MiB",
+            note="a collection with a full heap",
+        )
     )
-    wait_until(lambda: window.session.live.state is ControlState.PAUSED and window.triggers.has_fired)
+    wait_until(
+        lambda: window.session.live.state is ControlState.PAUSED and window.triggers.has_fired
+    )
 
 
 def choose(window: MainWindow, space: str, stream: str) -> int:
@@ -170,7 +190,9 @@ def give_room(window: MainWindow, number: int) -> None:
     panel = window.spaces.panels[number]
     splitter = panel.parentWidget()
     assert isinstance(splitter, QSplitter)
-    splitter.setSizes([500 if splitter.widget(place) is panel else 60 for place in range(splitter.count())])
+    splitter.setSizes(
+        [500 if splitter.widget(place) is panel else 60 for place in range(splitter.count())]
+    )
     application().processEvents()
     window.spaces.ensureWidgetVisible(panel, 0, 0)
 
@@ -218,7 +240,9 @@ def see_collections(window: MainWindow, *, stream: str = "Type", events: int = E
     window.docks.show("history")
     window.docks.give_height("history", HISTORY_HEIGHT)
     window.history.add_track(TrackSpec("Memory pools", "Used"))
-    wait_until(lambda: all(has_events(track.canvas.drawn, events) for track in window.history.tracks))
+    wait_until(
+        lambda: all(has_events(track.canvas.drawn, events) for track in window.history.tracks)
+    )
 
 
 def see_past_collections(window: MainWindow, file: Path) -> None:
@@ -256,10 +280,20 @@ LIVE: dict[str, _Arrange] = {
 """What is arranged in a window that has watched for a while."""
 
 
-def watch(pid: int, picture: Path, size: tuple[int, int], theme: str, arrange: _Arrange, *, tiles: int = 65_536) -> None:
+def watch(
+    pid: int,
+    picture: Path,
+    size: tuple[int, int],
+    theme: str,
+    arrange: _Arrange,
+    *,
+    tiles: int = 65_536,
+) -> None:
     """Watch a process for a while, arrange the window, take the picture."""
     with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
-        options = ServingOptions(pid=pid, listen=(f"unix:{folder}/session.sock",), clock_hz=CLOCK_HZ, tiles=tiles)
+        options = ServingOptions(
+            pid=pid, listen=(f"unix:{folder}/session.sock",), clock_hz=CLOCK_HZ, tiles=tiles
+        )
         with start_sidecar(options) as sidecar:
             take_screenshot(
                 sidecar.addresses[0],
@@ -279,10 +313,14 @@ def replay(file: Path, picture: Path, size: tuple[int, int], theme: str) -> None
         address = f"unix:{folder}/player.sock"
         with serve_recording(Recording.open(file), address, beginning=Beginning(running=False)):
             arrange = partial(look_back_and_loop, file=file, number=EVENTS // 2)
-            take_screenshot(address, picture, size=size, theme=theme, settle_secs=0.5, arrange=arrange)
+            take_screenshot(
+                address, picture, size=size, theme=theme, settle_secs=0.5, arrange=arrange
+            )
 
 
-def investigate(file: Path, picture: Path, size: tuple[int, int], theme: str, arrange: _Arrange) -> None:
+def investigate(
+    file: Path, picture: Path, size: tuple[int, int], theme: str, arrange: _Arrange
+) -> None:
     """Play a recording to its last event that the clock made, arrange the window, take the picture."""
     with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
         address = f"unix:{folder}/player.sock"
@@ -290,7 +328,15 @@ def investigate(file: Path, picture: Path, size: tuple[int, int], theme: str, ar
         rows = recording.events
         last = int(rows["number"][rows["event"] == 0][-1])
         with serve_recording(recording, address, beginning=Beginning(running=False)):
-            take_screenshot(address, picture, size=size, theme=theme, settle_secs=1.5, event=last, arrange=arrange)
+            take_screenshot(
+                address,
+                picture,
+                size=size,
+                theme=theme,
+                settle_secs=1.5,
+                event=last,
+                arrange=arrange,
+            )
 
 
 def start(picture: Path, size: tuple[int, int], theme: str) -> None:
@@ -315,16 +361,31 @@ def main(arguments: list[str]) -> int:
         width, _, height = look[0].partition("x")
         size, theme = (int(width), int(height)), look[1]
     if scene in LIVE:
-        watch(int(source), Path(file), size, theme, LIVE[scene], tiles=JVM_TILES if scene.startswith("jvm") else 65_536)
+        watch(
+            int(source),
+            Path(file),
+            size,
+            theme,
+            LIVE[scene],
+            tiles=JVM_TILES if scene.startswith("jvm") else 65_536,
+        )
     elif scene in SEEN:
         investigate(Path(source), Path(file), size, theme, SEEN[scene])
     elif scene == "sessions":
-        investigate(Path(source), Path(file), size, theme, partial(see_past_collections, file=Path(source)))
+        investigate(
+            Path(source), Path(file), size, theme, partial(see_past_collections, file=Path(source))
+        )
     elif scene == "start":
         start(Path(file), size, theme)
     elif scene == "save":
         with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
-            watch(int(source), Path(folder) / "unused.png", size, theme, partial(save, path=Path(file)))
+            watch(
+                int(source),
+                Path(folder) / "unused.png",
+                size,
+                theme,
+                partial(save, path=Path(file)),
+            )
     else:
         replay(Path(source), Path(file), size, theme)
     return 0

@@ -96,7 +96,10 @@ def promotion(window: MainWindow) -> None:
 
     def drawn() -> bool:
         pictures = [track.canvas.drawn for track in window.history.tracks]
-        whole = all(one is not None and len(one.events) >= last - 1 and not one.preview.any() for one in pictures)
+        whole = all(
+            one is not None and len(one.events) >= last - 1 and not one.preview.any()
+            for one in pictures
+        )
         return whole and window.history.read == 1.0
 
     wait_until(drawn, "the history graphs")
@@ -147,7 +150,10 @@ def take(scene: str) -> None:
         tempfile.TemporaryDirectory(prefix="gcspy-") as folder,
         traced_recording(PROMOTE, TracedOptions()) as traced,
         serve_recording(
-            Recording.open(traced.path), f"unix:{folder}/s", beginning=Beginning(running=False), teller=traced.teller
+            Recording.open(traced.path),
+            f"unix:{folder}/s",
+            beginning=Beginning(running=False),
+            teller=traced.teller,
         ) as playing,
     ):
 
@@ -155,7 +161,15 @@ def take(scene: str) -> None:
             window.use_recording(traced.path)
             arrange(window)
 
-        take_screenshot(playing.addresses[0], HERE / name, size=SIZE, theme=theme, settle_secs=1.0, arrange=arranged, control=True)
+        take_screenshot(
+            playing.addresses[0],
+            HERE / name,
+            size=SIZE,
+            theme=theme,
+            settle_secs=1.0,
+            arrange=arranged,
+            control=True,
+        )
 
 
 def main(arguments: list[str]) -> int:

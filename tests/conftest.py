@@ -50,7 +50,12 @@ def pytest_unconfigure() -> None:
 # No deadline: the machine that runs this may be busy. No database: a run leaves no file. Each run draws other examples, so that
 # few of them in each of many runs find what many would in one; `make soak` draws many.
 settings.register_profile(
-    "usual", max_examples=40, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "usual",
+    max_examples=40,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
 )
 settings.register_profile("soak", settings.get_profile("usual"), max_examples=500)
 settings.load_profile("usual")

@@ -46,7 +46,9 @@ def _unix(path: Path) -> socket.socket:
 
 
 @contextmanager
-def _between(listener: socket.socket, connect: Callable[[], socket.socket], delay_secs: float) -> Iterator[None]:
+def _between(
+    listener: socket.socket, connect: Callable[[], socket.socket], delay_secs: float
+) -> Iterator[None]:
     listener.listen(1)
     middle = threading.Thread(target=_serve, args=(listener, connect, delay_secs), name="delaying")
     middle.start()
@@ -58,7 +60,9 @@ def _between(listener: socket.socket, connect: Callable[[], socket.socket], dela
         assert not middle.is_alive(), "somebody still holds the connection"
 
 
-def _serve(listener: socket.socket, connect: Callable[[], socket.socket], delay_secs: float) -> None:
+def _serve(
+    listener: socket.socket, connect: Callable[[], socket.socket], delay_secs: float
+) -> None:
     try:
         client, _ = listener.accept()
     except OSError:

@@ -48,7 +48,7 @@ def _spiral(side: int) -> Indices:
         [y == ring, x == -ring, y == -ring], [7 * ring + x, 5 * ring + y, 3 * ring - x], ring - y
     )
     ranks = np.empty(side * side, dtype=np.int64)
-    ranks[np.argsort((before + along).reshape(-1) * (ring.reshape(-1) > 0), kind="stable")] = np.arange(
-        side * side
+    ranks[np.argsort((before + along).reshape(-1) * (ring.reshape(-1) > 0), kind="stable")] = (
+        np.arange(side * side)
     )
     return ranks.reshape(side, side)

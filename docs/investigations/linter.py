@@ -27,7 +27,9 @@ def main() -> None:
     forget = "forget" in sys.argv[2:]
     options = [one for one in sys.argv[2:] if one != "forget"]
     files = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
-    files = [file for file in files if _SMALLEST_BYTES < file.stat().st_size < _LARGEST_BYTES][:count]
+    files = [file for file in files if _SMALLEST_BYTES < file.stat().st_size < _LARGEST_BYTES][
+        :count
+    ]
     print("ready", flush=True)
     sys.stdin.readline()
     for file in files:

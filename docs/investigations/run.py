@@ -74,8 +74,19 @@ def record(program: Program, file: Path, *, level: int, clock: float) -> dict[st
     """Attach to a program that is ready, record it until it tells, and a little longer."""
     file.unlink(missing_ok=True)
     assert program.line().strip() == "ready"
-    command = [sys.executable, "-m", "gcspy", "record", str(program.process.pid), "-o", str(file), "--force"]
-    recorder = subprocess.Popen([*command, "--level", str(level), "--clock", str(clock), "--budget", "off"])
+    command = [
+        sys.executable,
+        "-m",
+        "gcspy",
+        "record",
+        str(program.process.pid),
+        "-o",
+        str(file),
+        "--force",
+    ]
+    recorder = subprocess.Popen(
+        [*command, "--level", str(level), "--clock", str(clock), "--budget", "off"]
+    )
     until = time.monotonic() + _PATIENCE_SECS
     while events_in(file) < 1 and time.monotonic() < until:
         time.sleep(0.2)
@@ -111,7 +122,10 @@ def linter(python: str, folder: Path) -> None:
     print("\nlinter: it says", own)
     for options in ((), ("--clear-cache-post-run=y",), ("forget", "--clear-cache-post-run=y")):
         for files in ("8", "16", "24"):
-            print(f"not watched, {files} files {' '.join(options)}:", figures_of(python, "linter.py", files, *options))
+            print(
+                f"not watched, {files} files {' '.join(options)}:",
+                figures_of(python, "linter.py", files, *options),
+            )
     for name in sorted(last, key=lambda one: first.get(one, (0, 0))[0] - last[one][0])[:10]:
         then, now = first.get(name, (0, 0)), last[name]
         print(f"  {name:40} {then[1]:>9,} {now[1]:>9,}   {now[0] - then[0]:>+12,} bytes")
@@ -147,7 +161,10 @@ def workbook(python: str, folder: Path) -> None:
         print(f"  {space}: {last[space].info}")
     sizes = last["Size classes"]
     for tile in (sizes["Lost"].values.argsort()[::-1][:5]).tolist():
-        row = ", ".join(f"{name} {int(sizes[name].values[tile]):,}" for name in ("Held", "Used", "Lost", "Pools", "Partly used"))
+        row = ", ".join(
+            f"{name} {int(sizes[name].values[tile]):,}"
+            for name in ("Held", "Used", "Lost", "Pools", "Partly used")
+        )
         print(f"  {sizes.tile_name(tile)}: {row}")
 
 
@@ -156,7 +173,20 @@ def graph(python: str, folder: Path) -> None:
     for name, arguments in (("graph", ()), ("graph-100000", ("100000",))):
         file, address = folder / f"{name}.gcspy", f"unix:{folder / name}.sock"
         (folder / f"{name}.sock").unlink(missing_ok=True)
-        run = [sys.executable, "-m", "gcspy", "run", "--python", python, "--no-window", "--wait", "--level", "1", "--budget", "off"]
+        run = [
+            sys.executable,
+            "-m",
+            "gcspy",
+            "run",
+            "--python",
+            python,
+            "--no-window",
+            "--wait",
+            "--level",
+            "1",
+            "--budget",
+            "off",
+        ]
         served = subprocess.Popen(
             [*run, "--clock", "1", "--listen", address, str(HERE / "graph.py"), "28", *arguments],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
@@ -164,7 +194,20 @@ def graph(python: str, folder: Path) -> None:
         until = time.monotonic() + _PATIENCE_SECS
         while not (folder / f"{name}.sock").exists() and time.monotonic() < until:
             time.sleep(0.1)
-        subprocess.run([sys.executable, "-m", "gcspy", "record", address, "-o", str(file), "--force", "--lossless"], check=False)
+        subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "gcspy",
+                "record",
+                address,
+                "-o",
+                str(file),
+                "--force",
+                "--lossless",
+            ],
+            check=False,
+        )
         said, _ = served.communicate()
         print(f"\n{name}: it says", [line for line in said.splitlines() if line.startswith("{")])
         session = gcspy.open(str(file))
@@ -180,14 +223,18 @@ def graph(python: str, folder: Path) -> None:
 
 def main() -> None:
     """Do what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--python", required=True, help="interpreter of the programs")
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the recordings")
     parser.add_argument("which", nargs="*", default=["linter", "workbook", "graph"])
     wish = parser.parse_args()
     wish.output.mkdir(parents=True, exist_ok=True)
     for name in wish.which:
-        {"linter": linter, "workbook": workbook, "graph": graph}[name](wish.python, wish.output.resolve())
+        {"linter": linter, "workbook": workbook, "graph": graph}[name](
+            wish.python, wish.output.resolve()
+        )
 
 
 if __name__ == "__main__":

@@ -25,7 +25,9 @@ def make(path: Path, rows: int) -> None:
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet()
     for row in range(rows):
-        sheet.append([f"article {row % 997}", *(random.random() * 100 for _ in range(_COLUMNS - 1))])
+        sheet.append(
+            [f"article {row % 997}", *(random.random() * 100 for _ in range(_COLUMNS - 1))]
+        )
     book.save(path)
 
 
@@ -33,7 +35,11 @@ def prices_of(path: Path, *, read_only: bool) -> list[float]:
     """Read it, and return every fortieth price."""
     book = openpyxl.load_workbook(path, read_only=read_only)
     sheet = book.active
-    found = [row[1] for number, row in enumerate(sheet.iter_rows(values_only=True)) if number % _KEPT_EVERY == 0]
+    found = [
+        row[1]
+        for number, row in enumerate(sheet.iter_rows(values_only=True))
+        if number % _KEPT_EVERY == 0
+    ]
     book.close()
     return found
 

@@ -12,7 +12,10 @@ from java.lang.management import ManagementFactory
 
 
 def _collections():
-    return {str(one.name): [one.collectionCount, one.collectionTime] for one in ManagementFactory.getGarbageCollectorMXBeans()}
+    return {
+        str(one.name): [one.collectionCount, one.collectionTime]
+        for one in ManagementFactory.getGarbageCollectorMXBeans()
+    }
 
 
 def watch(work):

@@ -85,14 +85,31 @@ class Program:
         words: Its class or file, with arguments.
     """
 
-    def __init__(self, jars: Path, classes: Path, flags: tuple[str, ...], words: tuple[str, ...]) -> None:
+    def __init__(
+        self, jars: Path, classes: Path, flags: tuple[str, ...], words: tuple[str, ...]
+    ) -> None:
         if words[0].endswith(".py"):
             path = [str(jar) for jar in (jars / "usr/share/java").glob("*.jar")]
             home = [f"-Dpython.home={jars / 'usr/share/jython'}", "-Dpython.cachedir.skip=true"]
-            main = [*home, "-cp", os.pathsep.join(path), "org.python.util.jython", str(HERE / words[0])]
+            main = [
+                *home,
+                "-cp",
+                os.pathsep.join(path),
+                "org.python.util.jython",
+                str(HERE / words[0]),
+            ]
         else:
-            main = ["-cp", os.pathsep.join([str(classes), str(jars / "usr/share/java/h2.jar")]), words[0]]
-        self.process = subprocess.Popen(["java", *flags, *main, *words[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            main = [
+                "-cp",
+                os.pathsep.join([str(classes), str(jars / "usr/share/java/h2.jar")]),
+                words[0],
+            ]
+        self.process = subprocess.Popen(
+            ["java", *flags, *main, *words[1:]],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         if self.line().strip() != "ready":
             raise SystemExit(f"{' '.join(words)} does not start")
 
@@ -117,8 +134,21 @@ class Program:
 
 def record(program: Program, file: Path, clock_hz: float) -> dict[str, Any]:
     """Record a program from before it begins until it has told."""
-    command = [sys.executable, "-m", "gcspy", "record", str(program.process.pid), "-o", str(file), "--force", "--level", "2"]
-    recorder = subprocess.Popen([*command, "--clock", str(clock_hz), "--tiles", "2048", "--budget", "off"])
+    command = [
+        sys.executable,
+        "-m",
+        "gcspy",
+        "record",
+        str(program.process.pid),
+        "-o",
+        str(file),
+        "--force",
+        "--level",
+        "2",
+    ]
+    recorder = subprocess.Popen(
+        [*command, "--clock", str(clock_hz), "--tiles", "2048", "--budget", "off"]
+    )
     until = time.monotonic() + _PATIENCE_SECS
     while events_in(file) < 1 and time.monotonic() < until:
         time.sleep(0.2)
@@ -144,7 +174,11 @@ def events_in(file: Path) -> int:
 def investigate(one: Investigation, jars: Path, classes: Path, output: Path, pairs: int) -> None:
     """Record a program, and run it in pairs with its cure."""
     file = output / f"{one.name}.gcspy"
-    print(f"\n{one.name}, recorded:", record(Program(jars, classes, one.flags, one.program), file, one.clock_hz), flush=True)
+    print(
+        f"\n{one.name}, recorded:",
+        record(Program(jars, classes, one.flags, one.program), file, one.clock_hz),
+        flush=True,
+    )
     subprocess.run([sys.executable, "-m", "gcspy", "pack", str(file), "--force"], check=False)
     ratios = []
     for _ in range(pairs):
@@ -161,7 +195,9 @@ def investigate(one: Investigation, jars: Path, classes: Path, output: Path, pai
 
 def main() -> None:
     """Do what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--programs", type=Path, required=True, help="folder of the packages")
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the recordings")
     parser.add_argument("--pairs", type=int, default=3, help="runs of each as it is and mended")
@@ -172,7 +208,18 @@ def main() -> None:
     classes = wish.programs.resolve() / "investigations"
     classes.mkdir(exist_ok=True)
     sources = sorted(HERE.glob("*.java"))
-    subprocess.run(["javac", "-nowarn", "-d", str(classes), "-cp", str(jars / "usr/share/java/h2.jar"), *map(str, sources)], check=True)
+    subprocess.run(
+        [
+            "javac",
+            "-nowarn",
+            "-d",
+            str(classes),
+            "-cp",
+            str(jars / "usr/share/java/h2.jar"),
+            *map(str, sources),
+        ],
+        check=True,
+    )
     for one in INVESTIGATIONS:
         if one.name in wish.which:
             investigate(one, jars, classes, wish.output.resolve(), wish.pairs)

@@ -12,7 +12,11 @@ def serve():
     """Answer all requests."""
     for request in xrange(requests):  # noqa: F821, this is Python 2.7
         # Forgets the session that was here.
-        sessions[request % remembered] = {"user": "user %d" % request, "page": "/%d" % (request % 97), "seen": [request]}
+        sessions[request % remembered] = {
+            "user": "user %d" % request,
+            "page": "/%d" % (request % 97),
+            "seen": [request],
+        }
 
 
 watch(serve)

@@ -38,7 +38,9 @@ __all__ = ["command"]
 
 @click.command()
 @click.argument("pid", type=click.IntRange(1))
-@click.option("--no-window", is_flag=True, help="Serve only; others join with `gcspy view` or `gcspy tail`.")
+@click.option(
+    "--no-window", is_flag=True, help="Serve only; others join with `gcspy view` or `gcspy tail`."
+)
 @click.option(
     "--listen",
     multiple=True,
@@ -101,7 +103,9 @@ def command(
             triggers=triggers,
             inject=inject or "",
             rung=rung,
-            longest_hold_secs=LONGEST_HOLD_SECS if no_window and inject else None,  # sampling may be held as long as one likes
+            longest_hold_secs=LONGEST_HOLD_SECS
+            if no_window and inject
+            else None,  # sampling may be held as long as one likes
         )
         if no_window:
             return _serve(options)
@@ -111,7 +115,9 @@ def command(
         from gcspy_client.model.attending import ClassWish
 
         say_addresses(sidecar.addresses[1:])
-        wish = ClassWish(person=person, successor=successor, addresses=reachable_ones(sidecar.addresses[1:]))
+        wish = ClassWish(
+            person=person, successor=successor, addresses=reachable_ones(sidecar.addresses[1:])
+        )
         return run_window(sidecar.addresses[0], theme=theme, front=front_door(), wish=wish)
 
 

@@ -25,8 +25,16 @@ _NUMBER = click.IntRange(1)
 @click.command()
 @click.argument("left", metavar="A", type=_FILE)
 @click.argument("right", metavar="B", type=_FILE)
-@click.option("--event", type=_NUMBER, default=None, metavar="N", help="Event of A; by default its last.")
-@click.option("--other", type=_NUMBER, default=None, metavar="N", help="Event of B; by default its last, or with --event the one that belongs to A's.")
+@click.option(
+    "--event", type=_NUMBER, default=None, metavar="N", help="Event of A; by default its last."
+)
+@click.option(
+    "--other",
+    type=_NUMBER,
+    default=None,
+    metavar="N",
+    help="Event of B; by default its last, or with --event the one that belongs to A's.",
+)
 @click.option(
     "--by",
     type=click.Choice(_BY),
@@ -41,7 +49,13 @@ _NUMBER = click.IntRange(1)
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def command(
-    left: Path, right: Path, event: int | None, other: int | None, by: str | None, tiles: str | None, as_json: bool
+    left: Path,
+    right: Path,
+    event: int | None,
+    other: int | None,
+    by: str | None,
+    tiles: str | None,
+    as_json: bool,
 ) -> None:
     """Say how the recording B differs from A: of each stream the sums, and how many tiles have more, have less, came and went.
 
@@ -49,14 +63,18 @@ def command(
     tile: gcspy replay A --compare B.
     """
     if by is not None and (event is None or other is not None):
-        raise click.UsageError("--by finds the event of B that belongs to --event; --other names it")
+        raise click.UsageError(
+            "--by finds the event of B that belongs to --event; --other names it"
+        )
     with opened((left,)) as one, opened((right,)) as two:
         first, second = _numbers(one, two, event, other, by or "number")
         facts = facts_of(one, two, first, second, tiles)
     click.echo(json.dumps(facts) if as_json else "\n".join(lines_of(facts)))
 
 
-def _numbers(one: Recording, two: Recording, event: int | None, other: int | None, by: str) -> tuple[int, int]:
+def _numbers(
+    one: Recording, two: Recording, event: int | None, other: int | None, by: str
+) -> tuple[int, int]:
     """Which event of each is compared."""
     for name, recording in (("A", one), ("B", two)):
         if not len(recording):
@@ -72,17 +90,23 @@ def _numbers(one: Recording, two: Recording, event: int | None, other: int | Non
 
 def _check(name: str, recording: Recording, number: int) -> None:
     if not recording.first <= number <= recording.last:
-        raise CommandError(f"{name} has no event {number}: it has {recording.first} to {recording.last}")
+        raise CommandError(
+            f"{name} has no event {number}: it has {recording.first} to {recording.last}"
+        )
 
 
 def _counterpart(one: Recording, two: Recording, number: int, by: str) -> int:
     from gcspy_client.model.pairing import Alignment, EventMatching, counterpart
 
     matching = dict(zip(_BY, EventMatching, strict=True))[by]
-    sides = [_side(recording, with_clock=matching is EventMatching.PROGRAM) for recording in (one, two)]
+    sides = [
+        _side(recording, with_clock=matching is EventMatching.PROGRAM) for recording in (one, two)
+    ]
     found = counterpart(sides[0], sides[1], number, Alignment(matching))
     if found is None:
-        raise CommandError(f"B has no event that belongs to event {number} of A, by {matching.value}: name it with --other")
+        raise CommandError(
+            f"B has no event that belongs to event {number} of A, by {matching.value}: name it with --other"
+        )
     return found
 
 
@@ -105,14 +129,19 @@ def _side(recording: Recording, *, with_clock: bool) -> Any:
     return Side(timeline, recording.welcome.events, recording.welcome.wall_offset_nanos, clock)
 
 
-def facts_of(one: Recording, two: Recording, first: int, second: int, tiles: str | None) -> dict[str, Any]:
+def facts_of(
+    one: Recording, two: Recording, first: int, second: int, tiles: str | None
+) -> dict[str, Any]:
     """What there is to say, as plain JSON values."""
     from gcspy_client.model.pairing import pair_spaces, same_process
 
     left, right = one.seek(first), two.seek(second)
     same = same_process(one.welcome, two.welcome)
     by_place = tiles == "place" or (tiles is None and not same)
-    pairs = pair_spaces([state.space for state in left.spaces.values()], [state.space for state in right.spaces.values()])
+    pairs = pair_spaces(
+        [state.space for state in left.spaces.values()],
+        [state.space for state in right.spaces.values()],
+    )
     return {
         "a": _moment(one, left, first),
         "b": _moment(two, right, second),
@@ -122,8 +151,16 @@ def facts_of(one: Recording, two: Recording, first: int, second: int, tiles: str
             for pair in pairs
             if pair.left is not None and pair.right is not None
         ],
-        "only_a": [left.spaces[pair.left].space.name for pair in pairs if pair.left is not None and pair.right is None],
-        "only_b": [right.spaces[pair.right].space.name for pair in pairs if pair.right is not None and pair.left is None],
+        "only_a": [
+            left.spaces[pair.left].space.name
+            for pair in pairs
+            if pair.left is not None and pair.right is None
+        ],
+        "only_b": [
+            right.spaces[pair.right].space.name
+            for pair in pairs
+            if pair.right is not None and pair.left is None
+        ],
     }
 
 
@@ -151,8 +188,16 @@ def _space(left: Any, right: Any, *, by_place: bool) -> dict[str, Any]:
         "name": right.space.name,
         "tiles": [left.count, right.count],
         "streams": streams,
-        "only_a": [left.streams[pair.left].schema.name for pair in pairs if pair.left is not None and pair.right is None],
-        "only_b": [right.streams[pair.right].schema.name for pair in pairs if pair.right is not None and pair.left is None],
+        "only_a": [
+            left.streams[pair.left].schema.name
+            for pair in pairs
+            if pair.left is not None and pair.right is None
+        ],
+        "only_b": [
+            right.streams[pair.right].schema.name
+            for pair in pairs
+            if pair.right is not None and pair.left is None
+        ],
     }
 
 
@@ -161,14 +206,22 @@ def _stream(left: Any, right: Any, mine: int, theirs: int, *, by_place: bool) ->
     from gcspy_client.model.tile_source import StreamSource
 
     one, two = left.streams[mine], right.streams[theirs]
-    found = difference(left, right, StreamSource(one.schema), StreamSource(two.schema), by_place=by_place)
+    found = difference(
+        left, right, StreamSource(one.schema), StreamSource(two.schema), by_place=by_place
+    )
     told = summary_of(found)
-    sums = [None if state.summary is None or not state.summary.covered else list(state.summary.values) for state in (one, two)]
+    sums = [
+        None if state.summary is None or not state.summary.covered else list(state.summary.values)
+        for state in (one, two)
+    ]
     names = list(two.schema.enum_names) if found.named else []
     if two.schema.names_from is not None:
         merged, *numbers = merged_names(one.schema.enum_names, two.schema.enum_names)
         names = list(merged)
-        sums = [counts and _by_name(counts, table.tolist(), len(names)) for counts, table in zip(sums, numbers, strict=True)]
+        sums = [
+            counts and _by_name(counts, table.tolist(), len(names))
+            for counts, table in zip(sums, numbers, strict=True)
+        ]
     return {
         "name": two.schema.name,
         "unit": two.schema.suffix.strip(),
@@ -206,15 +259,28 @@ def lines_of(facts: dict[str, Any]) -> list[str]:
     lines.append(f"tiles paired by {facts['tiles_by']}; the difference is B less A")
     for space in facts["spaces"]:
         before, after = space["tiles"]
-        lines += ["", f"{space['name']}  {before:,} tiles, then {after:,}" if before != after else f"{space['name']}  {after:,} tiles"]
+        lines += [
+            "",
+            f"{space['name']}  {before:,} tiles, then {after:,}"
+            if before != after
+            else f"{space['name']}  {after:,} tiles",
+        ]
         lines += [_line(stream) for stream in space["streams"]]
         for letter in ("a", "b"):
             if space[f"only_{letter}"]:
-                lines.append(f"  not compared, only in {letter.upper()}: {', '.join(space[f'only_{letter}'])}")
+                lines.append(
+                    f"  not compared, only in {letter.upper()}: {', '.join(space[f'only_{letter}'])}"
+                )
     for letter in ("a", "b"):
         if facts[f"only_{letter}"]:
-            lines += ["", f"not compared, only in {letter.upper()}: {', '.join(facts[f'only_{letter}'])}"]
-    return ["".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line) for line in lines]
+            lines += [
+                "",
+                f"not compared, only in {letter.upper()}: {', '.join(facts[f'only_{letter}'])}",
+            ]
+    return [
+        "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
+        for line in lines
+    ]
 
 
 def _line(stream: dict[str, Any]) -> str:
@@ -224,11 +290,21 @@ def _line(stream: dict[str, Any]) -> str:
     else:
         net = stream["net"]
         number = f"{net:+,}" if isinstance(net, int) else f"{net:+,.6g}"
-        words = [f"{'0' if not net else number}{unit}", f"{stream['more']:,} more, {stream['less']:,} less"]
+        words = [
+            f"{'0' if not net else number}{unit}",
+            f"{stream['more']:,} more, {stream['less']:,} less",
+        ]
     words.append(f"{stream['same']:,} the same")
-    words += [f"{stream[what]:,} {what}" for what in ("came", "went", "unknown", "unused") if stream[what]]
+    words += [
+        f"{stream[what]:,} {what}" for what in ("came", "went", "unknown", "unused") if stream[what]
+    ]
     before, after = stream["summary"]
-    if before is not None and after is not None and len(before) == len(after) <= 2 and not stream["names"]:
+    if (
+        before is not None
+        and after is not None
+        and len(before) == len(after) <= 2
+        and not stream["names"]
+    ):
         words.append(f"whole {_whole(before)} → {_whole(after)}")
     return f"  {stream['name']:<16} {'; '.join(words)}"
 

@@ -14,11 +14,25 @@ __all__ = ["command"]
 
 @click.command()
 @click.argument("trace", metavar="TRACE", type=click.Path(exists=True, path_type=Path))
-@click.option("-o", "--output", metavar="FILE", required=True, type=click.Path(path_type=Path), help="The recording.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The recording.",
+)
 @click.option("--force", is_flag=True, help="Replace the recording that is there.")
 @click.option("--json", "as_json", is_flag=True, help="Report as one JSON object.")
 @trace_options
-def command(trace: Path, output: Path, force: bool, as_json: bool, tile_bytes: int | None, clock_bytes: int | None) -> None:
+def command(
+    trace: Path,
+    output: Path,
+    force: bool,
+    as_json: bool,
+    tile_bytes: int | None,
+    clock_bytes: int | None,
+) -> None:
     """Make a recording of an object trace.
 
     TRACE is a folder with the files of an AntTracks trace, its trace file, or a .tar.xz of them. The recording has the rebuilt heap at the start and
@@ -55,7 +69,9 @@ def command(trace: Path, output: Path, force: bool, as_json: bool, tile_bytes: i
     if as_json:
         click.echo(json.dumps(facts))
     else:
-        click.echo(f"gcspy: {output}: {events:,} events of {collections:,} collections, {size:,} bytes; tiles of {session.tile_bytes:,} bytes")
+        click.echo(
+            f"gcspy: {output}: {events:,} events of {collections:,} collections, {size:,} bytes; tiles of {session.tile_bytes:,} bytes"
+        )
     for note in notes:
         if ended is None or str(ended) not in note:  # that is the error with which this ends
             click.echo(f"gcspy: {note}", err=True)

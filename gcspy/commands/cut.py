@@ -18,9 +18,21 @@ __all__ = ["command"]
 @click.command()
 @files_argument
 @new_file_option("The new file.")
-@click.option("--first", type=click.IntRange(1), metavar="N", help="Number of the first event; default: the first.")
-@click.option("--last", type=click.IntRange(1), metavar="N", help="Number of the last event; default: the last.")
-def command(files: tuple[Path, ...], output: Path, force: bool, first: int | None, last: int | None) -> None:
+@click.option(
+    "--first",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of the first event; default: the first.",
+)
+@click.option(
+    "--last",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of the last event; default: the last.",
+)
+def command(
+    files: tuple[Path, ...], output: Path, force: bool, first: int | None, last: int | None
+) -> None:
     """Write a range of events to a new file; a split recording or a ring becomes one file.
 
     Events keep their numbers, so that event 120 is event 120 in the cut too, and bookmarks in the range come along.
@@ -39,7 +51,9 @@ def command(files: tuple[Path, ...], output: Path, force: bool, first: int | Non
         with new_file(output, replace=force) as part, progress_bar(f"writing {output}") as progress:
             events = cut(recording, FileStore(part), low, high, progress=progress)
         try:
-            marks = carry_sidecar(sidecar_of(files), sidecar_path(output), recording.facts.recording, low, high)
+            marks = carry_sidecar(
+                sidecar_of(files), sidecar_path(output), recording.facts.recording, low, high
+            )
             carried = f", {marks} bookmark{'s' if marks > 1 else ''}" if marks else ""
         except RecordingError as error:
             carried = f"\n  bookmarks were not carried: {error}"

@@ -38,19 +38,63 @@ __all__ = ["command"]
 @click.option("--list", "lists", is_flag=True, help="List lessons, collectors and programs.")
 @click.option("--json", "as_json", is_flag=True, help="With --list: as one JSON object.")
 @click.option("--collector", metavar="NAME", help="Simulate this collector.")
-@click.option("--versus", metavar="NAME", help="Another collector beside it, under the same program and seed: they keep step by allocated bytes.")
+@click.option(
+    "--versus",
+    metavar="NAME",
+    help="Another collector beside it, under the same program and seed: they keep step by allocated bytes.",
+)
 @click.option("--program", metavar="NAME", help="The program that runs on it.")
 @click.option("--heap", metavar="SIZE", help="Its memory: 256KiB, 16MiB.")
 @click.option("--tile", metavar="SIZE", help="Bytes of heap a tile.")
-@click.option("--option", "given", multiple=True, metavar="NAME=VALUE", help="An option of the collector, such as order=address; may be repeated.")
+@click.option(
+    "--option",
+    "given",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of the collector, such as order=address; may be repeated.",
+)
 @click.option("--seed", default=1, show_default=True, help="Seed of the program's work.")
-@click.option("--pace", type=click.IntRange(0, 10_000), metavar="MS", help="Milliseconds between two events of a simulation.")
-@click.option("--steps", type=click.IntRange(1), metavar="N", help="A simulated program ends after so many steps.")
-@click.option("--no-window", is_flag=True, help="Serve a simulation or lesson only; others join with `gcspy view` or `gcspy tail`.")
-@click.option("--listen", multiple=True, metavar="ADDRESS", help="HOST:PORT (port 0: any free one), tls:HOST:PORT, or unix:/PATH; may be repeated.")
-@click.option("--record", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Lead a lesson to its end and record it, for `gcspy replay FILE`; no window.")
-@click.option("--python", default=sys.executable, show_default=False, help="Interpreter for the real program (default: this one).")
-@click.option("--seconds", default=8.0, show_default=True, help="Without a display: how long to watch before the picture is taken.")
+@click.option(
+    "--pace",
+    type=click.IntRange(0, 10_000),
+    metavar="MS",
+    help="Milliseconds between two events of a simulation.",
+)
+@click.option(
+    "--steps",
+    type=click.IntRange(1),
+    metavar="N",
+    help="A simulated program ends after so many steps.",
+)
+@click.option(
+    "--no-window",
+    is_flag=True,
+    help="Serve a simulation or lesson only; others join with `gcspy view` or `gcspy tail`.",
+)
+@click.option(
+    "--listen",
+    multiple=True,
+    metavar="ADDRESS",
+    help="HOST:PORT (port 0: any free one), tls:HOST:PORT, or unix:/PATH; may be repeated.",
+)
+@click.option(
+    "--record",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Lead a lesson to its end and record it, for `gcspy replay FILE`; no window.",
+)
+@click.option(
+    "--python",
+    default=sys.executable,
+    show_default=False,
+    help="Interpreter for the real program (default: this one).",
+)
+@click.option(
+    "--seconds",
+    default=8.0,
+    show_default=True,
+    help="Without a display: how long to watch before the picture is taken.",
+)
 @click.option(
     "-o",
     "--output",
@@ -61,7 +105,13 @@ __all__ = ["command"]
 )
 @theme_option
 @token_option
-@click.option("--clock", "clock_hz", default=10.0, show_default=True, help="Events of the clock a second, of the real program.")
+@click.option(
+    "--clock",
+    "clock_hz",
+    default=10.0,
+    show_default=True,
+    help="Events of the clock a second, of the real program.",
+)
 def command(
     lesson: str | None,
     lists: bool,
@@ -95,14 +145,26 @@ def command(
         return 0
     if as_json:
         raise click.UsageError("--json is for --list")
-    simulated = {"collector": collector, "program": program, "heap_bytes": heap, "tile_bytes": tile, "pace_millis": pace, "steps": steps}
+    simulated = {
+        "collector": collector,
+        "program": program,
+        "heap_bytes": heap,
+        "tile_bytes": tile,
+        "pace_millis": pace,
+        "steps": steps,
+    }
     chosen = {name: value for name, value in simulated.items() if value is not None}
     found: Lesson | None = None
     if versus is not None and (lesson is not None or no_window or listen):
-        raise click.UsageError("--versus is for simulations in a window: leave out the lesson, --no-window and --listen")
+        raise click.UsageError(
+            "--versus is for simulations in a window: leave out the lesson, --no-window and --listen"
+        )
     if lesson is not None:
         if chosen or given:
-            raise click.UsageError("a lesson says itself what it simulates: leave out " + ", ".join(sorted(_flag(name) for name in chosen)))
+            raise click.UsageError(
+                "a lesson says itself what it simulates: leave out "
+                + ", ".join(sorted(_flag(name) for name in chosen))
+            )
         from gcspy_client.lessons import find_lesson
 
         found = find_lesson(lesson)
@@ -111,8 +173,12 @@ def command(
         return _record(found, record)
     if found is None and not chosen and not given and versus is None:
         if no_window or listen:
-            raise click.UsageError("--no-window and --listen are for lessons and simulations: name one")
-        return _watch_service(python, seconds=seconds, output=output, seed=seed, theme=theme, clock_hz=clock_hz)
+            raise click.UsageError(
+                "--no-window and --listen are for lessons and simulations: name one"
+            )
+        return _watch_service(
+            python, seconds=seconds, output=output, seed=seed, theme=theme, clock_hz=clock_hz
+        )
     fields = chosen if found is not None else _fields(chosen, given, seed)
     addresses = tuple(parse_address(address) for address in listen)
     with ExitStack() as stack:
@@ -127,7 +193,9 @@ def command(
             longest_hold_secs=LONGEST_HOLD_SECS if no_window and found is None else None,
             pause_at=_beginning(found),
             versus={} if versus is None else {"collector": versus},
-            versus_listen="" if versus is None else str(UnixAddress(f"{default_address(os.getpid()).path}.versus")),
+            versus_listen=""
+            if versus is None
+            else str(UnixAddress(f"{default_address(os.getpid()).path}.versus")),
         )
         if no_window:
             return _serve(options)
@@ -143,7 +211,9 @@ def _record(lesson: Lesson | None, path: Path) -> int:
 
     Destination(path=path).check()
     reached = record_lesson(lesson, path)
-    click.echo(f"{path}: {path.stat().st_size:,} bytes, {len(reached)} steps, the last one at event {reached[-1]:,}; gcspy pack makes it small")
+    click.echo(
+        f"{path}: {path.stat().st_size:,} bytes, {len(reached)} steps, the last one at event {reached[-1]:,}; gcspy pack makes it small"
+    )
     return 0
 
 
@@ -155,7 +225,10 @@ def _fields(chosen: dict[str, Any], given: tuple[str, ...], seed: int) -> dict[s
     """Fields of the simulator's options, from those of the command line."""
     from gcspy_drivers.simulator.driver.options import parse_size
 
-    fields = {name: parse_size(value) if name.endswith("_bytes") else value for name, value in chosen.items()}
+    fields = {
+        name: parse_size(value) if name.endswith("_bytes") else value
+        for name, value in chosen.items()
+    }
     plan: dict[str, Any] = {}
     for text in given:
         name, sign, value = text.partition("=")
@@ -193,12 +266,17 @@ def _list(*, as_json: bool) -> None:
         for one in shipped_lessons()
     ]
     collectors = [{"name": plan.name, "title": plan.title} for plan in PLANS.values()]
-    programs = [{"name": program.name, "title": program.title, "about": program.about} for program in PROGRAMS.values()]
+    programs = [
+        {"name": program.name, "title": program.title, "about": program.about}
+        for program in PROGRAMS.values()
+    ]
     if as_json:
         click.echo(json.dumps({"lessons": lessons, "collectors": collectors, "programs": programs}))
         return
     width = max(len(str(one["name"])) for one in (*lessons, *collectors, *programs)) + 2
-    click.echo("Lessons: gcspy demo NAME; recorded, where nothing can be simulated: gcspy replay NAME")
+    click.echo(
+        "Lessons: gcspy demo NAME; recorded, where nothing can be simulated: gcspy replay NAME"
+    )
     for one in lessons:
         click.echo(f"  {one['name']!s:{width}}{one['title']}")
     click.echo("\nCollectors: gcspy demo --collector NAME")
@@ -216,7 +294,9 @@ def _serve(options: SimulatingOptions) -> int:
         signal.signal(number, lambda *_: stop.set())
 
     def ready(server: Server, listening: Listening) -> None:
-        click.echo(f"gcspy: simulating {server.name}; it begins with the first who joins; a pause stops the program")
+        click.echo(
+            f"gcspy: simulating {server.name}; it begins with the first who joins; a pause stops the program"
+        )
         say_addresses(listening.addresses)
 
     ended = simulate(options, stop=stop, on_ready=ready)
@@ -225,7 +305,13 @@ def _serve(options: SimulatingOptions) -> int:
 
 
 def _show(
-    stack: ExitStack, options: SimulatingOptions, lesson: Lesson | None, *, theme: str | None, seconds: float, output: Path
+    stack: ExitStack,
+    options: SimulatingOptions,
+    lesson: Lesson | None,
+    *,
+    theme: str | None,
+    seconds: float,
+    output: Path,
 ) -> int:
     """Simulate in a sidecar, and show it in a window, or in a picture where there is no display."""
     require_gui()
@@ -252,7 +338,9 @@ def _show(
     return 0
 
 
-def _watch_service(python: str, *, seconds: float, output: Path, seed: int, theme: str | None, clock_hz: float) -> int:
+def _watch_service(
+    python: str, *, seconds: float, output: Path, seed: int, theme: str | None, clock_hz: float
+) -> int:
     """Start the service, attach to it from outside, and show it; without a display do the same off screen and write a picture."""
     require_gui()
     with running_workload(python, seed=seed) as pid:

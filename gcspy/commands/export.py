@@ -37,23 +37,50 @@ _OF_PICTURES = ("every", "kinds", "most_frames", "size", "theme", "speed")
     "gets a PNG file an event.",
 )
 @click.option("--force", is_flag=True, help="Replace what is there.")
-@click.option("--tiles", is_flag=True, help="The value of each tile that an event gathered, not summaries.")
+@click.option(
+    "--tiles", is_flag=True, help="The value of each tile that an event gathered, not summaries."
+)
 @click.option("--space", metavar="NAME", help="This space only.")
-@click.option("--stream", metavar="NAME", help="This stream only; in pictures, with --space: painted in it.")
-@click.option("--first", type=click.IntRange(1), metavar="N", help="Number of the first event; default: the first.")
-@click.option("--last", type=click.IntRange(1), metavar="N", help="Number of the last event; default: the last.")
+@click.option(
+    "--stream", metavar="NAME", help="This stream only; in pictures, with --space: painted in it."
+)
+@click.option(
+    "--first",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of the first event; default: the first.",
+)
+@click.option(
+    "--last",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of the last event; default: the last.",
+)
 @click.option("--every", type=click.IntRange(1), metavar="N", help="Pictures: of one in N events.")
-@click.option("--kind", "kinds", multiple=True, metavar="NAME", help="Pictures: of events of this kind; may be repeated.")
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="NAME",
+    help="Pictures: of events of this kind; may be repeated.",
+)
 @click.option(
     "--most-frames",
     type=click.IntRange(2),
     metavar="N",
     help=f"Pictures: no more than N, evenly; default: {MOST_FRAMES} in a GIF, of every event in a folder.",
 )
-@click.option("--size", metavar="WxH", help="Pictures: width and height in pixels; default: 1280x800.")
-@click.option("--theme", type=click.Choice(["dark", "light"]), help="Pictures: colours; default: dark.")
 @click.option(
-    "--speed", type=click.FloatRange(0.01, 10_000), metavar="X", help="GIF: so many times faster than it happened; default: 1."
+    "--size", metavar="WxH", help="Pictures: width and height in pixels; default: 1280x800."
+)
+@click.option(
+    "--theme", type=click.Choice(["dark", "light"]), help="Pictures: colours; default: dark."
+)
+@click.option(
+    "--speed",
+    type=click.FloatRange(0.01, 10_000),
+    metavar="X",
+    help="GIF: so many times faster than it happened; default: 1.",
 )
 def command(files: tuple[Path, ...], output: str, force: bool, **options: Any) -> None:
     """Export a recording to CSV, Parquet or MCAP, to a folder of PNG files, or to an animated GIF.
@@ -82,14 +109,18 @@ def _refuse_foreign(options: dict[str, Any], *, is_folder: bool, is_gif: bool) -
             what = "a folder of PNG files" if is_folder else "a GIF" if is_gif else "a table"
             raise click.UsageError(f"{flag} means nothing for {what}")
     if (is_folder or is_gif) and options["stream"] and not options["space"]:
-        raise click.UsageError("--stream needs --space: the whole window shows each space in its most important stream")
+        raise click.UsageError(
+            "--stream needs --space: the whole window shows each space in its most important stream"
+        )
 
 
 def _table(files: tuple[Path, ...], output: Path, options: dict[str, Any], *, force: bool) -> None:
     module = _module_for(output)
     from gcspy_replay.file.export.tables import Wanted
 
-    wanted = Wanted(**{name: options[name] for name in ("first", "last", "space", "stream", "tiles")})
+    wanted = Wanted(
+        **{name: options[name] for name in ("first", "last", "space", "stream", "tiles")}
+    )
     with (
         opened(files) as recording,
         new_file(output, replace=force) as part,
@@ -102,7 +133,9 @@ def _table(files: tuple[Path, ...], output: Path, options: dict[str, Any], *, fo
         click.echo("gcspy: nothing matched: gcspy info names the spaces and streams", err=True)
 
 
-def _pictures(files: tuple[Path, ...], output: Path, options: dict[str, Any], *, force: bool, is_gif: bool) -> None:
+def _pictures(
+    files: tuple[Path, ...], output: Path, options: dict[str, Any], *, force: bool, is_gif: bool
+) -> None:
     wish = PictureWish(
         **{name: options[name] for name in ("first", "last", "kinds", "space", "stream")},
         every=options["every"] or 1,
@@ -116,10 +149,14 @@ def _pictures(files: tuple[Path, ...], output: Path, options: dict[str, Any], *,
             taken = write_gif(recording, output, wish, replace=force, speed=speed, say=_say)
         else:
             taken = write_png_folder(recording, output, wish, replace=force)
-    size = output.stat().st_size if is_gif else sum(path.stat().st_size for path in output.iterdir())
+    size = (
+        output.stat().st_size if is_gif else sum(path.stat().st_size for path in output.iterdir())
+    )
     click.echo(f"{output}: {taken.pictures:,} {'frames' if is_gif else 'pictures'}, {size:,} bytes")
     if taken.left_out:
-        _say(f"{taken.left_out:,} events were left out, evenly: --most-frames {taken.pictures + taken.left_out} shows all")
+        _say(
+            f"{taken.left_out:,} events were left out, evenly: --most-frames {taken.pictures + taken.left_out} shows all"
+        )
 
 
 def _say(text: str) -> None:

@@ -82,7 +82,8 @@ def facts_of(recording: Recording) -> dict[str, Any]:
         "indexed": recording.indexed,
         "torn_bytes": recording.torn_bytes,
         "damages": [
-            {"file": name, "start": d.start, "end": d.end, "what": d.what} for name, d in recording.damages
+            {"file": name, "start": d.start, "end": d.end, "what": d.what}
+            for name, d in recording.damages
         ],
     }
 
@@ -108,7 +109,13 @@ def _snapshot_bytes(recording: Recording) -> float | None:
             session = recording.seek(at.place.first)
         except RecordingError:
             continue  # damaged, which is told elsewhere
-        sizes.append(sum(stream.values.nbytes for s in session.spaces.values() for stream in (*s.streams.values(), s.control)))
+        sizes.append(
+            sum(
+                stream.values.nbytes
+                for s in session.spaces.values()
+                for stream in (*s.streams.values(), s.control)
+            )
+        )
     return sum(sizes) / len(sizes) if sizes else None
 
 
@@ -132,7 +139,9 @@ def _added(files: tuple[Path, ...], recording: bytes) -> dict[str, Any]:
                 "event": mark.number,
                 "title": mark.title,
                 "note": mark.note,
-                "colour": None if mark.colour is None else "#{:02x}{:02x}{:02x}".format(*mark.colour),
+                "colour": None
+                if mark.colour is None
+                else "#{:02x}{:02x}{:02x}".format(*mark.colour),
             }
             for mark in found.bookmarks
         ],
@@ -158,7 +167,12 @@ def _space(state: Any) -> dict[str, Any]:
         "name": state.space.name,
         "driver": state.space.driver,
         "tiles": state.count,
-        "streams": [one.name for one in sorted((s.schema for s in state.streams.values()), key=lambda one: (one.order, one.id))],
+        "streams": [
+            one.name
+            for one in sorted(
+                (s.schema for s in state.streams.values()), key=lambda one: (one.order, one.id)
+            )
+        ],
     }
 
 
@@ -168,7 +182,11 @@ def lines_of(facts: dict[str, Any]) -> list[str]:
     for line in _lines(facts) + _added_lines(facts):
         indent = max(_INDENT, len(line) - len(line.lstrip()) + 2)
         lines += textwrap.wrap(
-            _printable(line), _COLUMNS, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+            _printable(line),
+            _COLUMNS,
+            subsequent_indent=" " * indent,
+            break_long_words=False,
+            break_on_hyphens=False,
         ) or [""]
     return lines
 
@@ -177,7 +195,11 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     secs = facts["duration_nanos"] / 1e9
     tiles = sum(space["tiles"] for space in facts["spaces"])
     program = facts["program_nanos"] / 1e9
-    own = f" ({program:,.1f} s of the program's own)" if facts["program_nanos"] < 0.99 * facts["duration_nanos"] else ""
+    own = (
+        f" ({program:,.1f} s of the program's own)"
+        if facts["program_nanos"] < 0.99 * facts["duration_nanos"]
+        else ""
+    )
     lines = [
         f"{facts['server']}  ({facts['mode']})",
         *(f"  {name}: {value}" for name, value in sorted(facts["target"].items())),
@@ -186,9 +208,15 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         *(f"  {count:>9,}  {name}" for name, count in facts["events_by_name"].items() if count),
         f"spaces    {len(facts['spaces'])}, {tiles:,} tiles at the last event",
         *(f"  {s['tiles']:>9,}  {s['name']}: {', '.join(s['streams'])}" for s in facts["spaces"]),
-        *([f"triggers  fired {facts['triggers_fired']:,} times"] if facts["triggers_fired"] else []),
+        *(
+            [f"triggers  fired {facts['triggers_fired']:,} times"]
+            if facts["triggers_fired"]
+            else []
+        ),
         *([f"budget    {facts['budget']['words']}"] if facts["budget"] else []),
-        f"size      {facts['bytes']:,} bytes in {facts['chunks']:,} chunks" + _parts(facts) + _density(facts),
+        f"size      {facts['bytes']:,} bytes in {facts['chunks']:,} chunks"
+        + _parts(facts)
+        + _density(facts),
         *(f"{'          ' if i else 'gaps      '}{gap}" for i, gap in enumerate(_gaps(facts))),
         f"integrity {_integrity(facts)}",
     ]
@@ -233,7 +261,9 @@ def _added_lines(facts: dict[str, Any]) -> list[str]:
 
 def _printable(text: str) -> str:
     """Text of anybody's without what a terminal would obey."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    return "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )
 
 
 def _parts(facts: dict[str, Any]) -> str:
@@ -247,9 +277,13 @@ def _gaps(facts: dict[str, Any]) -> list[str]:
     filtered = sum(absent.values()) - facts["missed"] - lost
     if filtered > 0:
         which = ", ".join(f"{count:,} {name}" for name, count in absent.items())
-        told.append(f"{filtered:,} were not sent: filters, the budget, or nobody wanted them (not in the file: {which})")
+        told.append(
+            f"{filtered:,} were not sent: filters, the budget, or nobody wanted them (not in the file: {which})"
+        )
     if facts["lost"]:
-        told.append("lost since: " + ", ".join(f"{first} to {last}" for first, last in facts["lost"]))
+        told.append(
+            "lost since: " + ", ".join(f"{first} to {last}" for first, last in facts["lost"])
+        )
     return told or ["none"]
 
 
@@ -260,5 +294,9 @@ def _integrity(facts: dict[str, Any]) -> str:
         return "closed, with its index"
     if facts["closed"]:
         return "closed; the index is damaged and was rebuilt"
-    torn = f", the last {facts['torn_bytes']:,} bytes are no whole event" if facts["torn_bytes"] else ""
+    torn = (
+        f", the last {facts['torn_bytes']:,} bytes are no whole event"
+        if facts["torn_bytes"]
+        else ""
+    )
     return f"not closed: the recorder was killed, or still writes; the index was rebuilt{torn}"

@@ -42,7 +42,14 @@ def command(file: Path, output: Path | None, force: bool, undo: bool, level: int
     Every command and the window read the packed file as it is; zstd unpacks it too. Bookmarks come along. A recording in several
     files, or a ring, becomes one file with "gcspy cut" first.
     """
-    from gcspy_replay.file import PACKED_SUFFIX, carry_sidecar, open_source, pack, sidecar_path, unpack
+    from gcspy_replay.file import (
+        PACKED_SUFFIX,
+        carry_sidecar,
+        open_source,
+        pack,
+        sidecar_path,
+        unpack,
+    )
     from gcspy_replay.file.packed import is_packed
 
     if is_packed(file) is not undo:
@@ -66,7 +73,9 @@ def command(file: Path, output: Path | None, force: bool, undo: bool, level: int
         else:
             pack(source, out, level=level, progress=progress)
     try:
-        marks = carry_sidecar(sidecar_path(file), sidecar_path(output), recording.facts.recording, 1, _LAST)
+        marks = carry_sidecar(
+            sidecar_path(file), sidecar_path(output), recording.facts.recording, 1, _LAST
+        )
         carried = f"; {marks} bookmark{'s' if marks > 1 else ''} came along" if marks else ""
     except RecordingError as error:
         carried = f"\n  bookmarks were not carried: {error}"

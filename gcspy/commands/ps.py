@@ -51,7 +51,9 @@ def rows(everything: bool = False) -> list[Row]:
         recognised = recognise(process.pid)
         if not recognised and not everything:
             continue
-        best = next(((n, r) for n, r in recognised if r.supported), recognised[0] if recognised else None)
+        best = next(
+            ((n, r) for n, r in recognised if r.supported), recognised[0] if recognised else None
+        )
         found.append(
             Row(
                 pid=process.pid,
@@ -97,7 +99,9 @@ def command(everything: bool, as_json: bool, java_option: bool, pattern: str) ->
         click.echo(json.dumps([asdict(row) for row in found], indent=2))
         return
     if not found:
-        click.echo("no process here can be watched: start a Python or Java program, or try `gcspy demo`")
+        click.echo(
+            "no process here can be watched: start a Python or Java program, or try `gcspy demo`"
+        )
         return
     _print_table(found)
 

@@ -27,6 +27,7 @@ from gcspy.session import joinable
 
 __all__ = ["command"]
 
+
 @click.command()
 @click.argument("source", metavar="ADDRESS|PID")
 @click.option(
@@ -105,12 +106,22 @@ def command(
     if split_size is not None and keep_last is not None:
         raise click.UsageError("--keep-last splits by itself: use it without --split-size")
     refuse_both(inject, rung)
-    destination = Destination(path=output, split_bytes=split_size, keep=keep_last, replace=force, sync_secs=sync)
+    destination = Destination(
+        path=output, split_bytes=split_size, keep=keep_last, replace=force, sync_secs=sync
+    )
     destination.check()
     if names_recording(source):
         raise CommandError(f"{source} is a recording already: copy it, or use gcspy cut")
     token = read_token(token_file, ask=needs_token(source))
-    with joinable(source, clock_hz=clock_hz, tiles=tiles, level=level, budget=budget, inject=inject or "", rung=rung) as place:
+    with joinable(
+        source,
+        clock_hz=clock_hz,
+        tiles=tiles,
+        level=level,
+        budget=budget,
+        inject=inject or "",
+        rung=rung,
+    ) as place:
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
         from gcspy_replay.file import WireTap
 

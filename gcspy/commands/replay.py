@@ -63,8 +63,16 @@ class _Played(click.Path):
 
 
 @click.command()
-@click.argument("files", metavar="FILE|LESSON...", nargs=-1, required=True, type=_Played(exists=True, path_type=Path))
-@click.option("--no-window", is_flag=True, help="Serve only; others join with `gcspy view` or `gcspy tail`.")
+@click.argument(
+    "files",
+    metavar="FILE|LESSON...",
+    nargs=-1,
+    required=True,
+    type=_Played(exists=True, path_type=Path),
+)
+@click.option(
+    "--no-window", is_flag=True, help="Serve only; others join with `gcspy view` or `gcspy tail`."
+)
 @click.option(
     "--listen",
     multiple=True,
@@ -103,7 +111,9 @@ class _Played(click.Path):
 )
 @click.option("--backwards", is_flag=True, help="Play towards the beginning.")
 @click.option("--paused", is_flag=True, help="Stand still at first.")
-@click.option("--event", type=click.IntRange(1), default=None, metavar="N", help="Begin with event N.")
+@click.option(
+    "--event", type=click.IntRange(1), default=None, metavar="N", help="Begin with event N."
+)
 @click.option(
     "--compare",
     "compare",
@@ -183,9 +193,17 @@ def command(
         say_addresses(sidecar.addresses[1:])
         for note in sidecar.notes:
             click.echo(f"gcspy: {note}", err=True)
-        wish = ClassWish(person=person, successor=successor, addresses=reachable_ones(sidecar.addresses[1:]))
+        wish = ClassWish(
+            person=person, successor=successor, addresses=reachable_ones(sidecar.addresses[1:])
+        )
         return run_window(
-            sidecar.addresses[0], theme=theme, recording=sidecar.files or files, opened=files, compare=compare, front=front_door(), wish=wish
+            sidecar.addresses[0],
+            theme=theme,
+            recording=sidecar.files or files,
+            opened=files,
+            compare=compare,
+            front=front_door(),
+            wish=wish,
         )
 
 
@@ -196,7 +214,9 @@ def _serve(options: PlayingOptions) -> int:
         signal.signal(number, lambda *_: stop.set())
 
     def ready(recording: Recording, playing: Playing, notes: tuple[str, ...]) -> None:
-        click.echo(f"gcspy: playing {recording.welcome.server}, {len(recording):,} events; a pause stops the playback")
+        click.echo(
+            f"gcspy: playing {recording.welcome.server}, {len(recording):,} events; a pause stops the playback"
+        )
         for line in notes:
             click.echo(f"gcspy: {line}", err=True)
         say_addresses(playing.addresses)

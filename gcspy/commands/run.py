@@ -38,7 +38,9 @@ _ENDING_SECS = 1.0
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option("-m", "module", is_flag=True, help="PROGRAM is a module, as for python -m.")
 @click.option("-c", "code", is_flag=True, help="PROGRAM is the program itself, as for python -c.")
-@click.option("--no-window", is_flag=True, help="Serve only; others join with `gcspy view` or `gcspy tail`.")
+@click.option(
+    "--no-window", is_flag=True, help="Serve only; others join with `gcspy view` or `gcspy tail`."
+)
 @click.option(
     "--listen",
     multiple=True,
@@ -53,7 +55,9 @@ _ENDING_SECS = 1.0
     metavar="SECONDS",
     help="The program is held no longer in one go; 0: as long as a client likes [30 s; with a window 0].",
 )
-@click.option("--python", default=sys.executable, help="The interpreter (default: the one that runs gcspy).")
+@click.option(
+    "--python", default=sys.executable, help="The interpreter (default: the one that runs gcspy)."
+)
 @click.option(
     "--trigger",
     "triggers",
@@ -97,7 +101,9 @@ def command(
         require_window()
     kind = "module" if module else "code" if code else "java" if _is_java(program) else "script"
     if kind == "script" and not os.path.isfile(program):
-        raise CommandError(f"there is no file {program}: give a script, or -m MODULE, or -c CODE, or java with its arguments")
+        raise CommandError(
+            f"there is no file {program}: give a script, or -m MODULE, or -c CODE, or java with its arguments"
+        )
     addresses = tuple(parse_address(address) for address in listen)
     if longest_hold_secs is None:
         longest_hold_secs = LONGEST_HOLD_SECS if no_window else 0
@@ -143,7 +149,9 @@ def _serve(options: ServingOptions, ours: socket.socket, second: socket.socket) 
     serve_target(options, stop=threading.Event(), on_ready=ready)
 
 
-def _watch(options: ServingOptions, ours: socket.socket, second: socket.socket, theme: str | None) -> None:
+def _watch(
+    options: ServingOptions, ours: socket.socket, second: socket.socket, theme: str | None
+) -> None:
     """Watch it in a window; closing that ends the watching and not the program."""
     with start_sidecar(options, pass_fds=(ours.fileno(),)) as sidecar:
         ours.close()
@@ -171,7 +179,9 @@ def _program(
             try:
                 process = subprocess.Popen(command_line, pass_fds=(theirs.fileno(),))
             except OSError as error:
-                raise CommandError(f"cannot start {command_line[0]}: {error.strerror}; give --python") from error
+                raise CommandError(
+                    f"cannot start {command_line[0]}: {error.strerror}; give --python"
+                ) from error
         # Ctrl-C is the terminal's for the whole group: the program decides what it means. SIGTERM is handed on.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, lambda *_: process.terminate())
@@ -183,7 +193,9 @@ def _program(
             raise
 
 
-def _command_line(python: str, kind: str, program: str, arguments: tuple[str, ...], fd: int) -> list[str]:
+def _command_line(
+    python: str, kind: str, program: str, arguments: tuple[str, ...], fd: int
+) -> list[str]:
     """What is started so that its stub talks through a descriptor."""
     if kind == "java":
         from gcspy_drivers.hotspot.agent import at_start

@@ -44,7 +44,11 @@ def parse_size(text: str) -> tuple[int, int]:
     help="The PNG file to write.",
 )
 @click.option(
-    "--size", default="1600x1000", show_default=True, metavar="WxH", help="Size of the window in pixels."
+    "--size",
+    default="1600x1000",
+    show_default=True,
+    metavar="WxH",
+    help="Size of the window in pixels.",
 )
 @click.option(
     "--after",

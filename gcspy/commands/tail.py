@@ -30,7 +30,9 @@ __all__ = ["command"]
 @until_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 @click.option(
-    "--values", is_flag=True, help="With --json: also the value of each tile; null where it is unknown."
+    "--values",
+    is_flag=True,
+    help="With --json: also the value of each tile; null where it is unknown.",
 )
 @reconnect_option
 @sampling_options
@@ -67,7 +69,9 @@ def command(
         raise click.UsageError("only the files of one recording may be named together")
     (source,) = sources
     token = read_token(token_file, ask=needs_token(source))
-    with joinable(source, clock_hz=clock_hz, tiles=tiles, level=level, budget=budget, inject=inject or "") as place:
+    with joinable(
+        source, clock_hz=clock_hz, tiles=tiles, level=level, budget=budget, inject=inject or ""
+    ) as place:
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
         from gcspy.lasting import LastingLink
         from gcspy.link import Link, connect

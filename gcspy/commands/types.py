@@ -9,7 +9,9 @@ __all__ = ["command"]
 
 @click.command()
 @click.argument("pid", type=click.IntRange(1), metavar="PID")
-@click.option("--top", type=click.IntRange(1, 1024), default=20, show_default=True, metavar="N", help="Rows.")
+@click.option(
+    "--top", type=click.IntRange(1, 1024), default=20, show_default=True, metavar="N", help="Rows."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def command(pid: int, top: int, as_json: bool) -> None:
     """Tell of which types the objects of a process are: looks once, and lets go.

@@ -37,14 +37,26 @@ def command(context: click.Context, files: tuple[Path, ...], as_json: bool) -> N
         intact = intact and report.intact
         if as_json:
             findings = [
-                {"start": f.start, "end": f.end, "what": f.what, "loses": f.loses} for f in report.findings
+                {"start": f.start, "end": f.end, "what": f.what, "loses": f.loses}
+                for f in report.findings
             ]
-            lost = [{"first": one.first, "last": one.last, "nanos": one.nanos} for one in report.lost]
-            told = {"file": source.name, "intact": report.intact, "bytes": report.size, "chunks": report.chunks}
-            click.echo(json.dumps({**told, "events": report.events, "lost": lost, "findings": findings}))
+            lost = [
+                {"first": one.first, "last": one.last, "nanos": one.nanos} for one in report.lost
+            ]
+            told = {
+                "file": source.name,
+                "intact": report.intact,
+                "bytes": report.size,
+                "chunks": report.chunks,
+            }
+            click.echo(
+                json.dumps({**told, "events": report.events, "lost": lost, "findings": findings})
+            )
             continue
         word = "intact" if report.intact else "DAMAGED"
-        click.echo(f"{source.name}: {word}, {report.events:,} events in {report.chunks:,} chunks, {report.size:,} bytes")
+        click.echo(
+            f"{source.name}: {word}, {report.events:,} events in {report.chunks:,} chunks, {report.size:,} bytes"
+        )
         for line in loss_lines(report.lost):
             click.echo(f"  {line}")
         for finding in report.findings:

@@ -18,7 +18,9 @@ __all__ = ["command"]
 @click.argument("address")
 @token_option
 @theme_option
-@click.option("--watch-only", is_flag=True, help="Do not ask for control: never pause, step or filter.")
+@click.option(
+    "--watch-only", is_flag=True, help="Do not ask for control: never pause, step or filter."
+)
 @click.option(
     "--follow/--roam",
     "following",
@@ -52,7 +54,9 @@ def command(
         control=not (watch_only or following),
         front=front_door(),
         remember=True,
-        wish=ClassWish(person=person, following=following, successor=successor, addresses=_shared(where)),
+        wish=ClassWish(
+            person=person, following=following, successor=successor, addresses=_shared(where)
+        ),
     )
 
 

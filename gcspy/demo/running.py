@@ -20,12 +20,16 @@ _WORKLOAD = Path(__file__).parent / "workload.py"
 def running_workload(python: str, *, seed: int) -> Iterator[int]:
     """Run the workload for the body of the `with`; yields its PID once it works."""
     arguments = [python, str(_WORKLOAD), "--seed", str(seed)]
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as workload:
+    with subprocess.Popen(
+        arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as workload:
         assert workload.stdin is not None
         assert workload.stdout is not None
         try:
             if not workload.stdout.readline():
-                raise TargetGone(f"the demonstration program ended at once, exit code {workload.wait()}")
+                raise TargetGone(
+                    f"the demonstration program ended at once, exit code {workload.wait()}"
+                )
             # It reports once a second; a pipe that nobody reads would stop it after some hours.
             reports = threading.Thread(target=_discard, args=(workload.stdout,), daemon=True)
             reports.start()

@@ -191,7 +191,9 @@ class Site:
         self._session_limit = max(1, int(SESSIONS * scale))
         self._next_session = 0
         self.ticks = 0
-        self.documents = [self._document(number) for number in range(max(1, int(DOCUMENTS * scale)))]
+        self.documents = [
+            self._document(number) for number in range(max(1, int(DOCUMENTS * scale)))
+        ]
 
     def tick(self) -> None:
         """Do one twentieth of a second's work, at whatever speed."""
@@ -269,7 +271,11 @@ class Site:
         return session
 
     def _checkout(self, session: Session) -> None:
-        order = {"session": session.number, "lines": session.cart.lines, "note": f"order of {session.number}"}
+        order = {
+            "session": session.number,
+            "lines": session.cart.lines,
+            "note": f"order of {session.number}",
+        }
         session.cart.lines = []
         self.metrics.listen(lambda: len(order))
 
@@ -362,21 +368,34 @@ def main(arguments: Optional[list[str]] = None) -> int:
     Returns:
         The exit code.
     """
-    parser = argparse.ArgumentParser(description="A small web-like service whose heap is worth watching.")
-    parser.add_argument("--seed", type=int, default=1, help="same seed, same objects (default %(default)s)")
-    parser.add_argument("--scale", type=float, default=1.0, help="multiplies all sizes (default %(default)s)")
+    parser = argparse.ArgumentParser(
+        description="A small web-like service whose heap is worth watching."
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, help="same seed, same objects (default %(default)s)"
+    )
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="multiplies all sizes (default %(default)s)"
+    )
     parser.add_argument(
         "--load", type=float, default=0.3, help="share of a core, at most (default %(default)s)"
     )
-    parser.add_argument("--seconds", type=float, default=0.0, help="stop after so long (default: run on)")
-    parser.add_argument("--ticks", type=int, default=0, help="stop after so many ticks (default: run on)")
+    parser.add_argument(
+        "--seconds", type=float, default=0.0, help="stop after so long (default: run on)"
+    )
+    parser.add_argument(
+        "--ticks", type=int, default=0, help="stop after so many ticks (default: run on)"
+    )
     options = parser.parse_args(arguments)
     if not 0 < options.load <= 1 or options.scale <= 0:
         parser.error("--load is a share above 0 and up to 1, --scale is above 0")
     permit_reading()
     stop = Stop()
     site = Site(options.seed, options.scale)
-    print(f"serving: pid {os.getpid()}, Python {sys.version.split()[0]}, seed {options.seed}", flush=True)
+    print(
+        f"serving: pid {os.getpid()}, Python {sys.version.split()[0]}, seed {options.seed}",
+        flush=True,
+    )
     run(site, stop, load=options.load, seconds=options.seconds, ticks=options.ticks)
     print(f"stopped: {site.state()}", flush=True)
     return 0

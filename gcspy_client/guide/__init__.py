@@ -85,7 +85,11 @@ def _bodies(every: Iterable[Page], keys: list[Keys], pictures: str) -> Iterator[
     for page in every:
         text = _PICTURE.sub(rf"![\1]({pictures}/\2.png)", page.source)
         text = _PAGE_LINK.sub(r"](#\1)", _with_keys(text, keys))
-        yield f'<a id="{page.name}"></a>\n\n' + _HEADING.sub(lambda match: "#" + match[0], text).rstrip() + "\n"
+        yield (
+            f'<a id="{page.name}"></a>\n\n'
+            + _HEADING.sub(lambda match: "#" + match[0], text).rstrip()
+            + "\n"
+        )
 
 
 def _with_keys(text: str, keys: list[Keys]) -> str:
@@ -96,7 +100,9 @@ def _key_tables(wanted: str, keys: list[Keys]) -> str:
     if wanted != KEYS_OF_ALL:
         return _key_table([row for row in keys if row[0] == wanted])
     menus = dict.fromkeys(menu for menu, _, _ in keys)
-    return "\n\n".join(f"## {menu}\n\n" + _key_table([row for row in keys if row[0] == menu]) for menu in menus)
+    return "\n\n".join(
+        f"## {menu}\n\n" + _key_table([row for row in keys if row[0] == menu]) for menu in menus
+    )
 
 
 def _key_table(rows: list[Keys]) -> str:

@@ -10,4 +10,13 @@ from gcspy_client.lessons.lesson import Lesson, Question, Step, View
 from gcspy_client.lessons.shipped import find_lesson, lesson_names, shipped_lessons
 from gcspy_client.lessons.text import read_lesson
 
-__all__ = ["Lesson", "Question", "Step", "View", "find_lesson", "lesson_names", "read_lesson", "shipped_lessons"]
+__all__ = [
+    "Lesson",
+    "Question",
+    "Step",
+    "View",
+    "find_lesson",
+    "lesson_names",
+    "read_lesson",
+    "shipped_lessons",
+]

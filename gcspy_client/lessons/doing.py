@@ -26,7 +26,11 @@ def filters_of(step: Step, events: Iterable[EventKind]) -> tuple[list[Message], 
         return [], ""
     names = {kind.name: kind.id for kind in events}
     filters = [one.of(names[one.event]) for one in step.filters if one.event in names]
-    others = [EventFilter(event=number) for number in names.values() if number not in {one.event for one in filters}]
+    others = [
+        EventFilter(event=number)
+        for number in names.values()
+        if number not in {one.event for one in filters}
+    ]
     strange = [one.event for one in step.filters if one.event not in names]
     return [SetFilters(filters=(*filters, *others))], _strange("kind of event", strange)
 

@@ -78,7 +78,9 @@ class Filter:
 
     def of(self, number: int) -> EventFilter:
         """The filter for the kind with this number."""
-        return EventFilter(event=number, enabled=self.enabled, delay_millis=self.delay_millis, period=self.period)
+        return EventFilter(
+            event=number, enabled=self.enabled, delay_millis=self.delay_millis, period=self.period
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -44,4 +44,6 @@ def find_lesson(name: str) -> Lesson:
         return next(lesson for lesson in shipped_lessons() if lesson.name == name)
     if name.endswith(".md"):
         return read_lesson(Path(name))
-    raise CommandError(f"there is no lesson {name!r}: `gcspy demo --list` lists them; one of your own is named by its file, which ends in .md")
+    raise CommandError(
+        f"there is no lesson {name!r}: `gcspy demo --list` lists them; one of your own is named by its file, which ends in .md"
+    )

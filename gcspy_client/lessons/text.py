@@ -42,10 +42,24 @@ _SIMULATION_KEYS: Final = {
     "clock": str, "pace": int, "level": int, "slow": int, "steps": int, "options": dict, "program_options": dict,
 }  # fmt: skip
 _STEP_KEYS: Final = {"until": str, "set": dict, "view": dict, "filters": list}
-_VIEW_KEYS: Final = {"space": str, "stream": str, "renderer": str, "history": list, "panels": list, "close": list, "tile": int}
+_VIEW_KEYS: Final = {
+    "space": str,
+    "stream": str,
+    "renderer": str,
+    "history": list,
+    "panels": list,
+    "close": list,
+    "tile": int,
+}
 _FILTER_KEYS: Final = {"event": str, "enabled": bool, "delay": int, "period": int}
 _QUESTION_KEYS: Final = {"ask": str, "choices": list, "answer": int, "because": str}
-_WORDS: Final = {str: "a text", int: "a whole number", bool: "true or false", dict: "a table", list: "a list"}
+_WORDS: Final = {
+    str: "a text",
+    int: "a whole number",
+    bool: "true or false",
+    dict: "a table",
+    list: "a list",
+}
 _TOML_PLACE: Final = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
@@ -59,11 +73,15 @@ class _Block:
         except tomllib.TOMLDecodeError as error:
             found = _TOML_PLACE.search(str(error))
             line = int(found[1]) if found is not None and found[1] else len(lines) or 1
-            raise CommandError(f"{path}:{first + line - 1}: {_TOML_PLACE.sub('', str(error))}") from None
+            raise CommandError(
+                f"{path}:{first + line - 1}: {_TOML_PLACE.sub('', str(error))}"
+            ) from None
 
     def wrong(self, key: str, what: str) -> CommandError:
         """The error that a key's value is wrong."""
-        pattern = re.compile(rf"^\s*\[?\s*[\"']?{re.escape(key)}[\"']?\s*[\]=.]|[{{,]\s*[\"']?{re.escape(key)}[\"']?\s*=")
+        pattern = re.compile(
+            rf"^\s*\[?\s*[\"']?{re.escape(key)}[\"']?\s*[\]=.]|[{{,]\s*[\"']?{re.escape(key)}[\"']?\s*="
+        )
         place = next((number for number, line in enumerate(self._lines) if pattern.search(line)), 0)
         return CommandError(f"{self._path}:{self._first + place}: {what}")
 
@@ -89,7 +107,9 @@ def read_lesson(path: Path) -> Lesson:
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise CommandError(f"{path} is no text in UTF-8, at byte {error.start:,}: save it as such") from None
+        raise CommandError(
+            f"{path} is no text in UTF-8, at byte {error.start:,}: save it as such"
+        ) from None
     return parse_lesson(source, name=path.stem, path=str(path))
 
 
@@ -106,7 +126,9 @@ def parse_lesson(source: str, *, name: str, path: str) -> Lesson:
     """
     lines = source.splitlines()
     if not lines or lines[0].strip() != "+++":
-        raise CommandError(f"{path}:1: a lesson begins with a line +++, its head in TOML, and another line +++")
+        raise CommandError(
+            f"{path}:1: a lesson begins with a line +++, its head in TOML, and another line +++"
+        )
     end = next((number for number in range(1, len(lines)) if lines[number].strip() == "+++"), 0)
     if not end:
         raise CommandError(f"{path}:1: the head is not closed: end it with a line +++")
@@ -119,8 +141,17 @@ def parse_lesson(source: str, *, name: str, path: str) -> Lesson:
     head.check(simulation, _SIMULATION_KEYS, "[simulation]")
     steps = _steps(path, lines, end + 1)
     if not steps:
-        raise CommandError(f"{path}:{end + 2}: there is no step: begin each with a heading, ## and its title")
-    return Lesson(name=name, title=head.values["title"], goal=head.values["goal"], simulation=simulation, steps=tuple(steps), path=path)
+        raise CommandError(
+            f"{path}:{end + 2}: there is no step: begin each with a heading, ## and its title"
+        )
+    return Lesson(
+        name=name,
+        title=head.values["title"],
+        goal=head.values["goal"],
+        simulation=simulation,
+        steps=tuple(steps),
+        path=path,
+    )
 
 
 def _steps(path: str, lines: list[str], first: int) -> list[Step]:
@@ -134,7 +165,9 @@ def _steps(path: str, lines: list[str], first: int) -> list[Step]:
         elif line.startswith("## ") and not fenced:
             starts.append(number)
         elif line.strip() and not starts:
-            raise CommandError(f"{path}:{number + 1}: this stands before the first step: begin each with a heading, ## and its title")
+            raise CommandError(
+                f"{path}:{number + 1}: this stands before the first step: begin each with a heading, ## and its title"
+            )
     ends = [*starts, len(lines)][1:]
     return [_step(path, lines, start, end) for start, end in zip(starts, ends, strict=True)]
 
@@ -152,9 +185,13 @@ def _step(path: str, lines: list[str], start: int, end: int) -> Step:
             continue
         close = next((at for at in range(number + 1, end) if lines[at].strip() == "```"), 0)
         if not close:
-            raise CommandError(f"{path}:{number + 1}: the block {word!r} is not closed: end it with a line of three backquotes")
+            raise CommandError(
+                f"{path}:{number + 1}: the block {word!r} is not closed: end it with a line of three backquotes"
+            )
         if word in blocks:
-            raise CommandError(f"{path}:{number + 1}: a step has one block {word!r}: begin another step")
+            raise CommandError(
+                f"{path}:{number + 1}: a step has one block {word!r}: begin another step"
+            )
         blocks[word] = _Block(path, number + 2, lines[number + 1 : close])
         number = close + 1
     return Step(
@@ -178,7 +215,9 @@ def _doing(block: _Block) -> dict[str, Any]:
             raise block.wrong("until", f"until: {error}") from None
     for name, value in values.get("set", {}).items():
         if isinstance(value, bool) or not isinstance(value, (int, str)):
-            raise block.wrong(name, f"setting {name!r} is {value!r}: give a whole number, or the name of a choice")
+            raise block.wrong(
+                name, f"setting {name!r} is {value!r}: give a whole number, or the name of a choice"
+            )
     found: dict[str, Any] = {"until": until, "settings": values.get("set", {})}
     if "view" in values:
         found["view"] = _view(block, values["view"])
@@ -193,7 +232,10 @@ def _view(block: _Block, values: Mapping[str, Any]) -> View:
         if not all(isinstance(one, str) for one in values.get(key, ())):
             raise block.wrong(key, f"{key} is {values[key]!r}: give names of panels")
     history = values.get("history", [])
-    if not all(isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, str) for one in pair) for pair in history):
+    if not all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, str) for one in pair)
+        for pair in history
+    ):
         raise block.wrong("history", f"history is {history!r}: give pairs of a space and a stream")
     if values.get("tile", 0) < 0:
         raise block.wrong("tile", f"tile is {values['tile']}: give the number of one, from 0")
@@ -210,12 +252,22 @@ def _view(block: _Block, values: Mapping[str, Any]) -> View:
 
 def _filter(block: _Block, values: object) -> Filter:
     if not isinstance(values, dict) or "event" not in values:
-        raise block.wrong("filters", f"a filter is {values!r}: give a table with the name of an event")
+        raise block.wrong(
+            "filters", f"a filter is {values!r}: give a table with the name of an event"
+        )
     block.check(values, _FILTER_KEYS, "a filter")
     delay, period = values.get("delay", 0), values.get("period", 1)
     if delay < 0 or period < 1:
-        raise block.wrong("filters", f"a filter has a delay of {delay} ms and a period of {period}: give at least 0 and 1")
-    return Filter(event=values["event"], enabled=values.get("enabled", True), delay_millis=delay, period=period)
+        raise block.wrong(
+            "filters",
+            f"a filter has a delay of {delay} ms and a period of {period}: give at least 0 and 1",
+        )
+    return Filter(
+        event=values["event"],
+        enabled=values.get("enabled", True),
+        delay_millis=delay,
+        period=period,
+    )
 
 
 def _question(block: _Block) -> Question:
@@ -228,5 +280,12 @@ def _question(block: _Block) -> Question:
     if len(choices) < 2 or not all(isinstance(one, str) for one in choices):
         raise block.wrong("choices", f"choices is {choices!r}: give two texts or more")
     if not 1 <= answer <= len(choices):
-        raise block.wrong("answer", f"answer is {answer}: give the place of the right choice, 1 to {len(choices)}")
-    return Question(ask=values["ask"], choices=tuple(choices), answer=answer - 1, because=values.get("because", ""))
+        raise block.wrong(
+            "answer", f"answer is {answer}: give the place of the right choice, 1 to {len(choices)}"
+        )
+    return Question(
+        ask=values["ask"],
+        choices=tuple(choices),
+        answer=answer - 1,
+        because=values.get("because", ""),
+    )

@@ -104,7 +104,9 @@ class ArrangedRenderer(Renderer):
         where = slice(0, len(units)) if self._cells is None else self._cells
         self._grid[where] = units
         if self._per_cell == 1 and self.order is None and self._cells is None:
-            self._flags[where] = self.space.control.values & np.uint8(Control.SEPARATOR | Control.LINK)
+            self._flags[where] = self.space.control.values & np.uint8(
+                Control.SEPARATOR | Control.LINK
+            )
         self._raster.paint_all(self._grid, self._flags)
 
     def draw_changed(self, changed: Indices) -> None:
@@ -119,7 +121,9 @@ class ArrangedRenderer(Renderer):
             hidden = np.sort(cells[self._grid[cells] == now])
         self._grid[cells] = now
         if self._per_cell == 1 and self.order is None and self._cells is None:
-            self._flags[cells] = self.space.control.values[units] & np.uint8(Control.SEPARATOR | Control.LINK)
+            self._flags[cells] = self.space.control.values[units] & np.uint8(
+                Control.SEPARATOR | Control.LINK
+            )
         self._raster.paint(np.sort(cells), self._grid, self._flags)
         self._mark(hidden)
 
@@ -134,7 +138,9 @@ class ArrangedRenderer(Renderer):
             return codes[units if self.order is None else self.order.tiles[units]]
         places = (units * self._per_cell)[:, None] + np.arange(self._per_cell)
         places = np.minimum(places, len(codes) - 1).reshape(-1)
-        return self.pooled(codes[places if self.order is None else self.order.tiles[places]], self._per_cell)
+        return self.pooled(
+            codes[places if self.order is None else self.order.tiles[places]], self._per_cell
+        )
 
     def _mark(self, cells: Indices) -> None:
         layout = self.layout
@@ -162,7 +168,9 @@ class ArrangedRenderer(Renderer):
         if self.order is not None and tiles is not None:
             remap = Remap(tiles.old_starts, tiles.new_starts, tiles.lengths, tiles.count)
             if remap.old_end <= len(self.order) and tiles.count == self.space.count:
-                self.order = self.order.followed(remap.values(np.arange(len(self.order)), -1), tiles.count)
+                self.order = self.order.followed(
+                    remap.values(np.arange(len(self.order)), -1), tiles.count
+                )
         return super().follow(change)
 
     def tiles_at(self, x: int, y: int) -> Indices:
@@ -173,7 +181,9 @@ class ArrangedRenderer(Renderer):
         unit = cell[0] if self._unit_at is None else int(self._unit_at[cell[0]])
         if unit < 0:
             return NO_TILES
-        places = np.arange(unit * self._per_cell, min((unit + 1) * self._per_cell, self.space.count))
+        places = np.arange(
+            unit * self._per_cell, min((unit + 1) * self._per_cell, self.space.count)
+        )
         return places if self.order is None else np.sort(self.order.tiles[places])
 
     def rectangle(self, tile: int) -> tuple[int, int, int, int] | None:
@@ -210,7 +220,14 @@ class TilesRenderer(ArrangedRenderer):
         """Rows that fill the picture."""
         largest = round(_LARGEST_CELL * self.scale * self.zoom)
         return _shared(
-            fit(count, self.width, self.height, largest=largest, row_width=self.space.space.row_width), count
+            fit(
+                count,
+                self.width,
+                self.height,
+                largest=largest,
+                row_width=self.space.space.row_width,
+            ),
+            count,
         )
 
 
@@ -251,14 +268,23 @@ class RowsRenderer(ArrangedRenderer):
         per_cell = max(1, -(-columns // self.width))
         if per_cell > 1:
             while columns % per_cell and per_cell < columns:
-                per_cell += 1  # a cell must not hold the end of one row and the beginning of the next
+                per_cell += (
+                    1  # a cell must not hold the end of one row and the beginning of the next
+                )
             columns //= per_cell
         cells = -(-count // per_cell)
         rows = -(-cells // columns)
         size = max(
-            1, min(self.width // columns, self.height // max(rows, 1), round(_LARGEST_CELL * self.scale * self.zoom))
+            1,
+            min(
+                self.width // columns,
+                self.height // max(rows, 1),
+                round(_LARGEST_CELL * self.scale * self.zoom),
+            ),
         )
-        layout = zoomed(cells, self.width, self.height, size, row_width=columns, first_row=self.first_row)
+        layout = zoomed(
+            cells, self.width, self.height, size, row_width=columns, first_row=self.first_row
+        )
         return layout, per_cell, None
 
 
@@ -273,7 +299,9 @@ class HilbertRenderer(ArrangedRenderer):
         """Squares of the curve, side by side."""
         if not count:
             return Layout(0, 1, 0, 1, 1), 1, None
-        curve = fit_curve(count, self.width, self.height, largest=round(_LARGEST_CELL * self.scale * self.zoom))
+        curve = fit_curve(
+            count, self.width, self.height, largest=round(_LARGEST_CELL * self.scale * self.zoom)
+        )
         cells = -(-count // curve.per_cell)
         layout = Layout(
             curve.columns * curve.rows,

@@ -61,7 +61,11 @@ class AskingOnce:
         self._under_way, self._wished = self._wished, None
         self._number += 1
         one = self._under_way
-        self._send(Query(number=self._number, space=one.space, kind=one.kind, most=MOST_ROWS, text=one.text))
+        self._send(
+            Query(
+                number=self._number, space=one.space, kind=one.kind, most=MOST_ROWS, text=one.text
+            )
+        )
 
     def take(self, answer: Answer) -> bool:
         """Take what was told; returns whether it was asked here."""
@@ -84,5 +88,7 @@ class AskingOnce:
 
     def forgive(self) -> None:
         """Forget what was not told, so that it is asked again."""
-        for question in [one for one, answer in self._told.items() if answer.state is not AnswerState.ANSWERED]:
+        for question in [
+            one for one, answer in self._told.items() if answer.state is not AnswerState.ANSWERED
+        ]:
             del self._told[question]

@@ -20,7 +20,16 @@ from gcspy_protocol.messages import Client, Event
 
 from gcspy_client.model.session import Session
 
-__all__ = ["ClassWish", "Moments", "Seat", "leader_of", "login_name", "place_of", "roster", "summary_words"]
+__all__ = [
+    "ClassWish",
+    "Moments",
+    "Seat",
+    "leader_of",
+    "login_name",
+    "place_of",
+    "roster",
+    "summary_words",
+]
 
 _MOST_MOMENTS = 1 << 20
 """Events whose moments are remembered: a day at ten a second, in 16 MB."""
@@ -123,7 +132,9 @@ def roster(live: ClientInterpreter) -> list[Seat]:
         )
         for name, one in names
     ]
-    return sorted(seats, key=lambda seat: (not seat.leads, not seat.ours, seat.name.casefold(), seat.number))
+    return sorted(
+        seats, key=lambda seat: (not seat.leads, not seat.ours, seat.name.casefold(), seat.number)
+    )
 
 
 def _name(client: Client) -> str:

@@ -17,7 +17,16 @@ from gcspy_protocol.named import NamedStream
 from numpy.typing import NDArray
 
 from gcspy_client.model.codes import Codes, Indices, names_by_code
-from gcspy_client.model.palette import BACKGROUND, CANVAS, HIGH, LOW, OVERFLOW, UNKNOWN, UNUSED, ZERO
+from gcspy_client.model.palette import (
+    BACKGROUND,
+    CANVAS,
+    HIGH,
+    LOW,
+    OVERFLOW,
+    UNKNOWN,
+    UNUSED,
+    ZERO,
+)
 from gcspy_client.model.raster import pool
 from gcspy_client.model.renderers import NO_TILES, Inscription, Place, Renderer, Side
 from gcspy_client.model.text import short_number
@@ -110,7 +119,8 @@ class ProfileRenderer(Renderer):
         if not (0 <= x < self.width and 0 <= y < self.height):
             return NO_TILES
         return np.arange(
-            min(bar * self.per_bar, self.space.count), min((bar + 1) * self.per_bar, self.space.count)
+            min(bar * self.per_bar, self.space.count),
+            min((bar + 1) * self.per_bar, self.space.count),
         )
 
     def rectangle(self, tile: int) -> Place | None:
@@ -125,9 +135,14 @@ class ProfileRenderer(Renderer):
             step = -(-len(names) // fits)
             words = [(name, (i + 1) / len(names)) for i, name in enumerate(names)][::step]
         else:
-            words = [(self.source.scale_text(quarter / 4, self.maximum), quarter / 4) for quarter in range(5)]
+            words = [
+                (self.source.scale_text(quarter / 4, self.maximum), quarter / 4)
+                for quarter in range(5)
+            ]
         found = [
-            Inscription(text, y=room - round(share * room), line=share > 0) for text, share in words if text
+            Inscription(text, y=room - round(share * room), line=share > 0)
+            for text, share in words
+            if text
         ]
         count = self.space.count
         used_width = -(-count // self.per_bar) * self.bar_width
@@ -170,7 +185,9 @@ def _mean_code(codes: Codes, per_bar: int) -> Codes:
 def _faded(colours: NDArray[np.uint32], canvas: np.uint32) -> NDArray[np.uint32]:
     """Half way to the canvas."""
     mask = np.uint32(0xFEFEFE)
-    mixed: NDArray[np.uint32] = ((colours & mask) >> np.uint32(1)) + ((canvas & mask) >> np.uint32(1))
+    mixed: NDArray[np.uint32] = ((colours & mask) >> np.uint32(1)) + (
+        (canvas & mask) >> np.uint32(1)
+    )
     return mixed | np.uint32(0xFF000000)
 
 
@@ -193,8 +210,12 @@ def distribution_of(codes: Codes, bars: int) -> Distribution:
     """Count tiles: a bar each for background, unused, zero, unknown and overflow, and about so many for values."""
     bars = max(1, min(bars, HIGH - LOW + 1))
     edges = LOW + np.arange(bars + 1) * (HIGH - LOW + 1) // bars
-    lows = np.concatenate([[BACKGROUND, UNUSED, UNKNOWN, ZERO], edges[:-1], [OVERFLOW]]).astype(np.int64)
-    highs = np.concatenate([[BACKGROUND, UNUSED, UNKNOWN, ZERO], edges[1:] - 1, [OVERFLOW]]).astype(np.int64)
+    lows = np.concatenate([[BACKGROUND, UNUSED, UNKNOWN, ZERO], edges[:-1], [OVERFLOW]]).astype(
+        np.int64
+    )
+    highs = np.concatenate([[BACKGROUND, UNUSED, UNKNOWN, ZERO], edges[1:] - 1, [OVERFLOW]]).astype(
+        np.int64
+    )
     sums = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=256))])
     return Distribution(lows, highs, sums[highs + 1] - sums[lows])
 
@@ -243,9 +264,9 @@ class DistributionRenderer(Renderer):
             stripes = _stripes(self.height, unknown, self.scale)
             self.pixels[:, unknown] = np.where(stripes, self.pixels[:, unknown], canvas)
         if self._bar_width(len(shown.counts)) > 3:
-            self.pixels[:, self._bar_width(len(shown.counts)) - 1 :: self._bar_width(len(shown.counts))] = (
-                canvas
-            )
+            self.pixels[
+                :, self._bar_width(len(shown.counts)) - 1 :: self._bar_width(len(shown.counts))
+            ] = canvas
 
     def _amounts(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.log2(1.0 + counts) if self.logarithmic else counts.astype(np.float64)
@@ -261,7 +282,11 @@ class DistributionRenderer(Renderer):
         if not len(shown.counts):
             return []
         most = max(1, int(shown.counts.max()))
-        steps = [10**power for power in range(len(str(most)))] if self.logarithmic else [most // 4, most // 2, most * 3 // 4]
+        steps = (
+            [10**power for power in range(len(str(most)))]
+            if self.logarithmic
+            else [most // 4, most // 2, most * 3 // 4]
+        )
         top = float(self._amounts(np.array([most]))[0])
         found = [Inscription("0", y=self.height)]
         for count in dict.fromkeys([*(step for step in steps if step), most]):
@@ -283,7 +308,9 @@ class DistributionRenderer(Renderer):
         names = dict(names_by_code(schema)) if schema.presentation is Presentation.ENUM else {}
         found: list[Inscription] = []
         end = -1e9
-        for bar, (low, high) in enumerate(zip(shown.lows.tolist(), shown.highs.tolist(), strict=True)):
+        for bar, (low, high) in enumerate(
+            zip(shown.lows.tolist(), shown.highs.tolist(), strict=True)
+        ):
             if low in names:
                 text = names[low]
             elif low in special:

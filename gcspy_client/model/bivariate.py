@@ -63,7 +63,9 @@ def bivariate(theme: Theme) -> Palette:
     base = sequential(theme)
     lut = base.lut.copy()
     lut[LOW : LOW + STEPS * STEPS] = packed(rgb_from_oklab(lab))
-    quiet = np.array([base.rgb(code) for code in (CANVAS, UNUSED, ZERO, OVERFLOW)], dtype=np.float64)
+    quiet = np.array(
+        [base.rgb(code) for code in (CANVAS, UNUSED, ZERO, OVERFLOW)], dtype=np.float64
+    )
     unknown = farthest(_UNKNOWN_CHOICES, np.concatenate([lab, oklab_from_rgb(quiet)]))
     lut[UNKNOWN] = packed(rgb_from_oklab(unknown[None]))[0]
     lut[LOW + STEPS * STEPS : OVERFLOW] = lut[LOW + STEPS * STEPS - 1]
@@ -84,7 +86,9 @@ def legend(theme: Theme, cell: int) -> Pixels:
 
 def _steps(codes: Codes) -> NDArray[np.int64]:
     """The step of each paint code: zero, low … is 0, and what is above the maximum is the last."""
-    steps: NDArray[np.int64] = (np.clip(codes.astype(np.int64), LOW, HIGH) - LOW) * STEPS // (HIGH - LOW + 1)
+    steps: NDArray[np.int64] = (
+        (np.clip(codes.astype(np.int64), LOW, HIGH) - LOW) * STEPS // (HIGH - LOW + 1)
+    )
     return steps
 
 
@@ -115,7 +119,11 @@ class TwoCodes:
         """The same after an event."""
         for source, codes in zip(self.sources, self._codes, strict=True):
             changed = source.changed(change, space)
-            if changed is None or len(codes.codes) != space.count or space.space.id in change.resized:
+            if (
+                changed is None
+                or len(codes.codes) != space.count
+                or space.space.id in change.resized
+            ):
                 codes.refresh(source.tiles(space))
             else:
                 codes.update(source.tiles(space), changed)
@@ -136,7 +144,9 @@ class TwoCodes:
         starts = np.arange(0, len(codes), per_pixel)
         valued = (codes >= LOW) & (codes < OVERFLOW)
         first, second = np.divmod(np.where(valued, codes, LOW).astype(np.int64) - LOW, STEPS)
-        best = LOW + np.maximum.reduceat(first, starts) * STEPS + np.maximum.reduceat(second, starts)
+        best = (
+            LOW + np.maximum.reduceat(first, starts) * STEPS + np.maximum.reduceat(second, starts)
+        )
         quiet = np.maximum.reduceat(np.where(valued, CANVAS, codes), starts)
         out: Codes = np.where(np.logical_or.reduceat(valued, starts), best, quiet).astype(np.uint8)
         return out

@@ -99,7 +99,9 @@ class Bookmarks:
     def at(self, number: int) -> Bookmark | None:
         """The bookmark of an event; None where there is none."""
         place = bisect_left(self.all, number, key=_number_of)
-        return self.all[place] if place < len(self.all) and self.all[place].number == number else None
+        return (
+            self.all[place] if place < len(self.all) and self.all[place].number == number else None
+        )
 
     def next(self, number: int) -> Bookmark | None:
         """The first bookmark behind an event; None when there is none."""
@@ -128,7 +130,14 @@ class Bookmarks:
         self.version += changed
         return changed
 
-    def add(self, number: int, title: str = "", *, note: str = "", colour: tuple[int, int, int] | None = None) -> None:
+    def add(
+        self,
+        number: int,
+        title: str = "",
+        *,
+        note: str = "",
+        colour: tuple[int, int, int] | None = None,
+    ) -> None:
         """Add a bookmark; one that the event has already is replaced.
 
         Raises:
@@ -150,7 +159,10 @@ class Bookmarks:
             return replace(
                 now,
                 bookmarks=tuple(
-                    sorted([*now.bookmarks, *(one for one in cut if one.number not in there)], key=_number_of)
+                    sorted(
+                        [*now.bookmarks, *(one for one in cut if one.number not in there)],
+                        key=_number_of,
+                    )
                 ),
             )
 
@@ -198,7 +210,11 @@ class Bookmarks:
         Raises:
             RecordingError: That cannot be written; nothing was changed.
         """
-        self._change(lambda now: replace(now, bookmarks=tuple(m for m in now.bookmarks if m.number != number)))
+        self._change(
+            lambda now: replace(
+                now, bookmarks=tuple(m for m in now.bookmarks if m.number != number)
+            )
+        )
 
     def say(self, notes: str) -> None:
         """Replace the notes on the whole.

@@ -29,7 +29,13 @@ __all__ = ["CHART_KINDS", "Axis", "Chart", "Curve", "chart_of"]
 
 Floats = NDArray[np.float64]
 
-CHART_KINDS: Final = ("survival.bytes", "survival.gcs", "lifetimes.bytes", "lifetimes.gcs", "collections")
+CHART_KINDS: Final = (
+    "survival.bytes",
+    "survival.gcs",
+    "lifetimes.bytes",
+    "lifetimes.gcs",
+    "collections",
+)
 """Kinds of question that are drawn."""
 
 _SHARE: Final = Stream(id=0, name="share", presentation=Presentation.PERCENT)
@@ -120,7 +126,9 @@ class Chart:
             found = curve.at(place)
             if found is not None:
                 high, low = (self.up.text(value) for value in found)
-                parts.append(f"{curve.name} {high}" if low == high else f"{curve.name} {low} to {high}")
+                parts.append(
+                    f"{curve.name} {high}" if low == high else f"{curve.name} {low} to {high}"
+                )
         return "  ·  ".join(parts)
 
 
@@ -148,7 +156,9 @@ def chart_of(kind: str, table: DetailTable, *, in_bytes: bool = True) -> Chart |
             return _lifetimes(table.rows, clock, in_bytes=in_bytes)
         return _collections(table.rows, in_bytes=in_bytes)
     except (IndexError, ValueError, TypeError, OverflowError) as error:
-        raise RemoteProtocolError(f"the table that was told is none of {kind!r}: {error}") from error
+        raise RemoteProtocolError(
+            f"the table that was told is none of {kind!r}: {error}"
+        ) from error
 
 
 def _numbers(rows: Sequence[tuple[Cell, ...]], place: int) -> Floats:
@@ -193,11 +203,23 @@ def _survival(rows: Sequence[tuple[Cell, ...]], clock: str, *, in_bytes: bool) -
         edges[-1] = age[-1] if len(age) > 1 else edges[-1]
         places = _log(edges, least) if across.log else edges
         x, y = _stairs(places, high * 100)
-        curves.append(Curve(_GENERATIONS.get(name, name), x, y, _stairs(places, low * 100)[1], filled=not curves))
+        curves.append(
+            Curve(
+                _GENERATIONS.get(name, name), x, y, _stairs(places, low * 100)[1], filled=not curves
+            )
+        )
     unit = "bytes" if in_bytes else "objects"
     last = float(np.log2(max(oldest, 2 * least))) if across.log else max(oldest, 1.0)
     first = float(np.log2(least)) if across.log else 0.0
-    return Chart(f"Share of {unit} that is still there", across, Axis("", _SHARE), tuple(curves[:4]), (first, last), 100.0, f"{_ACROSS[clock]} Lines: until found dead. {_BAND}")
+    return Chart(
+        f"Share of {unit} that is still there",
+        across,
+        Axis("", _SHARE),
+        tuple(curves[:4]),
+        (first, last),
+        100.0,
+        f"{_ACROSS[clock]} Lines: until found dead. {_BAND}",
+    )
 
 
 _ACROSS: Final = {
@@ -205,7 +227,11 @@ _ACROSS: Final = {
     "gcs": "Across: age, in collections meanwhile.",
 }
 _BAND: Final = "Band: how much sooner they may have died, once last seen alive."
-_GENERATIONS: Final = {"all": "all objects", "young": "young objects", "old": "old objects, since they are old"}
+_GENERATIONS: Final = {
+    "all": "all objects",
+    "young": "young objects",
+    "old": "old objects, since they are old",
+}
 
 
 def _lifetimes(rows: Sequence[tuple[Cell, ...]], clock: str, *, in_bytes: bool) -> Chart | None:
@@ -224,11 +250,20 @@ def _lifetimes(rows: Sequence[tuple[Cell, ...]], clock: str, *, in_bytes: bool) 
         values.append(count)
     made = np.array(values)
     curves = tuple(
-        Curve(name, *_stairs(np.array(edges), made[:, place]), filled=not place) for place, name in enumerate(("died", "left at the end"))
+        Curve(name, *_stairs(np.array(edges), made[:, place]), filled=not place)
+        for place, name in enumerate(("died", "left at the end"))
     )
     up = Axis("", _BYTES if in_bytes else _OBJECTS)
     title = f"{'Bytes' if in_bytes else 'Objects'} by age at death"
-    return Chart(title, across, up, curves, (edges[0], edges[-1]), _top(made), f"{_ACROSS[clock]} Ages are those at which a collection found them dead.")
+    return Chart(
+        title,
+        across,
+        up,
+        curves,
+        (edges[0], edges[-1]),
+        _top(made),
+        f"{_ACROSS[clock]} Ages are those at which a collection found them dead.",
+    )
 
 
 def _collections(rows: Sequence[tuple[Cell, ...]], *, in_bytes: bool) -> Chart | None:
@@ -247,7 +282,15 @@ def _collections(rows: Sequence[tuple[Cell, ...]], *, in_bytes: bool) -> Chart |
     up = Axis("", _BYTES if in_bytes else _OBJECTS)
     span = float(number[0]) - 0.5, float(number[-1]) + 0.5
     title = f"{'Bytes' if in_bytes else 'Objects'} in each collection"
-    return Chart(title, Axis("GC", _NUMBER), up, tuple(made), span, _top(np.stack(values)), "Across: number of the collection.")
+    return Chart(
+        title,
+        Axis("GC", _NUMBER),
+        up,
+        tuple(made),
+        span,
+        _top(np.stack(values)),
+        "Across: number of the collection.",
+    )
 
 
 def _top(values: Floats) -> float:

@@ -91,7 +91,11 @@ def names_by_code(stream: Stream) -> list[tuple[int, str]]:
         return [(LOW + value, name) for value, name in enumerate(names[:LEVELS])]
     found = [(LOW + place, names[value]) for place, value in enumerate(stream.frequent)]
     zero = stream.paint_style is PaintStyle.ZERO and 0 <= stream.zero < len(names)
-    others = len(names) - len(stream.frequent) - (1 if zero and stream.zero not in stream.frequent else 0)
+    others = (
+        len(names)
+        - len(stream.frequent)
+        - (1 if zero and stream.zero not in stream.frequent else 0)
+    )
     if others:
         found.append((LOW + CATEGORIES, f"{others:,} others"))
     return [*found, (ZERO, names[stream.zero])] if zero else found
@@ -101,7 +105,10 @@ def tiles_of(space: SpaceState, stream_id: int) -> Tiles:
     """The arrays of one stream of a space, as they are now."""
     stream = space.stream(stream_id)
     tops: StreamState | None = None
-    if stream.schema.presentation is Presentation.PERCENT_VAR and stream.schema.max_stream in space.streams:
+    if (
+        stream.schema.presentation is Presentation.PERCENT_VAR
+        and stream.schema.max_stream in space.streams
+    ):
         tops = space.streams[stream.schema.max_stream]
     return Tiles(
         stream.values,
@@ -191,7 +198,9 @@ class TileCodes:
             self.refresh(tiles)
             return None
         some = tiles.part(changed)
-        if self.stream.presentation is Presentation.MAX_VAR and self._maximum_moved(tiles, some, changed):
+        if self.stream.presentation is Presentation.MAX_VAR and self._maximum_moved(
+            tiles, some, changed
+        ):
             self.refresh(tiles)
             return None
         self.codes[changed] = self._encode(some)

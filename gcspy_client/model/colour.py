@@ -87,7 +87,9 @@ def _oklab_from_linear(linear: Floats) -> Floats:
 def rgb_from_oklab(lab: Floats) -> Floats:
     """sRGB, 0 to 255 (not rounded), of colours in OKLab, shape (..., 3); clipped to what a screen can show."""
     linear = np.clip(_linear_from_oklab(lab), 0.0, 1.0)
-    encoded: Floats = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    encoded: Floats = np.where(
+        linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055
+    )
     return 255.0 * encoded
 
 

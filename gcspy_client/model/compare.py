@@ -143,7 +143,9 @@ def difference(
     if names[0] is not None and names[1] is not None:
         named = True
         _, *numbers = merged_names(names[0], names[1])
-        one_values, two_values = (_renumbered(side.values, table) for side, table in zip((a, b), numbers, strict=True))
+        one_values, two_values = (
+            _renumbered(side.values, table) for side, table in zip((a, b), numbers, strict=True)
+        )
         counts &= (one_values >= 0) & (two_values >= 0)
     size = np.zeros(
         count, dtype=np.float64 if "f" in (a.values.dtype.kind, b.values.dtype.kind) else np.uint64
@@ -174,7 +176,8 @@ def merged_names(left: Names, right: Names) -> tuple[Names, NDArray[np.int64], N
         return max(left, right, key=len), np.arange(len(left)), np.arange(len(right))
     number: dict[str, int] = {}
     tables = [
-        np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int64) for names in (left, right)
+        np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int64)
+        for names in (left, right)
     ]
     return tuple(number), tables[0], tables[1]
 
@@ -201,7 +204,11 @@ def _placed(left: SpaceState, right: SpaceState) -> tuple[Keys, Indices, Indices
     places = np.arange(max(left.count, right.count), dtype=np.int64)
     keys = places.astype(np.uint64)
     keys[: right.count] = right.names.keys()
-    return keys, np.where(places < left.count, places, -1), np.where(places < right.count, places, -1)
+    return (
+        keys,
+        np.where(places < left.count, places, -1),
+        np.where(places < right.count, places, -1),
+    )
 
 
 def _matched(left: SpaceState, right: SpaceState) -> tuple[Keys, Indices, Indices]:
@@ -210,7 +217,10 @@ def _matched(left: SpaceState, right: SpaceState) -> tuple[Keys, Indices, Indice
     if steps[0] is not None and steps[0] == steps[1]:
         same = np.arange(right.count, dtype=np.int64)
         return right.names.keys(), same, same
-    (left_keys, left_order), (right_keys, right_order) = tile_keys(left.names), tile_keys(right.names)
+    (left_keys, left_order), (right_keys, right_order) = (
+        tile_keys(left.names),
+        tile_keys(right.names),
+    )
     one, two = left_keys.all(), right_keys.all()
     merged = np.union1d(one, two)
     at_left = _places(merged, one, left_order)

@@ -25,7 +25,16 @@ from gcspy_client.model.difference_source import DifferenceSource, difference_sp
 from gcspy_client.model.session import tile_title
 from gcspy_client.model.tile_source import TileSource
 
-__all__ = ["Compared", "Comparison", "Pairing", "Subject", "TopChange", "compare_spaces", "steady_scale", "unit_of"]
+__all__ = [
+    "Compared",
+    "Comparison",
+    "Pairing",
+    "Subject",
+    "TopChange",
+    "compare_spaces",
+    "steady_scale",
+    "unit_of",
+]
 
 MOST_CHANGES = 200
 """Tiles of a space that the list of changes tells of."""
@@ -168,7 +177,9 @@ def compare_spaces(
         found = difference(one.left, one.right, one.source, one.other, by_place=pairing.by_place)
         differences.append(found)
         unit = unit_of(one.other.schema)
-        needed[unit] = max(needed.get(unit, 1.0 if found.size.dtype.kind != "f" else 0.0), scale_of(found))
+        needed[unit] = max(
+            needed.get(unit, 1.0 if found.size.dtype.kind != "f" else 0.0), scale_of(found)
+        )
     before = scales or {}
     ends = {unit: steady_scale(size, before.get(unit)) or 1.0 for unit, size in needed.items()}
     spaces = {
@@ -182,7 +193,10 @@ def _compared(one: Subject, found: Difference, scale: float, event: Event | None
     space = difference_space(one.left, one.right, found, scale, event)
     source = DifferenceSource(one.left, one.right, one.source, one.other, found, scale)
     told = summary_of(found)
-    net, short = ("" if found.named else signed_words(one.other.schema, told.net, short=brief) for brief in (False, True))
+    net, short = (
+        "" if found.named else signed_words(one.other.schema, told.net, short=brief)
+        for brief in (False, True)
+    )
     return Compared(space, source, told, net, short, _changes(one.number, space, source))
 
 
@@ -201,7 +215,10 @@ def _changes(number: int, space: SpaceState, source: DifferenceSource) -> tuple[
             sign = 1.0 if only is compared.came else -1.0
             size[where] = np.where(known, there.values.astype(np.float64), 0.0) * sign
     changed = np.flatnonzero((compared.direction != 0) | compared.came | compared.went)
-    return tuple(_change(number, space, source, tile, float(size[tile])) for tile in _largest(changed, np.abs(size[changed])))
+    return tuple(
+        _change(number, space, source, tile, float(size[tile]))
+        for tile in _largest(changed, np.abs(size[changed]))
+    )
 
 
 def _largest(tiles: Indices, sizes: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> list[int]:
@@ -220,7 +237,9 @@ def _number(space: SpaceState, source: TileSource, tile: int) -> float:
     return float(there.values[tile]) if known else float("nan")
 
 
-def _change(number: int, space: SpaceState, source: DifferenceSource, tile: int, size: float) -> TopChange:
+def _change(
+    number: int, space: SpaceState, source: DifferenceSource, tile: int, size: float
+) -> TopChange:
     return TopChange(
         space=number,
         tile=tile,

@@ -121,7 +121,11 @@ def level_rows(session: ClientInterpreter) -> list[LevelRow]:
         cost = setting.costs[place] if place < len(setting.costs) else 0
         rows.append(
             LevelRow(
-                value, name, duration(cost) if cost else "not measured", chosen=value == setting.value, given=value == given
+                value,
+                name,
+                duration(cost) if cost else "not measured",
+                chosen=value == setting.value,
+                given=value == given,
             )
         )
     return rows
@@ -138,7 +142,11 @@ def budget_words(session: ClientInterpreter) -> str:
     if budget is None:
         return ""
     spent = f"{budget.spent / 10_000:.1f} %"
-    return f"{spent} of {budget.allowed / 10_000:g} % spent lately" if budget.limits else f"{spent} spent lately, no limit"
+    return (
+        f"{spent} of {budget.allowed / 10_000:g} % spent lately"
+        if budget.limits
+        else f"{spent} spent lately, no limit"
+    )
 
 
 def did_text(session: ClientInterpreter) -> str:
@@ -159,7 +167,9 @@ def kinds_of_event(session: ClientInterpreter) -> list[tuple[str, int, int]]:
         return []
     return [
         (session.event_name(kind), gathered, left_out)
-        for kind, (gathered, left_out) in enumerate(zip(budget.gathered, budget.left_out, strict=False))
+        for kind, (gathered, left_out) in enumerate(
+            zip(budget.gathered, budget.left_out, strict=False)
+        )
     ]
 
 
@@ -185,7 +195,11 @@ def old_spaces(session: ClientInterpreter) -> Iterator[tuple[str, int]]:
     """Spaces of which no stream was gathered at the latest event, and how long before that the youngest was."""
     event = session.last_event
     for space in session.spaces.values():
-        ages = [age_nanos(space, number, event) for number, stream in space.streams.items() if stream.sequence]
+        ages = [
+            age_nanos(space, number, event)
+            for number, stream in space.streams.items()
+            if stream.sequence
+        ]
         youngest = min(ages, default=0)
         if youngest:
             yield space.space.name, youngest

@@ -126,7 +126,9 @@ class DerivedSource:
         for child in children(node):
             self._refuse_events(child)
 
-    def _range(self, space: SpaceState, least: float | None, greatest: float | None) -> tuple[float, float]:
+    def _range(
+        self, space: SpaceState, least: float | None, greatest: float | None
+    ) -> tuple[float, float]:
         low, high = automatic_range(self._worth(space), space)
         return low if least is None else least, high if greatest is None else greatest
 
@@ -158,7 +160,11 @@ class DerivedSource:
     def _worth(self, space: SpaceState) -> Worth:
         """The numbers themselves; worked out once for each event."""
         ids = sorted({stream for _, stream in self._bound.wants})
-        stamp = (space.count, space.control.sequence, *(space.stream(stream).sequence for stream in ids))
+        stamp = (
+            space.count,
+            space.control.sequence,
+            *(space.stream(stream).sequence for stream in ids),
+        )
         if self._latest is not None and self._latest[0] is space and self._latest[1] == stamp:
             return self._latest[2]
         result = Evaluator(self._bound).evaluate(_OneSpace(space)).value
@@ -174,7 +180,9 @@ class DerivedSource:
         numbers = worth.values.astype(np.float64)
         # Beyond the ends by a step at least: what is only just above them is not within.
         places = np.clip(
-            np.rint((numbers - self.least) * (_STEPS / (self.greatest - self.least))), -1, _STEPS + 1
+            np.rint((numbers - self.least) * (_STEPS / (self.greatest - self.least))),
+            -1,
+            _STEPS + 1,
         )
         places[(places == _STEPS) & (numbers > self.greatest)] = _STEPS + 1
         places[~np.isfinite(places)] = 0  # where nothing is known
@@ -223,7 +231,11 @@ class DerivedSource:
 
     def scale_text(self, share: float, maximum: int) -> str:  # noqa: ARG002  # the protocol's signature
         """A number of the range."""
-        return "" if self._condition else self._words(self.least + share * (self.greatest - self.least))
+        return (
+            ""
+            if self._condition
+            else self._words(self.least + share * (self.greatest - self.least))
+        )
 
     def is_of(self, space: SpaceState) -> bool:
         """Whether the space has all streams of the formula."""

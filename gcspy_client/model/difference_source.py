@@ -20,11 +20,23 @@ from numpy.typing import NDArray
 from gcspy_client.model.codes import Indices, Tiles
 from gcspy_client.model.compare import Difference, codes_of
 from gcspy_client.model.palette import LEVELS, LOW, UNKNOWN, UNUSED, ZERO, Palette, Theme, diverging
-from gcspy_client.model.text import UNKNOWN_TEXT, control_words, is_bytes, short_amount, short_number
+from gcspy_client.model.text import (
+    UNKNOWN_TEXT,
+    control_words,
+    is_bytes,
+    short_amount,
+    short_number,
+)
 from gcspy_client.model.tile_keys import Keys
 from gcspy_client.model.tile_source import TileSource
 
-__all__ = ["DIFFERENCE_STREAM", "DifferenceSource", "MergedNames", "difference_space", "signed_words"]
+__all__ = [
+    "DIFFERENCE_STREAM",
+    "DifferenceSource",
+    "MergedNames",
+    "difference_space",
+    "signed_words",
+]
 
 DIFFERENCE_STREAM = -1_000_000
 """Id of the stream of differences; no stream that is sent has it."""
@@ -112,7 +124,9 @@ def difference_space(
     schema = _schema("Difference")
     made = SpaceState(replace(right.space, streams=(schema,)))
     made.count, made.info = len(compared), right.info
-    in_place = len(compared) == right.count and bool((compared.right == np.arange(right.count)).all())
+    in_place = len(compared) == right.count and bool(
+        (compared.right == np.arange(right.count)).all()
+    )
     made.names = right.names.copy() if in_place else MergedNames(left.names, right.names, compared)
     codes = codes_of(compared, scale)
     control = np.full(len(compared), Control.USED, dtype=np.uint8)
@@ -219,7 +233,11 @@ class DifferenceSource:
 
     def scale_text(self, share: float, maximum: int) -> str:  # noqa: ARG002  # as above
         """From the most that is less to the most that is more."""
-        return "" if self.compared.named else signed_words(self.other.schema, (2 * share - 1) * self.scale, short=True)
+        return (
+            ""
+            if self.compared.named
+            else signed_words(self.other.schema, (2 * share - 1) * self.scale, short=True)
+        )
 
     # ----------------------------------------------------------------------- of one tile
 

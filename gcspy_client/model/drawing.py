@@ -81,7 +81,12 @@ class Drawing:
     """
 
     def __init__(
-        self, make: Make, space: SpaceState, source: TileSource, palette: Palette, notify: Callable[[], None]
+        self,
+        make: Make,
+        space: SpaceState,
+        source: TileSource,
+        palette: Palette,
+        notify: Callable[[], None],
     ) -> None:
         self._make, self._source, self._palette, self._notify = make, source, palette, notify
         self._space_id = space.space.id
@@ -136,7 +141,12 @@ class Drawing:
             if self._waiting > _MOST_WAITING * max(space.count, 1) or patch.whole is not None:
                 # Only right after what the renderer knows does a resize say where its tiles went.
                 resized = {} if self._patches else change.resized
-                patch = Patch(EventChange(change.event, {}, resized), {}, patch.whole or space.copy(), space.count)
+                patch = Patch(
+                    EventChange(change.event, {}, resized),
+                    {},
+                    patch.whole or space.copy(),
+                    space.count,
+                )
                 self._patches.clear()
                 self._waiting = 0
             self._patches.append(patch)
@@ -174,7 +184,11 @@ class Drawing:
         """Wait until everything that was wished is drawn; whether it is."""
         until = monotonic() + timeout_secs
         with self._gate:
-            while (self._busy or self._wishes or self._patches) and not self._stopping and self.failure is None:
+            while (
+                (self._busy or self._wishes or self._patches)
+                and not self._stopping
+                and self.failure is None
+            ):
                 left = until - monotonic()
                 if left <= 0:
                     return False
@@ -257,7 +271,9 @@ class Drawing:
         changes = [patch.change for patch in patches]
         if patches[0].whole is None or (len(patches) == 1 and changes[0].resized):
             return merged(changes, self._space_id)
-        every = dict.fromkeys((self._space_id, number) for number in (CONTROL_STREAM, *self._twin.streams))
+        every = dict.fromkeys(
+            (self._space_id, number) for number in (CONTROL_STREAM, *self._twin.streams)
+        )
         return EventChange(changes[-1].event, every, changes[0].resized)
 
     def _picture(self) -> Drawn:
@@ -276,4 +292,3 @@ class Drawing:
             self._twin.count,
             monotonic_ns(),
         )
-

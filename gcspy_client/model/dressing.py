@@ -23,7 +23,9 @@ from gcspy_client.model.tile_source import TileSource
 __all__ = ["dress"]
 
 
-def dress(drawing: Drawing, space: SpaceState, looks: Looks, before: Look | None, look: Look) -> None:
+def dress(
+    drawing: Drawing, space: SpaceState, looks: Looks, before: Look | None, look: Look
+) -> None:
     """Have a renderer draw as a look says.
 
     Args:
@@ -38,17 +40,28 @@ def dress(drawing: Drawing, space: SpaceState, looks: Looks, before: Look | None
         _order(drawing, space, looks, look.order)
     if look.row_width != plain.row_width:
         width = look.row_width
-        drawing.wish("width", lambda r: r.set_row_width(width) if isinstance(r, RowsRenderer) else None)
+        drawing.wish(
+            "width", lambda r: r.set_row_width(width) if isinstance(r, RowsRenderer) else None
+        )
     if look.second != plain.second:
         second = _own(looks, space, look.second)
         if second is not None:
-            drawing.wish("second", lambda r: r.set_second(second) if isinstance(r, BivariateRenderer) else None)
+            drawing.wish(
+                "second",
+                lambda r: r.set_second(second) if isinstance(r, BivariateRenderer) else None,
+            )
     if look.parts != plain.parts and look.parts is not None:
-        parts = [part for part in (_own(looks, space, number) for number in look.parts) if part is not None]
+        parts = [
+            part
+            for part in (_own(looks, space, number) for number in look.parts)
+            if part is not None
+        ]
         drawing.wish("parts", _parts(parts))
     if look.logarithmic != plain.logarithmic:
         log = look.logarithmic
-        drawing.wish("log", lambda r: r.set_logarithmic(log) if isinstance(r, DistributionRenderer) else None)
+        drawing.wish(
+            "log", lambda r: r.set_logarithmic(log) if isinstance(r, DistributionRenderer) else None
+        )
 
 
 def _own(looks: Looks, space: SpaceState, stream: int | None) -> TileSource | None:
@@ -71,7 +84,9 @@ def _order(drawing: Drawing, space: SpaceState, looks: Looks, choice: OrderChoic
     source = None if choice is None else _own(looks, space, choice.stream)
     if choice is None or source is None:
         drawing.after_events(None)
-        drawing.wish("order", lambda r: r.set_order(None) if isinstance(r, ArrangedRenderer) else None)
+        drawing.wish(
+            "order", lambda r: r.set_order(None) if isinstance(r, ArrangedRenderer) else None
+        )
         return
     descending, live = choice.descending, choice.live
 

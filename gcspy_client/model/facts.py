@@ -69,7 +69,10 @@ def general_facts(session: Session) -> list[Fact]:
     facts = [
         Fact("Target"),
         Fact("Name", welcome.server),
-        *(Fact("PID" if name == "pid" else name.capitalize(), value) for name, value in welcome.target.items()),
+        *(
+            Fact("PID" if name == "pid" else name.capitalize(), value)
+            for name, value in welcome.target.items()
+        ),
         Fact("Watching", mode_words(session.live.mode or welcome.mode)),
     ]
     if welcome.general_info:
@@ -77,7 +80,11 @@ def general_facts(session: Session) -> list[Fact]:
     facts += [
         Fact("Events", ", ".join(kind.name for kind in welcome.events) or "none"),
         Fact("Clock", f"{welcome.clock}, steps of {duration(welcome.clock_resolution_nanos)}"),
-        Fact("Began", _began(welcome, session), "The oldest event that can be gone to, by the clock of the target's host, UTC"),
+        Fact(
+            "Began",
+            _began(welcome, session),
+            "The oldest event that can be gone to, by the clock of the target's host, UTC",
+        ),
     ]
     for space in session.interpreter.spaces.values():
         facts += _space_facts(space)
@@ -117,17 +124,37 @@ def timer_facts(timers: Timers | None) -> list[Fact]:
     """Elapsed, compensation, difference, at the event that is shown."""
     if timers is None:
         return []
-    least = f"{timers.missed:,} events in between were missed: what gathering took for them is not known" if timers.missed else ""
+    least = (
+        f"{timers.missed:,} events in between were missed: what gathering took for them is not known"
+        if timers.missed
+        else ""
+    )
     about = "≥ " if timers.missed else ""
     most = "≤ " if timers.missed else ""
     per_event = timers.gathering_nanos // max(1, timers.last - timers.first)
     return [
         Fact(f"From event {timers.first:,} to event {timers.last:,}"),
         Fact("Elapsed", duration(timers.elapsed_nanos), "What the clock says"),
-        Fact("Compensation", about + duration(timers.compensation_nanos), least or "What watching took: gathering and holds"),
-        Fact("  gathering", f"{about}{duration(timers.gathering_nanos)}  ({duration(per_event)} an event)", least),
-        Fact("  held", duration(timers.held_nanos), "Delays, pauses, and waiting for lossless clients"),
-        Fact("Difference", most + duration(max(0, timers.difference_nanos)), least or "The program's own time"),
+        Fact(
+            "Compensation",
+            about + duration(timers.compensation_nanos),
+            least or "What watching took: gathering and holds",
+        ),
+        Fact(
+            "  gathering",
+            f"{about}{duration(timers.gathering_nanos)}  ({duration(per_event)} an event)",
+            least,
+        ),
+        Fact(
+            "  held",
+            duration(timers.held_nanos),
+            "Delays, pauses, and waiting for lossless clients",
+        ),
+        Fact(
+            "Difference",
+            most + duration(max(0, timers.difference_nanos)),
+            least or "The program's own time",
+        ),
     ]
 
 
@@ -135,7 +162,14 @@ def timer_facts(timers: Timers | None) -> list[Fact]:
 
 
 def connection_facts(
-    session: Session, status: LinkStatus, meter: LinkMeter, rates: Rates, shift: ShiftStatus, *, held: bool, version: int | None
+    session: Session,
+    status: LinkStatus,
+    meter: LinkMeter,
+    rates: Rates,
+    shift: ShiftStatus,
+    *,
+    held: bool,
+    version: int | None,
 ) -> list[Fact]:
     """What the connection carries.
 
@@ -153,10 +187,16 @@ def connection_facts(
         Fact("Address", status.address or _UNKNOWN),
         Fact("State", status.phase.value + (f": {status.message}" if status.message else "")),
         Fact("Protocol", _UNKNOWN if version is None else f"version {version}"),
-        Fact("Round trip", _UNKNOWN if meter.round_trip_nanos is None else duration(meter.round_trip_nanos)),
+        Fact(
+            "Round trip",
+            _UNKNOWN if meter.round_trip_nanos is None else duration(meter.round_trip_nanos),
+        ),
         Fact("Clients", _clients(session)),
         Fact("Traffic"),
-        Fact("Events", f"{_UNKNOWN if rates.events is None else f'{rates.events:,.1f} /s'}  ({meter.events:,} in all)"),
+        Fact(
+            "Events",
+            f"{_UNKNOWN if rates.events is None else f'{rates.events:,.1f} /s'}  ({meter.events:,} in all)",
+        ),
         Fact(
             "Bytes",
             f"{_UNKNOWN if rates.wire_bytes is None else f'{_bytes(rates.wire_bytes)}/s'}  ({_bytes(meter.wire_bytes)} in all)",
@@ -166,7 +206,11 @@ def connection_facts(
             _UNKNOWN if meter.ratio is None else f"{meter.ratio:,.1f} : 1",
             "All values of the streams that came, plain, to the bytes that came",
         ),
-        Fact("Missed events", f"{meter.missed:,}", "Dropped by the server, as this window or the network was too slow"),
+        Fact(
+            "Missed events",
+            f"{meter.missed:,}",
+            "Dropped by the server, as this window or the network was too slow",
+        ),
         Fact(
             "Waiting here",
             _bytes(shift.waiting_bytes) + (", reading holds" if held else ""),
@@ -182,7 +226,13 @@ def connection_facts(
     ]
     for kind, gathered in sorted(meter.gathered.items()):
         mean = duration(gathered.nanos // gathered.events)
-        facts.append(Fact(session.live.event_name(kind), f"{mean}, {duration(gathered.most_nanos)}", _drivers(session)))
+        facts.append(
+            Fact(
+                session.live.event_name(kind),
+                f"{mean}, {duration(gathered.most_nanos)}",
+                _drivers(session),
+            )
+        )
     if not meter.gathered:
         facts.append(Fact("no event yet", _UNKNOWN))
     return facts if status.phase is not LinkPhase.IDLE or status.address else []
@@ -190,7 +240,9 @@ def connection_facts(
 
 def _drivers(session: Session) -> str:
     """An event tells what all its gathering took; which driver it was is told by the spaces."""
-    names = sorted({space.space.driver for space in session.live.spaces.values() if space.space.driver})
+    names = sorted(
+        {space.space.driver for space in session.live.spaces.values() if space.space.driver}
+    )
     return f"Drivers: {', '.join(names)}" if names else ""
 
 
@@ -198,7 +250,10 @@ def _clients(session: Session) -> str:
     clients = session.live.clients
     if not clients.clients:
         return _UNKNOWN
-    names = [f"{client.name} ({client.id}{', controls' if client.id == clients.controller else ''})" for client in clients.clients]
+    names = [
+        f"{client.name} ({client.id}{', controls' if client.id == clients.controller else ''})"
+        for client in clients.clients
+    ]
     return f"{len(names)}: {', '.join(names)}"
 
 

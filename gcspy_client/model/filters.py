@@ -56,7 +56,9 @@ def filter_words(one: EventFilter) -> str:
 def parts_in_force(filters: Iterable[EventFilter]) -> list[InForce]:
     """Everything that any filter does, in the order of the kinds of event."""
     ordered = sorted(filters, key=lambda one: one.event)
-    return [InForce(one.event, part, words) for one in ordered for part, words in _words(one).items()]
+    return [
+        InForce(one.event, part, words) for one in ordered for part, words in _words(one).items()
+    ]
 
 
 def _without(one: EventFilter, part: FilterPart) -> EventFilter:

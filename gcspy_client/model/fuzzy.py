@@ -53,12 +53,17 @@ def _best(word: str, text: str) -> Match | None:
     lower = text.lower()
     if len(lower) != len(text):  # a letter that is two in lower case: places would be off
         lower = text
-    starts = [i == 0 or not text[i - 1].isalnum() or (text[i].isupper() and text[i - 1].islower()) for i in range(len(text))]
+    starts = [
+        i == 0 or not text[i - 1].isalnum() or (text[i].isupper() and text[i - 1].islower())
+        for i in range(len(text))
+    ]
     # best[i]: score and places with the letters so far, the last of them at place i
     best: list[tuple[int, tuple[int, ...]] | None] = [None] * len(text)
     for number, letter in enumerate(word):
         after: list[tuple[int, tuple[int, ...]] | None] = [None] * len(text)
-        before: tuple[int, tuple[int, ...]] | None = None  # the best that ends before this place, less its gap
+        before: tuple[int, tuple[int, ...]] | None = (
+            None  # the best that ends before this place, less its gap
+        )
         for i, here in enumerate(lower):
             if i and best[i - 1] is not None and number:
                 ended = best[i - 1]

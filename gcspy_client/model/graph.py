@@ -13,9 +13,39 @@ from numpy.typing import NDArray
 
 from gcspy_client.model.text import duration, is_bytes, short_amount, short_number
 
-__all__ = ["amount_range", "amount_step", "amount_text", "area_under", "lone_points", "time_step", "time_text"]
+__all__ = [
+    "amount_range",
+    "amount_step",
+    "amount_text",
+    "area_under",
+    "lone_points",
+    "time_step",
+    "time_text",
+]
 
-_TIME_STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800)
+_TIME_STEPS = (
+    0.001,
+    0.002,
+    0.005,
+    0.01,
+    0.02,
+    0.05,
+    0.1,
+    0.2,
+    0.5,
+    1,
+    2,
+    5,
+    10,
+    15,
+    30,
+    60,
+    120,
+    300,
+    600,
+    1200,
+    1800,
+)
 """Seconds; above them whole hours."""
 
 _SHARES = (Presentation.PERCENT, Presentation.PERCENT_VAR)
@@ -37,7 +67,12 @@ def time_text(secs: float) -> str:
     nanos = round(-secs * 1e9)
     if nanos == 0:
         return "0 s"
-    for unit, size in (("h", 3_600_000_000_000), ("min", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000)):
+    for unit, size in (
+        ("h", 3_600_000_000_000),
+        ("min", 60_000_000_000),
+        ("s", 1_000_000_000),
+        ("ms", 1_000_000),
+    ):
         if nanos >= size and nanos % size == 0:
             return f"−{nanos // size} {unit}"
     return f"−{duration(nanos)}"
@@ -53,7 +88,9 @@ def amount_step(stream: Stream, span: float, most: int) -> float:
     """
     least = span / max(1, most)
     if stream.presentation in _SHARES:
-        return next((step for step in (10.0, 25.0, 50.0) if step >= least), 100.0 * ceil(least / 100))
+        return next(
+            (step for step in (10.0, 25.0, 50.0) if step >= least), 100.0 * ceil(least / 100)
+        )
     if least <= 1:
         return 1.0
     if is_bytes(stream):

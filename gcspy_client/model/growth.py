@@ -16,7 +16,16 @@ from gcspy_protocol.interpreter import ClientInterpreter, SpaceState
 from gcspy_protocol.model import Naming, Presentation, Stream
 from numpy.typing import NDArray
 
-__all__ = ["Change", "GrowthLog", "GrowthRow", "Sample", "growing_space", "growth", "measures_of", "sample_of"]
+__all__ = [
+    "Change",
+    "GrowthLog",
+    "GrowthRow",
+    "Sample",
+    "growing_space",
+    "growth",
+    "measures_of",
+    "sample_of",
+]
 
 _MOST_SAMPLES = 256
 _MOST_MEASURES = 2
@@ -82,15 +91,29 @@ class GrowthRow:
 
 def growing_space(session: ClientInterpreter) -> SpaceState | None:
     """The space whose tiles are what grows: one that names the values of others, else any with names and numbers."""
-    named = {stream.defined.names_from for space in session.spaces.values() for stream in space.streams.values()}
-    spaces = [space for space in session.spaces.values() if space.space.naming is Naming.STRINGS and measures_of(space)]
+    named = {
+        stream.defined.names_from
+        for space in session.spaces.values()
+        for stream in space.streams.values()
+    }
+    spaces = [
+        space
+        for space in session.spaces.values()
+        if space.space.naming is Naming.STRINGS and measures_of(space)
+    ]
     return next((space for space in spaces if space.space.id in named), None)
 
 
 def measures_of(space: SpaceState) -> list[Stream]:
     """The numbers that are looked at: the most important ones."""
-    streams = sorted((state.defined for state in space.streams.values()), key=lambda one: (one.order, one.id))
-    return [one for one in streams if one.presentation is not Presentation.ENUM and one.names_from is None][:_MOST_MEASURES]
+    streams = sorted(
+        (state.defined for state in space.streams.values()), key=lambda one: (one.order, one.id)
+    )
+    return [
+        one
+        for one in streams
+        if one.presentation is not Presentation.ENUM and one.names_from is None
+    ][:_MOST_MEASURES]
 
 
 def sample_of(session: ClientInterpreter, space: SpaceState) -> Sample | None:
@@ -101,7 +124,9 @@ def sample_of(session: ClientInterpreter, space: SpaceState) -> Sample | None:
     states = [space.streams[one.id] for one in measures]
     if not all(state.is_fresh(event) for state in states):
         return None
-    known = [np.ones(space.count, dtype=np.bool_) if one.known is None else one.known for one in states]
+    known = [
+        np.ones(space.count, dtype=np.bool_) if one.known is None else one.known for one in states
+    ]
     return Sample(
         sequence=event.sequence,
         time_nanos=event.time_nanos,
@@ -138,7 +163,13 @@ class GrowthLog:
 
 
 def growth(
-    before: Sample, now: Sample, space: SpaceState, samples: Sequence[Sample] = (), *, most: int = 200, measure: int = 0
+    before: Sample,
+    now: Sample,
+    space: SpaceState,
+    samples: Sequence[Sample] = (),
+    *,
+    most: int = 200,
+    measure: int = 0,
 ) -> list[GrowthRow]:
     """The tiles that changed most, those that grew first.
 
@@ -159,7 +190,11 @@ def growth(
         # What shrank most belongs to the answer, too: it is at the end.
         shrank = min(most // 4, int(np.count_nonzero(grew[order] < 0)))
         order = np.concatenate((order[: most - shrank], order[len(order) - shrank :]))
-    between = [one for one in samples if before.sequence <= one.sequence <= now.sequence and one.space == now.space]
+    between = [
+        one
+        for one in samples
+        if before.sequence <= one.sequence <= now.sequence and one.space == now.space
+    ]
     if not between or between[-1].sequence != now.sequence:
         between = [*between, now]
     if between[0].sequence != before.sequence:
@@ -174,7 +209,10 @@ def growth(
             for one in range(len(was))
         )
         line = tuple(
-            int(one.values[measure, tile]) if tile < one.tiles and one.known[measure, tile] else None for one in between
+            int(one.values[measure, tile])
+            if tile < one.tiles and one.known[measure, tile]
+            else None
+            for one in between
         )
         rows.append(GrowthRow(tile, space.names.name(tile), tile >= before.tiles, changes, line))
     return rows

@@ -81,7 +81,9 @@ class SummaryHistory:
                 value = _value(space, stream) if told else nan
                 points.insert(place, (event.time_nanos, value, event.event, event.occurrence))
                 if len(points) > self._capacity:
-                    oldest_is_farther = event.time_nanos - points[0][0] >= points[-1][0] - event.time_nanos
+                    oldest_is_farther = (
+                        event.time_nanos - points[0][0] >= points[-1][0] - event.time_nanos
+                    )
                     points.pop(0 if oldest_is_farther else -1)
 
     def series(self, space_id: int, stream_id: int) -> Series:

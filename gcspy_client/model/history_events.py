@@ -19,7 +19,13 @@ from gcspy_client.model.codes import Indices
 __all__ = ["EventRanges", "HistoryEvents", "ranges_by_number", "ranges_by_time"]
 
 _ROW = np.dtype(
-    [("sequence", "<u8"), ("time_nanos", "<i8"), ("event", "<u2"), ("occurrence", "<u8"), ("number", "<u8")]
+    [
+        ("sequence", "<u8"),
+        ("time_nanos", "<i8"),
+        ("event", "<u2"),
+        ("occurrence", "<u8"),
+        ("number", "<u8"),
+    ]
 )
 
 _FIRST_CAPACITY = 256

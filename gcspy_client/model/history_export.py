@@ -75,15 +75,23 @@ def png_of(pixels: Pixels) -> bytes:
         pixels: Shape (height, width), u32 0xFFRRGGBB.
     """
     height, width = pixels.shape
-    rows = np.zeros((height, 1 + 3 * width), dtype=np.uint8)  # each row begins with its filter: none
+    rows = np.zeros(
+        (height, 1 + 3 * width), dtype=np.uint8
+    )  # each row begins with its filter: none
     for channel, shift in enumerate((16, 8, 0)):
         rows[:, 1 + channel :: 3] = (pixels >> np.uint32(shift)) & np.uint32(255)
 
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows.tobytes(), 6)) + chunk(b"IEND", b"")
+    body = (
+        chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(rows.tobytes(), 6))
+        + chunk(b"IEND", b"")
+    )
     return b"\x89PNG\r\n\x1a\n" + body
 
 
@@ -139,13 +147,17 @@ def svg_of(graphs: Sequence[ExportedGraph], *, title: str = "", ticks: Sequence[
         high += _TICK_ROOM
     wide, high = wide + _MARGIN, high + _TITLE
     if title:
-        parts.append(f'<text x="{_MARGIN}" y="{_TITLE - 4}" font-size="15" fill="{ink}">{_words(title)}</text>')
+        parts.append(
+            f'<text x="{_MARGIN}" y="{_TITLE - 4}" font-size="15" fill="{ink}">{_words(title)}</text>'
+        )
     # The old way of naming an image: everything that reads SVG knows it.
     opening = (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
         f'width="{wide}" height="{high}" viewBox="0 0 {wide} {high}" font-family="sans-serif" font-size="11">'
     )
-    return "\n".join([opening, f'<rect width="{wide}" height="{high}" fill="{canvas}"/>', *parts, "</svg>", ""])
+    return "\n".join(
+        [opening, f'<rect width="{wide}" height="{high}" fill="{canvas}"/>', *parts, "</svg>", ""]
+    )
 
 
 def _separator(left: int, top: int, width: int, height: int, *, across: bool, ink: str) -> str:
@@ -165,7 +177,9 @@ def _axis(ticks: Sequence[Tick], left: int, top: int, width: int, ink: str) -> s
         x = round(share * width, 1)
         lines.append(f'<line x1="{x}" x2="{x}" y1="0" y2="4" stroke="{ink}"/>')
         for line, text in enumerate(text for text in (number, moment) if text):
-            lines.append(f'<text x="{x}" y="{16 + 13 * line}" text-anchor="middle">{_words(text)}</text>')
+            lines.append(
+                f'<text x="{x}" y="{16 + 13 * line}" text-anchor="middle">{_words(text)}</text>'
+            )
     return "\n".join([*lines, "</g>"])
 
 
@@ -174,12 +188,16 @@ def _legend(graph: ExportedGraph, width: int, ink: str) -> list[str]:
     lut, x, parts = graph.palette.lut, width, []
     for name, code in reversed((("zero", ZERO), ("unknown", UNKNOWN), ("unused", UNUSED))):
         x -= 7 * len(name) + 22
-        parts.append(f'<rect x="{x}" y="-16" width="10" height="10" fill="{_colour(int(lut[code]))}" stroke="{ink}"/>')
+        parts.append(
+            f'<rect x="{x}" y="-16" width="10" height="10" fill="{_colour(int(lut[code]))}" stroke="{ink}"/>'
+        )
         parts.append(f'<text x="{x + 14}" y="-7">{name}</text>')
     if graph.names:
         for code, name in reversed(list(enumerate(graph.names[:_MOST_NAMES], LOW))):
             x -= 7 * len(name) + 22
-            parts.append(f'<rect x="{x}" y="-16" width="10" height="10" fill="{_colour(int(lut[code]))}" stroke="{ink}"/>')
+            parts.append(
+                f'<rect x="{x}" y="-16" width="10" height="10" fill="{_colour(int(lut[code]))}" stroke="{ink}"/>'
+            )
             parts.append(f'<text x="{x + 14}" y="-7">{_words(name)}</text>')
         return parts
     least, greatest = graph.ends[0], graph.ends[-1]
@@ -218,12 +236,20 @@ def _graph(graph: ExportedGraph, left: int, top: int, ink: str) -> str:
     for line in drawn.tile_lines:
         lines.append(_line(line.pixel, horizontal=across, width=width, height=height, ink=ink))
         lines.append(
-            _text(graph.tile_label(line.value), line.pixel, beside=across, width=width, height=height)
+            _text(
+                graph.tile_label(line.value), line.pixel, beside=across, width=width, height=height
+            )
         )
     for line in drawn.event_lines:
         lines.append(_line(line.pixel, horizontal=not across, width=width, height=height, ink=ink))
         lines.append(
-            _text(graph.event_label(line.value), line.pixel, beside=not across, width=width, height=height)
+            _text(
+                graph.event_label(line.value),
+                line.pixel,
+                beside=not across,
+                width=width,
+                height=height,
+            )
         )
     if (graph.ends or graph.names) and across:
         lines += _legend(graph, width, ink)
@@ -249,7 +275,11 @@ def _text(words: str, pixel: int, *, beside: bool, width: int, height: int) -> s
     return f"<text {where}>{_words(words)}</text>"
 
 
-def csv_of(series: Sequence[tuple[str, TileSeries]], events: HistoryEvents, event_name: Callable[[int], str]) -> str:
+def csv_of(
+    series: Sequence[tuple[str, TileSeries]],
+    events: HistoryEvents,
+    event_name: Callable[[int], str],
+) -> str:
     """What ranges of tiles held, as CSV: a line an event, five columns a range. What is not known is empty, not zero.
 
     Args:
@@ -259,13 +289,20 @@ def csv_of(series: Sequence[tuple[str, TileSeries]], events: HistoryEvents, even
     """
     out = io.StringIO()
     write = csv.writer(out, lineterminator="\n").writerow
-    named = [f"{name} {what}" for name, _ in series for what in ("sum", "least", "greatest", "covered", "tiles")]
+    named = [
+        f"{name} {what}"
+        for name, _ in series
+        for what in ("sum", "least", "greatest", "covered", "tiles")
+    ]
     write(["event", "kind", "occurrence", "time_nanos", *named])
     points = [{point.event.sequence: point for point in each.points()} for _, each in series]
     for place, sequence in enumerate(events.sequences.tolist()):
         at = [each.get(sequence) for each in points]
         if any(at):
-            number, kind = int(events.numbers[place]) or sequence, event_name(int(events.kinds[place]))
+            number, kind = (
+                int(events.numbers[place]) or sequence,
+                event_name(int(events.kinds[place])),
+            )
             begin = [number, kind, int(events.occurrences[place]), int(events.times[place])]
             write([*begin, *(cell for point in at for cell in _cells(point))])
     return out.getvalue()

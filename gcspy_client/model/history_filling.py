@@ -110,7 +110,11 @@ class Filled(Generic[Made]):
         """These need not be read (any more)."""
         left: list[tuple[int, int]] = []
         for low, high in self.missing:
-            left += [part for part in ((low, min(high, first - 1)), (max(low, last + 1), high)) if part[0] <= part[1]]
+            left += [
+                part
+                for part in ((low, min(high, first - 1)), (max(low, last + 1), high))
+                if part[0] <= part[1]
+            ]
         self.missing = left
         if not left and not self._ended:
             self._ended = True
@@ -356,7 +360,9 @@ class HistoryFilling:
                     at = last
                     break
                 for one in lacking:
-                    one.follow(step, cursor.session.spaces.get(one.space), wanted=step.number >= first)
+                    one.follow(
+                        step, cursor.session.spaces.get(one.space), wanted=step.number >= first
+                    )
                 at = max(at, step.number)
                 self._failures = 0
                 self._tell()

@@ -28,7 +28,12 @@ from gcspy_protocol.interpreter import EventChange, SpaceState
 from numpy.typing import NDArray
 
 from gcspy_client.model.codes import Indices
-from gcspy_client.model.history_events import EventRanges, HistoryEvents, ranges_by_number, ranges_by_time
+from gcspy_client.model.history_events import (
+    EventRanges,
+    HistoryEvents,
+    ranges_by_number,
+    ranges_by_time,
+)
 from gcspy_client.model.history_pooling import Pooling
 from gcspy_client.model.history_rows import BINS, HistoryRow, RowMaker
 from gcspy_client.model.history_store import HistoryStore, Pooled
@@ -113,7 +118,9 @@ class HistoryGraph:
     @property
     def nbytes(self) -> int:
         """Memory of all rows."""
-        return sum(store.nbytes for store in (self._store, self._rough, self._detail) if store is not None)
+        return sum(
+            store.nbytes for store in (self._store, self._rough, self._detail) if store is not None
+        )
 
     @property
     def coarsest(self) -> int:
@@ -181,7 +188,9 @@ class HistoryGraph:
     def missing(self, first: int, last: int) -> tuple[int, int] | None:
         """The part of a range of events (places) of which there are no rows: first and last place, or None."""
         sequences = self.events.sequences[max(first, 0) : max(last, 0)]
-        lacking = [i for i, sequence in enumerate(sequences.tolist()) if not self._store.has(sequence)]
+        lacking = [
+            i for i, sequence in enumerate(sequences.tolist()) if not self._store.has(sequence)
+        ]
         return (max(first, 0) + lacking[0], max(first, 0) + lacking[-1]) if lacking else None
 
     def begin_detail(self, wanted: DetailWanted) -> None:
@@ -236,10 +245,14 @@ class HistoryGraph:
 
     def _ranges(self, view: HistoryView) -> tuple[EventRanges, EventRanges]:
         if view.by_time:
-            rows = ranges_by_time(self.events.times, int(view.first), int(view.last), view.events_pixels)
+            rows = ranges_by_time(
+                self.events.times, int(view.first), int(view.last), view.events_pixels
+            )
         else:
             rows = ranges_by_number(len(self.events), view.first, view.last, view.events_pixels)
-        return rows, ranges_by_number(len(self.keys), view.first_tile, view.last_tile, view.tiles_pixels)
+        return rows, ranges_by_number(
+            len(self.keys), view.first_tile, view.last_tile, view.tiles_pixels
+        )
 
     def _pooled(self, view: HistoryView, rows: EventRanges, columns: EventRanges) -> Pooled:
         """The cells, from the finest rows there are; those of the picture before where they are the same."""
@@ -290,7 +303,9 @@ class HistoryGraph:
             out.coarse[better] = False
         return out
 
-    def _preview(self, rough: HistoryStore, lasts: Keys, lows: Keys, highs: Keys, out: Pooled) -> None:
+    def _preview(
+        self, rough: HistoryStore, lasts: Keys, lows: Keys, highs: Keys, out: Pooled
+    ) -> None:
         """Fill the ranges of which nothing has come with the latest event before them that has."""
         known = np.array(self._rough_sequences, dtype=np.uint64)
         place = np.searchsorted(known, lasts, side="right") - 1
@@ -303,7 +318,12 @@ class HistoryGraph:
         out.preview[lack] = True
 
     def _paint(
-        self, view: HistoryView, palette: Palette, rows: EventRanges, columns: EventRanges, pooled: Pooled
+        self,
+        view: HistoryView,
+        palette: Palette,
+        rows: EventRanges,
+        columns: EventRanges,
+        pooled: Pooled,
     ) -> Pixels:
         # Both tables in one, and a look-up at the end: bytes are cheaper to spread over pixels than colours.
         table = np.concatenate([palette.lut, palette.marked])
@@ -323,11 +343,16 @@ class HistoryGraph:
             _hatch(pixels, cells, palette)
         return pixels
 
-    def _hidden(self, rows: EventRanges, columns: EventRanges, pooled: Pooled) -> NDArray[np.bool_] | None:
+    def _hidden(
+        self, rows: EventRanges, columns: EventRanges, pooled: Pooled
+    ) -> NDArray[np.bool_] | None:
         """Cells in which something changed that their code does not show; None where each tile and event has its own."""
         if not len(rows.begins) or not len(columns.begins):
             return None
-        alone = int((rows.ends - rows.begins).max()) == 1 and int((columns.ends - columns.begins).max()) == 1
+        alone = (
+            int((rows.ends - rows.begins).max()) == 1
+            and int((columns.ends - columns.begins).max()) == 1
+        )
         if alone and self._maker_group == 1:
             return None
         before = np.zeros_like(pooled.codes)
@@ -337,7 +362,9 @@ class HistoryGraph:
             lows, highs = self.keys.at(columns.begins), self.keys.at(columns.ends - 1)
             sequence = self.events.sequences[first - 1 : first]
             before[:1] = self._pool(sequence, sequence, lows, highs).codes
-        hidden: NDArray[np.bool_] = (pooled.changes > 0) & ((pooled.codes == before) | (before == CANVAS))
+        hidden: NDArray[np.bool_] = (pooled.changes > 0) & (
+            (pooled.codes == before) | (before == CANVAS)
+        )
         return hidden
 
     @property
@@ -346,7 +373,9 @@ class HistoryGraph:
             return 1 if self._detail_of.most >= len(self.keys) else 2
         return max(1, -(-len(self.keys) // self._bins))
 
-    def wanted_detail(self, view: HistoryView, drawn: HistoryPicture | None = None) -> DetailWanted | None:
+    def wanted_detail(
+        self, view: HistoryView, drawn: HistoryPicture | None = None
+    ) -> DetailWanted | None:
         """What would have to be read again for this part to be as fine as its pixels; None when nothing would.
 
         Args:
@@ -363,7 +392,9 @@ class HistoryGraph:
         if drawn is None:
             lows, highs = self.keys.at(columns.begins), self.keys.at(columns.ends - 1)
             sequences = self.events.sequences
-            coarse = self._pool(sequences[rows.begins], sequences[rows.ends - 1], lows, highs).coarse
+            coarse = self._pool(
+                sequences[rows.begins], sequences[rows.ends - 1], lows, highs
+            ).coarse
         else:
             coarse = drawn.coarse
         if not (group > 1 and per_pixel < group / 2) and not coarse.any():
@@ -378,7 +409,10 @@ class HistoryGraph:
             return None  # it would have to be kept coarsely again
         have = self._detail_of
         if have is not None and have.first <= first and have.last >= last:
-            asked = int(self.keys.at(np.array([first_tile]))[0]), int(self.keys.at(np.array([last_tile]))[0])
+            asked = (
+                int(self.keys.at(np.array([first_tile]))[0]),
+                int(self.keys.at(np.array([last_tile]))[0]),
+            )
             finer = have.window[1] - have.window[0] > 2 * (high - low) + 2
             if have.window[0] <= asked[0] and have.window[1] >= asked[1] and not finer:
                 return None
@@ -402,7 +436,9 @@ class _Cache(NamedTuple):
         places = np.minimum(np.searchsorted(self.firsts, firsts), len(self.firsts) - 1)
         # The last event there was may have got its row since.
         same = (
-            (self.firsts[places] == firsts) & (self.lasts[places] == lasts) & (lasts < np.uint64(self.latest))
+            (self.firsts[places] == firsts)
+            & (self.lasts[places] == lasts)
+            & (lasts < np.uint64(self.latest))
         )
         new = np.flatnonzero(same)
         return places[new], new, np.flatnonzero(~same)

@@ -72,7 +72,9 @@ class HistoryPainter:
 
     def _wake(self) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="gcspy history painter", daemon=True)
+            self._thread = threading.Thread(
+                target=self._run, name="gcspy history painter", daemon=True
+            )
             self._thread.start()
         self._condition.notify_all()
 
@@ -91,7 +93,9 @@ class HistoryPainter:
     def settle(self, timeout_secs: float) -> bool:
         """Wait until nothing is wished; whether that came."""
         with self._condition:
-            return self._condition.wait_for(lambda: not (self._wishes or self._works or self._busy), timeout_secs)
+            return self._condition.wait_for(
+                lambda: not (self._wishes or self._works or self._busy), timeout_secs
+            )
 
     def end(self) -> None:
         """End the thread behind the picture that it is at; `close` waits for it."""

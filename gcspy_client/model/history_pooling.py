@@ -40,7 +40,9 @@ class Pooling(StrEnum):
 
 def _upside_down() -> Codes:
     table: Codes = np.zeros(256, dtype=np.uint8)
-    for place, code in enumerate((CANVAS, BACKGROUND, UNUSED, UNKNOWN, *range(OVERFLOW, LOW - 1, -1), ZERO)):
+    for place, code in enumerate(
+        (CANVAS, BACKGROUND, UNUSED, UNKNOWN, *range(OVERFLOW, LOW - 1, -1), ZERO)
+    ):
         table[code] = place
     return table
 
@@ -68,7 +70,9 @@ def mean_codes(total: NDArray[np.uint32], counted: NDArray[np.uint32], greatest:
     """
     mean = ((total + counted // 2) // np.maximum(counted, 1)).astype(np.uint8)
     # Zero has a look of its own, as long as nothing else was found.
-    return np.where((counted > 0) & (greatest >= LOW), mean, np.where(counted > 0, np.uint8(ZERO), greatest))
+    return np.where(
+        (counted > 0) & (greatest >= LOW), mean, np.where(counted > 0, np.uint8(ZERO), greatest)
+    )
 
 
 def mean_of(codes: Codes, axis: int = 0) -> Codes:

@@ -105,7 +105,11 @@ def union_of(one: Bins, other: Bins) -> tuple[Bins, Indices, Indices]:
         place[outside] = -1
         places.append(place)
     some = (places[0] >= 0) | (places[1] >= 0)
-    return Bins(lows[some], highs[some], max(one.group, other.group)), places[0][some], places[1][some]
+    return (
+        Bins(lows[some], highs[some], max(one.group, other.group)),
+        places[0][some],
+        places[1][some],
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,11 +151,15 @@ class _Placement:
         """What the pooling makes of the codes of each bin."""
         row: Codes = np.full(len(self.bins), CANVAS, dtype=np.uint8)
         if len(self.filled):
-            ordered = pooling.stored(codes if self._order is None else codes[self._order])[: self._stop]
+            ordered = pooling.stored(codes if self._order is None else codes[self._order])[
+                : self._stop
+            ]
             best = np.maximum.reduceat(ordered, self._starts)
             if pooling is Pooling.MEAN and len(self._starts) < len(ordered):
                 total = np.add.reduceat(LEVEL[ordered], self._starts, dtype=np.uint32)
-                best = mean_codes(total, np.add.reduceat(COUNTED[ordered], self._starts, dtype=np.uint32), best)
+                best = mean_codes(
+                    total, np.add.reduceat(COUNTED[ordered], self._starts, dtype=np.uint32), best
+                )
             row[self.filled] = best
         return row
 
@@ -211,7 +219,9 @@ class RowMaker:
         """
         space_id = space.space.id
         resized = (
-            space_id in change.resized or self._placement is None or len(self._codes.codes) != space.count
+            space_id in change.resized
+            or self._placement is None
+            or len(self._codes.codes) != space.count
         )
         if resized:
             self._follow_resize(space, change)
@@ -284,7 +294,9 @@ class RowMaker:
             return bins_of(keys, self._most)
         if end == len(keys):
             return old
-        more = bins_of(TileKeys(array=keys.at(np.arange(end, len(keys), dtype=np.int64))), len(keys))
+        more = bins_of(
+            TileKeys(array=keys.at(np.arange(end, len(keys), dtype=np.int64))), len(keys)
+        )
         grouped = np.arange(0, len(more), old.group)
         lows = np.concatenate([old.lows, more.lows[grouped]])
         highs = np.concatenate([old.highs, np.maximum.reduceat(more.highs, grouped)])

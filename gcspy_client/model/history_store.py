@@ -314,7 +314,13 @@ _Spans = list[tuple[_Block, Indices, Indices, Indices]]
 
 
 def _pool_run(
-    blocks: list[_Block], firsts: Keys, lasts: Keys, lows: Keys, highs: Keys, out: Pooled, sums: _Sums | None
+    blocks: list[_Block],
+    firsts: Keys,
+    lasts: Keys,
+    lows: Keys,
+    highs: Keys,
+    out: Pooled,
+    sums: _Sums | None,
 ) -> None:
     """Pool blocks of the same bins: rows first, then all columns at once."""
     spans: _Spans = []
@@ -353,10 +359,14 @@ def _add_run(
         # One column more than there are bins: differences of running sums are the sums of ranges.
         running = np.zeros((shape[0], shape[1] + 1), dtype=np.uint32)
         for block, ranges, lo, hi in spans:
-            for row, low, high in zip((ranges - begin).tolist(), lo.tolist(), hi.tolist(), strict=True):
+            for row, low, high in zip(
+                (ranges - begin).tolist(), lo.tolist(), hi.tolist(), strict=True
+            ):
                 running[row, 1:] += table[block.codes[low:high]].sum(axis=0, dtype=np.uint32)
         np.cumsum(running, axis=1, out=running)
-        result[begin : begin + shape[0]] += running.take(np.maximum(stop, start), axis=1) - running.take(start, axis=1)
+        result[begin : begin + shape[0]] += running.take(
+            np.maximum(stop, start), axis=1
+        ) - running.take(start, axis=1)
 
 
 def _pool_rows(plane: Codes, lo: Indices, hi: Indices, out: Codes, at: Indices) -> None:

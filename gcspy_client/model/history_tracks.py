@@ -80,7 +80,9 @@ def graphed(spec: TrackSpec, session: Session, before: Graphed | None = None) ->
         live = session.live.spaces.get(space.space.id)
         there = live if live is not None and live.space == space.space else space
         return _stream(there, source.schema.id)
-    space = next((one for one in session.live.spaces.values() if one.space.name == spec.space), None)
+    space = next(
+        (one for one in session.live.spaces.values() if one.space.name == spec.space), None
+    )
     if space is None:
         return None
     if spec.formula:
@@ -89,7 +91,10 @@ def graphed(spec: TrackSpec, session: Session, before: Graphed | None = None) ->
                 return _again(space, made, before)
         same = before is not None and before.identity == (space.space, spec.formula)
         return before if same else _derived(space, spec)
-    stream = next((number for number, state in space.streams.items() if state.schema.name == spec.stream), None)
+    stream = next(
+        (number for number, state in space.streams.items() if state.schema.name == spec.stream),
+        None,
+    )
     return None if stream is None else _stream(space, stream)
 
 
@@ -101,7 +106,9 @@ def _stream(space: SpaceState, stream: int) -> Graphed:
     # Names that come later do not change what is drawn, but for those that become frequent: then all events are read again.
     later = tuple(map(str, range(len(schema.enum_names), MAX_ENUM_NAMES)))
     grown = replace(schema, enum_names=schema.enum_names + later)
-    return Graphed(space.space.id, title, (space.space, stream, schema.frequent), lambda: StreamSource(grown))
+    return Graphed(
+        space.space.id, title, (space.space, stream, schema.frequent), lambda: StreamSource(grown)
+    )
 
 
 def _derived(space: SpaceState, spec: TrackSpec) -> Graphed | None:
@@ -115,14 +122,26 @@ def _derived(space: SpaceState, spec: TrackSpec) -> Graphed | None:
 def _again(space: SpaceState, made: DerivedSource, before: Graphed | None) -> Graphed:
     """One that the user has made for the tiles, with its name and scale."""
     identity = (space.space, made.formula, made.least, made.greatest, made.percent)
-    return before if before is not None and before.identity == identity else _made(space, made, identity)
+    return (
+        before
+        if before is not None and before.identity == identity
+        else _made(space, made, identity)
+    )
 
 
 def _made(space: SpaceState, made: DerivedSource, identity: tuple[object, ...]) -> Graphed:
-    name, formula, least, greatest, percent = made.schema.name, made.formula, made.least, made.greatest, made.percent
+    name, formula, least, greatest, percent = (
+        made.schema.name,
+        made.formula,
+        made.least,
+        made.greatest,
+        made.percent,
+    )
 
     def make() -> TileSource:
-        return DerivedSource(name, formula, SpaceState(space.space), least=least, greatest=greatest, percent=percent)
+        return DerivedSource(
+            name, formula, SpaceState(space.space), least=least, greatest=greatest, percent=percent
+        )
 
     return Graphed(space.space.id, f"{space.space.name} · {name}", identity, make)
 
@@ -133,7 +152,9 @@ def choices(session: Session) -> list[tuple[str, list[TrackSpec]]]:
     for space in session.live.spaces.values():
         name = space.space.name
         specs = [TrackSpec(name, stream.name) for stream in ordered_streams(space)]
-        specs += [TrackSpec(name, made.schema.name, made.formula) for made in session.looks.made_of(space)]
+        specs += [
+            TrackSpec(name, made.schema.name, made.formula) for made in session.looks.made_of(space)
+        ]
         if specs:
             found.append((name, specs))
     return found

@@ -64,7 +64,12 @@ class ValueReader:
         value: What was read last.
     """
 
-    def __init__(self, open_recording: Callable[[], Recording], source: TileSource, notify: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        open_recording: Callable[[], Recording],
+        source: TileSource,
+        notify: Callable[[], None],
+    ) -> None:
         self._open, self._source, self._notify = open_recording, source, notify
         self._condition = threading.Condition()
         self._wish: TileAt | None = None
@@ -79,7 +84,9 @@ class ValueReader:
         with self._condition:
             self._wish = at
             if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._run, name="gcspy history value", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, name="gcspy history value", daemon=True
+                )
                 self._thread.start()
             self._condition.notify()
 

@@ -202,7 +202,9 @@ class HistoryPicture:
         """What is under a pixel; None where there is nothing."""
         along_events, along_tiles = (x, y) if self.view.across else (y, x)
         rows, columns = self.rows, self.columns
-        if not (0 <= along_events < len(rows.of_pixel) and 0 <= along_tiles < len(columns.of_pixel)):
+        if not (
+            0 <= along_events < len(rows.of_pixel) and 0 <= along_tiles < len(columns.of_pixel)
+        ):
             return None
         row, column = int(rows.of_pixel[along_events]), int(columns.of_pixel[along_tiles])
         if row < 0 or column < 0:
@@ -218,7 +220,8 @@ class HistoryPicture:
             (low, high),
             int(self.codes[row, column]),
             bool(self.changes[row, column]),
-            not bool(self.coarse[row] | self.preview[row]) and (self.group == 1 or len(tiles) >= self.group),
+            not bool(self.coarse[row] | self.preview[row])
+            and (self.group == 1 or len(tiles) >= self.group),
         )
 
     def place_of_key(self, key: int) -> int | None:
@@ -253,7 +256,11 @@ def view_of(look: HistoryLook, events: HistoryEvents, keys: TileKeys) -> History
         look.events_pixels, look.tiles_pixels, first, last, low, high,
         by_time=look.by_time, across=True, marks=look.marks, every=every,
     )  # fmt: skip
-    return view if look.at_kind is None else replace(view, at_events=_of_kind(look.at_kind, view, events, look.scale))
+    return (
+        view
+        if look.at_kind is None
+        else replace(view, at_events=_of_kind(look.at_kind, view, events, look.scale))
+    )
 
 
 def _along_events(look: HistoryLook, events: HistoryEvents) -> tuple[float, float]:
@@ -280,7 +287,9 @@ def _of_kind(kind: int, view: HistoryView, events: HistoryEvents, scale: float) 
     every = 1
     while len(places) > most * every:
         every *= 2
-    return tuple(events.sequences[places[events.occurrences[places] % np.uint64(every) == 0]].tolist())
+    return tuple(
+        events.sequences[places[events.occurrences[places] % np.uint64(every) == 0]].tolist()
+    )
 
 
 def event_lines(view: HistoryView, events: HistoryEvents) -> list[Line]:

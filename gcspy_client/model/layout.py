@@ -93,7 +93,9 @@ class Layout:
         if not (0 <= x < self.width and 0 <= y < self.height):
             return range(0)
         cell = (self.first_row + y // self.cell_height) * self.columns + x // self.cell_width
-        return range(min(cell * self.per_pixel, self.count), min((cell + 1) * self.per_pixel, self.count))
+        return range(
+            min(cell * self.per_pixel, self.count), min((cell + 1) * self.per_pixel, self.count)
+        )
 
     def scrolled(self, first_row: int) -> Layout:
         """The same with another first row, as far as there are rows."""
@@ -165,7 +167,9 @@ def _largest_cells(count: int, width: int, height: int, largest: int) -> Layout:
     return best
 
 
-def _labelled(count: int, width: int, height: int, cell_width: int, cell_height: int) -> Layout | None:
+def _labelled(
+    count: int, width: int, height: int, cell_width: int, cell_height: int
+) -> Layout | None:
     """Wide cells for a name and a value, spread evenly; None when they do not fit."""
     most = width // cell_width
     if count > _LABELLED_MOST or most == 0:
@@ -186,7 +190,13 @@ def _labelled(count: int, width: int, height: int, cell_width: int, cell_height:
 
 
 def zoomed(
-    count: int, width: int, height: int, size: int, *, row_width: int | None = None, first_row: int = 0
+    count: int,
+    width: int,
+    height: int,
+    size: int,
+    *,
+    row_width: int | None = None,
+    first_row: int = 0,
 ) -> Layout:
     """The layout with square cells of a given size; what does not fit is reached by scrolling."""
     if count == 0:

@@ -101,7 +101,9 @@ class Looks:
 
     def sources(self, space: SpaceState) -> list[TileSource]:
         """The streams of a space, the most important first, and those that the user made."""
-        streams = sorted((state.schema for state in space.streams.values()), key=lambda s: (s.order, s.id))
+        streams = sorted(
+            (state.schema for state in space.streams.values()), key=lambda s: (s.order, s.id)
+        )
         return [*map(StreamSource, streams), *self.made_of(space)]
 
     def marked(self, space: SpaceState) -> list[int]:
@@ -111,4 +113,9 @@ class Looks:
 
     def next_number(self, space: int) -> int:
         """An id that no stream made of this space's has."""
-        return min((made.schema.id for made in self.derived.get(space, [])), default=DERIVED_STREAM + 1) - 1
+        return (
+            min(
+                (made.schema.id for made in self.derived.get(space, [])), default=DERIVED_STREAM + 1
+            )
+            - 1
+        )

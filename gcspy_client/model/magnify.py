@@ -37,7 +37,9 @@ class Stretch:
     def pixels(self, palette: Palette, width: int, height: int) -> Pixels:
         """Shape (height, cells × width): the cells, each of so many pixels, drawn as everywhere."""
         stamps = atlas(palette, width, height, 1)[self.codes]
-        row: Pixels = np.ascontiguousarray(stamps.transpose(1, 0, 2).reshape(height, len(self.codes) * width))
+        row: Pixels = np.ascontiguousarray(
+            stamps.transpose(1, 0, 2).reshape(height, len(self.codes) * width)
+        )
         return row
 
 

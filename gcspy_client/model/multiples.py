@@ -66,7 +66,9 @@ class SmallMultiples:
         self.panels: list[Panel] = []
         self.pixels: Pixels = np.zeros((1, 1), dtype=np.uint32)
 
-    def resize(self, width: int, height: int, scale: float = 1.0, *, gap: int = 8, title: int = 18) -> None:
+    def resize(
+        self, width: int, height: int, scale: float = 1.0, *, gap: int = 8, title: int = 18
+    ) -> None:
         """Lay the panels out: as many in a row as makes each largest.
 
         Args:
@@ -77,26 +79,36 @@ class SmallMultiples:
 
         def size(columns: int) -> tuple[int, int]:
             rows = ceil(count / columns)
-            return (width - gap * (columns - 1)) // columns, (height - gap * (rows - 1)) // rows - title
+            return (width - gap * (columns - 1)) // columns, (
+                height - gap * (rows - 1)
+            ) // rows - title
 
         # What can be seen of a panel is bounded by its shorter side twice over.
-        columns = max(range(1, count + 1), key=lambda n: min(2 * size(n)[0], 2 * size(n)[1], sum(size(n))))
+        columns = max(
+            range(1, count + 1), key=lambda n: min(2 * size(n)[0], 2 * size(n)[1], sum(size(n)))
+        )
         wide, high = (max(1, length) for length in size(columns))
         self.panels = []
         for i, renderer in enumerate(self._renderers):
             row, column = divmod(i, columns)
             renderer.resize(wide, high, scale)
             self.panels.append(
-                Panel(renderer, column * (wide + gap), row * (high + title + gap) + title, wide, high)
+                Panel(
+                    renderer, column * (wide + gap), row * (high + title + gap) + title, wide, high
+                )
             )
-        canvas = self._renderers[0].palette.lut[CANVAS] if self._renderers else np.uint32(0xFF000000)
+        canvas = (
+            self._renderers[0].palette.lut[CANVAS] if self._renderers else np.uint32(0xFF000000)
+        )
         self.pixels = np.full((max(1, height), max(1, width)), canvas, dtype=np.uint32)
         self._copy()
 
     def _copy(self) -> None:
         for panel in self.panels:
             drawn = panel.renderer.pixels
-            part = self.pixels[panel.top : panel.top + panel.height, panel.left : panel.left + panel.width]
+            part = self.pixels[
+                panel.top : panel.top + panel.height, panel.left : panel.left + panel.width
+            ]
             rows, columns = min(len(drawn), len(part)), min(drawn.shape[1], part.shape[1])
             part[:] = panel.renderer.palette.lut[CANVAS]
             part[:rows, :columns] = drawn[:rows, :columns]
@@ -126,7 +138,9 @@ class SmallMultiples:
     def rectangles(self, tile: int) -> list[tuple[int, int, int, int]]:
         """Where a tile is in each panel."""
         found = [(panel, panel.renderer.rectangle(tile)) for panel in self.panels]
-        return [(panel.left + r[0], panel.top + r[1], r[2], r[3]) for panel, r in found if r is not None]
+        return [
+            (panel.left + r[0], panel.top + r[1], r[2], r[3]) for panel, r in found if r is not None
+        ]
 
 
 class MultiplesRenderer(Renderer):
@@ -138,7 +152,9 @@ class MultiplesRenderer(Renderer):
 
     name: ClassVar[str] = "multiples"
     title: ClassVar[str] = "Side by side"
-    about: ClassVar[str] = "Several streams of the space beside each other, each tile at the same place in all."
+    about: ClassVar[str] = (
+        "Several streams of the space beside each other, each tile at the same place in all."
+    )
 
     def __init__(self, space: SpaceState, source: TileSource, palette: Palette) -> None:
         super().__init__(space, source, palette)
@@ -208,6 +224,8 @@ class MultiplesRenderer(Renderer):
         """The name of its stream above each panel."""
         above = round(_TITLE * self.scale / 2)
         return [
-            Inscription(panel.renderer.source.schema.name, panel.left, panel.top - above, Side.WITHIN)
+            Inscription(
+                panel.renderer.source.schema.name, panel.left, panel.top - above, Side.WITHIN
+            )
             for panel in self._several.panels
         ]

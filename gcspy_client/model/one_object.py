@@ -49,7 +49,9 @@ class FollowedObject:
     def __init__(self, table: DetailTable) -> None:
         self.table = table
         names = [column.name for column in table.columns]
-        event, address, space = (names.index(name) if name in names else None for name in ("Event", "Address", "Space"))
+        event, address, space = (
+            names.index(name) if name in names else None for name in ("Event", "Address", "Space")
+        )
         self.events: list[int] = []
         self._places: list[Place | None] = []
         for row in table.rows:
@@ -58,7 +60,9 @@ class FollowedObject:
                 continue
             found = None if address is None else address_of(row[address])
             self.events.append(number)
-            self._places.append(None if found is None or space is None else Place(str(row[space]), found))
+            self._places.append(
+                None if found is None or space is None else Place(str(row[space]), found)
+            )
 
     def place_at(self, number: int) -> Place | None:
         """Where it is at an event; None: it is not born yet, or is dead."""

@@ -17,7 +17,16 @@ from gcspy_protocol.model import EventKind, Presentation, Space, Stream
 from gcspy_client.model.program_clock import ProgramClock
 from gcspy_client.model.timeline import Timeline
 
-__all__ = ["Alignment", "EventMatching", "Pair", "Side", "counterpart", "pair_spaces", "pair_streams", "same_process"]
+__all__ = [
+    "Alignment",
+    "EventMatching",
+    "Pair",
+    "Side",
+    "counterpart",
+    "pair_spaces",
+    "pair_streams",
+    "same_process",
+]
 
 Thing = TypeVar("Thing")
 
@@ -83,11 +92,15 @@ def same_process(left: Welcome | None, right: Welcome | None) -> bool:
     if left.session == right.session:
         return True
     # A player has a session of its own, and tells of the recorded one's target; the offset of two clocks is as good as a name.
-    return left.wall_offset_nanos == right.wall_offset_nanos and _target_of(left) == _target_of(right)
+    return left.wall_offset_nanos == right.wall_offset_nanos and _target_of(left) == _target_of(
+        right
+    )
 
 
 def _target_of(welcome: Welcome) -> tuple[str, dict[str, str]]:
-    told = {name: value for name, value in welcome.target.items() if not name.startswith("recorded ")}
+    told = {
+        name: value for name, value in welcome.target.items() if not name.startswith("recorded ")
+    }
     return welcome.server, told
 
 
@@ -155,7 +168,9 @@ def counterpart(left: Side, right: Side, number: int, alignment: Alignment) -> i
         return None
     match alignment.by:
         case EventMatching.NUMBER:
-            place = int(np.searchsorted(left.timeline.numbers, np.uint64(number))) + alignment.offset
+            place = (
+                int(np.searchsorted(left.timeline.numbers, np.uint64(number))) + alignment.offset
+            )
             return int(numbers[place]) if 0 <= place < len(numbers) else None
         case EventMatching.OCCURRENCE:
             kind = _kind_of(int(row["event"]), (left.kinds, right.kinds))
@@ -167,7 +182,9 @@ def counterpart(left: Side, right: Side, number: int, alignment: Alignment) -> i
             return int(numbers[found[0]]) if len(found) else None
         case EventMatching.CLOCK:
             starts = [int(side.timeline.rows["time_nanos"][0]) for side in (left, right)]
-            return right.timeline.not_later(int(row["time_nanos"]) - starts[0] + starts[1] + alignment.offset)
+            return right.timeline.not_later(
+                int(row["time_nanos"]) - starts[0] + starts[1] + alignment.offset
+            )
         case EventMatching.WALL:
             shift = left.wall_offset_nanos - right.wall_offset_nanos
             return right.timeline.not_later(int(row["time_nanos"]) + shift + alignment.offset)
@@ -176,7 +193,9 @@ def counterpart(left: Side, right: Side, number: int, alignment: Alignment) -> i
             return _by_program_clock(left, right, int(row["time_nanos"]), kind, alignment.offset)
 
 
-def _by_program_clock(left: Side, right: Side, time_nanos: int, kind: int | None, offset: int) -> int | None:
+def _by_program_clock(
+    left: Side, right: Side, time_nanos: int, kind: int | None, offset: int
+) -> int | None:
     """The event on the right when its program's clock was where the left's is; clocks of two names have nothing to do with each other."""
     mine, theirs = left.clock, right.clock
     if mine is None or theirs is None or not mine.name or mine.name != theirs.name:

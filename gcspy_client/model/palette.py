@@ -161,7 +161,9 @@ _LOOKS = {
     Theme.DARK: _Looks(0.19, 0.315, 0.375, 0.45, 0.93, 290, 105, 0.13, 0.16, (0.97, 0.0, 0.0)),
     Theme.LIGHT: _Looks(0.985, 0.93, 0.87, 0.80, 0.29, 105, 295, 0.11, 0.13, (0.15, 0.0, 0.0)),
     Theme.CONTRAST_DARK: _Looks(0.0, 0.29, 0.37, 0.47, 0.97, 290, 105, 0.14, 0.12, (1.0, 0.0, 0.0)),
-    Theme.CONTRAST_LIGHT: _Looks(1.0, 0.92, 0.85, 0.77, 0.20, 105, 295, 0.12, 0.11, (0.0, 0.0, 0.0)),
+    Theme.CONTRAST_LIGHT: _Looks(
+        1.0, 0.92, 0.85, 0.77, 0.20, 105, 295, 0.12, 0.11, (0.0, 0.0, 0.0)
+    ),
 }
 
 _OVERFLOW_CHOICES: Floats = np.array([[0.62, 0.22, 35.0], [0.70, 0.24, 330.0], [0.86, 0.15, 200.0]])
@@ -201,7 +203,9 @@ def names_palette(stream: Stream, theme: Theme) -> Palette:
 
 
 @lru_cache(maxsize=128)
-def sequential(theme: Theme, colour: tuple[int, int, int] | None = None, ramp: Ramp = Ramp.VIOLET) -> Palette:
+def sequential(
+    theme: Theme, colour: tuple[int, int, int] | None = None, ramp: Ramp = Ramp.VIOLET
+) -> Palette:
     """An even ramp, in the hue of a colour hint or, without one, of one of the ramps.
 
     A hint that is grey or black has no hue to follow and gives the ramp: the
@@ -245,7 +249,8 @@ def _even_ramp(theme: Theme, ramp: Ramp) -> tuple[Floats, float]:
     for _ in range(3):
         colours = _between(ends, hues, chromas, dip, t)
         steps = np.mean(
-            [distance(seen[1:], seen[:-1]) for seen in (seen_by(v, colours) for v in VISIONS)], axis=0
+            [distance(seen[1:], seen[:-1]) for seen in (seen_by(v, colours) for v in VISIONS)],
+            axis=0,
         )
         way = np.concatenate([[0.0], np.cumsum(steps)])
         t = np.interp(np.linspace(0.0, way[-1], LEVELS), way, t)
@@ -253,7 +258,11 @@ def _even_ramp(theme: Theme, ramp: Ramp) -> tuple[Floats, float]:
 
 
 def _between(
-    ends: tuple[float, float], hues: tuple[float, float], chromas: tuple[float, float], dip: float, t: Floats
+    ends: tuple[float, float],
+    hues: tuple[float, float],
+    chromas: tuple[float, float],
+    dip: float,
+    t: Floats,
 ) -> Floats:
     lightness, hue, chroma = (low + (high - low) * t for low, high in (ends, hues, chromas))
     return fit_oklch(lightness, chroma - dip * t * (1 - t), hue)
@@ -277,7 +286,9 @@ def diverging(theme: Theme) -> Palette:
     looks = _LOOKS[theme]
     t = np.linspace(0.0, 1.0, SIDES)
     # No lighter, darker or more colourful than this: there the screen's gamut ends, and steps would shrink.
-    most, chroma = (0.78, 0.06 + 0.06 * t) if theme.ground is Theme.DARK else (0.46, 0.05 + 0.05 * t)
+    most, chroma = (
+        (0.78, 0.06 + 0.06 * t) if theme.ground is Theme.DARK else (0.46, 0.05 + 0.05 * t)
+    )
     lightness = looks.low + (most - looks.low) * t
     sides = [fit_oklch(lightness, chroma, np.full(SIDES, hue)) for hue in _SIDE_HUES]
     ramp = np.stack(sides, axis=1).reshape(-1, 3)
@@ -308,7 +319,9 @@ def categorical(theme: Theme, count: int, *, others: bool = False) -> Palette:
     chosen = _category_colours(theme)[: max(1, min(count, CATEGORIES))]
     ramp = chosen[np.arange(LEVELS) % len(chosen)]
     if others:
-        ramp[len(chosen) :] = fit_oklch(np.array([_OTHERS[theme.ground]]), np.array([0.006]), np.array([260.0]))
+        ramp[len(chosen) :] = fit_oklch(
+            np.array([_OTHERS[theme.ground]]), np.array([0.006]), np.array([260.0])
+        )
     greys = np.array([[0.62, 0.02, 320.0], [0.45, 0.02, 320.0], [0.78, 0.02, 320.0]])
     quiet = _quiet_colours(theme, _LOOKS[theme].low_hue)
     overflow = farthest(_OVERFLOW_CHOICES, np.concatenate([chosen, quiet]))
@@ -326,8 +339,14 @@ _OTHERS = {Theme.DARK: 0.50, Theme.LIGHT: 0.74}
 @lru_cache(maxsize=4)
 def _category_colours(theme: Theme) -> Floats:
     """Greedily the colours that are farthest apart in the worst of the four visions."""
-    span = (0.50, 0.60, 0.70, 0.80, 0.90) if theme.ground is Theme.DARK else (0.35, 0.45, 0.55, 0.65, 0.75)
-    grid = np.array([(light, 0.15, hue) for light in span for hue in range(15, 375, 15)], dtype=np.float64)
+    span = (
+        (0.50, 0.60, 0.70, 0.80, 0.90)
+        if theme.ground is Theme.DARK
+        else (0.35, 0.45, 0.55, 0.65, 0.75)
+    )
+    grid = np.array(
+        [(light, 0.15, hue) for light in span for hue in range(15, 375, 15)], dtype=np.float64
+    )
     candidates = fit_oklch(grid[:, 0], grid[:, 1], grid[:, 2])
     quiet = _quiet_colours(theme, _LOOKS[theme].low_hue)
     taken = [candidates[int(np.argmin(np.abs(grid[:, 0] - span[2]) + np.abs(grid[:, 2] - 240.0)))]]
@@ -341,7 +360,8 @@ def _category_colours(theme: Theme) -> Floats:
 def _worst_distances(candidates: Floats, rivals: Floats) -> Floats:
     """For each candidate, the distance to its nearest rival in the vision where that is least."""
     per_vision = [
-        distance(seen_by(v, candidates)[:, None], seen_by(v, rivals)[None]).min(axis=1) for v in VISIONS
+        distance(seen_by(v, candidates)[:, None], seen_by(v, rivals)[None]).min(axis=1)
+        for v in VISIONS
     ]
     worst: Floats = np.min(per_vision, axis=0)
     return worst
@@ -370,7 +390,13 @@ def _quiet_colours(theme: Theme, zero_hue: float) -> Floats:
 
 
 def _assemble(
-    theme: Theme, ramp: Floats, quiet: Floats, overflow: Floats, unknown: Floats, *, categories: int = 0
+    theme: Theme,
+    ramp: Floats,
+    quiet: Floats,
+    overflow: Floats,
+    unknown: Floats,
+    *,
+    categories: int = 0,
 ) -> Palette:
     looks = _LOOKS[theme]
     lab = np.concatenate([quiet, unknown[None], ramp, overflow[None]])

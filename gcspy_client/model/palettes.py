@@ -53,13 +53,17 @@ class PaletteChoice:
 
     def to_dict(self) -> dict[str, Any]:
         """For preferences: texts, lists and dictionaries only."""
-        own = [[space, stream, ramp.value] for (space, stream), ramp in sorted(self.by_stream.items())]
+        own = [
+            [space, stream, ramp.value] for (space, stream), ramp in sorted(self.by_stream.items())
+        ]
         return {"ramp": self.ramp.value, "hints": self.hints, "streams": own}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> PaletteChoice:
         """What `to_dict` gave, or what is left of it: whatever is not understood is not chosen."""
-        choice = cls(ramp=_ramp(data.get("ramp")) or Ramp.VIOLET, hints=data.get("hints") is not False)
+        choice = cls(
+            ramp=_ramp(data.get("ramp")) or Ramp.VIOLET, hints=data.get("hints") is not False
+        )
         streams = data.get("streams")
         for row in streams if isinstance(streams, list) else []:
             if (

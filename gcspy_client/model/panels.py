@@ -47,7 +47,9 @@ def allot_heights(total: int, wanted: list[int | None], counts: list[int]) -> li
     if not flexible:
         return fixed
     if rest < _LEAST_HEIGHT * len(flexible):
-        return [_LEAST_HEIGHT if share else height for share, height in zip(shares, fixed, strict=True)]
+        return [
+            _LEAST_HEIGHT if share else height for share, height in zip(shares, fixed, strict=True)
+        ]
     spare = rest - _LEAST_HEIGHT * len(flexible)
     heights = [
         height if not share else _LEAST_HEIGHT + int(spare * share / sum(shares))

@@ -48,7 +48,11 @@ class Picture:
     """
 
     def __init__(
-        self, space: SpaceState, stream: int | TileSource, theme: Theme, palettes: PaletteChoice | None = None
+        self,
+        space: SpaceState,
+        stream: int | TileSource,
+        theme: Theme,
+        palettes: PaletteChoice | None = None,
     ) -> None:
         self.space = space
         self.palettes = palettes
@@ -74,7 +78,11 @@ class Picture:
     def palette(self) -> Palette:
         """The colours in use."""
         stream = self._codes.stream
-        return palette_for(stream, self.theme) if self.palettes is None else self.palettes.palette(self.space.space.name, stream, self.theme)
+        return (
+            palette_for(stream, self.theme)
+            if self.palettes is None
+            else self.palettes.palette(self.space.space.name, stream, self.theme)
+        )
 
     @property
     def layout(self) -> Layout:
@@ -201,7 +209,12 @@ class Picture:
             layout = self._fitted(width, height)
         else:
             layout = zoomed(
-                count, width, height, self.zoom, row_width=row_width, first_row=self.layout.first_row
+                count,
+                width,
+                height,
+                self.zoom,
+                row_width=row_width,
+                first_row=self.layout.first_row,
             )
         self._use(layout)
 

@@ -61,11 +61,15 @@ def processes_of(text: bytes) -> tuple[ProcessRow, ...]:
         CommandError: It is no such list.
     """
     if len(text) > _MOST_BYTES:
-        raise CommandError(f"the list of processes has {len(text):,} bytes, more than {_MOST_BYTES:,}: it is not read")
+        raise CommandError(
+            f"the list of processes has {len(text):,} bytes, more than {_MOST_BYTES:,}: it is not read"
+        )
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise CommandError(f"the list of processes makes no sense: {error}; try `gcspy ps` in a terminal") from error
+        raise CommandError(
+            f"the list of processes makes no sense: {error}; try `gcspy ps` in a terminal"
+        ) from error
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise CommandError("the list of processes is no list: try `gcspy ps` in a terminal")
     return tuple(_row(row) for row in rows[:_MOST_ROWS])
@@ -99,7 +103,11 @@ def _what_runs(program: str, detail: str, command: str) -> str:
 
 
 def arranged(
-    rows: Iterable[ProcessRow], wanted: str = "", by: ProcessColumn = ProcessColumn.PID, *, descending: bool = False
+    rows: Iterable[ProcessRow],
+    wanted: str = "",
+    by: ProcessColumn = ProcessColumn.PID,
+    *,
+    descending: bool = False,
 ) -> list[ProcessRow]:
     """The rows in which all wanted words come; those that can be watched first, and then in their order.
 

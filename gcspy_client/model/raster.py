@@ -150,7 +150,9 @@ class Raster:
             padded = np.full(layout.seen_rows * layout.columns, CANVAS, dtype=np.uint8)
             padded[: last - first] = codes[first:last]
             lines = self.pixels.reshape(layout.seen_rows, layout.cell_height, layout.width)
-            few = len(padded) < len(self._atlas)  # cells that are large, too: a copy of all of them costs more than the few
+            few = len(padded) < len(
+                self._atlas
+            )  # cells that are large, too: a copy of all of them costs more than the few
             for y in range(layout.cell_height):
                 # A row of each cell at a time: long contiguous writes instead of many small squares.
                 row = self._atlas[:, y, :]
@@ -193,14 +195,20 @@ class Raster:
         np.not_equal(groups[1:], groups[:-1], out=keep[1:])
         groups = groups[keep]
         if len(groups) * 4 > len(self._pooled):
-            now = pool(codes, self.layout.per_pixel)[groups]  # one pass over everything costs less by then
+            now = pool(codes, self.layout.per_pixel)[
+                groups
+            ]  # one pass over everything costs less by then
         else:
             now = pool_some(codes, self.layout.per_pixel, groups)
         hidden = now == self._pooled[groups]
         self._pooled[groups] = now
-        self._flat[groups] = np.where(hidden, self.palette.marked.take(now), self.palette.lut.take(now))
+        self._flat[groups] = np.where(
+            hidden, self.palette.marked.take(now), self.palette.lut.take(now)
+        )
         # Events that come faster than paints add up: what was marked and never seen stays marked.
-        self._marked = np.concatenate([self._marked, groups[hidden]]) if len(self._marked) else groups[hidden]
+        self._marked = (
+            np.concatenate([self._marked, groups[hidden]]) if len(self._marked) else groups[hidden]
+        )
 
     def _paint_edges(self, tiles: Indices, control: NDArray[Any]) -> None:
         """Draw separators (before a tile) and links (after it), where cells are large enough for them."""
@@ -222,4 +230,6 @@ class Raster:
         row, column = np.divmod(after, layout.columns)
         middle = (layout.cell_height - layout.gap) // 2
         reach = max(1, layout.cell_width // 4)
-        self._cells[row, column, max(0, middle - thick // 2) : middle + (thick + 1) // 2, -reach:] = line
+        self._cells[
+            row, column, max(0, middle - thick // 2) : middle + (thick + 1) // 2, -reach:
+        ] = line

@@ -181,7 +181,12 @@ class Renderer(ABC):
         """Draw into so many device pixels."""
         if (width, height, scale, zoom) != self._asked:
             self._asked = width, height, scale, zoom
-            self.width, self.height, self.scale, self.zoom = max(1, width), max(1, height), scale, zoom
+            self.width, self.height, self.scale, self.zoom = (
+                max(1, width),
+                max(1, height),
+                scale,
+                zoom,
+            )
             self.draw()
 
     def set_palette(self, palette: Palette) -> None:

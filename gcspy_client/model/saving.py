@@ -60,7 +60,9 @@ def save_events(
 
 
 def _there_already(path: Path) -> RecordingError:
-    return RecordingError(f"{path} is there already: name another file, or say that it may be replaced")
+    return RecordingError(
+        f"{path} is there already: name another file, or say that it may be replaced"
+    )
 
 
 def _into_place(temporary: Path, path: Path, *, replace: bool) -> None:
@@ -71,7 +73,9 @@ def _into_place(temporary: Path, path: Path, *, replace: bool) -> None:
     """
     try:
         with temporary.open("rb+") as file:
-            os.fsync(file.fileno())  # so that a crash of the system does not leave the name without the bytes
+            os.fsync(
+                file.fileno()
+            )  # so that a crash of the system does not leave the name without the bytes
         if replace:
             temporary.replace(path)
             return

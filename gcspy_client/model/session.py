@@ -28,7 +28,16 @@ from gcspy_client.model.text import control_words, long_value
 from gcspy_client.model.tile_source import TileSource, top_of
 from gcspy_client.model.timeline import Timeline
 
-__all__ = ["NAMES_PAGE", "Session", "TileRow", "event_words", "ordered_streams", "tile_rows", "tile_title", "top_of"]
+__all__ = [
+    "NAMES_PAGE",
+    "Session",
+    "TileRow",
+    "event_words",
+    "ordered_streams",
+    "tile_rows",
+    "tile_title",
+    "top_of",
+]
 
 NAMES_PAGE = 256
 """Tile names asked for at a time."""
@@ -73,7 +82,10 @@ def tile_rows(space: SpaceState, tile: int, event: Event | None) -> list[TileRow
     for schema in ordered_streams(space):
         state: StreamState = space.streams[schema.id]
         text = long_value(
-            schema, int(state.values[tile]), known=state.is_known(tile), top=top_of(space, schema, tile)
+            schema,
+            int(state.values[tile]),
+            known=state.is_known(tile),
+            top=top_of(space, schema, tile),
         )
         rows.append(TileRow(schema.id, schema.name, text, event is None or state.is_fresh(event)))
     return rows
@@ -115,7 +127,9 @@ class Session:
         self._history = SummaryHistory()
         self._past: SummaryHistory | None = None
         self._number = 0
-        self._behind = self._seen = 0  # events behind what is shown, when that was chosen, and events seen then
+        self._behind = self._seen = (
+            0  # events behind what is shown, when that was chosen, and events seen then
+        )
         self._chosen: dict[int, int] = {}
         self._selected: dict[int, int] = {}
         self._asked: set[tuple[int, int]] = set()
@@ -217,7 +231,12 @@ class Session:
         for space_id, space in past.spaces.items():
             live = self.live.spaces.get(space_id)
             for stream_id, stream in space.streams.items():
-                if stream.names and not stream.places and live is not None and stream_id in live.streams:
+                if (
+                    stream.names
+                    and not stream.places
+                    and live is not None
+                    and stream_id in live.streams
+                ):
                     stream.places = live.streams[stream_id].places
 
     def go_live(self) -> None:
@@ -312,7 +331,11 @@ class Session:
         for page in range(first // NAMES_PAGE, -(-last // NAMES_PAGE)):
             start = page * NAMES_PAGE
             count = min(NAMES_PAGE, state.count - start)
-            if count <= 0 or (space, page) in self._asked or not state.names.missing(max(first, start)):
+            if (
+                count <= 0
+                or (space, page) in self._asked
+                or not state.names.missing(max(first, start))
+            ):
                 continue
             self._asked.add((space, page))
             requests.append(TileNamesRequest(space=space, first=start, count=count))

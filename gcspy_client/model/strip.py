@@ -57,7 +57,10 @@ class Stretch:
     def zoomed(self, factor: float, pixel: float, whole: tuple[float, float]) -> Stretch:
         """Closer (factor below 1) or farther, with what is at a pixel staying there, inside the whole."""
         least = _LEAST_NANOS if self.by_time else _LEAST_EVENTS
-        span = max(min((self.end - self.start) * factor, whole[1] - whole[0]), min(least, whole[1] - whole[0]))
+        span = max(
+            min((self.end - self.start) * factor, whole[1] - whole[0]),
+            min(least, whole[1] - whole[0]),
+        )
         start = self.place_at(pixel) - pixel / max(1, self.pixels) * span
         return self._inside(start, span, whole)
 
@@ -97,7 +100,9 @@ class Unrecorded:
         self._rows = self._missed = 0
         self._end = (0, 0)  # number and time of the latest event
 
-    def follow(self, numbers: NDArray[np.uint64], rows: NDArray[Any], filtered: Collection[int] = ()) -> None:
+    def follow(
+        self, numbers: NDArray[np.uint64], rows: NDArray[Any], filtered: Collection[int] = ()
+    ) -> None:
         """Take what has come; begin anew where it is another timeline.
 
         Args:
@@ -121,7 +126,13 @@ class Unrecorded:
         self._end = int(numbers[-1]), int(rows["time_nanos"][-1])
 
     def _follow_kind(
-        self, kind: int, numbers: NDArray[np.uint64], rows: NDArray[Any], missed: NDArray[np.int64], *, excused: bool
+        self,
+        kind: int,
+        numbers: NDArray[np.uint64],
+        rows: NDArray[Any],
+        missed: NDArray[np.int64],
+        *,
+        excused: bool,
     ) -> None:
         where = np.flatnonzero(rows["event"] == kind)
         table = np.stack(
@@ -142,7 +153,9 @@ class Unrecorded:
             hidden -= np.diff(table[2]) - 1
         found = np.flatnonzero(hidden > 0)
         if len(found):
-            gaps = np.stack((table[3][found], table[3][found + 1], table[4][found], table[4][found + 1]))
+            gaps = np.stack(
+                (table[3][found], table[3][found + 1], table[4][found], table[4][found + 1])
+            )
             self._gaps.setdefault(kind, []).append(gaps.astype(np.float64))
 
     def in_view(self, stretch: Stretch) -> dict[int, NDArray[np.bool_]]:
@@ -160,17 +173,43 @@ class Unrecorded:
 
 def _covered(stretch: Stretch, starts: Floats, ends: Floats) -> NDArray[np.bool_]:
     """Shape (pixels,): which pixels lie inside one of the gaps, which are in order; each covers at least one."""
-    seen = slice(int(np.searchsorted(ends, stretch.start)), int(np.searchsorted(starts, stretch.end, side="right")))
+    seen = slice(
+        int(np.searchsorted(ends, stretch.start)),
+        int(np.searchsorted(starts, stretch.end, side="right")),
+    )
     first = np.clip(stretch.columns_of(starts[seen]), 0, stretch.pixels - 1)
     last = np.clip(stretch.columns_of(ends[seen]), 0, stretch.pixels - 1)
-    edges = np.bincount(first, minlength=stretch.pixels + 1) - np.bincount(last + 1, minlength=stretch.pixels + 1)
+    edges = np.bincount(first, minlength=stretch.pixels + 1) - np.bincount(
+        last + 1, minlength=stretch.pixels + 1
+    )
     covered: NDArray[np.bool_] = np.cumsum(edges[:-1]) > 0
     return covered
 
 
 _STEPS_NANOS = (
     *(one * 10**ten for ten in range(3, 9) for one in (1, 2, 5)),
-    *(secs * 10**9 for secs in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)),
+    *(
+        secs * 10**9
+        for secs in (
+            1,
+            2,
+            5,
+            10,
+            15,
+            30,
+            60,
+            120,
+            300,
+            600,
+            900,
+            1800,
+            3600,
+            7200,
+            14400,
+            43200,
+            86400,
+        )
+    ),
 )
 
 
@@ -179,7 +218,9 @@ def tick_step(stretch: Stretch, most: int) -> float:
     least = (stretch.end - stretch.start) / max(1, most)
     if stretch.by_time:
         days = 86_400e9
-        return next((float(step) for step in _STEPS_NANOS if step >= least), days * np.ceil(least / days))
+        return next(
+            (float(step) for step in _STEPS_NANOS if step >= least), days * np.ceil(least / days)
+        )
     power = 1.0
     while True:
         for one in (1.0, 2.0, 5.0):
@@ -209,7 +250,9 @@ def moment_text(nanos: float, step: float = 1e8) -> str:
         nanos: Since the beginning.
         step: Between two that must be told apart.
     """
-    digits = 0 if step >= 1e9 else 1 if step >= 1e8 else 2 if step >= 1e7 else 3 if step >= 1e6 else 6
+    digits = (
+        0 if step >= 1e9 else 1 if step >= 1e8 else 2 if step >= 1e7 else 3 if step >= 1e6 else 6
+    )
     secs = round(abs(nanos) / 1e9, digits)
     sign = "−" if nanos < 0 and secs else ""
     if secs < 60:
@@ -217,5 +260,9 @@ def moment_text(nanos: float, step: float = 1e8) -> str:
     minutes, rest = divmod(secs, 60)
     hours, minutes = divmod(int(minutes), 60)
     width = 3 + digits if digits else 2
-    clock = f"{minutes:02d}:{rest:0{width}.{digits}f}" if hours else f"{minutes}:{rest:0{width}.{digits}f}"
+    clock = (
+        f"{minutes:02d}:{rest:0{width}.{digits}f}"
+        if hours
+        else f"{minutes}:{rest:0{width}.{digits}f}"
+    )
     return f"{sign}{hours}:{clock}" if hours else f"{sign}{clock}"

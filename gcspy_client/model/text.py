@@ -94,7 +94,11 @@ def is_bytes(stream: Stream) -> bool:
 
 def short_number(value: int, base: int = 1000) -> str:
     """A number with at most four digits and a unit prefix: ``12 k``; with base 1024 ``12 Ki``, ``7 ``."""
-    units = ("", "k", "M", "G", "T", "P", "E") if base == 1000 else ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+    units = (
+        ("", "k", "M", "G", "T", "P", "E")
+        if base == 1000
+        else ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+    )
     if abs(value) < (10_000 if base == 1000 else 1024):
         return f"{value:,}" if base == 1000 else f"{value} "
     step = 0
@@ -134,7 +138,9 @@ def summary_text(stream: Stream, summary: Summary | None) -> str:
         return UNKNOWN_TEXT
     values = summary.values
     if stream.presentation is Presentation.ENUM:
-        named = [f"{name} {count:,}" for name, count in counted_names(stream, summary, _NAMES_IN_TEXT)]
+        named = [
+            f"{name} {count:,}" for name, count in counted_names(stream, summary, _NAMES_IN_TEXT)
+        ]
         return ", ".join(named) or "none"
     if len(values) == 2:
         return f"{_percent(values[0], values[1])}  ({short_amount(stream, values[0])} of {short_amount(stream, values[1])})"
@@ -149,17 +155,29 @@ def counted_names(stream: Stream, summary: Summary, most: int) -> list[tuple[str
         summary: Of the stream.
         most: So many names that grow are told one by one.
     """
-    found = [(name, count) for name, count in zip(stream.enum_names, summary.values, strict=True) if count]
+    found = [
+        (name, count)
+        for name, count in zip(stream.enum_names, summary.values, strict=True)
+        if count
+    ]
     if not isinstance(stream, NamedStream):
         return found
     found.sort(key=lambda one: -one[1])
     rest = found[most:]
-    return [*found[:most], *([(f"{len(rest):,} others", sum(count for _, count in rest))] if rest else [])]
+    return [
+        *found[:most],
+        *([(f"{len(rest):,} others", sum(count for _, count in rest))] if rest else []),
+    ]
 
 
 def summary_heading(stream: Stream, summary: Summary | None) -> str:
     """A stream's summary for a heading: as in words, but an amount in its unit, ``46.5 MiB``, not to the last byte."""
-    if summary is None or not summary.covered or len(summary.values) != 1 or stream.presentation is Presentation.ENUM:
+    if (
+        summary is None
+        or not summary.covered
+        or len(summary.values) != 1
+        or stream.presentation is Presentation.ENUM
+    ):
         return summary_text(stream, summary)
     return short_amount(stream, summary.values[0])
 

@@ -29,7 +29,9 @@ class TileKeys:
         array: Shape (count,), increasing (equal ones allowed): keys of any other kind; kept, not copied.
     """
 
-    def __init__(self, first: int = 0, step: int = 1, count: int = 0, array: Keys | None = None) -> None:
+    def __init__(
+        self, first: int = 0, step: int = 1, count: int = 0, array: Keys | None = None
+    ) -> None:
         self._first, self._step = first, max(1, step)
         self._count = count if array is None else len(array)
         self._array = array
@@ -64,9 +66,9 @@ class TileKeys:
     def places(self, keys: Keys, *, after: bool = False) -> _Places:
         """How many keys are less than each of these; with `after`, not greater."""
         if self._array is not None:
-            found: _Places = np.searchsorted(self._array, keys, side="right" if after else "left").astype(
-                np.int64
-            )
+            found: _Places = np.searchsorted(
+                self._array, keys, side="right" if after else "left"
+            ).astype(np.int64)
             return found
         below = keys < np.uint64(self._first)
         steps, rest = np.divmod(keys - np.uint64(self._first), np.uint64(self._step))
@@ -95,7 +97,9 @@ class TileKeys:
             if not apart % self._step:
                 low = min(self._first, other._first)
                 end = max(key._first + key._count * key._step for key in (self, other))
-                if (end - low) // self._step <= 2 * (len(self) + len(other)):  # else they are far apart
+                if (end - low) // self._step <= 2 * (
+                    len(self) + len(other)
+                ):  # else they are far apart
                     united = TileKeys(low, self._step, (end - low) // self._step)
                     return self if united == self else united
         every = np.union1d(self.all(), other.all())

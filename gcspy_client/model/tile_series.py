@@ -112,7 +112,14 @@ class SeriesMaker:
 
 
 _ROW = np.dtype(
-    [("sequence", "<u8"), ("time_nanos", "<i8"), ("total", "<f8"), ("least", "<f8"), ("greatest", "<f8"), ("covered", "<i8")]
+    [
+        ("sequence", "<u8"),
+        ("time_nanos", "<i8"),
+        ("total", "<f8"),
+        ("least", "<f8"),
+        ("greatest", "<f8"),
+        ("covered", "<i8"),
+    ]
 )
 
 
@@ -143,7 +150,14 @@ class TileSeries:
             known = point.covered > 0 and point.least is not None and point.greatest is not None
             least, greatest = (point.least, point.greatest) if known else (np.nan, np.nan)
             total = float(point.total) if known else np.nan
-            self._rows[place] = (sequence, point.event.time_nanos, total, least, greatest, point.covered)
+            self._rows[place] = (
+                sequence,
+                point.event.time_nanos,
+                total,
+                least,
+                greatest,
+                point.covered,
+            )
 
     def points(self) -> list[SeriesPoint]:
         """The points, the oldest first."""

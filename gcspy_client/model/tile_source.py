@@ -26,7 +26,10 @@ _NONE: Indices = np.empty(0, dtype=np.int64)
 
 def top_of(space: SpaceState, stream: Stream, tile: int) -> int | None:
     """For PERCENT_VAR what 100 % is in this tile; None where there is none, or it is unknown."""
-    if stream.presentation is not Presentation.PERCENT_VAR or stream.max_stream not in space.streams:
+    if (
+        stream.presentation is not Presentation.PERCENT_VAR
+        or stream.max_stream not in space.streams
+    ):
         return None
     top = space.streams[stream.max_stream]
     return int(top.values[tile]) if top.is_known(tile) else None
@@ -144,4 +147,6 @@ class StreamSource:
             case Presentation.PERCENT | Presentation.PERCENT_VAR:
                 return f"{100 * share:.0f} %"
             case _:
-                return short_amount(schema, round(schema.minimum + share * (maximum - schema.minimum)))
+                return short_amount(
+                    schema, round(schema.minimum + share * (maximum - schema.minimum))
+                )

@@ -76,13 +76,21 @@ class TileTable:
             return ""
         if not column:
             return tile_title(self.space, tile)
-        words = control_words(int(self.space.control.values[tile]) & 7, self.space.space.unused_text)
+        words = control_words(
+            int(self.space.control.values[tile]) & 7, self.space.space.unused_text
+        )
         return words or self.sources[column - 1].text(self.space, tile)
 
     def lines(self, tiles: Sequence[int]) -> str:
         """Some tiles as text: a line for the headings and one for each, values separated by tabs."""
         clean = str.maketrans("\t\n", "  ")
-        rows = [self.columns, *([self.text(tile, column) for column in range(len(self.sources) + 1)] for tile in tiles)]
+        rows = [
+            self.columns,
+            *(
+                [self.text(tile, column) for column in range(len(self.sources) + 1)]
+                for tile in tiles
+            ),
+        ]
         return "".join("\t".join(cell.translate(clean) for cell in row) + "\n" for row in rows)
 
     def sort(self, column: int, *, descending: bool = False) -> None:
@@ -99,7 +107,9 @@ class TileTable:
             return None
         rows = self._rows[self._rows < self.space.count]
         if self._kept is None and len(rows) < self.space.count:
-            rows = np.concatenate([rows, np.setdiff1d(np.arange(self.space.count), rows, assume_unique=True)])
+            rows = np.concatenate(
+                [rows, np.setdiff1d(np.arange(self.space.count), rows, assume_unique=True)]
+            )
         keys, counts = self._keys(self.sorted_by[0])
         return Sorting(rows, keys.copy(), counts, self.sorted_by)
 
@@ -138,7 +148,9 @@ class TileTable:
         if self.sorted_by is None:
             return
         keys, counts = self._keys(self.sorted_by[0])
-        self._rows = _sorted(rows[rows < self.space.count], keys, counts, descending=self.sorted_by[1])
+        self._rows = _sorted(
+            rows[rows < self.space.count], keys, counts, descending=self.sorted_by[1]
+        )
 
     def _keys(self, column: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         if not column:
@@ -146,7 +158,9 @@ class TileTable:
         return sort_keys(self.sources[column - 1].numbers(self.space))
 
 
-def _sorted(rows: Indices, keys: NDArray[Any], counts: NDArray[np.bool_], *, descending: bool) -> Indices:
+def _sorted(
+    rows: Indices, keys: NDArray[Any], counts: NDArray[np.bool_], *, descending: bool
+) -> Indices:
     some, rest = rows[counts[rows]], rows[~counts[rows]]
     chosen = keys[some]
     if descending:

@@ -32,9 +32,18 @@ def tile_text(session: Session, space_id: int, tile: int) -> str:
         for row in tile_rows(space, tile, event)
     ]
     wholes = []
-    for stream in (space.streams[row.stream] for row in tile_rows(space, tile, event) if row.stream >= 0):
-        fresh = stream.summary is not None and (event is None or stream.summary.sequence == event.sequence)
-        wholes.append((stream.schema.name, summary_text(stream.schema, stream.summary) + ("" if fresh else "  (stale)")))
+    for stream in (
+        space.streams[row.stream] for row in tile_rows(space, tile, event) if row.stream >= 0
+    ):
+        fresh = stream.summary is not None and (
+            event is None or stream.summary.sequence == event.sequence
+        )
+        wholes.append(
+            (
+                stream.schema.name,
+                summary_text(stream.schema, stream.summary) + ("" if fresh else "  (stale)"),
+            )
+        )
     wide = max(len(name) for name, _text in (*heads, *rows, *wholes))
     lines = [f"{name:<{wide}}  {text}" for name, text in heads]
     lines += ["", *(f"{name:<{wide}}  {text}" for name, text in rows)]

@@ -74,7 +74,9 @@ class Overview:
     def column_of(self, place: int) -> int:
         """The column of a number or a time, held between the first and the last."""
         columns = len(self.counts)
-        return min(max((place - self.start) * columns // max(1, self.stop - self.start), 0), columns - 1)
+        return min(
+            max((place - self.start) * columns // max(1, self.stop - self.start), 0), columns - 1
+        )
 
 
 class _Growing(Generic[_Scalar]):
@@ -116,7 +118,11 @@ class _Growing(Generic[_Scalar]):
     def drop_front(self, count: int) -> None:
         self._start += count
         if 4 * len(self) < len(self._buffer) > 64:
-            self._buffer, self._start, self._end = self._buffer[self._start : self._end].copy(), 0, len(self)
+            self._buffer, self._start, self._end = (
+                self._buffer[self._start : self._end].copy(),
+                0,
+                len(self),
+            )
 
     def drop_back(self, count: int) -> None:
         self._end -= count
@@ -137,7 +143,9 @@ class Timeline:
         self._base = 0  # place of the first row among all that ever were; what is kept by kind are such places
         self._numbers: _Growing[np.uint64] = _Growing(np.uint64)
         self._rows: _Growing[np.void] = _Growing(TIMELINE)
-        self._times: _Growing[np.int64] = _Growing(np.int64)  # never decreasing, whatever a file says
+        self._times: _Growing[np.int64] = _Growing(
+            np.int64
+        )  # never decreasing, whatever a file says
         self._kinds: dict[int, _Growing[np.int64]] = {}
         self._gaps: _Growing[np.int64] = _Growing(np.int64)
         self._gap_missed: _Growing[np.int64] = _Growing(np.int64)
@@ -238,7 +246,15 @@ class Timeline:
             gap: Whether there may be more that nobody counted.
         """
         flags = (_KEYFRAME if event.keyframe else 0) | (_CACHED if event.cached else 0)
-        row = (event.time_nanos, event.occurrence, event.gather_nanos, event.held_nanos, missed, event.event, flags)
+        row = (
+            event.time_nanos,
+            event.occurrence,
+            event.gather_nanos,
+            event.held_nanos,
+            missed,
+            event.event,
+            flags,
+        )
         # Sixty times a second, between two frames: not by way of arrays of one.
         place, time_nanos = self._base + len(self), min(event.time_nanos, _MOST_NUMBER)
         if len(self):
@@ -285,7 +301,9 @@ class Timeline:
         self._gaps.drop_front(gaps)
         self._gap_missed.drop_front(gaps)
 
-    def _merged(self, numbers: NDArray[np.uint64], rows: NDArray[Any]) -> tuple[NDArray[np.uint64], NDArray[Any]]:
+    def _merged(
+        self, numbers: NDArray[np.uint64], rows: NDArray[Any]
+    ) -> tuple[NDArray[np.uint64], NDArray[Any]]:
         """What is there with what comes, in order; of two with one number what comes."""
         all_numbers = np.concatenate((numbers, self._numbers.now))
         all_rows = np.concatenate((rows, self._rows.now))
@@ -328,14 +346,18 @@ class Timeline:
 
     def not_later(self, time_nanos: int) -> int | None:
         """The number of the latest event that was not later than a time; None when there is none."""
-        there = int(np.searchsorted(self._times.now, min(max(time_nanos, -1), _MOST_NUMBER), side="right"))
+        there = int(
+            np.searchsorted(self._times.now, min(max(time_nanos, -1), _MOST_NUMBER), side="right")
+        )
         return self._number_at(there - 1) if there else None
 
     def _nearer(self, column: NDArray[np.int64], wanted: int) -> int | None:
         if not len(self):
             return None
         place = int(np.searchsorted(column, min(max(wanted, 0), 2**63 - 1)))
-        if place == len(self) or (place and wanted - int(column[place - 1]) <= int(column[place]) - wanted):
+        if place == len(self) or (
+            place and wanted - int(column[place - 1]) <= int(column[place]) - wanted
+        ):
             # Of events of one time the first.
             place = int(np.searchsorted(column, column[place - 1]))
         return int(self._numbers.now[place])
@@ -446,9 +468,14 @@ class Timeline:
         # Column c has the places p with (p - start) * columns // (stop - start) == c, as `column_of` says.
         span = stop - start
         limits = [start + -(-c * span // columns) for c in range(columns + 1)]
-        edges = np.searchsorted(column, np.clip(np.array(limits, dtype=object), 0, 2**63 - 1).astype(np.int64))
+        edges = np.searchsorted(
+            column, np.clip(np.array(limits, dtype=object), 0, 2**63 - 1).astype(np.int64)
+        )
         counts = np.diff(edges).astype(np.int64)
-        there = {kind: np.diff(np.searchsorted(p.now, self._base + edges)) for kind, p in sorted(self._kinds.items())}
+        there = {
+            kind: np.diff(np.searchsorted(p.now, self._base + edges))
+            for kind, p in sorted(self._kinds.items())
+        }
         there = {kind: row for kind, row in there.items() if row.any()}
         by_kind = np.array([*there.values()], dtype=np.int64).reshape(len(there), columns)
         numbers = np.zeros(columns, dtype=np.uint64)
@@ -468,7 +495,11 @@ class Timeline:
         )
 
     def _shown_in(
-        self, edges: NDArray[Any], counts: NDArray[np.int64], there: dict[int, Any], filters: Mapping[int, EventFilter]
+        self,
+        edges: NDArray[Any],
+        counts: NDArray[np.int64],
+        there: dict[int, Any],
+        filters: Mapping[int, EventFilter],
     ) -> NDArray[np.int64]:
         shown = counts.copy()
         for kind, row in there.items():
@@ -478,7 +509,9 @@ class Timeline:
             shown -= row
             if one.enabled:
                 places = self._kinds[kind].now - self._base
-                places = places[np.searchsorted(places, edges[0]) : np.searchsorted(places, edges[-1])]
+                places = places[
+                    np.searchsorted(places, edges[0]) : np.searchsorted(places, edges[-1])
+                ]
                 occurrences = self._rows.now["occurrence"][places]
                 kept = places[occurrences % np.uint64(one.period) == 0]
                 shown += np.diff(np.searchsorted(kept, edges))

@@ -28,7 +28,15 @@ from gcspy_protocol.frame import HEADER
 from gcspy_protocol.interpreter import ClientInterpreter, EventChange
 from gcspy_protocol.messages import Event, Message, Missed, StreamDelta, StreamKey, Tiles, Welcome
 from gcspy_protocol.model import Mode
-from gcspy_replay.file import ChunkRule, Cursor, PartFacts, Recording, RecordingWriter, ShiftStore, WireTap
+from gcspy_replay.file import (
+    ChunkRule,
+    Cursor,
+    PartFacts,
+    Recording,
+    RecordingWriter,
+    ShiftStore,
+    WireTap,
+)
 
 from gcspy_client.model.saving import save_events
 from gcspy_client.model.timeline import Timeline
@@ -147,7 +155,9 @@ class _Keeper:
     def begin(self, part: int) -> None:
         number = 1 if self._writer is None else self._writer.number + 1
         oldest = self.store.oldest_part
-        kept = {one: first for one, first in self.parts.items() if oldest is not None and one >= oldest}
+        kept = {
+            one: first for one, first in self.parts.items() if oldest is not None and one >= oldest
+        }
         for following in [first for _, first in sorted(kept.items())][1:]:
             if number - following >= self._most_events:
                 self.store.give_up_oldest()
@@ -198,7 +208,10 @@ class _Keeper:
                 self._writer.add(message)
             if isinstance(message, Event):
                 assert self._writer is not None
-                self._sequence, self._missed_before = message.sequence, self._interpreter.missed_total
+                self._sequence, self._missed_before = (
+                    message.sequence,
+                    self._interpreter.missed_total,
+                )
                 self.last = self._writer.number
 
     def flush(self) -> None:
@@ -210,7 +223,9 @@ class _Keeper:
         """Begin with what the interpreter knows: at first, and with each connection."""
         if self._writer is None:
             facts = PartFacts(recording=self.recording, created=time.time_ns())
-            self._writer = RecordingWriter(self, self._interpreter, rule=self._rule, facts=facts, tap=self._tap)
+            self._writer = RecordingWriter(
+                self, self._interpreter, rule=self._rule, facts=facts, tap=self._tap
+            )
         else:
             # The sequence tells what the server sent in between; a new connection counts from 0.
             between = max(0, event.sequence - self._sequence - 1 - self._interpreter.missed_total)
@@ -227,7 +242,9 @@ class _Keeper:
         message = replace(message, total=message.total + self._missed_more)
         self._interpreter.apply(message)
         at = 0  # of the last frame in the notices: MISSED as the server sent it
-        while (after := at + HEADER.size + int.from_bytes(notices[at : at + 4], "little")) < len(notices):
+        while (after := at + HEADER.size + int.from_bytes(notices[at : at + 4], "little")) < len(
+            notices
+        ):
             at = after
         self._writer.add_notices(notices[:at] + encode(message).data)
 
@@ -337,7 +354,9 @@ class TimeShift:
             return
         self._identity = welcome.session
         if self._keeper is None:
-            store = ShiftStore(memory_bytes=self._budgets[0], disk_bytes=self._budgets[1], folder=self._folder)
+            store = ShiftStore(
+                memory_bytes=self._budgets[0], disk_bytes=self._budgets[1], folder=self._folder
+            )
             self._keeper = _Keeper(store, self._rule, self._most_events)
         self._put(0, self._keeper, self._keeper.connect)
 
@@ -361,7 +380,9 @@ class TimeShift:
             elif isinstance(message, Event):
                 self._add(message)
         self._trim()
-        return self._put(len(data) + _memory_of(messages), keeper, partial(keeper.take, data, messages))
+        return self._put(
+            len(data) + _memory_of(messages), keeper, partial(keeper.take, data, messages)
+        )
 
     def _add(self, event: Event) -> None:
         """Add an event to the timeline, under the number that the writer will give it."""
@@ -390,7 +411,9 @@ class TimeShift:
         with self._condition:
             if self._thread is None:
                 # A daemon: a disk that never answers does not keep the process from ending.
-                self._thread = threading.Thread(target=self._run, name="gcspy time shift", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, name="gcspy time shift", daemon=True
+                )
                 self._thread.start()
             self._queue.append((weight, keeper, work))
             self._queued += weight
@@ -537,7 +560,9 @@ class TimeShift:
         if number > keeper.last:
             self._wait_for(lambda: number <= keeper.last or bool(keeper.failure), _PATIENCE_SECS)
         if not keeper.first <= number <= keeper.last:
-            raise RecordingError(f"event {number} is not kept: there are {keeper.first} to {keeper.last}")
+            raise RecordingError(
+                f"event {number} is not kept: there are {keeper.first} to {keeper.last}"
+            )
         try:
             return self._go(self._reader(keeper, number), number)
         except RecordingError:
@@ -568,7 +593,11 @@ class TimeShift:
         if keeper is not None and not keeper.last:
             self.settle(_PATIENCE_SECS)  # the first event may wait in the queue
         if keeper is None or not keeper.last:
-            raise RecordingError("nothing is kept of this session" if self._off else "nothing is kept yet: no event has come")
+            raise RecordingError(
+                "nothing is kept of this session"
+                if self._off
+                else "nothing is kept yet: no event has come"
+            )
         return keeper
 
     def recording(self) -> Recording:
@@ -614,9 +643,19 @@ class TimeShift:
                 facts = PartFacts(recording=keeper.recording, created=time.time_ns(), note=note)
                 begin = recording.first if first is None else first
                 try:
-                    return save_events(recording, path, begin, last, facts=facts, replace=replace, progress=progress)
+                    return save_events(
+                        recording,
+                        path,
+                        begin,
+                        last,
+                        facts=facts,
+                        replace=replace,
+                        progress=progress,
+                    )
                 except RecordingError:
                     if first is not None or keeper.first <= begin:
                         raise
                     # The oldest were given up in the meantime.
-        raise RecordingError("the oldest events are given up faster than they are read: save a range of later ones")
+        raise RecordingError(
+            "the oldest events are given up faster than they are read: save a range of later ones"
+        )

@@ -112,7 +112,11 @@ class Completions:
 
 
 def completions(
-    text: str, cursor: int, spaces: Sequence[Space], kinds: Sequence[EventKind] = (), scope: str = ""
+    text: str,
+    cursor: int,
+    spaces: Sequence[Space],
+    kinds: Sequence[EventKind] = (),
+    scope: str = "",
 ) -> Completions:
     """What the word before the cursor may become; no words where there is nothing to complete.
 
@@ -126,12 +130,22 @@ def completions(
     before = text[:cursor]
     said = _EVENT_TEXT.search(before)
     if said is not None:
-        return _ranked(said["text"], said.start("text"), [(kind.name, f"{kind.name}'") for kind in kinds])
+        return _ranked(
+            said["text"], said.start("text"), [(kind.name, f"{kind.name}'") for kind in kinds]
+        )
     said = _NAME_TEXT.search(before)
     if said is not None:
         wanted = said["stream"].rpartition(".")[2].strip().strip('"').casefold()
-        names = [name for space in spaces for stream in space.streams if stream.name.casefold() == wanted for name in stream.enum_names]
-        return _ranked(said["text"], said.start("text"), [(name, f"{name}'") for name in dict.fromkeys(names)])
+        names = [
+            name
+            for space in spaces
+            for stream in space.streams
+            if stream.name.casefold() == wanted
+            for name in stream.enum_names
+        ]
+        return _ranked(
+            said["text"], said.start("text"), [(name, f"{name}'") for name in dict.fromkeys(names)]
+        )
     if before.count("'") % 2:
         return Completions(cursor, ())
     in_quotes = before.count('"') % 2 == 1
@@ -141,13 +155,22 @@ def completions(
     of_space = _OF_SPACE.search(before[:start])
     if of_space is not None:
         name = (of_space["quoted"] or of_space["word"] or "").casefold()
-        streams = [stream.name for space in spaces if space.name.casefold() == name for stream in space.streams]
+        streams = [
+            stream.name
+            for space in spaces
+            if space.name.casefold() == name
+            for stream in space.streams
+        ]
         return _ranked(written, start, [(one, _quoted(one)) for one in streams])
     if not in_quotes and word is None:
         return Completions(cursor, ())
-    choices = _streams(spaces, scope) + [(space.name, f"{_quoted(space.name)}.") for space in spaces]
+    choices = _streams(spaces, scope) + [
+        (space.name, f"{_quoted(space.name)}.") for space in spaces
+    ]
     if word is not None:
-        choices += [(name, f"{name}(") for name in FUNCTIONS] + [(name, name) for name in (*FACTS, *_JOINS)]
+        choices += [(name, f"{name}(") for name in FUNCTIONS] + [
+            (name, name) for name in (*FACTS, *_JOINS)
+        ]
     return _ranked(written, start, choices)
 
 
@@ -171,7 +194,9 @@ def _streams(spaces: Sequence[Space], scope: str) -> list[tuple[str, str]]:
 
 def _quoted(name: str) -> str:
     """A name as it stands in an expression."""
-    plain = _WORD.fullmatch(name) and name not in FACTS and name not in _JOINS and name not in FUNCTIONS
+    plain = (
+        _WORD.fullmatch(name) and name not in FACTS and name not in _JOINS and name not in FUNCTIONS
+    )
     return name if plain else '"' + name.replace('"', '""') + '"'
 
 
@@ -207,7 +232,11 @@ def _operand(one: Operand) -> str:
         words = f"{value:,}"
     else:
         words = f"{value:,.6g}" if isinstance(value, float) else repr(value)
-    partly = f" (of {one.covered:,} of {one.tiles:,} tiles)" if value is not None and one.covered < one.tiles else ""
+    partly = (
+        f" (of {one.covered:,} of {one.tiles:,} tiles)"
+        if value is not None and one.covered < one.tiles
+        else ""
+    )
     return f"{one.text} = {words}{partly}"
 
 
@@ -223,7 +252,9 @@ def state_words(status: TriggerStatus) -> tuple[str, str]:
         case TriggerState.FAILED:
             return "failed", "error"
         case TriggerState.OFF:
-            return ("fired once", "dim") if status.trigger.enabled and status.fired else ("off", "dim")
+            return (
+                ("fired once", "dim") if status.trigger.enabled and status.fired else ("off", "dim")
+            )
 
 
 def free_id(triggers: Iterable[TriggerStatus]) -> int:
@@ -235,7 +266,9 @@ def free_id(triggers: Iterable[TriggerStatus]) -> int:
 # ------------------------------------------------------------------------------ in time
 
 
-def event_number(timeline: Timeline, kind: int, occurrence: int, time_nanos: int | None = None) -> int | None:
+def event_number(
+    timeline: Timeline, kind: int, occurrence: int, time_nanos: int | None = None
+) -> int | None:
     """The number of an event in the timeline; None where it is not in it.
 
     Args:
@@ -295,7 +328,11 @@ class FiredLog:
         firing = Firing(fired, number or 0)
         if number is not None:
             # A playback passes an event again and again.
-            same = [one for one in self._firings if one.number == number and one.fired.trigger.id == fired.trigger.id]
+            same = [
+                one
+                for one in self._firings
+                if one.number == number and one.fired.trigger.id == fired.trigger.id
+            ]
             for one in same:
                 self._firings.remove(one)
         self._firings.append(firing)
@@ -309,4 +346,6 @@ class FiredLog:
 
     def latest_of(self, trigger: int) -> Firing | None:
         """When a trigger fired last, as far as it was seen."""
-        return next((one for one in reversed(self._firings) if one.fired.trigger.id == trigger), None)
+        return next(
+            (one for one in reversed(self._firings) if one.fired.trigger.id == trigger), None
+        )

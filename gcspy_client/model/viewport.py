@@ -88,7 +88,9 @@ class Viewport:
     def resized(self, width: int, height: int) -> Viewport:
         """The same for another size of the view, with the same part of the picture at its corner."""
         left, top = self.left * width / max(1, self.width), self.top * height / max(1, self.height)
-        return replace(self, width=max(1, width), height=max(1, height), left=left, top=top)._inside()
+        return replace(
+            self, width=max(1, width), height=max(1, height), left=left, top=top
+        )._inside()
 
     def zoomed(self, factor: float, x: float, y: float) -> Viewport:
         """Closer (above 1) or farther, with what is at a place of the view staying there."""
@@ -115,7 +117,11 @@ class Viewport:
         return self.moved(across, down)
 
     def needing(
-        self, least: tuple[int, int], *, zooms_height: bool, filled: tuple[float, float] = (1.0, 1.0)
+        self,
+        least: tuple[int, int],
+        *,
+        zooms_height: bool,
+        filled: tuple[float, float] = (1.0, 1.0),
     ) -> Viewport:
         """The same for a picture that needs more room than the view has, or less than it was given."""
         return replace(self, least=least, zooms_height=zooms_height, filled=filled)._inside()

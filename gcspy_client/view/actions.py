@@ -86,7 +86,9 @@ class Actions:
         gestures: What the sheet tells besides.
     """
 
-    def __init__(self, parent: QObject, table: Sequence[Action], gestures: Sequence[Gesture] = ()) -> None:
+    def __init__(
+        self, parent: QObject, table: Sequence[Action], gestures: Sequence[Gesture] = ()
+    ) -> None:
         self._table = {action.name: action for action in table}
         self._gestures = tuple(gestures)
         self._made: dict[str, QAction] = {}
@@ -143,23 +145,35 @@ class Actions:
     def _menu(self, bar: QMenuBar, menus: dict[str, QMenu], path: str) -> QMenu:
         if path not in menus:
             over, _, title = path.rpartition("/")
-            made = menus[path] = self._menu(bar, menus, over).addMenu(title) if over else bar.addMenu(title)
+            made = menus[path] = (
+                self._menu(bar, menus, over).addMenu(title) if over else bar.addMenu(title)
+            )
             made.aboutToShow.connect(partial(self._opening, path))
             made.aboutToHide.connect(self._closed)
         return menus[path]
 
     def key_rows(self) -> list[KeyRow]:
         """All keys and what they do, menu by menu."""
-        titles = list(dict.fromkeys([action.menu for action in self] + [one.menu for one in self._gestures]))
+        titles = list(
+            dict.fromkeys([action.menu for action in self] + [one.menu for one in self._gestures])
+        )
         rows = []
         for title in titles:
             words = menu_words(title)
             rows += [
-                KeyRow(words, " or ".join(shown_keys(keys) for keys in action.keys), _sentence(action.about or action.words))
+                KeyRow(
+                    words,
+                    " or ".join(shown_keys(keys) for keys in action.keys),
+                    _sentence(action.about or action.words),
+                )
                 for action in self
                 if action.menu == title and action.keys
             ]
-            rows += [KeyRow(words, one.keys, _sentence(one.about)) for one in self._gestures if one.menu == title]
+            rows += [
+                KeyRow(words, one.keys, _sentence(one.about))
+                for one in self._gestures
+                if one.menu == title
+            ]
         return rows
 
     def entries(self) -> list[Entry]:

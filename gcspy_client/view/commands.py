@@ -83,7 +83,13 @@ def _session_actions(window: MainWindow) -> tuple[Action, ...]:
     link, footer = window.link, window.footer
     return (
         *actions_of_starting(window),
-        Action(name="session.connect", menu=_SESSION, text="&Connect…", run=window.ask_where, keys=("Ctrl+J",)),
+        Action(
+            name="session.connect",
+            menu=_SESSION,
+            text="&Connect…",
+            run=window.ask_where,
+            keys=("Ctrl+J",),
+        ),
         Action(
             name="session.reconnect",
             menu=_SESSION,
@@ -120,7 +126,11 @@ def _session_actions(window: MainWindow) -> tuple[Action, ...]:
             why_not="the session is not paused, or this client does not control it",
         ),
         Action(
-            name="session.control", menu=_SESSION, text="&Take control", run=window.take_control, keys=("Ctrl+T",)
+            name="session.control",
+            menu=_SESSION,
+            text="&Take control",
+            run=window.take_control,
+            keys=("Ctrl+T",),
         ),
         Action(
             name="session.follow",
@@ -377,7 +387,14 @@ def _view_actions(window: MainWindow) -> tuple[Action, ...]:
             why_not="nothing was taken back",
             words_now=lambda: f"Re&do {undo.next_words[1]}",
         ),
-        Action(name="view.next-space", menu=_VIEW, text="&Next space", run=partial(window.next_space, 1), keys=("N",), begins_group=True),
+        Action(
+            name="view.next-space",
+            menu=_VIEW,
+            text="&Next space",
+            run=partial(window.next_space, 1),
+            keys=("N",),
+            begins_group=True,
+        ),
         Action(
             name="view.previous-space",
             menu=_VIEW,
@@ -411,8 +428,20 @@ def _view_actions(window: MainWindow) -> tuple[Action, ...]:
             keys=("+",),
             begins_group=True,
         ),
-        Action(name="view.smaller", menu=_VIEW, text="S&maller tiles", run=partial(window.zoom, -1), keys=("-",)),
-        Action(name="view.all-tiles", menu=_VIEW, text="&All tiles in view", run=partial(window.zoom, 0), keys=("0",)),
+        Action(
+            name="view.smaller",
+            menu=_VIEW,
+            text="S&maller tiles",
+            run=partial(window.zoom, -1),
+            keys=("-",),
+        ),
+        Action(
+            name="view.all-tiles",
+            menu=_VIEW,
+            text="&All tiles in view",
+            run=partial(window.zoom, 0),
+            keys=("0",),
+        ),
         *(
             Action(
                 name=name,
@@ -437,8 +466,22 @@ def _help_actions(window: MainWindow) -> tuple[Action, ...]:
             run=window.palette_sheet.open,
             keys=("Ctrl+K",),
         ),
-        Action(name="help.guide", menu=_HELP, text="&Guide", about="the guide", run=window.show_guide, keys=("F1",)),
-        Action(name="help.keys", menu=_HELP, text="&Keys", about="this sheet", run=window.show_keys, keys=("?",)),
+        Action(
+            name="help.guide",
+            menu=_HELP,
+            text="&Guide",
+            about="the guide",
+            run=window.show_guide,
+            keys=("F1",),
+        ),
+        Action(
+            name="help.keys",
+            menu=_HELP,
+            text="&Keys",
+            about="this sheet",
+            run=window.show_keys,
+            keys=("?",),
+        ),
     )
 
 
@@ -452,7 +495,9 @@ def entries_of(window: MainWindow) -> list[Entry]:
             entries.append(Entry("Stream", name, partial(_look_at, window, space_id, stream.id)))
     for mark in window.bookmarking.marks.all:
         title = f"event {mark.number:,}" + (f" · {mark.title}" if mark.title else "")
-        entries.append(Entry("Bookmark", title, partial(window.bookmarking.asked.emit, mark.number)))
+        entries.append(
+            Entry("Bookmark", title, partial(window.bookmarking.asked.emit, mark.number))
+        )
     return entries
 
 

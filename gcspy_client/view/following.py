@@ -50,7 +50,12 @@ class Following(QObject):
     spoken = Signal()
 
     def __init__(
-        self, session: Session, link: Link, spaces: Spaces, details: Details, parent: QObject | None = None
+        self,
+        session: Session,
+        link: Link,
+        spaces: Spaces,
+        details: Details,
+        parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._session, self._link = session, link
@@ -150,7 +155,9 @@ class Following(QObject):
             connected = self._link.status.phase.connected
             panel = None if picture is None else self._spaces.panels.get(picture.space.space.id)
             view = None if panel is None else panel.view
-            self._details.refresh(picture, self._tile_under_mouse(picture), view, connected=connected)
+            self._details.refresh(
+                picture, self._tile_under_mouse(picture), view, connected=connected
+            )
         self.spoken.emit()
 
     def _tile_under_mouse(self, picture: Picture | None) -> int | None:

@@ -62,7 +62,9 @@ def _pause(painter: QPainter) -> None:
 
 
 def _outlined(painter: QPainter) -> None:
-    painter.setPen(QPen(painter.brush().color(), 1.6, c=Qt.PenCapStyle.RoundCap, j=Qt.PenJoinStyle.RoundJoin))
+    painter.setPen(
+        QPen(painter.brush().color(), 1.6, c=Qt.PenCapStyle.RoundCap, j=Qt.PenJoinStyle.RoundJoin)
+    )
     painter.setBrush(Qt.BrushStyle.NoBrush)
 
 

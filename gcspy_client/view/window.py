@@ -9,7 +9,16 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from gcspy_protocol.messages import Error, Follow, Message, Pause, Resume, SetFilters, Step, TakeControl
+from gcspy_protocol.messages import (
+    Error,
+    Follow,
+    Message,
+    Pause,
+    Resume,
+    SetFilters,
+    Step,
+    TakeControl,
+)
 from gcspy_protocol.model import ControlState, EventFilter
 from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QShowEvent
@@ -126,9 +135,17 @@ class MainWindow(QMainWindow):
         self.bookmarking = Bookmarking(self.session, self)
         self.bookmarks = BookmarkPanel(self.bookmarking, self.session, self.theme)
         self.timing = Timing(
-            self.session, self.link, self.shift, self.following, self.time_panel, self.bookmarking, self
+            self.session,
+            self.link,
+            self.shift,
+            self.following,
+            self.time_panel,
+            self.bookmarking,
+            self,
         )
-        self.history = HistoryPanel(self.session, self.shift, lambda: self.bookmarking.recording, self.theme)
+        self.history = HistoryPanel(
+            self.session, self.shift, lambda: self.bookmarking.recording, self.theme
+        )
         self.undo = ViewUndo(self)
         self.history_menus = HistoryMenus(self.history, self.session)
         self.history_undo = HistoryUndo(self.history, self.undo)
@@ -168,7 +185,9 @@ class MainWindow(QMainWindow):
     def _name_transport(self) -> None:
         self.time_panel.transport.pressed.connect(self.actions_table.run)
         names = ("first", "back", "reverse", "play", "forward", "last", "loop", "bookmark", "save")
-        self.time_panel.transport.set_tips((f"time.{n}", self.actions_table.tip(f"time.{n}")) for n in names)
+        self.time_panel.transport.set_tips(
+            (f"time.{n}", self.actions_table.tip(f"time.{n}")) for n in names
+        )
 
     def _single_timer(self, slot: Callable[[], None]) -> QTimer:
         timer = QTimer(self)
@@ -203,7 +222,14 @@ class MainWindow(QMainWindow):
         self.docks.add("tile", "Tile information", self.details.tile, side, shown=True)
         self.docks.add("trend", "Summary over time", self.details.trend, side, shown=True)
         self.docks.add("events", "Events and filters", self.details.filters, side, shown=True)
-        self.docks.add("bookmarks", "Bookmarks", self.bookmarks, side, keys=("Ctrl+B",), about="list of bookmarks")
+        self.docks.add(
+            "bookmarks",
+            "Bookmarks",
+            self.bookmarks,
+            side,
+            keys=("Ctrl+B",),
+            about="list of bookmarks",
+        )
         about = "history graph: the active space over all events"
         self.docks.add("history", "History graph", self.history, bottom, keys=("H",), about=about)
 
@@ -249,11 +275,17 @@ class MainWindow(QMainWindow):
         if welcome is not None and welcome.session != self._undo_of:
             self._undo_of = welcome.session  # spaces and streams of another session have other ids
             self.undo.clear()
-        if self.session.interpreter.last_event is not None and self._stack.currentIndex() == 0 and not self._closed:
+        if (
+            self.session.interpreter.last_event is not None
+            and self._stack.currentIndex() == 0
+            and not self._closed
+        ):
             self._turn_to_page()
             self.following.refresh()
             self.docks.fit()
-            QTimer.singleShot(0, self.docks, self.docks.fit)  # once more, when Qt has laid out what the panels say
+            QTimer.singleShot(
+                0, self.docks, self.docks.fit
+            )  # once more, when Qt has laid out what the panels say
 
     def _status_changed(self, status: LinkStatus) -> None:
         if status.phase is LinkPhase.IDLE:
@@ -310,7 +342,10 @@ class MainWindow(QMainWindow):
     def _page_turned(self) -> None:
         starts = self._stack.currentIndex() == 2
         self.starting.page_shown(shown=starts and not self._closed)
-        for part, needless in ((self.event_bar, starts), (self.footer, starts and not self.following.has_tiles)):
+        for part, needless in (
+            (self.event_bar, starts),
+            (self.footer, starts and not self.following.has_tiles),
+        ):
             if needless and not part.isHidden():
                 part.hide()
                 self._put_away.append(part)
@@ -392,7 +427,9 @@ class MainWindow(QMainWindow):
 
     def ask_event(self) -> None:
         """Ask which event to show."""
-        words, wanted = QInputDialog.getText(self, "Go to event", "Number, time (12.5 s, 1:30) or name of an event:")
+        words, wanted = QInputDialog.getText(
+            self, "Go to event", "Number, time (12.5 s, 1:30) or name of an event:"
+        )
         if wanted:
             self.timing.go_to_words(words)
 
@@ -461,7 +498,9 @@ class MainWindow(QMainWindow):
         dialog = ConnectDialog(address or ("" if now is None else str(now)), self)
         if dialog.exec() and dialog.address is not None:
             self.starting.connect_to(
-                str(dialog.address), token=dialog.token.text() or None, control=dialog.control.isChecked()
+                str(dialog.address),
+                token=dialog.token.text() or None,
+                control=dialog.control.isChecked(),
             )
         dialog.deleteLater()
 
@@ -471,7 +510,10 @@ class MainWindow(QMainWindow):
         self.session.activate_next(step)
         space = self.session.active_space()
         if space is not None and before is not None:
-            again, back = partial(self.turn_to, space.space.id), partial(self.turn_to, before.space.id)
+            again, back = (
+                partial(self.turn_to, space.space.id),
+                partial(self.turn_to, before.space.id),
+            )
             self.undo.do("space " + space.space.name, again, back, "space")
 
     def turn_to(self, space_id: int) -> None:
@@ -553,7 +595,11 @@ class MainWindow(QMainWindow):
 
     def theme_is_chosen(self, theme: Theme | None) -> bool:
         """Whether this is what the user wishes."""
-        return self._follow_system if theme is None else not self._follow_system and theme is self.theme
+        return (
+            self._follow_system
+            if theme is None
+            else not self._follow_system and theme is self.theme
+        )
 
     def _system_changed(self) -> None:
         if self._follow_system and not self._closed:
@@ -563,7 +609,11 @@ class MainWindow(QMainWindow):
 
     def restore_place(self) -> None:
         """Stand on the screen where the last window stood; before it is shown."""
-        stored = self.settings.data("layout.window") if self.settings.flag("layout.restore", True) else b""
+        stored = (
+            self.settings.data("layout.window")
+            if self.settings.flag("layout.restore", True)
+            else b""
+        )
         if stored:
             self.restoreGeometry(QByteArray(stored))
 

@@ -105,7 +105,12 @@ class BudgetKeeper:
     """
 
     def __init__(
-        self, kinds: int, thousandths: int = ALL, *, free_nanos: int = 0, pairs: Sequence[tuple[int, int]] = ()
+        self,
+        kinds: int,
+        thousandths: int = ALL,
+        *,
+        free_nanos: int = 0,
+        pairs: Sequence[tuple[int, int]] = (),
     ) -> None:
         self._kinds = [_Kind() for _ in range(kinds)]
         self._start_of = {end: start for start, end in pairs}
@@ -212,7 +217,8 @@ class BudgetKeeper:
             wait = (self._full_owed + self._light_owed) / self._share
         else:
             wait = min(
-                self._full_owed / (_FULL_PART * self._share), self._light_owed / (_LIGHT_PART * self._share)
+                self._full_owed / (_FULL_PART * self._share),
+                self._light_owed / (_LIGHT_PART * self._share),
             )
         if self._gives_way(kind, at + wait, at + wait if wait > 0 else self._ready_at):
             wait += self._turn()
@@ -236,7 +242,9 @@ class BudgetKeeper:
             return Pace(self._asked, every_nanos=int(full.nanos / self._share))
         found = self._costs.get(light)
         every = 0 if found is None else int(found.nanos / (_LIGHT_PART * self._share))
-        return Pace(light, every_nanos=every, full_nanos=int(full.nanos / (_FULL_PART * self._share)))
+        return Pace(
+            light, every_nanos=every, full_nanos=int(full.nanos / (_FULL_PART * self._share))
+        )
 
     # ------------------------------------------------------------------- what it cost
 
@@ -355,7 +363,10 @@ class BudgetKeeper:
             if found is None or at - found.at > _FORGOTTEN_NANOS:
                 return level
             helps = found.nanos <= _HELPS * full.nanos
-            if helps and (level == levels[-1] or found.nanos / (_LIGHT_PART * self._share) <= _LIGHT_SLOW_NANOS):
+            if helps and (
+                level == levels[-1]
+                or found.nanos / (_LIGHT_PART * self._share) <= _LIGHT_SLOW_NANOS
+            ):
                 return level
         return None
 

@@ -22,7 +22,9 @@ class Contention:
         waited_nanos: How long the target's threads have waited for a processor, so far, all together; None when that cannot be said.
     """
 
-    def __init__(self, used_nanos: Callable[[], int], waited_nanos: Callable[[], int | None]) -> None:
+    def __init__(
+        self, used_nanos: Callable[[], int], waited_nanos: Callable[[], int | None]
+    ) -> None:
         self._used_nanos, self._waited_nanos = used_nanos, waited_nanos
         self._used, self._waited = used_nanos(), waited_nanos()
         self._lost = 0

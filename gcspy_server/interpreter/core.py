@@ -20,7 +20,16 @@ from dataclasses import dataclass, replace
 
 from gcspy_protocol.errors import LocalProtocolError
 from gcspy_protocol.limits import CLIENT_LIMITS
-from gcspy_protocol.messages import Budget, EpochEnd, Event, Fired, Message, SpaceDefined, SpaceRemoved, State
+from gcspy_protocol.messages import (
+    Budget,
+    EpochEnd,
+    Event,
+    Fired,
+    Message,
+    SpaceDefined,
+    SpaceRemoved,
+    State,
+)
 from gcspy_protocol.model import EventFilter, Space
 from gcspy_protocol.trigger_set import TriggerSet, pause_reason
 from gcspy_protocol.triggers import Trigger, TriggerAction
@@ -127,7 +136,16 @@ class TriggersChanged:
     """How triggers stand was changed; what is told of them is what it is when it is told."""
 
 
-Item = SchemaChange | Snapshot | State | KeyframeSource | Fired | TriggersChanged | SettingsChanged | Budget
+Item = (
+    SchemaChange
+    | Snapshot
+    | State
+    | KeyframeSource
+    | Fired
+    | TriggersChanged
+    | SettingsChanged
+    | Budget
+)
 
 
 class Core:
@@ -187,7 +205,9 @@ class Core:
             processors=processors,
             pairs=self._pairs,
             processor_nanos=(
-                time.process_time_ns if waited_nanos is None else Contention(time.process_time_ns, waited_nanos)
+                time.process_time_ns
+                if waited_nanos is None
+                else Contention(time.process_time_ns, waited_nanos)
             ),
         )
         self.details = DetailTables()
@@ -229,9 +249,13 @@ class Core:
     def remove_space(self, space: ServerSpace) -> None:
         """Remove a space; published with the next event."""
         if self._spaces.get(space.id) is not space:
-            raise LocalProtocolError(f"space {space.name!r} is none of this server's, or was removed before")
+            raise LocalProtocolError(
+                f"space {space.name!r} is none of this server's, or was removed before"
+            )
         if self._request is not None:
-            raise LocalProtocolError(f"space {space.name!r}: removed within an event; finish the event first")
+            raise LocalProtocolError(
+                f"space {space.name!r}: removed within an event; finish the event first"
+            )
         del self._spaces[space.id]
 
     def publish(self) -> None:
@@ -279,7 +303,11 @@ class Core:
         audience = self._audience
         if not self._observers and not self.flow.pausing:
             last = self._last_event
-            due = last is None or now - last.time_nanos >= audience.interval_nanos or self._ends_a_pair(event)
+            due = (
+                last is None
+                or now - last.time_nanos >= audience.interval_nanos
+                or self._ends_a_pair(event)
+            )
             backlog = _LOSSLESS_BACKLOG if self.room.wanted else _BACKLOG
             if not (due or self._looks()) or len(self.outbox) >= backlog:
                 return None
@@ -309,7 +337,17 @@ class Core:
         self._discarded = False
         self._given = level
         most = max(1, level)  # a part of the spaces is one at the lightest level
-        self._request = GatherRequest(event, occurrence, now, event_filter, wants, needed, most, explicit, bool(explicit) or looks)
+        self._request = GatherRequest(
+            event,
+            occurrence,
+            now,
+            event_filter,
+            wants,
+            needed,
+            most,
+            explicit,
+            bool(explicit) or looks,
+        )
         return self._request
 
     def _asked_for(self, event_filter: EventFilter) -> str:
@@ -330,7 +368,9 @@ class Core:
         """Notice whether of all pairs both are wanted, and equally often."""
         wanted = [
             (first.enabled, first.period) == (second.enabled, second.period)
-            for first, second in ((self.filters[start], self.filters[end]) for start, end in self._pairs)
+            for first, second in (
+                (self.filters[start], self.filters[end]) for start, end in self._pairs
+            )
         ]
         self.spending.paired = all(wanted)
         return bool(wanted) and self.spending.paired
@@ -366,7 +406,9 @@ class Core:
     def skip(self, event: int, times: int = 1, *, untold: bool = False) -> None:
         """Only count an event; those that `outlook` kept from us may have been left out for the budget."""
         if self._request is not None and self._request.event == event:
-            raise LocalProtocolError(f"event {event} is being gathered: finish it instead of skipping it")
+            raise LocalProtocolError(
+                f"event {event} is being gathered: finish it instead of skipping it"
+            )
         if untold and self.live and self.spending.limits:
             now, one, last = self._time_nanos(), self.filters[event], self._last_event
             wanted = (self.counts[event] + times) // one.period - self.counts[event] // one.period
@@ -413,7 +455,9 @@ class Core:
             if changed:
                 self.outbox.post(TriggersChanged())
             if not self._discarded and self.settings.gathered(
-                snapshot.event.sequence, snapshot.event.gather_nanos, None if self._given == PART else {LEVEL: request.level}
+                snapshot.event.sequence,
+                snapshot.event.gather_nanos,
+                None if self._given == PART else {LEVEL: request.level},
             ):
                 self.outbox.post(SettingsChanged())
         now = self._time_nanos()
@@ -427,7 +471,9 @@ class Core:
             in_vain=self._discarded,
         )
         self._tell_budget(now)
-        self.room.posted(snapshot.event.sequence, sum(len(part.frame.data) for part in snapshot.parts))
+        self.room.posted(
+            snapshot.event.sequence, sum(len(part.frame.data) for part in snapshot.parts)
+        )
         for observer in self._observers:
             observer(snapshot.event)
         held = self.flow.hold(request.event_filter, pause=pause, trigger=reason) if holds else 0
@@ -445,11 +491,18 @@ class Core:
         found = self.triggers.look(source, event)
         gather_nanos = max(0, self._time_nanos() - event.time_nanos)
         stopped = self.spending.stopped(gather_nanos, holds=holds)
-        self._last_event = snapshot.event = replace(event, gather_nanos=gather_nanos, stopped_nanos=stopped)
+        self._last_event = snapshot.event = replace(
+            event, gather_nanos=gather_nanos, stopped_nanos=stopped
+        )
         return found
 
     def _encode(
-        self, request: GatherRequest, cause: str, program_clock: tuple[str, int] | None, *, holds: bool
+        self,
+        request: GatherRequest,
+        cause: str,
+        program_clock: tuple[str, int] | None,
+        *,
+        holds: bool,
     ) -> Snapshot:
         self._sequence += 1
         stamp = Stamp(
@@ -548,5 +601,7 @@ class Core:
         """
         with self._encoding:
             if self._last_keyframe is None:
-                self._last_keyframe = copy_keyframe(self._last_event, self._epoch, self._senders.values())
+                self._last_keyframe = copy_keyframe(
+                    self._last_event, self._epoch, self._senders.values()
+                )
             self.outbox.post(self._last_keyframe)

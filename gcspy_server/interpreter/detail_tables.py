@@ -63,14 +63,21 @@ class DetailTables:
         with self._lock:
             kept = self._spaces.get(query.space)
         if kept is None:
-            return _without(query, 0, AnswerState.UNKNOWN, "nothing was gathered that could be told: see the levels of the driver")
+            return _without(
+                query,
+                0,
+                AnswerState.UNKNOWN,
+                "nothing was gathered that could be told: see the levels of the driver",
+            )
         if query.kind not in kept.kinds:
             told = ", ".join(kept.kinds) or "nothing"
             reason = f"this space does not tell {query.kind[:100]!r}; it tells {told}"
             return _without(query, kept.sequence, AnswerState.REFUSED, reason)
         tile = None if query.key is None else _tile(kept.names, query.key)
         if tile == -1:
-            return _without(query, kept.sequence, AnswerState.GONE, "there is no such tile any more")
+            return _without(
+                query, kept.sequence, AnswerState.GONE, "there is no such tile any more"
+            )
         function = kept.functions.get(query.kind)
         table: DetailTable | None = None
         if function is not None:
@@ -79,7 +86,12 @@ class DetailTables:
             except Exception:  # a driver's fault is no reason to end anybody's session
                 log.exception("space %d: the driver failed to tell %r", query.space, query.kind)
         if table is None:
-            return _without(query, kept.sequence, AnswerState.UNKNOWN, "it was not gathered, or could not be read")
+            return _without(
+                query,
+                kept.sequence,
+                AnswerState.UNKNOWN,
+                "it was not gathered, or could not be read",
+            )
         return Answer(
             number=query.number,
             space=query.space,
@@ -90,7 +102,9 @@ class DetailTables:
 
 
 def _without(query: Query, sequence: int, state: AnswerState, reason: str) -> Answer:
-    return Answer(number=query.number, space=query.space, sequence=sequence, state=state, reason=reason)
+    return Answer(
+        number=query.number, space=query.space, sequence=sequence, state=state, reason=reason
+    )
 
 
 def _tile(names: TileNames, key: int) -> int:
@@ -99,5 +113,9 @@ def _tile(names: TileNames, key: int) -> int:
         return key if key < names.count else -1
     tile = int(binning.tiles_of(names, np.array([key], dtype=np.uint64))[0])
     # An address in the middle of a tile is no key.
-    before = int(binning.tiles_of(names, np.array([key - 1], dtype=np.uint64))[0]) if key and tile >= 0 else -1
+    before = (
+        int(binning.tiles_of(names, np.array([key - 1], dtype=np.uint64))[0])
+        if key and tile >= 0
+        else -1
+    )
     return -1 if tile >= 0 and before == tile else tile

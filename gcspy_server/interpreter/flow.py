@@ -36,7 +36,11 @@ class Flow:
     """
 
     def __init__(
-        self, post: Callable[[State], None], *, longest_hold_secs: float | None, silence_secs: float = 5.0
+        self,
+        post: Callable[[State], None],
+        *,
+        longest_hold_secs: float | None,
+        silence_secs: float = 5.0,
     ) -> None:
         self._post = post
         self._longest_hold = None if longest_hold_secs is None else int(longest_hold_secs * _NANOS)
@@ -91,7 +95,9 @@ class Flow:
         with self._changed:
             self._controlled = controlled
             if not controlled:
-                self._move((ControlState.PAUSING, ControlState.PAUSED), ControlState.RUNNING, reason)
+                self._move(
+                    (ControlState.PAUSING, ControlState.PAUSED), ControlState.RUNNING, reason
+                )
                 self._changed.notify_all()
 
     def pause(self, reason: str = "") -> None:
@@ -154,7 +160,9 @@ class Flow:
         # Resumed during the delay: then only the event's own filter and triggers still want the pause.
         if pause and self._controlled and (self.pausing or event_filter.pause or trigger):
             reason = trigger or (self._state.reason if self.pausing else "event filter")
-            if self._move((ControlState.RUNNING, ControlState.PAUSING), ControlState.PAUSED, reason):
+            if self._move(
+                (ControlState.RUNNING, ControlState.PAUSING), ControlState.PAUSED, reason
+            ):
                 self._wait_while_paused(start)
 
     def _delay(self, start: int, delay_nanos: int) -> None:
@@ -182,7 +190,9 @@ class Flow:
             if reason := self._let_go():
                 self._move((ControlState.PAUSED,), ControlState.RUNNING, reason)
             elif self.silent:
-                self._move((ControlState.PAUSED,), ControlState.RUNNING, "the server's loop fell silent")
+                self._move(
+                    (ControlState.PAUSED,), ControlState.RUNNING, "the server's loop fell silent"
+                )
 
     def _move(self, before: tuple[ControlState, ...], after: ControlState, reason: str) -> bool:
         """Change the state, with the condition held, if it is one of those it may come from."""

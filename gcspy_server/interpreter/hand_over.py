@@ -12,7 +12,15 @@ from collections.abc import Callable
 
 from gcspy_protocol.codec import encode
 from gcspy_protocol.connection import preamble
-from gcspy_protocol.messages import Counters, EpochEnd, Event, Filters, Message, SpaceDefined, Welcome
+from gcspy_protocol.messages import (
+    Counters,
+    EpochEnd,
+    Event,
+    Filters,
+    Message,
+    SpaceDefined,
+    Welcome,
+)
 
 from gcspy_server.interpreter.core import Core, Item, SchemaChange, SettingsChanged, TriggersChanged
 from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
@@ -37,7 +45,11 @@ class HandOver:
         core.add_observer(self._after)
         bootstrap: list[Message] = [welcome]
         bootstrap += [SpaceDefined(space=space) for space in opened.schema.spaces]
-        bootstrap += [EpochEnd(epoch=opened.schema.epoch), Filters(filters=core.filters), core.flow.state]
+        bootstrap += [
+            EpochEnd(epoch=opened.schema.epoch),
+            Filters(filters=core.filters),
+            core.flow.state,
+        ]
         bootstrap += [Counters(counts=tuple(core.counts))]
         settings = core.settings.announcement()
         bootstrap += [settings] if settings.settings else []

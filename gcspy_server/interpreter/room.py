@@ -59,7 +59,9 @@ class Room:
         self._capacities: tuple[Capacity, ...] = ()
         self._shared = 0
         self._held = False
-        self._in_flight: deque[tuple[int, int]] = deque()  # sequence, bytes; the driver's thread only
+        self._in_flight: deque[tuple[int, int]] = (
+            deque()
+        )  # sequence, bytes; the driver's thread only
 
     @property
     def wanted(self) -> bool:
@@ -109,7 +111,9 @@ class Room:
                 return 0
             self._held = True
             try:
-                while (left := self._left(time.monotonic_ns() - start, held_nanos)) > 0 and not self._flow.silent:
+                while (
+                    left := self._left(time.monotonic_ns() - start, held_nanos)
+                ) > 0 and not self._flow.silent:
                     self._changed.wait(min(left / _NANOS, _LOOK_SECS))
                     if self._flow.must_let_go():
                         break

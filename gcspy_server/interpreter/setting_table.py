@@ -51,9 +51,18 @@ class SettingTable:
                 raise LocalProtocolError(
                     f"{what}: {setting.value} is not between {setting.minimum} and {setting.maximum}"
                 )
-            if setting.kind is SettingKind.CHOICE and not len(setting.choices) == values <= MOST_CHOICES:
-                raise LocalProtocolError(f"{what}: {len(setting.choices)} names for {values} values")
-            costs = (0,) * values if values <= MOST_CHOICES and setting.kind is not SettingKind.ACTION else ()
+            if (
+                setting.kind is SettingKind.CHOICE
+                and not len(setting.choices) == values <= MOST_CHOICES
+            ):
+                raise LocalProtocolError(
+                    f"{what}: {len(setting.choices)} names for {values} values"
+                )
+            costs = (
+                (0,) * values
+                if values <= MOST_CHOICES and setting.kind is not SettingKind.ACTION
+                else ()
+            )
             self._settings[setting.id] = replace(setting, costs=costs, applies=0)
             if refusal is not None:
                 self._refusals[setting.id] = refusal
@@ -75,7 +84,9 @@ class SettingTable:
         refusal = self._refusals.get(ident)
         why = "" if refusal is None else refusal(value)
         if why:
-            raise LocalProtocolError(f"setting {setting.name!r} to {setting.name_of(value)!r}: {why}")
+            raise LocalProtocolError(
+                f"setting {setting.name!r} to {setting.name_of(value)!r}: {why}"
+            )
         with self._lock:
             self._settings[ident] = replace(self._settings[ident], value=value, applies=0)
 
@@ -84,7 +95,9 @@ class SettingTable:
         """How the target is watched, where that is something to choose: with what was taken last."""
         with self._lock:
             modes = [
-                replace(one, value=self._taken.get(one.id, one.value)).mode for one in self._settings.values() if one.modes
+                replace(one, value=self._taken.get(one.id, one.value)).mode
+                for one in self._settings.values()
+                if one.modes
             ]
         return modes[0] if modes else None
 
@@ -106,7 +119,9 @@ class SettingTable:
             self._taken[ident] = self._settings[ident].value
             return self._taken[ident]
 
-    def gathered(self, sequence: int, gather_nanos: int, most: Mapping[int, int] | None = None) -> bool:
+    def gathered(
+        self, sequence: int, gather_nanos: int, most: Mapping[int, int] | None = None
+    ) -> bool:
         """Note that a snapshot was gathered with the values that were taken.
 
         Args:

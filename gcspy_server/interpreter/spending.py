@@ -167,7 +167,15 @@ class Spending:
         return self._said + (gather_nanos if holds and self._holds else 0)
 
     def finish(
-        self, event: int, level: int, begun: int, now: int, *, holds: bool, explicit: str, in_vain: bool = False
+        self,
+        event: int,
+        level: int,
+        begun: int,
+        now: int,
+        *,
+        holds: bool,
+        explicit: str,
+        in_vain: bool = False,
     ) -> None:
         """Note what the gathering of an event took.
 
@@ -190,7 +198,9 @@ class Spending:
                 # What was done between events, such as looking whether there was one, and sending.
                 self._keeper.spend_beside((self._begun - self._marked) / self._processors, begun)
         self._ask()
-        self._keeper.spend(event, min(level, self._asked), cost, begun, explicit=bool(explicit), in_vain=in_vain)
+        self._keeper.spend(
+            event, min(level, self._asked), cost, begun, explicit=bool(explicit), in_vain=in_vain
+        )
         self._marked, self._begun, self._said = used, None, 0
         self._reason = explicit
 
@@ -208,7 +218,12 @@ class Spending:
         self._sequence = sequence
         before = self._message
         due = self._told_nanos is None or now - self._told_nanos >= _TOLD_AGAIN_NANOS
-        if not due and before is not None and before.allowed == self._allowed() and before.asked == self._asked:
+        if (
+            not due
+            and before is not None
+            and before.allowed == self._allowed()
+            and before.asked == self._asked
+        ):
             return None
         self._told_nanos = now
         self._compose(now)
@@ -222,7 +237,13 @@ class Spending:
         pace = keeper.pace(now) if now else None
         reason = self._reason if keeper.limits else ""
         if pace is not None and pace.starves and not reason:
-            level = "one space alone" if pace.level == PART else f"level {pace.level} alone" if self._asked else "one event"
+            level = (
+                "one space alone"
+                if pace.level == PART
+                else f"level {pace.level} alone"
+                if self._asked
+                else "one event"
+            )
             reason = f"{level} takes so much of the target's time that there is one in {pace.every_nanos / 1e9:.1f} s"
         self._message = Budget(
             setting=BUDGET,

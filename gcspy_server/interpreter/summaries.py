@@ -18,7 +18,9 @@ _MANY = 4096
 _FEW = 512
 
 
-def counted_tiles(control: NDArray[np.uint8], known: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+def counted_tiles(
+    control: NDArray[np.uint8], known: NDArray[np.bool_] | None
+) -> NDArray[np.bool_] | None:
     """Which tiles a summary covers: used and known ones.
 
     Returns:
@@ -57,12 +59,20 @@ def _sum_in_pairs(values: NDArray[Any]) -> int:
     if at_once < _FEW or (values.dtype.kind == "i" and largest >> 31):
         return int(values.sum(dtype=np.int64))
     whole = len(pairs) - len(pairs) % at_once
-    sums: list[int] = [*pairs[:whole].reshape(-1, at_once).sum(axis=1).tolist(), int(pairs[whole:].sum())]
-    return sum((one & 0xFFFFFFFF) + (one >> 32) for one in sums) + int(values[paired:].sum(dtype=np.int64))
+    sums: list[int] = [
+        *pairs[:whole].reshape(-1, at_once).sum(axis=1).tolist(),
+        int(pairs[whole:].sum()),
+    ]
+    return sum((one & 0xFFFFFFFF) + (one >> 32) for one in sums) + int(
+        values[paired:].sum(dtype=np.int64)
+    )
 
 
 def summary_of(
-    stream: Stream, values: NDArray[Any], counted: NDArray[np.bool_] | None, maxima: NDArray[Any] | None
+    stream: Stream,
+    values: NDArray[Any],
+    counted: NDArray[np.bool_] | None,
+    maxima: NDArray[Any] | None,
 ) -> tuple[tuple[int, ...], int]:
     """The numbers of a summary, and how many tiles it covers.
 

@@ -126,7 +126,9 @@ class SpaceSender:
             return False
         runs = _NO_RUNS if self.names is None else runs_between(self.names, names)
         frame = pack_tiles(
-            _tiles_of(self.space.id, names, runs), sequence=stamp.sequence, time_nanos=stamp.time_nanos
+            _tiles_of(self.space.id, names, runs),
+            sequence=stamp.sequence,
+            time_nanos=stamp.time_nanos,
         )
         parts.append(Part(self.space.id, None, frame))
         parts += _new_names(self.space.id, names, runs, stamp)
@@ -241,9 +243,13 @@ class KeyframeSource:
                 self._spaces, self._values, self._summaries = [], {}, []
             return self.snapshot
 
-    def _encode_space(self, space: int, names: TileNames, info: str, stamp: Stamp) -> Iterable[Part]:
+    def _encode_space(
+        self, space: int, names: TileNames, info: str, stamp: Stamp
+    ) -> Iterable[Part]:
         tiles = _tiles_of(space, names, _NO_RUNS)
-        yield Part(space, None, pack_tiles(tiles, sequence=stamp.sequence, time_nanos=stamp.time_nanos))
+        yield Part(
+            space, None, pack_tiles(tiles, sequence=stamp.sequence, time_nanos=stamp.time_nanos)
+        )
         yield from _new_names(space, names, _NO_RUNS, stamp)
         for one in self._values[space]:
             stream = None if one.stream == CONTROL_STREAM else one.stream
@@ -254,7 +260,9 @@ class KeyframeSource:
         yield Part(space, None, encode(_info_of(space, info, stamp)))
 
 
-def copy_keyframe(event: Event | None, epoch: int, senders: Iterable[SpaceSender]) -> KeyframeSource:
+def copy_keyframe(
+    event: Event | None, epoch: int, senders: Iterable[SpaceSender]
+) -> KeyframeSource:
     """Copy what was sent last, under the schema of now; nothing else, because encoders stand still meanwhile."""
     spaces: list[tuple[int, TileNames, str]] = []
     values: dict[int, list[_Values]] = {}
@@ -265,7 +273,13 @@ def copy_keyframe(event: Event | None, epoch: int, senders: Iterable[SpaceSender
         number = sender.space.id
         spaces.append((number, sender.names, sender.info))
         values[number] = [
-            _Values(number, stream, e.stamp, e.values.copy(), None if e.known is None else e.known.copy())
+            _Values(
+                number,
+                stream,
+                e.stamp,
+                e.values.copy(),
+                None if e.known is None else e.known.copy(),
+            )
             for stream, e in sender.encoders.items()
             if e.stamp is not None
         ]

@@ -50,7 +50,11 @@ class TriggerSource:
         """Whether a stream was gathered at this event."""
         # A trigger that was set while this event was gathered may name a space that has just been removed.
         sender = self._senders.get(space)
-        return sender is not None and not sender.space.withheld and sender.space.streams[stream].gathered
+        return (
+            sender is not None
+            and not sender.space.withheld
+            and sender.space.streams[stream].gathered
+        )
 
     def stream(self, space: int, stream: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """Values, shape (tiles,), and where they are known; the driver's own arrays."""

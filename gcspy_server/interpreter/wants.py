@@ -46,7 +46,6 @@ class Wants:
                 return stream is None or streams is None or stream in streams
         return False
 
-
     def only(self, space: int) -> Wants:
         """What is wanted of one space."""
         if self.spaces is None:
@@ -69,7 +68,9 @@ def union_of(wants: Iterable[Wants]) -> Wants:
     return Wants(tuple(sorted(wanted.items(), key=lambda item: item[0])))
 
 
-def _add(wanted: dict[int, frozenset[int] | None], space: int, streams: frozenset[int] | None) -> None:
+def _add(
+    wanted: dict[int, frozenset[int] | None], space: int, streams: frozenset[int] | None
+) -> None:
     before = wanted.get(space, frozenset())
     wanted[space] = None if before is None or streams is None else before | streams
 

@@ -15,7 +15,13 @@ __all__ = ["refusal_of"]
 
 
 def refusal_of(
-    transport: Transport, hello: Hello, *, token: str | None, closing: bool, clients: int, most_clients: int
+    transport: Transport,
+    hello: Hello,
+    *,
+    token: str | None,
+    closing: bool,
+    clients: int,
+    most_clients: int,
 ) -> Error | None:
     """Why a client may not come in; None: it may.
 
@@ -28,7 +34,12 @@ def refusal_of(
         most_clients: How many there may be.
     """
     if transport.refusal:
-        return Error(code=ErrorCode.TOKEN, message=transport.refusal, remedy="connect as the same user", fatal=True)
+        return Error(
+            code=ErrorCode.TOKEN,
+            message=transport.refusal,
+            remedy="connect as the same user",
+            fatal=True,
+        )
     if not transport.trusted and not (
         token is not None and hmac.compare_digest(hello.token.encode(), token.encode())
     ):
@@ -39,5 +50,7 @@ def refusal_of(
         return Error(code=ErrorCode.BUSY, message="the session is ending", fatal=True)
     if clients >= most_clients:
         message = f"{clients} clients are connected, which is the most allowed"
-        return Error(code=ErrorCode.BUSY, message=message, remedy="try again when one has left", fatal=True)
+        return Error(
+            code=ErrorCode.BUSY, message=message, remedy="try again when one has left", fatal=True
+        )
     return None

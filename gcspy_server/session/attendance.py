@@ -144,7 +144,9 @@ class Attendance:
             question, read = self._questions.get(client.number), self._read.get(client.number)
             behind: int | None = None
             if question is not None:
-                behind = max(0, self._room.shared_until(client) - read) if read is not None else None
+                behind = (
+                    max(0, self._room.shared_until(client) - read) if read is not None else None
+                )
             elif read is not None:
                 behind = 0
             stalled = question is not None and now - question.at >= _STALLED_SECS
@@ -156,7 +158,9 @@ class Attendance:
 
     def _ask(self, client: Client, now: float) -> None:
         self._pings += 1
-        self._questions[client.number] = _Question(self._pings, self._room.shared_until(client), now)
+        self._questions[client.number] = _Question(
+            self._pings, self._room.shared_until(client), now
+        )
         client.push_if_room(encode(m.Ping(number=self._pings)).data)
 
     # ------------------------------------------------------------------ where they look
@@ -173,7 +177,9 @@ class Attendance:
         if leader is None or leader is follower or follower not in self._room.followers_of(leader):
             return
         at = self._looks.get(leader.number)
-        if at is not None and not follower.push_if_room(encode(m.Looked(client=leader.number, at=at)).data):
+        if at is not None and not follower.push_if_room(
+            encode(m.Looked(client=leader.number, at=at)).data
+        ):
             self._late[follower.number] = (follower, leader)
 
     def _tell_places(self) -> bool:
@@ -181,7 +187,9 @@ class Attendance:
         told = bool(self._untold)
         for number, leader in list(self._untold.items()):
             followers = self._room.followers_of(leader)
-            data = encode(m.Looked(client=number, at=self._looks[number])).data if followers else b""
+            data = (
+                encode(m.Looked(client=number, at=self._looks[number])).data if followers else b""
+            )
             for client in followers:
                 if client.push_if_room(data):
                     self._late.pop(client.number, None)

@@ -187,7 +187,8 @@ class Client:
 
     def _end_too_slow(self, error: TooSlow) -> None:
         self.end(
-            f"too slow: {error}", last_words=Error(code=ErrorCode.TOO_SLOW, message=str(error), fatal=True)
+            f"too slow: {error}",
+            last_words=Error(code=ErrorCode.TOO_SLOW, message=str(error), fatal=True),
         )
 
     def close_when_sent(self) -> None:
@@ -204,14 +205,17 @@ class Client:
         except RemoteProtocolError as error:
             if self._received_any:
                 self.end(
-                    f"broke the protocol at byte {error.offset}: {error}", last_words=_protocol_error(error)
+                    f"broke the protocol at byte {error.offset}: {error}",
+                    last_words=_protocol_error(error),
                 )
             else:
                 self.end("closed without a word", normal=True)
         except TooSlow as error:
             self._end_too_slow(error)
         except trio.TooSlowError:
-            self.end(f"stalled: took nothing for {self._options.stall_secs:g} s, {self._queue.waiting}")
+            self.end(
+                f"stalled: took nothing for {self._options.stall_secs:g} s, {self._queue.waiting}"
+            )
         except trio.BrokenResourceError as error:
             self._lost(error)
         except Exception as error:
@@ -415,7 +419,12 @@ class Client:
     def capacity(self) -> Capacity | None:
         """What it can take, if it is to be waited for: not while it is to get a keyframe anyway."""
         grant = self.grant
-        if grant is None or grant.waived or self.behind is not Behind.NO or self._ending is not None:
+        if (
+            grant is None
+            or grant.waived
+            or self.behind is not Behind.NO
+            or self._ending is not None
+        ):
             return None
         events, size = self._queue.room()
         if events and size:
@@ -512,5 +521,9 @@ class Client:
 
 
 def _protocol_error(error: RemoteProtocolError) -> Error:
-    remedy = "install the same release of GCspy at both ends" if isinstance(error, VersionMismatch) else ""
+    remedy = (
+        "install the same release of GCspy at both ends"
+        if isinstance(error, VersionMismatch)
+        else ""
+    )
     return Error(code=ErrorCode.PROTOCOL, message=str(error), remedy=remedy, fatal=True)

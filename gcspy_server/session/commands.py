@@ -81,7 +81,9 @@ def _control(session: Session, client: Client, message: Message) -> Error | None
             kinds = len(session.core.filters)
             unknown = sorted({one.event for one in message.filters if one.event >= kinds})
             if unknown:
-                return _bad(f"filters for events {unknown}: there are {kinds} kinds, 0 to {kinds - 1}")
+                return _bad(
+                    f"filters for events {unknown}: there are {kinds} kinds, 0 to {kinds - 1}"
+                )
             session.tell_all(m.Filters(filters=session.core.set_filters(message.filters)))
         case m.SetSetting():
             try:
@@ -98,8 +100,13 @@ def _control(session: Session, client: Client, message: Message) -> Error | None
             session.roles.hand_over(message.client)
             session.tell_clients()
         case m.NameSuccessor():
-            if message.client == client.number or message.client not in (None, *session.client_numbers):
-                return _bad(f"client {message.client} as successor: it is not another connected client")
+            if message.client == client.number or message.client not in (
+                None,
+                *session.client_numbers,
+            ):
+                return _bad(
+                    f"client {message.client} as successor: it is not another connected client"
+                )
             session.roles.name_successor(message.client)
             session.tell_clients()
         case _:
@@ -142,7 +149,9 @@ def _subscribe(session: Session, client: Client, message: m.Subscribe) -> Error 
             return _bad(f"subscription to space {one.space}: there is none such")
         missing = sorted(set(one.streams or ()) - known[one.space])
         if missing:
-            return _bad(f"subscription to streams {missing} of space {one.space}: there are none such")
+            return _bad(
+                f"subscription to streams {missing} of space {one.space}: there are none such"
+            )
     client.wants = Wants.of(message.spaces)
     client.interval_nanos = 0 if message.max_rate_hz is None else int(_NANOS / message.max_rate_hz)
     session.refresh_audience()
@@ -155,11 +164,17 @@ def _subscribe(session: Session, client: Client, message: m.Subscribe) -> Error 
 def _tile_names(session: Session, client: Client, message: m.TileNamesRequest) -> Error | None:
     sequence, names = session.names.get(message.space, (0, None))
     if not isinstance(names, StringNames):
-        return _bad(f"names of tiles of space {message.space}: it has none that are texts, or no event yet")
+        return _bad(
+            f"names of tiles of space {message.space}: it has none that are texts, or no event yet"
+        )
     if message.first >= names.count:
-        return _bad(f"names from tile {message.first} on: space {message.space} has {names.count} tiles")
+        return _bad(
+            f"names from tile {message.first} on: space {message.space} has {names.count} tiles"
+        )
     page = names.names[message.first : message.first + min(message.count, CLIENT_LIMITS.names_page)]
-    client.send(m.TileNames(space=message.space, sequence=sequence, first=message.first, names=page))
+    client.send(
+        m.TileNames(space=message.space, sequence=sequence, first=message.first, names=page)
+    )
     return None
 
 
@@ -169,7 +184,9 @@ def _not_controller(session: Session, command: str) -> Error:
         remedy = "nobody controls the session: take control first"
     else:
         remedy = f"client {controller} controls the session: ask it to hand over"
-    return Error(code=ErrorCode.NOT_CONTROLLER, message=f"{command} is the controller's", remedy=remedy)
+    return Error(
+        code=ErrorCode.NOT_CONTROLLER, message=f"{command} is the controller's", remedy=remedy
+    )
 
 
 def _bad(message: str) -> Error:

@@ -59,13 +59,17 @@ def open_all(addresses: Sequence[str], *, token: str | None) -> list[Listener]:
         LinkError: An address is taken, or cannot be listened at.
     """
     if not addresses:
-        raise LocalProtocolError("serve needs at least one address: unix:/PATH, HOST:PORT or tls:HOST:PORT")
+        raise LocalProtocolError(
+            "serve needs at least one address: unix:/PATH, HOST:PORT or tls:HOST:PORT"
+        )
     opened: list[Listener] = []
     try:
         for text in addresses:
             address = parse_address(text)
             opened.append(
-                _open_unix(address) if isinstance(address, UnixAddress) else _open_tcp(address, token)
+                _open_unix(address)
+                if isinstance(address, UnixAddress)
+                else _open_tcp(address, token)
             )
     except BaseException:
         close_all(opened)
@@ -90,7 +94,9 @@ def _open_unix(address: UnixAddress) -> Listener:
         found = os.lstat(address.path)
     except OSError as error:
         listening.close()
-        raise LinkError(f"cannot listen at {address}: {error.strerror}; give another path") from error
+        raise LinkError(
+            f"cannot listen at {address}: {error.strerror}; give another path"
+        ) from error
     return Listener(listening, address, inode=(found.st_dev, found.st_ino))
 
 
@@ -101,9 +107,13 @@ def _remove_stale(address: UnixAddress) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise LinkError(f"cannot listen at {address}: {error.strerror}; give another path") from error
+        raise LinkError(
+            f"cannot listen at {address}: {error.strerror}; give another path"
+        ) from error
     if not stat.S_ISSOCK(found.st_mode):
-        raise LinkError(f"cannot listen at {address}: there is a file that is no socket; give another path")
+        raise LinkError(
+            f"cannot listen at {address}: there is a file that is no socket; give another path"
+        )
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
         try:

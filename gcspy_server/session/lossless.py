@@ -81,7 +81,12 @@ class LosslessClients:
     """
 
     def __init__(
-        self, room: Room, acts_on: PauseActsOn, controller: Callable[[], int | None], *, silence_secs: float
+        self,
+        room: Room,
+        acts_on: PauseActsOn,
+        controller: Callable[[], int | None],
+        *,
+        silence_secs: float,
     ) -> None:
         self._room, self._acts_on, self._controller = room, acts_on, controller
         self._silence_secs = silence_secs
@@ -176,4 +181,7 @@ class LosslessClients:
 
     def _refresh(self) -> None:
         """Tell the driver's thread who has how much room."""
-        self._room.tell(self._shared, tuple(filter(None, (client.capacity() for client in self._clients.values()))))
+        self._room.tell(
+            self._shared,
+            tuple(filter(None, (client.capacity() for client in self._clients.values()))),
+        )

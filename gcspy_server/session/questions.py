@@ -48,7 +48,13 @@ class Questions:
         if sum(1 for one, _ in self._waiting if one is client) >= MOST_WAITING:
             reason = f"{MOST_WAITING} questions of this client wait already: ask again when they are answered"
             client.send(
-                Answer(number=query.number, space=query.space, sequence=0, state=AnswerState.REFUSED, reason=reason)
+                Answer(
+                    number=query.number,
+                    space=query.space,
+                    sequence=0,
+                    state=AnswerState.REFUSED,
+                    reason=reason,
+                )
             )
             return
         self._waiting.append((client, answer))

@@ -98,7 +98,9 @@ class ClientQueue:
         """Events and bytes of events that may be added for a reader that wants to lose none."""
         return max(0, self._limits[0] - self._events), max(0, self._limits[1] - self._event_bytes)
 
-    def add_event(self, data: bytes, sequence: int, *, must: bool = False, keep: bool = False) -> int:
+    def add_event(
+        self, data: bytes, sequence: int, *, must: bool = False, keep: bool = False
+    ) -> int:
         """Add an event, if there is room, or if it must be there.
 
         Args:
@@ -119,7 +121,9 @@ class ClientQueue:
         if keep:
             full = 0 in self.room()
         else:
-            full = self._events >= events or (self._events > 0 and self._event_bytes + len(data) > event_bytes)
+            full = self._events >= events or (
+                self._events > 0 and self._event_bytes + len(data) > event_bytes
+            )
         if full and not must:
             return 1 if keep else self.drop_events() + 1
         self._append(Entry(Kind.MUST if must else Kind.EVENT, data, sequence))

@@ -19,7 +19,14 @@ from gcspy_protocol.codec import encode
 from gcspy_protocol.messages import Error, Message, State
 from gcspy_protocol.model import EventKind, Mode, PauseActsOn
 
-from gcspy_server.interpreter.core import Audience, Core, Item, SchemaChange, SettingsChanged, TriggersChanged
+from gcspy_server.interpreter.core import (
+    Audience,
+    Core,
+    Item,
+    SchemaChange,
+    SettingsChanged,
+    TriggersChanged,
+)
 from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
 from gcspy_server.interpreter.wants import NOTHING, Wants, union_of
 from gcspy_server.names import TileNames
@@ -93,7 +100,9 @@ class Session:
         self._clients: dict[int, Client] = {}
         self.questions = Questions(self._clients.keys)
         self.attendance = Attendance(self)
-        self.vigil = Vigil(self, silence_secs=options.silence_secs, succession_secs=options.succession_secs)
+        self.vigil = Vigil(
+            self, silence_secs=options.silence_secs, succession_secs=options.succession_secs
+        )
         self._next_number = 1
         self._wakeup = trio.Event()
         self._keyframe_wanted = trio.Event()
@@ -222,7 +231,9 @@ class Session:
         if places and self._nursery is not None:
             self._nursery.start_soon(self._fill, source, places)
 
-    async def _fill(self, source: KeyframeSource, places: list[tuple[Client, Entry, Wants]]) -> None:
+    async def _fill(
+        self, source: KeyframeSource, places: list[tuple[Client, Entry, Wants]]
+    ) -> None:
         snapshot = await trio.to_thread.run_sync(source.encode, abandon_on_cancel=True)
         for client, entry, wants in places:
             client.fill(entry, snapshot.bytes_for(wants))
@@ -344,7 +355,9 @@ class Session:
 
     def _clients_message(self) -> m.Clients:
         clients = tuple(client_message(client) for client in self._clients.values())
-        return m.Clients(clients=clients, controller=self.roles.controller, successor=self.roles.successor)
+        return m.Clients(
+            clients=clients, controller=self.roles.controller, successor=self.roles.successor
+        )
 
     # ------------------------------------------------------------------ as a class (`attendance.Room`)
 
@@ -370,7 +383,9 @@ class Session:
         """Who is told where this client looks: those who follow, if it is the controller."""
         if leader is not self.controller:
             return ()
-        return [one for one in self._clients.values() if one.presence.following and one is not leader]
+        return [
+            one for one in self._clients.values() if one.presence.following and one is not leader
+        ]
 
     def shared_until(self, client: Client) -> int:
         """Number of the latest snapshot; 0 for one that is not connected."""

@@ -27,7 +27,9 @@ class SessionThread:
         token: What TCP clients must know.
     """
 
-    def __init__(self, host: Callable[[], Host], addresses: Sequence[str], *, token: str | None) -> None:
+    def __init__(
+        self, host: Callable[[], Host], addresses: Sequence[str], *, token: str | None
+    ) -> None:
         self._make_host = host
         self._addresses = addresses
         self._token = token

@@ -48,7 +48,9 @@ def session_certificate() -> tuple[ssl.SSLContext, str]:
     return context, hashlib.sha256(der).hexdigest()
 
 
-def _load(context: ssl.SSLContext, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> None:
+def _load(
+    context: ssl.SSLContext, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate
+) -> None:
     """Give both to the context, which takes them from a file only: one that nobody else can open, and not for long."""
     pem = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()

@@ -27,7 +27,9 @@ class Transport:
         refusal: Why this peer may not connect at all; empty: it may.
     """
 
-    def __init__(self, stream: trio.abc.Stream, who: str, *, trusted: bool, refusal: str = "") -> None:
+    def __init__(
+        self, stream: trio.abc.Stream, who: str, *, trusted: bool, refusal: str = ""
+    ) -> None:
         self._stream = stream
         self.who = who
         self.trusted = trusted

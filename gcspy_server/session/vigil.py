@@ -96,7 +96,9 @@ class Vigil:
 
     def _pass(self, controller: Client, heir: Client, silence: float, now: float) -> None:
         """Let the successor have control. The connection stays: it may be a window that is busy."""
-        log.warning("%s silent for %.1f s: control goes to client %d", controller, silence, heir.number)
+        log.warning(
+            "%s silent for %.1f s: control goes to client %d", controller, silence, heir.number
+        )
         self._host.roles.hand_over(heir.number)
         self._stands_in = (controller.number, heir.number, now)
         self._host.tell_clients()

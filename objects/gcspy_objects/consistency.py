@@ -69,7 +69,9 @@ class Report:
         }
 
 
-def check(heap: Heap, log: dict[int, LoggedCollection] | None = None, progress: Progress | None = None) -> Report:
+def check(
+    heap: Heap, log: dict[int, LoggedCollection] | None = None, progress: Progress | None = None
+) -> Report:
     """Rebuild a heap from its trace, and hold it to all rules, and to the VM's log if there is one."""
     objects = 0
     for lives in heap.lives(progress):
@@ -85,10 +87,21 @@ def check(heap: Heap, log: dict[int, LoggedCollection] | None = None, progress: 
             ("start", one.spaces_before, one.tops_before, logged.before),
             ("end", one.spaces_after, one.tops_after, logged.after),
         ):
-            tops += _compare_tops(own, one, moment, {space.start: top for space, top in zip(spaces, ours, strict=True)}, theirs)
+            tops += _compare_tops(
+                own,
+                one,
+                moment,
+                {space.start: top for space, top in zip(spaces, ours, strict=True)},
+                theirs,
+            )
         if logged.histogram and one.full:
             histograms += 1
-            _compare_histograms(own, one, histogram(heap.at_collection(one.number, end=True), heap.trace.types), logged.histogram)
+            _compare_histograms(
+                own,
+                one,
+                histogram(heap.at_collection(one.number, end=True), heap.trace.types),
+                logged.histogram,
+            )
     tiled = sum(len(one.spaces_before) + len(one.spaces_after) for one in rows)
     return Report(heap.events, objects, len(rows), tiled, tops, histograms, own, heap.ended)
 
@@ -108,7 +121,13 @@ def histogram(snapshot: Snapshot, types: Types) -> Histogram:
     return found
 
 
-def _compare_tops(findings: Findings, one: Collection, moment: str, ours: dict[int, int], theirs: list[LoggedSpace]) -> int:
+def _compare_tops(
+    findings: Findings,
+    one: Collection,
+    moment: str,
+    ours: dict[int, int],
+    theirs: list[LoggedSpace],
+) -> int:
     """Compare those spaces that begin at the same address; return how many."""
     common = [space for space in theirs if space.start in ours]
     for space in common:
@@ -120,7 +139,9 @@ def _compare_tops(findings: Findings, one: Collection, moment: str, ours: dict[i
     return len(common)
 
 
-def _compare_histograms(findings: Findings, one: Collection, ours: Histogram, theirs: Histogram) -> None:
+def _compare_histograms(
+    findings: Findings, one: Collection, ours: Histogram, theirs: Histogram
+) -> None:
     for name in _different(ours, theirs):
         instances, size = theirs.get(name, (0, 0))
         own = ours.get(name, (0, 0))
@@ -131,7 +152,9 @@ def _compare_histograms(findings: Findings, one: Collection, ours: Histogram, th
 
 
 def _different(ours: Histogram, theirs: Histogram) -> Iterator[str]:
-    return (name for name in sorted(ours.keys() | theirs.keys()) if ours.get(name) != theirs.get(name))
+    return (
+        name for name in sorted(ours.keys() | theirs.keys()) if ours.get(name) != theirs.get(name)
+    )
 
 
 def _found(findings: Findings, one: Collection, expected: str, found: str) -> None:
@@ -140,4 +163,10 @@ def _found(findings: Findings, one: Collection, expected: str, found: str) -> No
 
 def _finding_as_json(one: Finding) -> dict[str, Any]:
     where = one.where._asdict() if one.where else None
-    return {"rule": str(one.rule), "where": where, "collection": one.collection, "expected": one.expected, "found": one.found}
+    return {
+        "rule": str(one.rule),
+        "where": where,
+        "collection": one.collection,
+        "expected": one.expected,
+        "found": one.found,
+    }

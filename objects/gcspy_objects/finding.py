@@ -30,7 +30,16 @@ Range = tuple[int, int]
 """First and last number, both among it."""
 
 _MOST: Final = (1 << 63) - 1
-_UNITS: Final = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1024, "mib": 1024**2, "gib": 1024**3}
+_UNITS: Final = {
+    "": 1,
+    "b": 1,
+    "kb": 1000,
+    "mb": 1000**2,
+    "gb": 1000**3,
+    "kib": 1024,
+    "mib": 1024**2,
+    "gib": 1024**3,
+}
 _KEYS: Final = ("type", "site", "thread", "size", "address")
 _LONGEST: Final = 2000
 
@@ -93,7 +102,13 @@ def _number(key: str, text: str) -> int:
     if match is None or unit is None or (key == "address" and match[2]):
         example = "0x7f0012345678" if key == "address" else "64, 100kB or 2MiB"
         raise CommandError(f"{key}:{text}: no number; write it as {example}")
-    value = int(match[1].replace(",", "").replace("_", ""), 0 if match[1].lower().startswith("0x") else 10) * unit
+    value = (
+        int(
+            match[1].replace(",", "").replace("_", ""),
+            0 if match[1].lower().startswith("0x") else 10,
+        )
+        * unit
+    )
     if value > _MOST:
         raise CommandError(f"{key}:{text}: too large")
     return value
@@ -105,20 +120,34 @@ def rows_of(heap: Snapshot, trace: Trace, sought: Sought) -> NDArray[np.int64]:
     if sought.size is not None:
         there &= (heap.size >= sought.size[0]) & (heap.size <= sought.size[1])
     if sought.address is not None:
-        there &= (heap.address + heap.size > sought.address[0]) & (heap.address <= sought.address[1])
+        there &= (heap.address + heap.size > sought.address[0]) & (
+            heap.address <= sought.address[1]
+        )
     for key, text, whole in sought.names:
         column, matches = _named(heap, trace, key)
         present = np.unique(column[there])
-        good = [row for row in present.tolist() if any(text == one if whole else text in one for one in matches(row))]
+        good = [
+            row
+            for row in present.tolist()
+            if any(text == one if whole else text in one for one in matches(row))
+        ]
         there &= np.isin(column, good)
     return np.flatnonzero(there)
 
 
-def _named(heap: Snapshot, trace: Trace, key: str) -> tuple[NDArray[np.int32], Callable[[int], Sequence[str]]]:
+def _named(
+    heap: Snapshot, trace: Trace, key: str
+) -> tuple[NDArray[np.int32], Callable[[int], Sequence[str]]]:
     """A column of categories, and what each of them is called, in small letters."""
     if key == "type":
-        return heap.type, lambda row: (trace.types.names[row].lower(), trace.types.internal[row].lower())
+        return heap.type, lambda row: (
+            trace.types.names[row].lower(),
+            trace.types.internal[row].lower(),
+        )
     if key == "thread":
         return heap.thread, lambda row: (trace.threads.name(row).lower(),)
     sites = trace.sites
-    return heap.site, lambda row: (sites.labels[row].lower(), *(one.method.lower() for one in sites.frames(row)))
+    return heap.site, lambda row: (
+        sites.labels[row].lower(),
+        *(one.method.lower() for one in sites.frames(row)),
+    )

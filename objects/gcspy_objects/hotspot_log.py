@@ -25,7 +25,9 @@ Histogram: TypeAlias = dict[str, tuple[int, int]]
 MOST_COLLECTIONS: Final = 1_000_000
 _MOST_BYTES: Final = 64 << 20
 _HEAP: Final = re.compile(r"^\{?Heap (before|after) GC invocations=(\d{1,9})")
-_SPACE: Final = re.compile(r"^\s+(eden|from|to|object)\s+space .*\[0x([0-9a-f]{1,16}), ?0x([0-9a-f]{1,16}), ?0x([0-9a-f]{1,16})\)")
+_SPACE: Final = re.compile(
+    r"^\s+(eden|from|to|object)\s+space .*\[0x([0-9a-f]{1,16}), ?0x([0-9a-f]{1,16}), ?0x([0-9a-f]{1,16})\)"
+)
 _HISTOGRAM: Final = re.compile(r"^ num +#instances +#bytes ")
 _CLASS: Final = re.compile(r"^\s*\d+:\s+(\d{1,18})\s+(\d{1,18})\s+(\S+)")
 
@@ -67,14 +69,26 @@ def find_log(path: Path) -> list[str] | None:
     try:
         if path.is_dir() or not tarfile.is_tarfile(path):
             log = (path if path.is_dir() else path.parent) / "gc.log"
-            return log.read_text("utf-8", "replace").splitlines() if log.is_file() and log.stat().st_size <= _MOST_BYTES else None
+            return (
+                log.read_text("utf-8", "replace").splitlines()
+                if log.is_file() and log.stat().st_size <= _MOST_BYTES
+                else None
+            )
         if path.stat().st_size > _MOST_BYTES:
             return None
         with tarfile.open(path) as archive:
             for member in archive:
-                if member.isfile() and Path(member.name).name == "gc.log" and member.size <= _MOST_BYTES:
+                if (
+                    member.isfile()
+                    and Path(member.name).name == "gc.log"
+                    and member.size <= _MOST_BYTES
+                ):
                     file = archive.extractfile(member)
-                    return file.read(_MOST_BYTES).decode("utf-8", "replace").splitlines() if file is not None else None
+                    return (
+                        file.read(_MOST_BYTES).decode("utf-8", "replace").splitlines()
+                        if file is not None
+                        else None
+                    )
     except (OSError, EOFError, tarfile.TarError, lzma.LZMAError, zlib.error):
         return None  # what is wrong with the archive, its reader says
     return None
@@ -92,7 +106,9 @@ def read_log(lines: Iterable[str]) -> dict[int, LoggedCollection]:
             current = found.setdefault(number, LoggedCollection())
             spaces, counting = (current.before if heap[1] == "before" else current.after), False
         elif (space := _SPACE.match(line)) and spaces is not None:
-            spaces.append(LoggedSpace(space[1], int(space[2], 16), int(space[3], 16), int(space[4], 16)))
+            spaces.append(
+                LoggedSpace(space[1], int(space[2], 16), int(space[3], 16), int(space[4], 16))
+            )
         elif _HISTOGRAM.match(line):
             counting, spaces = True, None
         elif counting and current is not None and (one := _CLASS.match(line)):

@@ -37,7 +37,11 @@ def cache_folder() -> Path | None:
         # Who may write one of the folders on the way may put another one in its place.
         for each in (folder, folder.parent):
             found = each.lstat()
-            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            if (
+                not stat.S_ISDIR(found.st_mode)
+                or found.st_uid != os.geteuid()
+                or found.st_mode & 0o022
+            ):
                 return None
         return folder if os.access(folder, os.W_OK | os.X_OK) else None
     except (OSError, RuntimeError):  # no home, or one that cannot be written
@@ -67,7 +71,9 @@ class Loop:
     def compile(self, njit: Callable[..., Any], *, keep: bool) -> None:
         """Have numba's decorator compile it, unless it is; `keep` says whether numba may write down what it compiled."""
         if self.machine is None:
-            self.machine = njit([self.signature], nogil=True, cache=keep, error_model="numpy")(self.written)
+            self.machine = njit([self.signature], nogil=True, cache=keep, error_model="numpy")(
+                self.written
+            )
 
 
 def compile_all() -> bool:
@@ -89,11 +95,15 @@ def compile_all() -> bool:
 def want() -> threading.Thread | None:
     """Have the loops of modules that were imported compiled in a thread; returns it at once, None where machine code is not wanted."""
     with _state.lock:
-        idle = _state.thread is None or (not _state.thread.is_alive() and _state.asked < len(_loops))
+        idle = _state.thread is None or (
+            not _state.thread.is_alive() and _state.asked < len(_loops)
+        )
         if idle and os.environ.get(VARIABLE) != "no":
             _state.asked = len(_loops)
             # A daemon: who leaves meanwhile does not wait for the compiler.
-            _state.thread = threading.Thread(target=compile_all, name="gcspy objects' machine code", daemon=True)
+            _state.thread = threading.Thread(
+                target=compile_all, name="gcspy objects' machine code", daemon=True
+            )
             _state.thread.start()
         thread: threading.Thread | None = _state.thread
         return thread
@@ -118,7 +128,11 @@ class Compiled(Generic[K]):
     """
 
     def __init__(
-        self, module: ModuleType, kind: Callable[..., K], helpers: Mapping[str, str], kernels: Mapping[str, str]
+        self,
+        module: ModuleType,
+        kind: Callable[..., K],
+        helpers: Mapping[str, str],
+        kernels: Mapping[str, str],
     ) -> None:
         self._module, self._kind = module, kind
         self._helpers, self._kernels = helpers, kernels
@@ -131,7 +145,9 @@ class Compiled(Generic[K]):
         with self._lock:
             if self._thread is None and os.environ.get(VARIABLE) != "no":
                 # A daemon: who leaves meanwhile does not wait for the compiler.
-                self._thread = threading.Thread(target=self._prepare, name="gcspy machine code", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._prepare, name="gcspy machine code", daemon=True
+                )
                 self._thread.start()
 
     def get(self, *, wait_secs: float = 0.0) -> K | None:

@@ -16,7 +16,18 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MAX_NAMES", "Causes", "Field", "Frame", "Sites", "Thread", "ThreadKind", "Threads", "TypeKind", "Types"]
+__all__ = [
+    "MAX_NAMES",
+    "Causes",
+    "Field",
+    "Frame",
+    "Sites",
+    "Thread",
+    "ThreadKind",
+    "Threads",
+    "TypeKind",
+    "Types",
+]
 
 Causes: TypeAlias = Mapping[int, str]
 """Why a collection was begun: the number in a record to a text such as ``Allocation Failure``."""
@@ -100,7 +111,9 @@ class Frame(NamedTuple):
     folded: bool = False
 
     def __str__(self) -> str:
-        return f"({self.method}, {self.bci} times)" if self.folded else f"{self.method} @ {self.bci}"
+        return (
+            f"({self.method}, {self.bci} times)" if self.folded else f"{self.method} @ {self.bci}"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,7 +144,9 @@ class Sites:
     def frames(self, row: int) -> list[Frame]:
         """Return the stack of a site, innermost frame first; empty where it has none."""
         first, last = int(self.first_frame[row]), int(self.first_frame[row + 1])
-        pairs = zip(self.frame_method[first:last].tolist(), self.frame_bci[first:last].tolist(), strict=True)
+        pairs = zip(
+            self.frame_method[first:last].tolist(), self.frame_bci[first:last].tolist(), strict=True
+        )
         return [Frame(self.methods[method], bci, method in self.folded) for method, bci in pairs]
 
     def name(self, row: int) -> str:
@@ -195,7 +210,10 @@ class Threads:
 
     def name(self, row: int) -> str:
         """Return what a row is called: all its names, or its address."""
-        return ", then ".join(each.name for each in self.began[row]) or f"thread at {self.addresses[row]:#x}"
+        return (
+            ", then ".join(each.name for each in self.began[row])
+            or f"thread at {self.addresses[row]:#x}"
+        )
 
     def kind(self, row: int) -> ThreadKind:
         """Return what the row's first thread is for."""

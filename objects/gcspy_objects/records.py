@@ -267,34 +267,59 @@ class RecordBatch:
     @property
     def nbytes(self) -> int:
         """Bytes of all columns."""
-        return sum(value.nbytes for value in (getattr(self, one.name) for one in fields(self)) if isinstance(value, np.ndarray))
+        return sum(
+            value.nbytes
+            for value in (getattr(self, one.name) for one in fields(self))
+            if isinstance(value, np.ndarray)
+        )
 
     def where(self, row: int) -> EventPlace:
         """Say where record `row` stands in the trace."""
         buffer = int(self.buffer[row])
         return EventPlace(
-            self.place.event + row, self.file, self.place.buffer + buffer, int(self.buffer_position[buffer]), int(self.offset[row])
+            self.place.event + row,
+            self.file,
+            self.place.buffer + buffer,
+            int(self.buffer_position[buffer]),
+            int(self.offset[row]),
         )
 
     @classmethod
-    def of(cls, place: Place, after: Place, file: str = "", **columns: Sequence[int] | NDArray[Any]) -> Self:
+    def of(
+        cls, place: Place, after: Place, file: str = "", **columns: Sequence[int] | NDArray[Any]
+    ) -> Self:
         """Make a batch of the columns that are given; those of records that are not given are 0. For tests and small readers."""
         count = len(columns["kind"])
-        made: dict[str, NDArray[Any]] = {name: np.zeros(count, dtype) for name, dtype in COLUMNS.items()}
-        made |= {name: np.zeros(int(name.startswith("buffer")), dtype) for name, dtype in _BESIDE.items()}
+        made: dict[str, NDArray[Any]] = {
+            name: np.zeros(count, dtype) for name, dtype in COLUMNS.items()
+        }
+        made |= {
+            name: np.zeros(int(name.startswith("buffer")), dtype) for name, dtype in _BESIDE.items()
+        }
         made |= {name: np.asarray(value, made[name].dtype) for name, value in columns.items()}
         return cls(place, after, file, **made)
 
 
 COLUMNS: Final[dict[str, type[np.generic]]] = {
-    "kind": np.uint8, "detail": np.uint8, "flags": np.uint8,
-    "thread": np.int32, "buffer": np.int32, "offset": np.int32,
-    "address": np.int64, "to": np.int64, "size": np.int64,
-    "type": np.int32, "site": np.int32, "length": np.int32,
+    "kind": np.uint8,
+    "detail": np.uint8,
+    "flags": np.uint8,
+    "thread": np.int32,
+    "buffer": np.int32,
+    "offset": np.int32,
+    "address": np.int64,
+    "to": np.int64,
+    "size": np.int64,
+    "type": np.int32,
+    "site": np.int32,
+    "length": np.int32,
 }
 """The columns of records, and what they are made of."""
 
 _BESIDE: Final[dict[str, type[np.generic]]] = {
-    "buffer_position": np.int64, "buffer_mode": np.uint8,
-    "pointer_record": np.int32, "pointer_kind": np.uint8, "pointer_value": np.int64,
+    "buffer_position": np.int64,
+    "buffer_mode": np.uint8,
+    "pointer_record": np.int32,
+    "pointer_kind": np.uint8,
+    "pointer_value": np.int64,
 }

@@ -100,7 +100,9 @@ def parse_address(text: str) -> Address:
 
 def _unix(path: str, text: str) -> UnixAddress:
     if not path.startswith("/") or "\0" in path:
-        raise CommandError(f"address {text!r}: the path of a Unix socket is absolute, as in unix:/tmp/x.sock")
+        raise CommandError(
+            f"address {text!r}: the path of a Unix socket is absolute, as in unix:/tmp/x.sock"
+        )
     size = len(path.encode("utf-8", "surrogateescape"))
     if size > _UNIX_PATH_BYTES:
         raise CommandError(
@@ -112,7 +114,11 @@ def _unix(path: str, text: str) -> UnixAddress:
 def _fingerprint(fragment: str, text: str) -> str:
     kind, _, digits = fragment.partition("=")
     digits = digits.replace(":", "").lower()
-    if kind != "sha256" or len(digits) != _SHA256_DIGITS or not set(digits) <= set("0123456789abcdef"):
+    if (
+        kind != "sha256"
+        or len(digits) != _SHA256_DIGITS
+        or not set(digits) <= set("0123456789abcdef")
+    ):
         raise CommandError(
             f"address {text!r}: after # comes sha256= and {_SHA256_DIGITS} hexadecimal digits, got {len(digits)}"
         )

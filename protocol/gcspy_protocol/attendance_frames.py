@@ -33,7 +33,9 @@ def pack_attendance(message: Attend | Look | Looked) -> Frame:
         case Look():
             return pack_frame(FrameType.LOOK, pack_map(_place(message.at)))
         case Looked():
-            return pack_frame(FrameType.LOOKED, pack_map({"client": message.client, **_place(message.at)}))
+            return pack_frame(
+                FrameType.LOOKED, pack_map({"client": message.client, **_place(message.at)})
+            )
 
 
 def _place(at: LookAt) -> dict[str, Any]:
@@ -58,7 +60,9 @@ def read_attendance(header: Header, payload: bytes, limits: Limits) -> Attend | 
     kind = FrameType(header.type)
     what = kind.name.lower()
     if len(payload) > limits.map_bytes:
-        raise RemoteProtocolError(f"{what}: a map of {len(payload)} bytes, over the limit of {limits.map_bytes}")
+        raise RemoteProtocolError(
+            f"{what}: a map of {len(payload)} bytes, over the limit of {limits.map_bytes}"
+        )
     fields = Fields.unpack(payload or pack_map({}), what, text_chars=limits.text_chars)
     if kind is FrameType.ATTEND:
         return Attend(person=fields.text("person", ""), following=fields.flag("following", False))

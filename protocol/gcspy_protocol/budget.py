@@ -66,16 +66,27 @@ class Budget:
         """What there is to say, a phrase each: ``level 2 of 3``, ``4.8 % of 5 %``, ``210 of 1,204 events gathered``."""
         found = []
         if self.asked:
-            found.append(f"level {self.asked}" if self.given in (0, self.asked) else f"level {self.given} of {self.asked}")
+            found.append(
+                f"level {self.asked}"
+                if self.given in (0, self.asked)
+                else f"level {self.given} of {self.asked}"
+            )
         if self.covered < self.spaces:
             found.append(f"{self.covered} of {self.spaces} spaces in turn")
         spent = f"{self.spent / 10_000:.1f} %"
-        found.append(f"{spent} of {self.allowed / 10_000:g} %" if self.limits else f"{spent}, no limit")
+        found.append(
+            f"{spent} of {self.allowed / 10_000:g} %" if self.limits else f"{spent}, no limit"
+        )
         gathered, wanted = self.events
         found.append(f"{gathered:,} of {wanted:,} events gathered")
         return tuple(found)
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain JSON values, and in words."""
-        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-        return plain | {"words": ", ".join(self.parts) + (f"; {self.reason}" if self.reason else "")}
+        plain = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+        }
+        return plain | {
+            "words": ", ".join(self.parts) + (f"; {self.reason}" if self.reason else "")
+        }

@@ -67,13 +67,17 @@ def encode(message: Message) -> Frame:
     try:
         return _encode(message)
     except struct.error as error:
-        raise LocalProtocolError(f"{type(message).__name__} does not fit its frame: {error}") from error
+        raise LocalProtocolError(
+            f"{type(message).__name__} does not fit its frame: {error}"
+        ) from error
 
 
 def _encode(message: Message) -> Frame:
     match message:
         case m.StreamKey():
-            return pack_key(message.space, message.stream, _stamp(message), message.values, message.known)
+            return pack_key(
+                message.space, message.stream, _stamp(message), message.values, message.known
+            )
         case m.StreamDelta():
             return pack_delta(
                 message.space,
@@ -111,7 +115,9 @@ def _encode(message: Message) -> Frame:
         case m.Query() | m.Answer() | m.Attend() | m.Look() | m.Looked():
             return _said(message)
         case m.Event() | m.Unknown():
-            raise LocalProtocolError(f"{type(message).__name__} has no frame of its own: use encode_event")
+            raise LocalProtocolError(
+                f"{type(message).__name__} has no frame of its own: use encode_event"
+            )
         case _:
             frame_type, fields = _as_map(message)
             return pack_frame(frame_type, pack_map(fields) if fields else b"")
@@ -120,7 +126,9 @@ def _encode(message: Message) -> Frame:
 def _schema(message: m.SpaceDefined | m.SpaceRemoved) -> Frame:
     if isinstance(message, m.SpaceRemoved):
         return pack_frame(FrameType.SPACE_REMOVED, b"", space=message.space)
-    return pack_frame(FrameType.SPACE_DEFINED, pack_map(pack_space(message.space)), space=message.space.id)
+    return pack_frame(
+        FrameType.SPACE_DEFINED, pack_map(pack_space(message.space)), space=message.space.id
+    )
 
 
 def _said(message: m.Query | m.Answer | m.Attend | m.Look | m.Looked) -> Frame:
@@ -129,7 +137,9 @@ def _said(message: m.Query | m.Answer | m.Attend | m.Look | m.Looked) -> Frame:
     return pack_attendance(message)
 
 
-def _chosen(message: m.Trigger | m.Triggers | m.Fired | m.Settings | m.SetSetting | m.Budget) -> Frame:
+def _chosen(
+    message: m.Trigger | m.Triggers | m.Fired | m.Settings | m.SetSetting | m.Budget,
+) -> Frame:
     if isinstance(message, m.Trigger | m.Triggers | m.Fired):
         return pack_trigger(message)
     return pack_settings(message)
@@ -151,7 +161,9 @@ def _stamp(message: m.StreamKey | m.StreamDelta) -> Stamp:
     )
 
 
-def _placed(frame_type: FrameType, payload: bytes, message: m.Summary | m.SpaceInfo | m.NewNames) -> Frame:
+def _placed(
+    frame_type: FrameType, payload: bytes, message: m.Summary | m.SpaceInfo | m.NewNames
+) -> Frame:
     stream = message.stream if isinstance(message, m.Summary) else 0
     return pack_frame(
         frame_type,
@@ -188,7 +200,9 @@ def _as_map(message: Message) -> tuple[FrameType, dict[str, Any]]:
                 "controller": message.controller,
                 "mode": message.mode.value,
                 "acts_on": message.pause_acts_on.value,
-                "events": [{"id": e.id, "name": e.name, "about": e.description} for e in message.events],
+                "events": [
+                    {"id": e.id, "name": e.name, "about": e.description} for e in message.events
+                ],
                 "info": message.general_info,
                 "target": message.target,
                 "clock": message.clock,
@@ -311,7 +325,13 @@ def encode_event(event: m.Event, frames: list[Frame]) -> bytes:
     flags = (_KEYFRAME if event.keyframe else 0) | (_CACHED if event.cached else 0)
     try:
         body = _EVENT.pack(
-            0, event.event, flags, event.epoch, event.occurrence, event.gather_nanos, event.held_nanos
+            0,
+            event.event,
+            flags,
+            event.epoch,
+            event.occurrence,
+            event.gather_nanos,
+            event.held_nanos,
         ) + (pack_map(rest) if rest else b"")
     except struct.error as error:
         raise LocalProtocolError(f"{event} does not fit its frame: {error}") from error
@@ -374,7 +394,9 @@ def _hello(header: Header, payload: bytes, limits: Limits) -> Message:
 def _welcome(header: Header, payload: bytes, limits: Limits) -> Message:
     f = _fields(header, payload, limits)
     events = tuple(
-        EventKind(id=e.integer("id", 0, 0xFFFF), name=e.text("name"), description=e.text("about", ""))
+        EventKind(
+            id=e.integer("id", 0, 0xFFFF), name=e.text("name"), description=e.text("about", "")
+        )
         for e in f.maps("events", limits.events)
     )
     if [e.id for e in events] != list(range(len(events))):
@@ -458,7 +480,9 @@ def _counters(header: Header, payload: bytes, limits: Limits) -> Message:
 
 def _space_info(header: Header, payload: bytes, limits: Limits) -> Message:
     text = _fields(header, payload, limits).text("text")
-    return m.SpaceInfo(space=header.space, sequence=header.sequence, time_nanos=header.time_nanos, text=text)
+    return m.SpaceInfo(
+        space=header.space, sequence=header.sequence, time_nanos=header.time_nanos, text=text
+    )
 
 
 def _space_defined(header: Header, payload: bytes, limits: Limits) -> Message:
@@ -496,7 +520,9 @@ def _tile_names_request(header: Header, payload: bytes, limits: Limits) -> Messa
 
 
 def _read_filters(header: Header, payload: bytes, limits: Limits) -> tuple[EventFilter, ...]:
-    return tuple(read_filter(one) for one in _fields(header, payload, limits).maps("filters", limits.events))
+    return tuple(
+        read_filter(one) for one in _fields(header, payload, limits).maps("filters", limits.events)
+    )
 
 
 def _clients(header: Header, payload: bytes, limits: Limits) -> Message:
@@ -526,7 +552,9 @@ def _subscribe(header: Header, payload: bytes, limits: Limits) -> Message:
         spaces = tuple(
             m.Subscription(
                 space=s.integer("space", 0, 0xFFFF),
-                streams=None if s.flag("all", True) else s.integers("streams", limits.streams, 0, 0xFFFF),
+                streams=None
+                if s.flag("all", True)
+                else s.integers("streams", limits.streams, 0, 0xFFFF),
             )
             for s in f.maps("spaces", limits.spaces)
         )
@@ -562,12 +590,16 @@ def _goodbye(header: Header, payload: bytes, limits: Limits) -> Message:
 
 
 def _name_successor(header: Header, payload: bytes, limits: Limits) -> Message:
-    return m.NameSuccessor(client=_fields(header, payload, limits).optional_integer("client", 0, _I64))
+    return m.NameSuccessor(
+        client=_fields(header, payload, limits).optional_integer("client", 0, _I64)
+    )
 
 
 def _lossless(header: Header, payload: bytes, limits: Limits) -> Message:
     return m.Lossless(
-        deadline_millis=_fields(header, payload, limits).integer("deadline", 0, _MAX_DEADLINE_MILLIS)
+        deadline_millis=_fields(header, payload, limits).integer(
+            "deadline", 0, _MAX_DEADLINE_MILLIS
+        )
     )
 
 

@@ -23,10 +23,27 @@ from gcspy_protocol.codec import crc_of_crcs, decode, encode
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError, VersionMismatch
 from gcspy_protocol.frame import FLAG_ZSTD, HEADER, Header, inflate
 from gcspy_protocol.limits import CLIENT_LIMITS, SERVER_LIMITS, Limits
-from gcspy_protocol.messages import Error, Event, FrameType, Goodbye, Hello, Message, Unknown, Welcome
+from gcspy_protocol.messages import (
+    Error,
+    Event,
+    FrameType,
+    Goodbye,
+    Hello,
+    Message,
+    Unknown,
+    Welcome,
+)
 from gcspy_protocol.model import Role
 
-__all__ = ["MAGIC", "VERSIONS", "Connection", "ConnectionState", "is_event_frame", "may_send", "preamble"]
+__all__ = [
+    "MAGIC",
+    "VERSIONS",
+    "Connection",
+    "ConnectionState",
+    "is_event_frame",
+    "may_send",
+    "preamble",
+]
 
 MAGIC = b"GCspy\r\n\x1a"
 """First eight bytes of either direction; CR, LF and Ctrl-Z show a transfer that mangled them."""
@@ -170,7 +187,11 @@ class Connection:
     @property
     def version(self) -> int | None:
         """The version in use: the highest that both speak; None before the peer's preamble."""
-        return None if self._their_versions is None else min(self._versions[1], self._their_versions[1])
+        return (
+            None
+            if self._their_versions is None
+            else min(self._versions[1], self._their_versions[1])
+        )
 
     def preamble(self) -> bytes:
         """What to send before anything else."""
@@ -242,11 +263,15 @@ class Connection:
             left, frames = len(self._buffer) - self._at, len(self._held_crcs) // 4
             if left:
                 self._fail(
-                    RemoteProtocolError(f"the peer closed in the middle of a frame: {left} bytes of it came")
+                    RemoteProtocolError(
+                        f"the peer closed in the middle of a frame: {left} bytes of it came"
+                    )
                 )
             elif frames:
                 self._fail(
-                    RemoteProtocolError(f"the peer closed in the middle of an event: {frames} frames came")
+                    RemoteProtocolError(
+                        f"the peer closed in the middle of an event: {frames} frames came"
+                    )
                 )
             elif self._their_state is not ConnectionState.OPEN:
                 self._fail(RemoteProtocolError("the peer closed before it greeted"))
@@ -280,7 +305,11 @@ class Connection:
 
     def _read_one(self) -> bool:
         """Read the preamble or one frame, if it is there whole."""
-        return self._read_preamble() if self._their_state is ConnectionState.PREAMBLE else self._read_frame()
+        return (
+            self._read_preamble()
+            if self._their_state is ConnectionState.PREAMBLE
+            else self._read_frame()
+        )
 
     def _fail(self, error: RemoteProtocolError) -> RemoteProtocolError:
         if self._failure is not None:
@@ -353,7 +382,9 @@ class Connection:
         except ValueError:
             if self._their_state is ConnectionState.OPEN:
                 return False  # of a later version: skipped
-            raise self._fail(RemoteProtocolError(f"frame type {number:#04x} before the greeting")) from None
+            raise self._fail(
+                RemoteProtocolError(f"frame type {number:#04x} before the greeting")
+            ) from None
         if frame_type not in _ALLOWED[(self._peer_role, self._their_state)]:
             raise self._fail(
                 RemoteProtocolError(
@@ -372,7 +403,9 @@ class Connection:
                 self._held.append(message)
         elif header.type == FrameType.EVENT:
             if header.flags & FLAG_ZSTD:
-                raise RemoteProtocolError("an EVENT frame is compressed: its CRC has to be readable")
+                raise RemoteProtocolError(
+                    "an EVENT frame is compressed: its CRC has to be readable"
+                )
             self._end_event(head, payload)
             self._ready.extend(self._held)
             self._ready.append(message)
@@ -389,7 +422,9 @@ class Connection:
         self._held_crcs.clear()
         self._held_bytes = 0
         if found != promised:
-            raise RemoteProtocolError(f"damaged event: CRC {found:#010x} instead of {promised:#010x}")
+            raise RemoteProtocolError(
+                f"damaged event: CRC {found:#010x} instead of {promised:#010x}"
+            )
 
     def _follow(self, message: Message) -> None:
         if isinstance(message, (Hello, Welcome)):

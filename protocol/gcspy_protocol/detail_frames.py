@@ -48,7 +48,11 @@ def pack_details(message: Query | Answer) -> Frame:
             }
             return pack_frame(FrameType.QUERY, pack_map(fields), space=message.space)
         case Answer():
-            fields = {"number": message.number, "state": message.state.value, "reason": message.reason}
+            fields = {
+                "number": message.number,
+                "state": message.state.value,
+                "reason": message.reason,
+            }
             if message.table.columns:
                 fields |= _table(message.table)
             return pack_frame(
@@ -58,7 +62,9 @@ def pack_details(message: Query | Answer) -> Frame:
 
 def _table(table: DetailTable) -> dict[str, Any]:
     return {
-        "columns": [{"name": one.name, "kind": one.kind.value, "about": one.about} for one in table.columns],
+        "columns": [
+            {"name": one.name, "kind": one.kind.value, "about": one.about} for one in table.columns
+        ],
         "rows": [list(row) for row in table.rows],
         "rest": table.rest,
         "rest_cells": list(table.rest_cells),
@@ -75,7 +81,9 @@ def read_details(header: Header, payload: bytes, limits: Limits) -> Query | Answ
     kind = FrameType(header.type)
     what = kind.name.lower()
     if len(payload) > limits.map_bytes:
-        raise RemoteProtocolError(f"{what}: a map of {len(payload)} bytes, over the limit of {limits.map_bytes}")
+        raise RemoteProtocolError(
+            f"{what}: a map of {len(payload)} bytes, over the limit of {limits.map_bytes}"
+        )
     fields = Fields.unpack(payload or pack_map({}), what, text_chars=limits.text_chars)
     number = fields.integer("number", 0, _U32)
     if kind is FrameType.QUERY:
@@ -107,21 +115,33 @@ def _read_table(fields: Fields, what: str, text_chars: int) -> DetailTable:
     rest = fields.items("rest_cells", MOST_COLUMNS)
     return DetailTable(
         columns=columns,
-        rows=tuple(_cells(row, columns, what, text_chars) for row in fields.items("rows", MOST_ROWS)),
+        rows=tuple(
+            _cells(row, columns, what, text_chars) for row in fields.items("rows", MOST_ROWS)
+        ),
         rest=fields.integer("rest", 0, _I64, 0),
         rest_cells=_cells(rest, columns, what, text_chars) if rest else (),
         note=fields.text("note", ""),
     )
 
 
-def _cells(row: object, columns: tuple[DetailColumn, ...], what: str, text_chars: int) -> tuple[Cell, ...]:
+def _cells(
+    row: object, columns: tuple[DetailColumn, ...], what: str, text_chars: int
+) -> tuple[Cell, ...]:
     """One row: as many cells as columns, each unknown or of the column's kind."""
     if not isinstance(row, list) or len(row) != len(columns):
-        raise RemoteProtocolError(f"{what}: a row that has not one cell for each of {len(columns)} columns")
+        raise RemoteProtocolError(
+            f"{what}: a row that has not one cell for each of {len(columns)} columns"
+        )
     for cell, column in zip(row, columns, strict=True):
         wanted = str if column.kind is ColumnKind.TEXT else int
         if cell is None:
             continue
-        if not isinstance(cell, wanted) or isinstance(cell, bool) or (isinstance(cell, str) and len(cell) > text_chars):
-            raise RemoteProtocolError(f"{what}: a cell of column {column.name!r} that is no {column.kind.value}")
+        if (
+            not isinstance(cell, wanted)
+            or isinstance(cell, bool)
+            or (isinstance(cell, str) and len(cell) > text_chars)
+        ):
+            raise RemoteProtocolError(
+                f"{what}: a cell of column {column.name!r} that is no {column.kind.value}"
+            )
     return tuple(row)

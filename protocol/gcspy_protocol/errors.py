@@ -194,7 +194,15 @@ class TraceError(GCspyError):
         event: Number of the event over all files, from 0; None outside of events.
     """
 
-    def __init__(self, message: str, *, file: str, offset: int = -1, buffer: int | None = None, event: int | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str,
+        offset: int = -1,
+        buffer: int | None = None,
+        event: int | None = None,
+    ) -> None:
         super().__init__(message)
         self.file = file
         self.offset = offset

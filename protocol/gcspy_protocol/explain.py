@@ -95,7 +95,8 @@ class Explainer:
             size = HEADER.size + header.length
             if left < size:
                 yield self._wrong(
-                    at, f"the stream ends in the middle of {_kind(header.type)}: {left} of {size} bytes"
+                    at,
+                    f"the stream ends in the middle of {_kind(header.type)}: {left} of {size} bytes",
                 )
                 return
             yield from self._frame(at, header, bytes(view[at : at + size]))
@@ -103,7 +104,8 @@ class Explainer:
         if self._held_crcs:
             frames = len(self._held_crcs) // 4
             yield self._wrong(
-                at, f"the stream ends in the middle of an event: {frames} frames without their EVENT"
+                at,
+                f"the stream ends in the middle of an event: {frames} frames without their EVENT",
             )
 
     def _wrong(self, at: int, what: str) -> str:
@@ -112,7 +114,9 @@ class Explainer:
 
     def _preamble(self, data: bytes) -> Iterator[str]:
         if len(data) < _PREAMBLE_BYTES:
-            yield self._wrong(0, f"the stream ends in its preamble: {len(data)} of {_PREAMBLE_BYTES} bytes")
+            yield self._wrong(
+                0, f"the stream ends in its preamble: {len(data)} of {_PREAMBLE_BYTES} bytes"
+            )
             return
         low, high = (int.from_bytes(data[i : i + 2], "little") for i in (8, 10))
         yield f"{0:>10} PREAMBLE versions {low} to {high}"
@@ -126,7 +130,11 @@ class Explainer:
         crc = self._follow_crc(header, frame)
         try:
             self._check_place(header.type)
-            raw = inflate(header, payload, self._limits, at) if header.type in set(FrameType) else payload
+            raw = (
+                inflate(header, payload, self._limits, at)
+                if header.type in set(FrameType)
+                else payload
+            )
             message = decode(header, raw, self._limits)
         except RemoteProtocolError as error:
             yield head
@@ -140,7 +148,9 @@ class Explainer:
             head += f" t={header.time_nanos / 1e9:.6f} s"
         yield f"{head}  {self._about(message)}{crc}".rstrip()
         if crc.endswith("bad"):
-            yield self._wrong(at, "damaged event: its frames are not those that its CRC was made of")
+            yield self._wrong(
+                at, "damaged event: its frames are not those that its CRC was made of"
+            )
             self._held.clear()
             return
         yield from self._apply(at, message)
@@ -176,7 +186,9 @@ class Explainer:
         ):
             return
         self._held.append((at, message))
-        if isinstance(message, m.Tiles | m.StreamKey | m.StreamDelta | m.Summary | m.SpaceInfo | m.NewNames):
+        if isinstance(
+            message, m.Tiles | m.StreamKey | m.StreamDelta | m.Summary | m.SpaceInfo | m.NewNames
+        ):
             return
         held, self._held = self._held, []
         for place, one in held:
@@ -192,9 +204,7 @@ class Explainer:
             case m.StreamKey():
                 return f"{self._stream(message)}: {len(message.values)} tiles{_range(message.values, message.known)}"
             case m.StreamDelta():
-                changed = (
-                    f"{len(message.indices)} of {message.count} tiles changed since #{message.base_sequence}"
-                )
+                changed = f"{len(message.indices)} of {message.count} tiles changed since #{message.base_sequence}"
                 return f"{self._stream(message)}: {changed}{_range(message.values, message.known)}"
             case m.Summary():
                 return f"{self._stream(message)}: {_short(message.values)}, covers {message.covered} tiles"
@@ -203,7 +213,9 @@ class Explainer:
             case m.Event():
                 return self._event(message)
             case m.SpaceDefined():
-                names = ", ".join(f"{s.id} {_text(s.name)} {s.dtype}" for s in message.space.streams)
+                names = ", ".join(
+                    f"{s.id} {_text(s.name)} {s.dtype}" for s in message.space.streams
+                )
                 return f"{message.space.id} {_text(message.space.name)} ({message.space.naming}): {names or 'no streams'}"
             case m.SpaceRemoved():
                 return self._space(message.space)
@@ -221,7 +233,11 @@ class Explainer:
             case m.Unknown():
                 return "of a later version: skipped"
             case _:
-                return _about_place(message) if isinstance(message, m.Look | m.Looked) else _rest(message, ())
+                return (
+                    _about_place(message)
+                    if isinstance(message, m.Look | m.Looked)
+                    else _rest(message, ())
+                )
 
     def _space(self, space_id: int) -> str:
         known = self._client.spaces.get(space_id)
@@ -254,7 +270,9 @@ class Explainer:
         ]
         parts.append(f"epoch {event.epoch}")
         parts += [name for name in ("keyframe", "cached") if getattr(event, name)]
-        parts.append(f"gathered {event.gather_nanos / 1e6:.3f} ms, held {event.held_nanos / 1e6:.3f} ms")
+        parts.append(
+            f"gathered {event.gather_nanos / 1e6:.3f} ms, held {event.held_nanos / 1e6:.3f} ms"
+        )
         if event.waited_nanos:
             parts.append(f"waited {event.waited_nanos / 1e6:.3f} ms for lossless clients in all")
         if event.stopped_nanos:
@@ -289,7 +307,9 @@ def _range(values: NDArray[Any], known: NDArray[np.bool_] | None) -> str:
 def _rest(message: Message, without: Sequence[str]) -> str:
     """Fields and values, shortened."""
     shown = [
-        (field.name, getattr(message, field.name)) for field in fields(message) if field.name not in without
+        (field.name, getattr(message, field.name))
+        for field in fields(message)
+        if field.name not in without
     ]
     return ", ".join(f"{name} {_short(value)}" for name, value in shown)
 
@@ -303,7 +323,12 @@ def _about_chosen(message: m.Trigger | m.Triggers | m.Fired | m.Settings | m.Bud
 def _about_settings(message: m.Settings | m.Budget) -> str:
     if isinstance(message, m.Budget):
         return _about_budget(message)
-    return _short(tuple(f"{_text(one.name)} ({one.id}) is {_text(one.name_of(one.value))}" for one in message.settings))
+    return _short(
+        tuple(
+            f"{_text(one.name)} ({one.id}) is {_text(one.name_of(one.value))}"
+            for one in message.settings
+        )
+    )
 
 
 def _about_budget(budget: m.Budget) -> str:
@@ -326,7 +351,11 @@ def _about_place(message: m.Look | m.Looked) -> str:
     at = message.at
     named = ("space", at.space), ("stream", at.stream), ("key", at.key), ("sequence", at.sequence)
     parts = [f"{name} {value}" for name, value in named if value is not None]
-    parts += [f"{name} {_text(value)}" for name, value in (("view", at.view), ("panel", at.panel)) if value]
+    parts += [
+        f"{name} {_text(value)}"
+        for name, value in (("view", at.view), ("panel", at.panel))
+        if value
+    ]
     where = ", ".join(parts) or "nothing in particular"
     return where if isinstance(message, m.Look) else f"client {message.client}: {where}"
 
@@ -339,7 +368,9 @@ def _about_triggers(message: m.Trigger | m.Triggers | m.Fired) -> str:
             triggers = tuple(f"{_trigger(one.trigger)} is {one.state}" for one in message.triggers)
             return f"{_short(triggers)}, fired {message.fired} times in all"
         case m.Fired():
-            operands = ", ".join(f"{_text(one.text)} is {_short(one.value)}" for one in message.operands)
+            operands = ", ".join(
+                f"{_text(one.text)} is {_short(one.value)}" for one in message.operands
+            )
             return f"{_trigger(message.trigger)} at #{message.sequence}: {operands}"
 
 
@@ -379,7 +410,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog="Exit codes: 0 whole and right, 1 something is wrong in it, 2 it could not be read.",
     )
     parser.add_argument(
-        "file", nargs="?", default="-", help="the captured bytes of one direction; - is standard input"
+        "file",
+        nargs="?",
+        default="-",
+        help="the captured bytes of one direction; - is standard input",
     )
     parser.add_argument(
         "--from", dest="sender", choices=[role.value for role in Role], help="which end sent them"

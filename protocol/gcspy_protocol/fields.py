@@ -35,7 +35,9 @@ def pack_map(fields: Mapping[str, Any]) -> bytes:
     try:
         return msgpack.packb(dict(fields), use_bin_type=True, unicode_errors="replace")
     except OverflowError as error:
-        raise LocalProtocolError(f"a field does not fit 64 bits: {reprlib.repr(dict(fields))}") from error
+        raise LocalProtocolError(
+            f"a field does not fit 64 bits: {reprlib.repr(dict(fields))}"
+        ) from error
 
 
 class Fields:
@@ -78,7 +80,9 @@ class Fields:
             values = unpacker.unpack()
         except (msgpack.UnpackException, ValueError, RecursionError, TypeError) as error:
             # msgpack raises its own errors and bare ValueErrors for damaged input: both are the peer's fault here.
-            raise RemoteProtocolError(f"{what}: not msgpack ({type(error).__name__}: {error})") from error
+            raise RemoteProtocolError(
+                f"{what}: not msgpack ({type(error).__name__}: {error})"
+            ) from error
         return cls(values, what, text_chars=text_chars)
 
     def __contains__(self, key: str) -> bool:
@@ -87,7 +91,9 @@ class Fields:
     def _fail(self, key: str, expected: str) -> RemoteProtocolError:
         # Not repr(): a list in a list in a list, a thousand deep, ends that with a RecursionError.
         found = reprlib.repr(self._values.get(key))
-        return RemoteProtocolError(f"{self._what}: field {key!r} should be {expected}, got {found:.60}")
+        return RemoteProtocolError(
+            f"{self._what}: field {key!r} should be {expected}, got {found:.60}"
+        )
 
     def integer(self, key: str, low: int, high: int, default: int | None = None) -> int:
         """An integer within bounds."""
@@ -107,7 +113,11 @@ class Fields:
         value = self._values.get(key)
         if value is None:
             return None
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or not low <= value <= high:
+        if (
+            not isinstance(value, (int, float))
+            or isinstance(value, bool)
+            or not low <= value <= high
+        ):
             raise self._fail(key, f"a number from {low} to {high}")
         return float(value)
 
@@ -152,7 +162,9 @@ class Fields:
         try:
             return tuple(kind(self._text_of(key, value)) for value in self.items(key, most))
         except ValueError:
-            raise self._fail(key, "a list of " + ", ".join(str(one.value) for one in kind)) from None
+            raise self._fail(
+                key, "a list of " + ", ".join(str(one.value) for one in kind)
+            ) from None
 
     def text_map(self, key: str, most: int) -> dict[str, str]:
         """A map of texts to texts."""

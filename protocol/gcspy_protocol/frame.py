@@ -95,9 +95,13 @@ def pack_frame(
         if smaller is not None:
             payload, flags = smaller, FLAG_ZSTD
     if len(payload) > 0xFFFFFFFF:
-        raise LocalProtocolError(f"a payload of {len(payload)} bytes does not fit a frame: use fewer tiles")
+        raise LocalProtocolError(
+            f"a payload of {len(payload)} bytes does not fit a frame: use fewer tiles"
+        )
     try:
-        header = HEADER.pack(len(payload), frame_type, flags, space, stream, 0, sequence, time_nanos)
+        header = HEADER.pack(
+            len(payload), frame_type, flags, space, stream, 0, sequence, time_nanos
+        )
     except struct.error as error:
         raise LocalProtocolError(
             f"space {space}, stream {stream}, sequence {sequence} or time {time_nanos} does not fit: {error}"
@@ -138,7 +142,9 @@ def inflate(header: Header, payload: bytes, limits: Limits, offset: int) -> byte
             f"frame type {header.type:#04x}: not a zstd payload ({error})", offset=offset
         ) from error
     if raw_bytes < 0:
-        raise RemoteProtocolError(f"frame type {header.type:#04x}: compressed without a size", offset=offset)
+        raise RemoteProtocolError(
+            f"frame type {header.type:#04x}: compressed without a size", offset=offset
+        )
     if raw_bytes > limits.raw_bytes:
         raise RemoteProtocolError(
             f"frame type {header.type:#04x} would unpack to {raw_bytes} bytes, over the limit of {limits.raw_bytes}",

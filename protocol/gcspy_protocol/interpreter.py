@@ -96,7 +96,9 @@ class StreamState:
         self.places = steady(self.places, counts, self.defined)
         schema = named(self.defined, self.names, self.places)
         if before is not None and before.schema == schema:
-            schema = before.schema  # the same object: cheap to compare for those who look whether it changed
+            schema = (
+                before.schema
+            )  # the same object: cheap to compare for those who look whether it changed
         summary = Summary(
             space=0,
             stream=schema.id,
@@ -160,7 +162,9 @@ class StreamState:
     def _check(self, message: StreamKey | StreamDelta, count: int) -> None:
         where = f"space {message.space} stream {message.stream}"
         if count != self._count:
-            raise RemoteProtocolError(f"{where}: values of {count} tiles, the space has {self._count}")
+            raise RemoteProtocolError(
+                f"{where}: values of {count} tiles, the space has {self._count}"
+            )
         if message.values.dtype != self.dtype:
             raise RemoteProtocolError(
                 f"{where}: values are {message.values.dtype}, the schema says {self.dtype}"
@@ -273,7 +277,9 @@ class SpaceState:
 
     def bytes_for(self, count: int) -> int:
         """Memory that the values of this many tiles take: each its integer and whether it is known."""
-        streams = sum(1 + stream.dtype.itemsize for stream in (*self.streams.values(), self.control))
+        streams = sum(
+            1 + stream.dtype.itemsize for stream in (*self.streams.values(), self.control)
+        )
         return count * (streams + (16 if self.space.naming is Naming.EXTENTS else 0))
 
     def resize(self, tiles: Tiles) -> None:
@@ -423,7 +429,9 @@ class ClientInterpreter:
 
     def _resize(self, tiles: Tiles) -> None:
         # A Tiles of 32 bytes can claim 2**25 tiles, and a space can have 512 streams: 150 GB.
-        others = sum(s.bytes_for(s.count) for s in self.spaces.values() if s.space.id != tiles.space)
+        others = sum(
+            s.bytes_for(s.count) for s in self.spaces.values() if s.space.id != tiles.space
+        )
         space = self._space(tiles.space)
         needed = others + space.bytes_for(tiles.count)
         if needed > self._limits.values_bytes:
@@ -468,7 +476,9 @@ class ClientInterpreter:
         if self.welcome is None or event.event >= len(self.welcome.events):
             raise RemoteProtocolError(f"there is no kind of event {event.event}")
         if event.epoch != self.epoch:
-            raise RemoteProtocolError(f"an event of schema epoch {event.epoch}, here is {self.epoch}")
+            raise RemoteProtocolError(
+                f"an event of schema epoch {event.epoch}, here is {self.epoch}"
+            )
         for space_id in self._renamed:
             self._rename(space_id)
         self._renamed.clear()
@@ -490,7 +500,9 @@ class ClientInterpreter:
                     raise RemoteProtocolError(f"more than {self._limits.spaces} spaces")
                 self.spaces[message.space.id] = SpaceState(message.space)
                 # It may be named by a space that has its names already.
-                self._renamed |= {one.names_from for one in message.space.streams if one.names_from is not None}
+                self._renamed |= {
+                    one.names_from for one in message.space.streams if one.names_from is not None
+                }
             case m.SpaceRemoved():
                 self._space(message.space)
                 del self.spaces[message.space]
@@ -522,7 +534,14 @@ class ClientInterpreter:
             case m.Settings():
                 self.settings = message
                 if self.mode is not Mode.PLAYBACK:
-                    self.mode = next((one.mode for one in message.settings if one.applies and one.mode is not None), self.mode)
+                    self.mode = next(
+                        (
+                            one.mode
+                            for one in message.settings
+                            if one.applies and one.mode is not None
+                        ),
+                        self.mode,
+                    )
             case m.Budget():
                 self.budget = message
             case m.Playback():

@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from gcspy_protocol.attendance import Attend, Look, Looked
 from gcspy_protocol.budget import Budget
 from gcspy_protocol.details import Answer, Query
-from gcspy_protocol.model import ControlState, EventFilter, EventKind, Mode, Naming, PauseActsOn, Space
+from gcspy_protocol.model import (
+    ControlState,
+    EventFilter,
+    EventKind,
+    Mode,
+    Naming,
+    PauseActsOn,
+    Space,
+)
 from gcspy_protocol.playback import Follow, Playback, Position, Seek, SetPlayback, Timeline
 from gcspy_protocol.settings import SetSetting, Settings
 from gcspy_protocol.triggers import Fired, Trigger, Triggers

@@ -176,16 +176,24 @@ class Stream:
             raise LocalProtocolError(
                 f"stream {self.name!r}: type {self.dtype!r} is none of {', '.join(DTYPES)}"
             )
-        for what, number in (("minimum", self.minimum), ("maximum", self.maximum), ("zero", self.zero)):
+        for what, number in (
+            ("minimum", self.minimum),
+            ("maximum", self.maximum),
+            ("zero", self.zero),
+        ):
             if not -(1 << 63) <= number < 1 << 64:
-                raise LocalProtocolError(f"stream {self.name!r}: {what} {number} does not fit 64 bits")
+                raise LocalProtocolError(
+                    f"stream {self.name!r}: {what} {number} does not fit 64 bits"
+                )
         info = np.iinfo(self.dtype)
         if not info.min <= self.default <= info.max:
             raise LocalProtocolError(
                 f"stream {self.name!r}: default {self.default} does not fit {self.dtype}"
             )
         if self.minimum > self.maximum:
-            raise LocalProtocolError(f"stream {self.name!r}: minimum {self.minimum} > maximum {self.maximum}")
+            raise LocalProtocolError(
+                f"stream {self.name!r}: minimum {self.minimum} > maximum {self.maximum}"
+            )
         if (self.presentation is Presentation.ENUM) != bool(self.enum_names):
             raise LocalProtocolError(
                 f"stream {self.name!r}: names belong to ENUM streams, and those need them"

@@ -37,7 +37,11 @@ class NamedStream(Stream):
     frequent: tuple[int, ...] = ()
 
 
-_SHARED = tuple(one.name for one in fields(Stream) if one.name not in ("presentation", "enum_names", "max_stream"))
+_SHARED = tuple(
+    one.name
+    for one in fields(Stream)
+    if one.name not in ("presentation", "enum_names", "max_stream")
+)
 
 
 def named(stream: Stream, names: tuple[str, ...], frequent: tuple[int, ...]) -> NamedStream:
@@ -81,7 +85,9 @@ def tally(
         values = values[kept]
     if values.dtype.itemsize > 2 or values.dtype.kind == "i":
         values = values[(values >= 0) & (values < names)]
-    counts: NDArray[np.int64] = np.bincount(values.astype(np.intp), minlength=names)[:names].astype(np.int64)
+    counts: NDArray[np.int64] = np.bincount(values.astype(np.intp), minlength=names)[:names].astype(
+        np.int64
+    )
     return counts
 
 

@@ -78,7 +78,9 @@ class TileNameTable:
         if self._naming is Naming.STRINGS:
             if len(self._texts) + len(names) > _MOST_TEXTS:
                 self._texts.clear()
-            self._texts.update({first + i: name for i, name in enumerate(names) if first + i < self._count})
+            self._texts.update(
+                {first + i: name for i, name in enumerate(names) if first + i < self._count}
+            )
 
     def goes_on_from(self, before: TileNameTable) -> bool:
         """Whether these are the tiles of another table, and all that it says of them is still true."""
@@ -86,7 +88,9 @@ class TileNameTable:
             return False
         match self._naming:
             case Naming.EXTENTS:
-                same = np.array_equal(self._bases, before._bases) and np.array_equal(self._sizes, before._sizes)
+                same = np.array_equal(self._bases, before._bases) and np.array_equal(
+                    self._sizes, before._sizes
+                )
                 return bool(same)
             case Naming.UNIFORM:
                 return (self._base, self._tile_bytes) == (before._base, before._tile_bytes)
@@ -177,10 +181,18 @@ class TileNameTable:
 def _moved(texts: dict[int, str], tiles: Tiles) -> dict[int, str]:
     """The texts of the tiles that stay, by their new numbers: a tile that is renamed does not stay (SPEC.md section 5.2)."""
     moved: dict[int, str] = {}
-    runs = zip(tiles.old_starts.tolist(), tiles.new_starts.tolist(), tiles.lengths.tolist(), strict=True)
+    runs = zip(
+        tiles.old_starts.tolist(), tiles.new_starts.tolist(), tiles.lengths.tolist(), strict=True
+    )
     for old, new, length in runs:
         if length < len(texts):
             moved.update({new + i: texts[old + i] for i in range(length) if old + i in texts})
         else:
-            moved.update({new + tile - old: text for tile, text in texts.items() if old <= tile < old + length})
+            moved.update(
+                {
+                    new + tile - old: text
+                    for tile, text in texts.items()
+                    if old <= tile < old + length
+                }
+            )
     return moved

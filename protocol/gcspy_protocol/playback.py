@@ -155,7 +155,9 @@ class Seek:
         Raises:
             LocalProtocolError: Not exactly one of number, time, name and steps is given.
         """
-        given = [one for one in (self.number, self.time_nanos, self.name, self.steps) if one is not None]
+        given = [
+            one for one in (self.number, self.time_nanos, self.name, self.steps) if one is not None
+        ]
         if len(given) != 1:
             raise LocalProtocolError(
                 f"a seek names one place, by number, time, name or steps; got {len(given)}"

@@ -135,9 +135,13 @@ def _manner(manner: SetPlayback) -> dict[str, Any]:
 def _timeline_payload(message: Timeline) -> bytes:
     rows: NDArray[Any] = message.rows
     if len(rows) > MOST_ROWS:
-        raise LocalProtocolError(f"a timeline's page of {len(rows)} events, at most {MOST_ROWS} fit")
+        raise LocalProtocolError(
+            f"a timeline's page of {len(rows)} events, at most {MOST_ROWS} fit"
+        )
     head = _TIMELINE.pack(len(rows), _FRESH if message.fresh else 0, message.first)
-    return head + b"".join(np.ascontiguousarray(rows[name]).tobytes() for name in TIMELINE.names or ())
+    return head + b"".join(
+        np.ascontiguousarray(rows[name]).tobytes() for name in TIMELINE.names or ()
+    )
 
 
 def read_playback(
@@ -152,7 +156,9 @@ def read_playback(
     match kind:
         case FrameType.POSITION:
             if len(payload) < _POSITION.size:
-                raise RemoteProtocolError(f"position: {len(payload)} bytes, at least {_POSITION.size} needed")
+                raise RemoteProtocolError(
+                    f"position: {len(payload)} bytes, at least {_POSITION.size} needed"
+                )
             return Position(number=_POSITION.unpack_from(payload)[0])
         case FrameType.TIMELINE:
             return _read_timeline(payload)
@@ -166,7 +172,9 @@ def read_playback(
             )
 
 
-def _read_map(kind: FrameType, fields: Fields, limits: Limits) -> Playback | SetPlayback | Seek | Follow:
+def _read_map(
+    kind: FrameType, fields: Fields, limits: Limits
+) -> Playback | SetPlayback | Seek | Follow:
     match kind:
         case FrameType.PLAYBACK:
             return Playback(
@@ -220,7 +228,9 @@ def _read_seek(fields: Fields) -> Seek:
 
 def _read_timeline(payload: bytes) -> Timeline:
     if len(payload) < _TIMELINE.size:
-        raise RemoteProtocolError(f"timeline: {len(payload)} bytes, at least {_TIMELINE.size} needed")
+        raise RemoteProtocolError(
+            f"timeline: {len(payload)} bytes, at least {_TIMELINE.size} needed"
+        )
     count, flags, first = _TIMELINE.unpack_from(payload)
     if count > MOST_ROWS or len(payload) < _TIMELINE.size + count * TIMELINE.itemsize:
         raise RemoteProtocolError(f"timeline: {count} events do not fit {len(payload)} bytes")

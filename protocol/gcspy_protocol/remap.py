@@ -127,7 +127,9 @@ class Remap:
     def _places(self, starts: NDArray[np.int64], size: int) -> NDArray[Any]:
         if not self._in_order:
             before = np.cumsum(self._lengths) - self._lengths
-            places: NDArray[np.int64] = np.arange(self.kept) + np.repeat(starts - before, self._lengths)
+            places: NDArray[np.int64] = np.arange(self.kept) + np.repeat(
+                starts - before, self._lengths
+            )
             return places
         edges = np.zeros(2 * len(starts) + 2, dtype=np.int64)
         edges[1:-1:2], edges[2:-1:2], edges[-1] = starts, starts + self._lengths, size

@@ -14,7 +14,14 @@ from gcspy_protocol.frame import Frame, Header, pack_frame
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType
 from gcspy_protocol.model import Mode
-from gcspy_protocol.settings import MOST_CHOICES, MOST_SETTINGS, SetSetting, Setting, SettingKind, Settings
+from gcspy_protocol.settings import (
+    MOST_CHOICES,
+    MOST_SETTINGS,
+    SetSetting,
+    Setting,
+    SettingKind,
+    Settings,
+)
 
 __all__ = ["pack_settings", "read_settings"]
 
@@ -34,7 +41,9 @@ def pack_settings(message: Settings | SetSetting | Budget) -> Frame:
             settings = [_setting(one) for one in message.settings]
             return pack_frame(FrameType.SETTINGS, pack_map({"settings": settings}))
         case SetSetting():
-            return pack_frame(FrameType.SET_SETTING, pack_map({"id": message.id, "value": message.value}))
+            return pack_frame(
+                FrameType.SET_SETTING, pack_map({"id": message.id, "value": message.value})
+            )
         case Budget():
             return pack_frame(FrameType.BUDGET, pack_map(_budget(message)))
 
@@ -87,7 +96,9 @@ def read_settings(header: Header, payload: bytes, limits: Limits) -> Settings | 
         raise RemoteProtocolError(f"{kind.name.lower()}: a map of {what}")
     fields = Fields.unpack(payload or pack_map({}), kind.name.lower(), text_chars=limits.text_chars)
     if kind is FrameType.SET_SETTING:
-        return SetSetting(id=fields.integer("id", 0, _U32), value=fields.integer("value", -_I64, _I64))
+        return SetSetting(
+            id=fields.integer("id", 0, _U32), value=fields.integer("value", -_I64, _I64)
+        )
     if kind is FrameType.BUDGET:
         return _read_budget(fields)
     return Settings(settings=tuple(_read(one) for one in fields.maps("settings", MOST_SETTINGS)))

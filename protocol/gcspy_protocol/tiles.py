@@ -46,7 +46,9 @@ def pack_tiles(tiles: Tiles, *, sequence: int = 0, time_nanos: int = 0) -> Frame
     bases = np.empty(0, dtype=np.uint64) if tiles.bases is None else tiles.bases.astype(np.uint64)
     sizes = np.empty(0, dtype=np.uint64) if tiles.sizes is None else tiles.sizes.astype(np.uint64)
     if len(bases) != len(sizes):
-        raise LocalProtocolError(f"space {tiles.space}: {len(bases)} tile addresses but {len(sizes)} sizes")
+        raise LocalProtocolError(
+            f"space {tiles.space}: {len(bases)} tile addresses but {len(sizes)} sizes"
+        )
     head = _TILES.pack(
         tiles.count,
         len(tiles.lengths),
@@ -59,10 +61,17 @@ def pack_tiles(tiles: Tiles, *, sequence: int = 0, time_nanos: int = 0) -> Frame
     if len(bases) > 1:
         steps[1:] -= bases[:-1] + sizes[:-1]  # modulo 2**64, and added up again modulo 2**64
     parts = [head]
-    parts += [array.astype("<u4").tobytes() for array in (tiles.old_starts, tiles.new_starts, tiles.lengths)]
+    parts += [
+        array.astype("<u4").tobytes()
+        for array in (tiles.old_starts, tiles.new_starts, tiles.lengths)
+    ]
     parts += [steps.astype("<u8").tobytes(), sizes.astype("<u8").tobytes()]
     return pack_frame(
-        FrameType.TILES, b"".join(parts), space=tiles.space, sequence=sequence, time_nanos=time_nanos
+        FrameType.TILES,
+        b"".join(parts),
+        space=tiles.space,
+        sequence=sequence,
+        time_nanos=time_nanos,
     )
 
 

@@ -13,7 +13,14 @@ from gcspy_protocol.fields import Fields, pack_map
 from gcspy_protocol.frame import Frame, Header, pack_frame
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType
-from gcspy_protocol.triggers import Fired, Trigger, TriggerAction, Triggers, TriggerState, TriggerStatus
+from gcspy_protocol.triggers import (
+    Fired,
+    Trigger,
+    TriggerAction,
+    Triggers,
+    TriggerState,
+    TriggerStatus,
+)
 
 __all__ = ["pack_trigger", "read_trigger"]
 
@@ -35,7 +42,9 @@ def pack_trigger(message: Trigger | Triggers | Fired) -> Frame:
             return pack_frame(FrameType.TRIGGER, pack_map(_trigger(message)))
         case Triggers():
             triggers = [_status(one) for one in message.triggers]
-            return pack_frame(FrameType.TRIGGERS, pack_map({"triggers": triggers, "fired": message.fired}))
+            return pack_frame(
+                FrameType.TRIGGERS, pack_map({"triggers": triggers, "fired": message.fired})
+            )
         case Fired():
             fields = {
                 **_trigger(message.trigger),
@@ -78,7 +87,12 @@ def _operand(operand: Operand) -> dict[str, Any]:
     value = operand.value
     if isinstance(value, int) and not -_I64 <= value <= _U64:
         value = float(value)  # a sum over u8 may be longer than the wire's integers
-    return {"text": operand.text, "value": value, "covered": operand.covered, "tiles": operand.tiles}
+    return {
+        "text": operand.text,
+        "value": value,
+        "covered": operand.covered,
+        "tiles": operand.tiles,
+    }
 
 
 def read_trigger(header: Header, payload: bytes, limits: Limits) -> Trigger | Triggers | Fired:

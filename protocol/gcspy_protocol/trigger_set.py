@@ -128,7 +128,9 @@ class TriggerSet:
         changes: How often there was something new to tell.
     """
 
-    def __init__(self, *, time_nanos: Callable[[], int] = int, most_nanos: int = 500_000_000) -> None:
+    def __init__(
+        self, *, time_nanos: Callable[[], int] = int, most_nanos: int = 500_000_000
+    ) -> None:
         self._time_nanos = time_nanos
         self._most_nanos = most_nanos
         self.changes = 0
@@ -160,7 +162,9 @@ class TriggerSet:
                     f"trigger {trigger.id}: there are {len(others)}, and no more are taken"
                 )
             if len(trigger.note) > MOST_NOTE_CHARS:
-                what = f"a note of {len(trigger.note)} characters; at most {MOST_NOTE_CHARS} are taken"
+                what = (
+                    f"a note of {len(trigger.note)} characters; at most {MOST_NOTE_CHARS} are taken"
+                )
                 raise LocalProtocolError(f"trigger {trigger.id}: {what}")
             entry = _Entry(trigger, parse_condition(trigger.expression))
             entry.bind(spaces)
@@ -219,7 +223,9 @@ class TriggerSet:
                 break
             except Exception as error:  # noqa: BLE001 - whatever it was, the target goes on
                 entry.fail(
-                    str(error) if isinstance(error, GCspyError) else f"{type(error).__name__}: {error}"
+                    str(error)
+                    if isinstance(error, GCspyError)
+                    else f"{type(error).__name__}: {error}"
                 )
                 changed = True
                 continue
@@ -238,7 +244,9 @@ class TriggerSet:
     def _fail_slowest(self, took: list[tuple[int, _Entry]]) -> None:
         nanos, entry = max(took, key=lambda one: one[0])
         limit = f"all triggers of an event may take {self._most_nanos / 1e6:,.0f} ms"
-        entry.fail(f"it took {nanos / 1e6:,.0f} ms and more, and {limit}: make it simpler, or set it again")
+        entry.fail(
+            f"it took {nanos / 1e6:,.0f} ms and more, and {limit}: make it simpler, or set it again"
+        )
 
     def reset(self) -> None:
         """Forget the event before, and arm what holds: another place of a recording, say."""

@@ -124,7 +124,9 @@ def pack_key(
         compress: Whether zstd may be used.
     """
     number, wire = _wire(values)
-    head = _KEY.pack(stamp.event, number, 0 if known is None else _HAS_BITMAP, len(wire), stamp.occurrence)
+    head = _KEY.pack(
+        stamp.event, number, 0 if known is None else _HAS_BITMAP, len(wire), stamp.occurrence
+    )
     payload = b"".join((head, _bitmap(known), wire.data if len(wire) else b""))
     return pack_frame(
         FrameType.STREAM_KEY,
@@ -305,10 +307,14 @@ def decode_delta(header: Header, payload: bytes, limits: Limits) -> StreamDelta:
         RemoteProtocolError: It is too short, or its gaps and counts contradict each other.
     """
     what = f"delta of space {header.space} stream {header.stream}"
-    event, number, flags, count, occurrence, base_sequence, changed, gap_count = _head(_DELTA, payload, what)
+    event, number, flags, count, occurrence, base_sequence, changed, gap_count = _head(
+        _DELTA, payload, what
+    )
     _check_count(count, limits, what)
     if changed > count or gap_count > changed + count // _ESCAPE:
-        raise RemoteProtocolError(f"{what}: {changed} changes in {gap_count} gaps do not fit {count} tiles")
+        raise RemoteProtocolError(
+            f"{what}: {changed} changes in {gap_count} gaps do not fit {count} tiles"
+        )
     reader = _Reader(payload, _DELTA.size, what)
     gaps = reader.array("<u2", gap_count)
     indices = _indices(gaps)
@@ -367,7 +373,12 @@ class StreamEncoder:
         return self._known
 
     def encode(
-        self, values: NDArray[Any], known: NDArray[np.bool_] | None, stamp: Stamp, *, compress: bool = True
+        self,
+        values: NDArray[Any],
+        known: NDArray[np.bool_] | None,
+        stamp: Stamp,
+        *,
+        compress: bool = True,
     ) -> Frame:
         """The frame that brings an up-to-date client to these values.
 
@@ -385,7 +396,9 @@ class StreamEncoder:
                 f"{len(values)} values for {len(self._values)} tiles: resize the space first"
             )
         if values.dtype != self._values.dtype:
-            raise LocalProtocolError(f"values are {values.dtype}, the stream is {self._values.dtype}")
+            raise LocalProtocolError(
+                f"values are {values.dtype}, the stream is {self._values.dtype}"
+            )
         if known is not None and bool(known.all()):
             known = None
         before = self._stamp
@@ -454,7 +467,9 @@ class StreamEncoder:
         """
         if self._stamp is None:
             raise LocalProtocolError(f"space {self._space} stream {self._stream}: no values yet")
-        return pack_key(self._space, self._stream, self._stamp, self._values, self._known, compress=compress)
+        return pack_key(
+            self._space, self._stream, self._stamp, self._values, self._known, compress=compress
+        )
 
     def remap(
         self,

@@ -28,7 +28,9 @@ def main(names: list[str]) -> None:
             reached = record_lesson(find_lesson(name), path)
             with closing(open_source(path)) as source, packed.open("wb") as out:
                 pack(source, out, level=LEVEL)
-            sys.stdout.write(f"{packed.name}: {packed.stat().st_size:,} bytes, its steps at events {', '.join(map(str, reached))}\n")
+            sys.stdout.write(
+                f"{packed.name}: {packed.stat().st_size:,} bytes, its steps at events {', '.join(map(str, reached))}\n"
+            )
 
 
 if __name__ == "__main__":

@@ -27,7 +27,12 @@ SEMISPACE = "semispace.gcspy"
 def running(arguments: list[str], environment: dict[str, str]) -> Iterator[tuple[int, str]]:
     """Run a program; yields its PID and its first line, with which it says that it works."""
     with subprocess.Popen(
-        arguments, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        arguments,
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as program:
         assert program.stdout is not None
         try:
@@ -67,7 +72,9 @@ def main() -> None:
         # Relative, so that no folder of ours is part of its command line.
         demo = [python, "gcspy/demo/workload.py", "--seconds", "60"]
         with running(demo, environment) as (pid, _):
-            record(str(pid), DEMO, environment, "--clock", "2", "--tiles", "1024", "--seconds", "20")
+            record(
+                str(pid), DEMO, environment, "--clock", "2", "--tiles", "1024", "--seconds", "20"
+            )
         with running([sys.executable, "-m", "gcspy_drivers.semispace"], environment) as (_, line):
             record(line.split()[-1], SEMISPACE, environment, "--events", "100")
 

@@ -28,7 +28,11 @@ def test_a_benchmark_that_fails_keeps_what_it_told_before() -> None:
     fine, fails = run(TELLS), run(TELLS + "raise SystemExit(3)")
     assert fine.problem == ""
     assert fails.problem == "exit code 3"
-    assert fine.figures == fails.figures == (Figure(what="speed", value=3.0, unit="furlongs/fortnight", budget=">= 2"),)
+    assert (
+        fine.figures
+        == fails.figures
+        == (Figure(what="speed", value=3.0, unit="furlongs/fortnight", budget=">= 2"),)
+    )
     shown = runner.summary([fails, fine]).splitlines()
     assert shown[0] == "one  speed  3 furlongs/fortnight  >= 2"
     assert shown[-1] == "not complete: one, exit code 3"
@@ -43,7 +47,9 @@ def test_one_that_hangs_is_ended_with_what_it_started(tmp_path: Path) -> None:
     assert len(outcome.figures) == 1
     try:
         left = psutil.Process(int(pid.read_text()))
-        while left.status() != psutil.STATUS_ZOMBIE:  # it was killed: it ends when the system gets to it
+        while (
+            left.status() != psutil.STATUS_ZOMBIE
+        ):  # it was killed: it ends when the system gets to it
             left.wait(timeout=10)
     except psutil.NoSuchProcess:
         pass
@@ -68,16 +74,24 @@ def test_alone_a_benchmark_tells_nobody(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_one_that_is_not_there_is_refused_before_anything_runs() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks", "speed"], capture_output=True, text=True, check=False, cwd=SAMPLES.parents[1]
+        [sys.executable, "-m", "benchmarks", "speed"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=SAMPLES.parents[1],
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert "there is no benchmark speed" in done.stderr
 
 
-def test_all_are_told_of_as_one_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_are_told_of_as_one_object(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def outcome(command: list[str], name: str, **_options: object) -> runner.Outcome:
         problem = "exit code 1" if name == "cost" else ""
-        return runner.Outcome(name=name, problem=problem, seconds=1.0, load=os.getloadavg()[0], figures=())
+        return runner.Outcome(
+            name=name, problem=problem, seconds=1.0, load=os.getloadavg()[0], figures=()
+        )
 
     monkeypatch.setattr(runner, "run", outcome)
     monkeypatch.setattr(sys, "argv", ["benchmarks", "--json"])
@@ -92,7 +106,9 @@ def test_a_line_of_the_table_is_what_is_in_the_file() -> None:
     found = contents_of(path)
     assert found.file_bytes == path.stat().st_size
     assert found.events >= found.at_collections > 0
-    assert sum(found.collections) >= found.at_collections - 1, "those before the first event are not counted"
+    assert sum(found.collections) >= found.at_collections - 1, (
+        "those before the first event are not counted"
+    )
     assert found.spaces == 4
     # The streams of pymalloc's arenas alone are more than four bytes a tile.
     assert found.whole_bytes > 4 * found.tiles

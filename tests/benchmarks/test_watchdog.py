@@ -20,7 +20,10 @@ def test_a_block_is_seen_with_its_length_its_work_and_its_stack(qtbot: QtBot) ->
     with Watchdog(held_secs=0.2) as watchdog:
         qtbot.waitUntil(lambda: len(watchdog.waits) > 3, timeout=10_000)
         QTimer.singleShot(0, lambda: spin(0.5))
-        qtbot.waitUntil(lambda: any("spin" in line for block in watchdog.blocks for line in block.stack), timeout=10_000)
+        qtbot.waitUntil(
+            lambda: any("spin" in line for block in watchdog.blocks for line in block.stack),
+            timeout=10_000,
+        )
         block = next(one for one in watchdog.blocks if any("spin" in line for line in one.stack))
     assert block.used_secs > 0.2
     assert block.secs >= block.used_secs

@@ -63,7 +63,10 @@ COMMANDS: dict[str, tuple[Arguments, str]] = {
     "tail --json": (lambda files, _: ["tail", "--json", "--values", *files], ""),
     "cut": (lambda files, out: ["cut", *files, "-o", str(out)], "cut.gcspy"),
     "export csv": (lambda files, out: ["export", *files, "-o", str(out)], "a.csv"),
-    "export csv --tiles": (lambda files, out: ["export", *files, "-o", str(out), "--tiles"], "tiles.csv"),
+    "export csv --tiles": (
+        lambda files, out: ["export", *files, "-o", str(out), "--tiles"],
+        "tiles.csv",
+    ),
     "export parquet": (lambda files, out: ["export", *files, "-o", str(out)], "a.parquet"),
     "export mcap": (lambda files, out: ["export", *files, "-o", str(out)], "a.mcap"),
     "export gif": (lambda files, out: ["export", *files, "-o", str(out), *_SMALL], "a.gif"),
@@ -71,7 +74,10 @@ COMMANDS: dict[str, tuple[Arguments, str]] = {
     "repair": (lambda files, out: ["repair", *files, "-o", str(out)], "repaired.gcspy"),
     "gcspy.open": (lambda files, _: files, ""),
     "replay": (lambda files, _: files, ""),
-    "screenshot": (lambda files, out: ["screenshot", *files, "-o", str(out), "--size", "320x200"], "shot.png"),
+    "screenshot": (
+        lambda files, out: ["screenshot", *files, "-o", str(out), "--size", "320x200"],
+        "shot.png",
+    ),
 }
 """Name to the arguments for some files and an output, and the output's name. `repair` takes one file at a time."""
 
@@ -129,9 +135,15 @@ def _replay(files: list[str]) -> int:
         stop.set()
 
     with tempfile.TemporaryDirectory(prefix="gcspy-test-") as folder:
-        options = PlayingOptions(files=tuple(files), listen=(f"unix:{folder}/x.sock",), paused=True, event=LAST)
+        options = PlayingOptions(
+            files=tuple(files), listen=(f"unix:{folder}/x.sock",), paused=True, event=LAST
+        )
         try:
-            play(options, stop=stop, on_ready=lambda recording, playing, _notes: join(recording, playing))
+            play(
+                options,
+                stop=stop,
+                on_ready=lambda recording, playing, _notes: join(recording, playing),
+            )
         except errors.GCspyError as error:
             print(f"gcspy: {error}")
             return exit_code_of(error)
@@ -168,7 +180,9 @@ def _events_told(name: str, done: Done) -> int | None:
     return None
 
 
-def assert_every_command_reads(files: list[Path], events: int, folder: Path, *, slow: bool = False) -> None:
+def assert_every_command_reads(
+    files: list[Path], events: int, folder: Path, *, slow: bool = False
+) -> None:
     """Assert that each command reads the recording, without a repair, and tells of all its events.
 
     Args:
@@ -181,14 +195,18 @@ def assert_every_command_reads(files: list[Path], events: int, folder: Path, *, 
     for name in COMMANDS:
         if name in SLOW and not slow:
             continue
-        parts = [part for path in files for part in (sorted(path.iterdir()) if path.is_dir() else [path])]
+        parts = [
+            part for path in files for part in (sorted(path.iterdir()) if path.is_dir() else [path])
+        ]
         groups = [[part] for part in parts] if name in _ONE_AT_A_TIME else [files]
         told = 0
         for group in groups:
             done = run(name, group, folder)
             assert done.code == 0, f"{name} on {files}: {done.err}"
             found = _events_told(name, done)
-            told += (events if found is None else found) if len(groups) == 1 or found is not None else 0
+            told += (
+                (events if found is None else found) if len(groups) == 1 or found is not None else 0
+            )
             if name == "export gif":
                 with Image.open(done.output) as image:
                     assert 1 <= getattr(image, "n_frames", 1) <= min(FRAMES, events)
@@ -196,5 +214,7 @@ def assert_every_command_reads(files: list[Path], events: int, folder: Path, *, 
                 assert len(list(done.output.glob("*.png"))) == min(FRAMES, events)
             if name in _ONE_AT_A_TIME:
                 done.output.unlink()
-        assert told == events or name in SLOW, f"{name} on {files} tells of {told} of {events} events"
+        assert told == events or name in SLOW, (
+            f"{name} on {files} tells of {told} of {events} events"
+        )
     shutil.rmtree(folder)

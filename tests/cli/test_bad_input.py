@@ -52,15 +52,26 @@ def test_a_process_that_is_no_python(here: Run, sleeper: int) -> None:
     _one_line(here("tail", str(sleeper)), ExitCode.UNSUPPORTED, str(sleeper), "sleep", "cpython")
 
 
-def test_a_program_that_a_debugger_has_is_not_held(gcspy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_a_debugger_has_is_not_held(
+    gcspy: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(stopping, "STOP_SECS", 30.0)
-    with subprocess.Popen([sys.executable, "-c", "print(flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", "print(flush=True); input()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as child:
         assert child.stdout is not None
         child.stdout.readline()
         with Process(child.pid) as process, held(process, longest_secs=60):
             refused = gcspy("attach", "--no-window", "--rung", "stopped", str(child.pid))
         child.kill()
-    _one_line(refused, ExitCode.NOT_PERMITTED, f"process {os.getpid()} is attached to it as a debugger", "--rung passive")
+    _one_line(
+        refused,
+        ExitCode.NOT_PERMITTED,
+        f"process {os.getpid()} is attached to it as a debugger",
+        "--rung passive",
+    )
     both = gcspy("attach", "--rung", "stopped", "--inject", "gdb", "1")
     assert both.returncode == ExitCode.USAGE
     assert "leave out --inject" in both.stderr
@@ -70,7 +81,11 @@ def test_an_unsupported_version(here: Run) -> None:
     python = next(iter(sorted(Path.home().glob(".pyenv/versions/3.[78]*/bin/python3"))), None)
     if python is None:
         pytest.skip("no interpreter older than 3.9 here")
-    with subprocess.Popen([str(python), "-c", "print(flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as old:
+    with subprocess.Popen(
+        [str(python), "-c", "print(flush=True); input()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as old:
         assert old.stdout is not None
         old.stdout.readline()
         _one_line(here("tail", str(old.pid)), ExitCode.UNSUPPORTED, "3.11", "3.12", "3.13")
@@ -83,7 +98,17 @@ def test_a_process_of_another_user(busy_target: BusyTarget) -> None:
         pytest.skip("needs root, setpriv and a system Python to become somebody else")
     path = ":".join(entry for entry in sys.path if entry)
     done = subprocess.run(
-        [setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", str(python), "-m", "gcspy", "tail", str(busy_target.pid)],
+        [
+            setpriv,
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            str(python),
+            "-m",
+            "gcspy",
+            "tail",
+            str(busy_target.pid),
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -91,7 +116,9 @@ def test_a_process_of_another_user(busy_target: BusyTarget) -> None:
         env={**os.environ, "PYTHONPATH": path},
     )
     if "ModuleNotFoundError" in done.stderr or "ImportError" in done.stderr:
-        pytest.skip(f"the system's Python cannot use these packages: {done.stderr.splitlines()[-1]}")
+        pytest.skip(
+            f"the system's Python cannot use these packages: {done.stderr.splitlines()[-1]}"
+        )
     _one_line(done, ExitCode.NOT_PERMITTED, "debugger")
 
 
@@ -117,7 +144,9 @@ def test_a_taken_port(gcspy: Run, busy_target: BusyTarget, monkeypatch: pytest.M
     _one_line(done, ExitCode.NO_CONNECTION, str(port))
 
 
-@pytest.mark.parametrize("text", ["nonsense", "127.0.0.1:99999", "unix:relative", "tls:host:1#sha256=12"])
+@pytest.mark.parametrize(
+    "text", ["nonsense", "127.0.0.1:99999", "unix:relative", "tls:host:1#sha256=12"]
+)
 def test_an_address_that_is_none(here: Run, text: str) -> None:
     _one_line(here("tail", text), ExitCode.USAGE, text)
 
@@ -138,7 +167,9 @@ def _answer_once(listener: socket.socket, data: bytes) -> None:
     ],
     ids=["another version", "another protocol"],
 )
-def test_a_server_of_another_protocol(here: Run, tmp_path: Path, data: bytes, words: list[str]) -> None:
+def test_a_server_of_another_protocol(
+    here: Run, tmp_path: Path, data: bytes, words: list[str]
+) -> None:
     path = tmp_path / "other.sock"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))

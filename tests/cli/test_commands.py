@@ -32,7 +32,9 @@ def test_ps_finds_by_pattern_and_prints_a_table(busy_target: BusyTarget, here: R
 
 
 def test_tail_prints_one_json_object_an_event(busy_target: BusyTarget, gcspy: Run) -> None:
-    done = gcspy("tail", str(busy_target.pid), "--events", "3", "--json", "--values", "--clock", "50")
+    done = gcspy(
+        "tail", str(busy_target.pid), "--events", "3", "--json", "--values", "--clock", "50"
+    )
     assert done.returncode == ExitCode.OK, done.stderr
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(events) == 3
@@ -41,7 +43,13 @@ def test_tail_prints_one_json_object_an_event(busy_target: BusyTarget, gcspy: Ru
         assert event["event"] in ("Clock", "Collections")
         assert event["acts_on"] == "sampling"
         names = [space["name"] for space in event["spaces"]]
-        assert names == ["pymalloc arenas", "Size classes", "Whole arenas", "GC generations", "Process memory"]
+        assert names == [
+            "pymalloc arenas",
+            "Size classes",
+            "Whole arenas",
+            "GC generations",
+            "Process memory",
+        ]
         for space in event["spaces"]:
             for stream in space["streams"]:
                 assert len(stream["values"]) == space["tiles"]
@@ -60,7 +68,9 @@ def test_tail_prints_text_for_people(busy_target: BusyTarget, here: Run) -> None
     assert len(spaces) == 5
 
 
-def test_types_looks_once_and_tells_of_which_types_the_objects_are(busy_target: BusyTarget, here: Run) -> None:
+def test_types_looks_once_and_tells_of_which_types_the_objects_are(
+    busy_target: BusyTarget, here: Run
+) -> None:
     done = here("types", str(busy_target.pid), "--json", "--top", "5")
     assert done.returncode == ExitCode.OK, done.stderr
     found = json.loads(done.stdout)
@@ -71,7 +81,9 @@ def test_types_looks_once_and_tells_of_which_types_the_objects_are(busy_target: 
     assert found["rest"]["rows"] > 0
     text = here("types", str(busy_target.pid), "--top", "3").stdout.splitlines()
     assert text[1].split()[:3] == ["Type", "Objects", "Bytes"]
-    assert text[5].startswith("(")  # three rows, then the others; what was in motion may be noted below
+    assert text[5].startswith(
+        "("
+    )  # three rows, then the others; what was in motion may be noted below
     assert Path(f"/proc/{busy_target.pid}").is_dir()
 
 
@@ -80,7 +92,9 @@ def test_ctrl_c_ends_tail_and_leaves_the_target_running(
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     with subprocess.Popen(
-        [sys.executable, "-m", "gcspy", "tail", str(busy_target.pid), "--json"], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "gcspy", "tail", str(busy_target.pid), "--json"],
+        stdout=subprocess.PIPE,
+        text=True,
     ) as tail:
         assert tail.stdout is not None
         assert tail.stdout.readline().startswith("{")
@@ -123,7 +137,9 @@ def test_a_server_alone_is_joined_by_pid_and_by_address_and_stops_cleanly(
 
 def test_the_server_says_when_the_target_ended(busy_target: BusyTarget, gcspy: Run) -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "gcspy", "attach", str(busy_target.pid), "--no-window"], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "gcspy", "attach", str(busy_target.pid), "--no-window"],
+        stdout=subprocess.PIPE,
+        text=True,
     ) as server:
         assert server.stdout is not None
         while "join with" not in server.stdout.readline():
@@ -148,7 +164,18 @@ def test_a_screenshot_of_a_process_has_the_size_that_was_asked_for(
     busy_target: BusyTarget, gcspy: Run, tmp_path: Path
 ) -> None:
     path = tmp_path / "heap.png"
-    done = gcspy("screenshot", str(busy_target.pid), "-o", str(path), "--size", "900x700", "--theme", "light", "--after", "0.5")
+    done = gcspy(
+        "screenshot",
+        str(busy_target.pid),
+        "-o",
+        str(path),
+        "--size",
+        "900x700",
+        "--theme",
+        "light",
+        "--after",
+        "0.5",
+    )
     assert done.returncode == ExitCode.OK, done.stderr
     data = path.read_bytes()
     assert data.startswith(b"\x89PNG")
@@ -168,7 +195,9 @@ def test_the_demonstration_takes_a_picture_where_there_is_no_display(
     assert str(path) in done.stdout
 
 
-def test_tail_loads_no_qt(busy_target: BusyTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tail_loads_no_qt(
+    busy_target: BusyTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     program = (
         "import sys; from gcspy.cli import main\n"
@@ -176,7 +205,9 @@ def test_tail_loads_no_qt(busy_target: BusyTarget, tmp_path: Path, monkeypatch: 
         "print([name for name in sys.modules if name.startswith(('PySide6', 'pyqtgraph', 'trio'))])\n"
         "sys.exit(code)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
     assert done.stdout.splitlines()[-1] == "[]"
 
 
@@ -197,9 +228,20 @@ def test_the_join_line_names_a_host_that_others_can_reach(
     assert capsys.readouterr().out == f"gcspy: join with  gcspy view {said}\n"
 
 
-def test_a_target_that_ends_before_so_many_events_is_an_error(busy_target: BusyTarget, gcspy: Run) -> None:
+def test_a_target_that_ends_before_so_many_events_is_an_error(
+    busy_target: BusyTarget, gcspy: Run
+) -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "gcspy", "tail", str(busy_target.pid), "--events", "1000000", "--json"],
+        [
+            sys.executable,
+            "-m",
+            "gcspy",
+            "tail",
+            str(busy_target.pid),
+            "--events",
+            "1000000",
+            "--json",
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -47,7 +47,13 @@ def test_two_events_of_one_recording_are_compared_stream_by_stream(
     assert found["tiles_by"] == "address", "one session"
     (space,) = found["spaces"]
     used = space["streams"][0]
-    assert (used["name"], used["net"], used["more"], used["less"], used["same"]) == ("Used", 3 * 36, 8, 0, 1)
+    assert (used["name"], used["net"], used["more"], used["less"], used["same"]) == (
+        "Used",
+        3 * 36,
+        8,
+        0,
+        1,
+    )
     back = compared(capsys, recorded, recorded, "--event", "5", "--other", "2")["spaces"]
     assert back[0]["streams"][0]["net"] == -3 * 36
 
@@ -64,7 +70,9 @@ def test_by_default_the_last_events_are_compared_and_equal_ones_differ_in_nothin
             assert (stream["changed"], stream["came"], stream["went"]) == (0, 0, 0)
 
 
-def recorded_types(path: Path, names: list[str], tiles: list[int], unknown: tuple[int, ...] = ()) -> None:
+def recorded_types(
+    path: Path, names: list[str], tiles: list[int], unknown: tuple[int, ...] = ()
+) -> None:
     """Record one event of a program that numbers its types as they come."""
     server = Server("types", events=("event",))
     types = server.add_space("Types", names=StringNames(names))
@@ -103,7 +111,9 @@ def test_types_of_two_sessions_are_compared_by_their_names_whatever_their_number
     assert (heap["only_a"], heap["only_b"]) == ([], [])
     (top,) = heap["streams"]
     assert (top["same"], top["changed"], top["unknown"]) == (2, 2, 1)
-    assert (top["net"], top["more"], top["less"]) == (None, None, None), "a name is no more than another"
+    assert (top["net"], top["more"], top["less"]) == (None, None, None), (
+        "a name is no more than another"
+    )
     counted = [dict(zip(top["names"], counts, strict=True)) for counts in top["summary"]]
     assert counted[0] == {"": 0, "dict": 2, "list": 2, "Node": 1, "str": 0}
     assert counted[1] == {"": 0, "dict": 1, "list": 2, "Node": 0, "str": 1}
@@ -125,7 +135,9 @@ def test_as_text_each_line_says_what_became_of_a_stream(recorded: Path, here: Ru
     assert "8 more, 0 less; 1 the same" in done.stdout
 
 
-def test_what_only_one_has_is_told_and_two_sessions_are_paired_by_place(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_only_one_has_is_told_and_two_sessions_are_paired_by_place(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     found = compared(capsys, SAMPLES / "semispace.gcspy", SAMPLES / "demo-cpython-3.11.gcspy")
     assert found["only_a"] == ["Semispaces"]
     assert "pymalloc arenas" in found["only_b"]
@@ -139,7 +151,10 @@ def test_what_cannot_be_compared_is_refused(recorded: Path, here: Run, tmp_path:
     assert "A has no event 99: it has 1 to 12" in absent.stderr
     beyond = here("compare", a, a, "--other", "99")
     assert "B has no event 99: it has 1 to 12" in beyond.stderr
-    assert here("compare", a, a, "--event", "1", "--other", "2", "--by", "kind").returncode == ExitCode.USAGE
+    assert (
+        here("compare", a, a, "--event", "1", "--other", "2", "--by", "kind").returncode
+        == ExitCode.USAGE
+    )
     assert here("compare", a).returncode == ExitCode.USAGE
     wrong = tmp_path / "wrong.gcspy"
     wrong.write_text("no recording")
@@ -149,7 +164,9 @@ def test_what_cannot_be_compared_is_refused(recorded: Path, here: Run, tmp_path:
     assert "use gcspy compare" in alone.stderr
 
 
-def test_a_window_begins_with_the_other_recording_beside(recorded: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_a_window_begins_with_the_other_recording_beside(
+    recorded: Path, tmp_path: Path, qtbot: QtBot
+) -> None:
     other = tmp_path / "b.gcspy"
     shutil.copy(recorded, other)
     seen: list[str] = []

@@ -84,7 +84,9 @@ def viewer(address: str) -> Iterator[Viewer]:
         joined.link.close()
 
 
-def test_a_trigger_leaves_the_sampling_at_the_very_event_with_the_client_100_ms_away(sockets: Path) -> None:
+def test_a_trigger_leaves_the_sampling_at_the_very_event_with_the_client_100_ms_away(
+    sockets: Path,
+) -> None:
     with (
         grower() as target,
         served(target.pid, sockets / "s.sock"),
@@ -93,7 +95,9 @@ def test_a_trigger_leaves_the_sampling_at_the_very_event_with_the_client_100_ms_
     ):
         client.send(m.Trigger(id=1, expression=GROWS))
         assert client.next(m.Triggers).triggers[0].state is TriggerState.ARMED
-        client.until_events(len(client.changes) + 2)  # so that the event before is one of a heap that is still small
+        client.until_events(
+            len(client.changes) + 2
+        )  # so that the event before is one of a heap that is still small
         target.say("grow")
         fired = client.next(m.Fired)
         assert fired.pauses
@@ -102,7 +106,11 @@ def test_a_trigger_leaves_the_sampling_at_the_very_event_with_the_client_100_ms_
         assert target.read_line() == "grown", "the program itself was not held"
         # At a clock of 50 Hz some ten events would have followed it, had the client done the pausing.
         last = client.changes[-1].event
-        assert (last.sequence, last.event, last.occurrence) == (fired.sequence, fired.event, fired.occurrence)
+        assert (last.sequence, last.event, last.occurrence) == (
+            fired.sequence,
+            fired.event,
+            fired.occurrence,
+        )
         # What the server saw is what the client has of this event.
         spaces = [state.space for state in client.state.spaces.values()]
         here = Evaluator(bind(parse(USED), spaces)).evaluate(ClientSource(client.state))
@@ -120,7 +128,9 @@ def test_a_trigger_leaves_the_sampling_at_the_very_event_with_the_client_100_ms_
         # The driver counts a tick's clock behind the collections that it tells of instead.
         clock = next(kind.id for kind in client.link.welcome.events if kind.name == "Clock")
         ticks = int(fired.event != clock) + int(following.event == clock)
-        assert client.next(m.Counters).counts[clock] == counts[clock] + ticks, "not one tick was let through"
+        assert client.next(m.Counters).counts[clock] == counts[clock] + ticks, (
+            "not one tick was let through"
+        )
 
 
 def test_attach_sets_triggers_before_anybody_comes(busy_target: BusyTarget, sockets: Path) -> None:
@@ -138,7 +148,9 @@ def test_attach_sets_triggers_before_anybody_comes(busy_target: BusyTarget, sock
     assert busy_target.advances()
 
 
-def test_tail_stops_at_the_first_event_at_which_a_condition_holds(busy_target: BusyTarget, here: Run) -> None:
+def test_tail_stops_at_the_first_event_at_which_a_condition_holds(
+    busy_target: BusyTarget, here: Run
+) -> None:
     condition = f"event == 'Clock' and occurrence >= 4 and {USED} > 0"
     done = here("tail", str(busy_target.pid), "--until", condition, "--json", "--clock", "50")
     assert done.returncode == ExitCode.OK, done.stderr
@@ -154,7 +166,17 @@ def test_record_stops_at_the_first_event_at_which_a_condition_holds(
 ) -> None:
     path = tmp_path / "a.gcspy"
     condition = "event == 'Clock' and occurrence >= 4"
-    done = here("record", str(busy_target.pid), "-o", str(path), "--until", condition, "--json", "--clock", "50")
+    done = here(
+        "record",
+        str(busy_target.pid),
+        "-o",
+        str(path),
+        "--until",
+        condition,
+        "--json",
+        "--clock",
+        "50",
+    )
     assert done.returncode == ExitCode.OK, done.stderr
     report = json.loads(done.stdout)
     assert report["stopped"] == "condition"
@@ -165,7 +187,9 @@ def test_record_stops_at_the_first_event_at_which_a_condition_holds(
         assert session.last_event.occurrence >= 4
 
 
-def test_tail_of_a_recording_stops_there_too_and_says_when_it_never_held(tmp_path: Path, here: Run) -> None:
+def test_tail_of_a_recording_stops_there_too_and_says_when_it_never_held(
+    tmp_path: Path, here: Run
+) -> None:
     path = tmp_path / "a.gcspy"
     path.write_bytes(small(12, rule=ChunkRule(weight=99, most_events=4)))
     done = here("tail", str(path), "--until", "max(Used) >= 40", "--json")
@@ -179,19 +203,30 @@ def test_tail_of_a_recording_stops_there_too_and_says_when_it_never_held(tmp_pat
     assert "space 'heap' has no stream 'Usd'; it has 'Used', 'Kind'" in nothing.stderr
 
 
-@pytest.mark.parametrize("command", [("tail", "1", "--until"), ("record", "1", "-o", "x", "--until"), ("attach", "1", "--trigger")])
-def test_a_condition_that_is_none_is_refused_with_a_mark_under_it(command: tuple[str, ...], here: Run) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [("tail", "1", "--until"), ("record", "1", "-o", "x", "--until"), ("attach", "1", "--trigger")],
+)
+def test_a_condition_that_is_none_is_refused_with_a_mark_under_it(
+    command: tuple[str, ...], here: Run
+) -> None:
     done = here(*command, "sum(Used) > > 5")
     assert done.returncode == ExitCode.USAGE
     assert "sum(Used) > > 5\n            ^" in done.stderr
 
 
-def test_record_keeps_the_bookmarks_that_triggers_ask_for(busy_target: BusyTarget, sockets: Path, tmp_path: Path, here: Run) -> None:
+def test_record_keeps_the_bookmarks_that_triggers_ask_for(
+    busy_target: BusyTarget, sockets: Path, tmp_path: Path, here: Run
+) -> None:
     path = tmp_path / "a.gcspy"
     condition = "event == 'Clock' and occurrence % 10 == 0"
     address = f"unix:{sockets}/s.sock"
     with served(busy_target.pid, sockets / "s.sock"), viewer(address) as client:
-        client.send(m.Trigger(id=1, expression=condition, action=TriggerAction.BOOKMARK, note="each tenth tick"))
+        client.send(
+            m.Trigger(
+                id=1, expression=condition, action=TriggerAction.BOOKMARK, note="each tenth tick"
+            )
+        )
         client.next(m.Triggers)
         done = here("record", address, "-o", str(path), "--events", "80")
         assert done.returncode == ExitCode.OK, done.stderr
@@ -203,5 +238,8 @@ def test_record_keeps_the_bookmarks_that_triggers_ask_for(busy_target: BusyTarge
         for mark in beside.bookmarks:
             session = recording.seek(mark.number)
             assert session.last_event is not None
-            assert (session.event_name(session.last_event.event), session.last_event.occurrence % 10) == ("Clock", 0)
+            assert (
+                session.event_name(session.last_event.event),
+                session.last_event.occurrence % 10,
+            ) == ("Clock", 0)
             assert mark.title == "each tenth tick"

@@ -24,7 +24,9 @@ from tests.cli.every_command import COMMANDS, SLOW, assert_every_command_reads, 
 from tests.replay.recorded import Small, small
 from tests.replay.test_kill import record_and_kill
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the deadline is an alarm, and some files are devices")
+pytestmark = pytest.mark.skipif(
+    sys.platform == "win32", reason="the deadline is an alarm, and some files are devices"
+)
 
 RULE = ChunkRule(weight=99, most_events=4)
 
@@ -91,7 +93,9 @@ def test_a_ring(closed: bool, tmp_path: Path) -> None:
         events = len(recording)
         assert len(recording.parts) > 1
     assert_every_command_reads([folder], events, tmp_path / "out")
-    (folder / "000000.gcspy").symlink_to(tmp_path / "dropped")  # a part that a recorder drops at this moment
+    (folder / "000000.gcspy").symlink_to(
+        tmp_path / "dropped"
+    )  # a part that a recorder drops at this moment
     assert run("info", [folder], tmp_path).code == 0
 
 
@@ -146,7 +150,9 @@ def strange(kind: str, folder: Path) -> Path:
         case "device":
             path.symlink_to("/dev/zero")
         case "unreadable":
-            path.symlink_to("/proc/self/mem")  # a file like any, that opens, and whose first byte cannot be read
+            path.symlink_to(
+                "/proc/self/mem"
+            )  # a file like any, that opens, and whose first byte cannot be read
         case "forbidden":
             path.write_bytes(small(2))
             path.chmod(0)
@@ -157,7 +163,19 @@ def strange(kind: str, folder: Path) -> Path:
     return path
 
 
-KINDS = ["foreign", "empty", "beginning", "directory", "fifo", "socket", "device", "unreadable", "forbidden", "dangling", "gone"]
+KINDS = [
+    "foreign",
+    "empty",
+    "beginning",
+    "directory",
+    "fifo",
+    "socket",
+    "device",
+    "unreadable",
+    "forbidden",
+    "dangling",
+    "gone",
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -30,5 +30,7 @@ def test_an_error_has_the_exit_code_of_its_kind(error: errors.GCspyError, code: 
 
 
 def test_the_help_lists_every_exit_code() -> None:
-    listed = {int(line.split()[0]) for line in EXIT_CODE_HELP.splitlines() if line.strip()[:1].isdigit()}
+    listed = {
+        int(line.split()[0]) for line in EXIT_CODE_HELP.splitlines() if line.strip()[:1].isdigit()
+    }
     assert listed == {int(code) for code in ExitCode}

@@ -37,9 +37,16 @@ def test_a_folder_has_a_picture_an_event_and_an_index(
     assert "12 pictures" in capsys.readouterr().out
     index = json.loads((folder / "index.json").read_text())
     assert [entry["file"] for entry in index["events"]] == [f"{n:06}.png" for n in range(1, 13)]
-    assert sorted(p.name for p in folder.iterdir()) == [f"{n:06}.png" for n in range(1, 13)] + ["index.json"]
+    assert sorted(p.name for p in folder.iterdir()) == [f"{n:06}.png" for n in range(1, 13)] + [
+        "index.json"
+    ]
     third = index["events"][2]
-    assert (third["number"], third["event"], third["occurrence"], third["seconds"]) == (3, "collection", 3, 0.2)
+    assert (third["number"], third["event"], third["occurrence"], third["seconds"]) == (
+        3,
+        "collection",
+        3,
+        0.2,
+    )
     assert third["wall_nanos"] == 1_700_000_000_000_000_000 + 300_000_000
     contents = set()
     for entry in index["events"]:
@@ -52,15 +59,24 @@ def test_a_folder_has_a_picture_an_event_and_an_index(
 def test_range_kind_and_every_choose_the_events(path: Path, tmp_path: Path) -> None:
     folder = tmp_path / "shots"
     chosen = ["--first", "2", "--kind", "clock", "--every", "3"]
-    assert main(["export", str(path), "-o", f"{folder}/", *SMALL, *chosen, "--space", "heap"]) == ExitCode.OK
-    assert sorted(p.name for p in folder.glob("*.png")) == ["000002.png", "000007.png", "000011.png"]
+    assert (
+        main(["export", str(path), "-o", f"{folder}/", *SMALL, *chosen, "--space", "heap"])
+        == ExitCode.OK
+    )
+    assert sorted(p.name for p in folder.glob("*.png")) == [
+        "000002.png",
+        "000007.png",
+        "000011.png",
+    ]
     alone = tmp_path / "alone"
     one = ["--first", "7", "--last", "7", "--space", "heap"]
     assert main(["export", str(path), "-o", f"{alone}/", *SMALL, *one]) == ExitCode.OK
     assert (alone / "000007.png").read_bytes() == (folder / "000007.png").read_bytes()
 
 
-def test_a_gif_takes_as_long_as_the_events_did(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_gif_takes_as_long_as_the_events_did(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     new = tmp_path / "a.gif"
     assert main(["export", str(path), "-o", str(new), *SMALL, "--speed", "0.5"]) == ExitCode.OK
     assert "12 frames" in capsys.readouterr().out
@@ -85,16 +101,27 @@ def test_too_many_frames_are_thinned_evenly_and_that_is_said(
         assert getattr(image, "n_frames", 0) == 4
 
 
-def test_what_a_gif_cannot_keep_up_with_is_said(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["export", str(path), "-o", str(tmp_path / "a.gif"), *SMALL, "--speed", "1000"]) == ExitCode.OK
+def test_what_a_gif_cannot_keep_up_with_is_said(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(["export", str(path), "-o", str(tmp_path / "a.gif"), *SMALL, "--speed", "1000"])
+        == ExitCode.OK
+    )
     assert "faster than a GIF can show" in capsys.readouterr().err
 
 
 def test_a_tile_has_the_colour_of_its_legend_in_every_frame(path: Path, tmp_path: Path) -> None:
     """A frame of the GIF, with one palette for all, has the tiles of the PNG of the same event, to the last pixel."""
     folder, new = tmp_path / "shots", tmp_path / "a.gif"
-    assert main(["export", str(path), "-o", f"{folder}/", "--size", "640x400", "--space", "heap"]) == ExitCode.OK
-    assert main(["export", str(path), "-o", str(new), "--size", "640x400", "--space", "heap"]) == ExitCode.OK
+    assert (
+        main(["export", str(path), "-o", f"{folder}/", "--size", "640x400", "--space", "heap"])
+        == ExitCode.OK
+    )
+    assert (
+        main(["export", str(path), "-o", str(new), "--size", "640x400", "--space", "heap"])
+        == ExitCode.OK
+    )
     with Image.open(new) as image:
         for i in range(12):
             image.seek(i)
@@ -127,7 +154,10 @@ def test_options_that_mean_nothing_are_refused(
         (["--space", "none"], "no space 'none' in the recording; there are: heap"),
         (["--kind", "none"], "no kind of event 'none'"),
         (["--last", "99"], "it has 1 to 12"),
-        (["--first", "1", "--last", "2", "--kind", "collection"], "no event collection from 1 to 2"),
+        (
+            ["--first", "1", "--last", "2", "--kind", "collection"],
+            "no event collection from 1 to 2",
+        ),
     ],
 )
 def test_what_the_recording_does_not_have_is_named(
@@ -141,7 +171,12 @@ def test_what_the_recording_does_not_have_is_named(
 
 @pytest.mark.parametrize(("package", "extra"), [("PIL", "export"), ("PySide6", "gui")])
 def test_without_a_package_one_line_names_the_remedy(
-    package: str, extra: str, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    package: str,
+    extra: str,
+    path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     assert main(["export", str(path), "-o", str(tmp_path / "a.gif")]) == ExitCode.MISSING_PART
@@ -183,7 +218,10 @@ def test_ctrl_c_leaves_no_half_file(output: str, path: Path, tmp_path: Path) -> 
     )
     arguments = ["export", str(path), "-o", f"{tmp_path}/{output}", *SMALL, "--most-frames", "3000"]
     with subprocess.Popen(
-        [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, text=True, env={**os.environ}
+        [sys.executable, "-c", code, *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ},
     ) as process:
         assert process.stdout is not None
         for _ in range(3):

@@ -30,7 +30,10 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     top = heap.add_stream("Top type", dtype="u2", maximum=65535, names_from=kinds.id)
     session = ClientInterpreter()
     writer = RecordingWriter(FileStore(path), session)
-    with server.serve(f"unix:{path.parent}/s") as listening, connect(listening.addresses[0], client="test") as link:
+    with (
+        server.serve(f"unix:{path.parent}/s") as listening,
+        connect(listening.addresses[0], client="test") as link,
+    ):
         assert server.wait_for_client(30)
         for event in range(5):
             assert server.should_transmit(0) is not None
@@ -57,7 +60,9 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_what_grew_is_told_in_order_and_what_is_not_known_is_no_growth(path: Path, here: Run) -> None:
+def test_what_grew_is_told_in_order_and_what_is_not_known_is_no_growth(
+    path: Path, here: Run
+) -> None:
     done = here("growth", str(path), "--json")
     assert done.returncode == ExitCode.OK, done.stderr
     found = json.loads(done.stdout)
@@ -65,7 +70,10 @@ def test_what_grew_is_told_in_order_and_what_is_not_known_is_no_growth(path: Pat
     rows = {row["name"]: row for row in found["rows"]}
     assert list(rows)[:2] == ["new", "grows"]
     assert list(rows)[-1] == "shrinks"
-    assert (rows["new"]["new"], rows["new"]["bytes"]) == (True, {"before": 0, "now": 1000, "grew": 1000})
+    assert (rows["new"]["new"], rows["new"]["bytes"]) == (
+        True,
+        {"before": 0, "now": 1000, "grew": 1000},
+    )
     assert rows["grows"]["bytes"]["grew"] == 40
     assert rows["shrinks"]["bytes"]["grew"] == -20
     assert rows["unknown at first"]["bytes"] == {"before": None, "now": 9000, "grew": None}

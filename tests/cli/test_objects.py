@@ -38,14 +38,19 @@ def asked(capfd: pytest.CaptureFixture[str]) -> Any:
 def test_the_types_with_most_objects_are_told_as_table_2_of_ya_jop(asked: Any) -> None:
     lines = asked("types", "--top", "3").splitlines()
     assert lines[1].split()[:3] == ["Type", "Allocated", "%"]
-    total = sum(int(str(row["allocated_objects"])) for row in json.loads(asked("types", "--json", "--top", "0"))["rows"])
+    total = sum(
+        int(str(row["allocated_objects"]))
+        for row in json.loads(asked("types", "--json", "--top", "0"))["rows"]
+    )
     assert [line.split()[:3] for line in lines[2:5]] == [
         [name, f"{count:,}", f"{100 * count / total:.2f}"] for name, count in ALLOCATED.items()
     ]
     assert lines[5].startswith("(230 others)")
 
 
-def test_what_became_of_one_type_in_each_collection_is_told_as_figure_4_of_ya_jop(asked: Any) -> None:
+def test_what_became_of_one_type_in_each_collection_is_told_as_figure_4_of_ya_jop(
+    asked: Any,
+) -> None:
     rows = json.loads(asked("collections", "--type", "Promote$Tmp", "--json"))["rows"]
     assert [row["number"] for row in rows] == list(range(1, 9))
     assert sum(row["allocated_objects"] for row in rows) == ALLOCATED["Promote$Tmp"]
@@ -82,18 +87,33 @@ def test_each_question_answers_as_table_as_json_and_as_parquet(asked: Any, tmp_p
 
 @pytest.mark.usefixtures("read_once")
 def test_a_plot_has_the_curve_in_the_colours_of_either_theme(asked: Any, tmp_path: Path) -> None:
-    for number, words in enumerate((["survival"], ["lifetimes", "--in", "gcs", "--bytes"], ["collections", "--type", "Tmp"], ["types"], ["sites"])):
+    for number, words in enumerate(
+        (
+            ["survival"],
+            ["lifetimes", "--in", "gcs", "--bytes"],
+            ["collections", "--type", "Tmp"],
+            ["types"],
+            ["sites"],
+        )
+    ):
         for theme in ("dark", "light"):
             path = tmp_path / f"{number}-{theme}.png"
             asked(*words, "--plot", str(path), "--theme", theme)
             with Image.open(path) as image:
                 colours = {colour for _, colour in image.convert("RGB").getcolors(1 << 20) or ()}
-            assert {ImageColor.getrgb(tokens(Theme(theme)).surface), ImageColor.getrgb(tokens(Theme(theme)).accent)} <= colours
+            assert {
+                ImageColor.getrgb(tokens(Theme(theme)).surface),
+                ImageColor.getrgb(tokens(Theme(theme)).accent),
+            } <= colours
 
 
-def test_without_a_window_library_a_plot_is_refused_before_the_trace_is_read(asked: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_window_library_a_plot_is_refused_before_the_trace_is_read(
+    asked: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("gcspy.gui.find_spec", lambda _name: None)
-    assert "pip install 'gcspy[gui]'" in asked("survival", "--plot", str(tmp_path / "a.png"), code=8)
+    assert "pip install 'gcspy[gui]'" in asked(
+        "survival", "--plot", str(tmp_path / "a.png"), code=8
+    )
     assert not list(tmp_path.iterdir())
 
 
@@ -106,14 +126,19 @@ def test_a_file_that_is_there_is_replaced_only_by_force(asked: Any, tmp_path: Pa
     assert path.read_bytes().startswith(b"PAR1")
 
 
-def test_what_cannot_be_told_is_one_line_with_a_remedy(asked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_told_is_one_line_with_a_remedy(
+    asked: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert asked("types", "--type", "Nobody", code=1) == (
         "gcspy: the trace has no type called 'Nobody': gcspy objects types lists them; * stands for anything\n"
     )
     assert "no collection 9: it has 1 to 8" in asked("types", "--gc", "9", code=1)
     assert "which?" in asked("types", "--gc", "1", "--each-gc", code=2)
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    assert asked("types", code=8) == "gcspy: questions about objects need the package duckdb: pip install 'gcspy[objects]'\n"
+    assert (
+        asked("types", code=8)
+        == "gcspy: questions about objects need the package duckdb: pip install 'gcspy[objects]'\n"
+    )
 
 
 def test_what_is_no_trace_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -15,25 +15,41 @@ def ran(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     return main(["objects", "check", *arguments]), capsys.readouterr().out
 
 
-def test_a_sample_is_consistent_with_itself_and_with_the_log_in_its_archive(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sample_is_consistent_with_itself_and_with_the_log_in_its_archive(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     code, out = ran(capsys, str(FOLDER / "list.tar.xz"), "--json")
     told = json.loads(out)
     assert code == 0
     assert told["consistent"]
-    assert (told["collections"], told["spaces_tiled"], told["tops_compared"], told["histograms_compared"]) == (2, 16, 16, 1)
+    assert (
+        told["collections"],
+        told["spaces_tiled"],
+        told["tops_compared"],
+        told["histograms_compared"],
+    ) == (2, 16, 16, 1)
 
 
-def test_a_log_of_another_run_is_told_apart_and_none_need_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out = ran(capsys, str(FOLDER / "list.tar.xz"), "--log", str(sample("compressed") / "gc.log"))
+def test_a_log_of_another_run_is_told_apart_and_none_need_be_compared(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, out = ran(
+        capsys, str(FOLDER / "list.tar.xz"), "--log", str(sample("compressed") / "gc.log")
+    )
     assert code == 9
     assert "list.tar.xz: NOT CONSISTENT" in out
-    assert "log: expected the top of object at 0xfe99e050 at the end of collection 1, as the VM's log has it; found 0xfe9a0000" in out
+    assert (
+        "log: expected the top of object at 0xfe99e050 at the end of collection 1, as the VM's log has it; found 0xfe9a0000"
+        in out
+    )
     code, out = ran(capsys, str(FOLDER / "list.tar.xz"), "--no-log")
     assert code == 0
     assert "not compared with the VM's log" in out
 
 
-def test_a_trace_that_is_cut_off_is_said_to_be(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_trace_that_is_cut_off_is_said_to_be(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     for name in ("trace", "symbols"):
         data = (sample("list") / name).read_bytes()
         (tmp_path / name).write_bytes(data if name == "symbols" else data[:300_000])

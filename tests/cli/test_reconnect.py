@@ -41,7 +41,9 @@ def clients_of(target: Target) -> int:
     return target.server._core._audience.clients
 
 
-def cut(relay: Relay, client: subprocess.Popen[str], target: Target, meanwhile: Callable[[], None]) -> None:
+def cut(
+    relay: Relay, client: subprocess.Popen[str], target: Target, meanwhile: Callable[[], None]
+) -> None:
     """Cut a client off; it comes back when something has happened meanwhile."""
     client.send_signal(signal.SIGSTOP)
     relay.cut()
@@ -56,7 +58,9 @@ def events_until(target: Target, occurrence: int) -> None:
         target.event(START)
 
 
-def lost_and_found(folder: Path, target: Target, *options: str) -> tuple[Path, dict[str, Any], list[np.ndarray[Any, Any]]]:
+def lost_and_found(
+    folder: Path, target: Target, *options: str
+) -> tuple[Path, dict[str, Any], list[np.ndarray[Any, Any]]]:
     """Record some of events 1 to 12; the connection is lost after 5, and after 9, where nothing happens until it is back."""
     path, truth = folder / "a.gcspy", []
 
@@ -67,7 +71,9 @@ def lost_and_found(folder: Path, target: Target, *options: str) -> tuple[Path, d
 
     with (
         cuttable(folder, target) as relay,
-        started("record", relay.address, "-o", str(path), "--reconnect", "--json", *options) as recorder,
+        started(
+            "record", relay.address, "-o", str(path), "--reconnect", "--json", *options
+        ) as recorder,
     ):
         eventually(lambda: clients_of(target) == 2)
         for occurrence in (1, 5):
@@ -106,7 +112,9 @@ def test_a_recording_goes_on_after_a_gap(
         for step, session in recording.steps():
             values = truth[step.change.event.occurrence - 1]
             for state in (session, recording.seek(step.number)):
-                np.testing.assert_array_equal(state.spaces[target.heap.id].streams[target.used.schema.id].values, values)
+                np.testing.assert_array_equal(
+                    state.spaces[target.heap.id].streams[target.used.schema.id].values, values
+                )
             assert session.missed_total == step.change.event.occurrence - step.number
     assert main(["info", str(path)]) == ExitCode.OK
     assert f"{facts['missed']} events were missed by the recorder" in capsys.readouterr().out
@@ -136,7 +144,10 @@ def test_another_session_is_another_recording(tmp_path: Path) -> None:
 
 def test_without_it_the_recording_ends(tmp_path: Path) -> None:
     target, path = Target(), tmp_path / "a.gcspy"
-    with cuttable(tmp_path, target) as relay, started("record", relay.address, "-o", str(path)) as recorder:
+    with (
+        cuttable(tmp_path, target) as relay,
+        started("record", relay.address, "-o", str(path)) as recorder,
+    ):
         eventually(lambda: clients_of(target) == 2)
         events_until(target, 3)
         eventually(lambda: newest(path) == 3)

@@ -35,7 +35,9 @@ from tests.replay.test_real_session import known
 OFTEN = ("--clock", "50", "--budget", "off")
 """Events as often as the machine can, whatever else it does."""
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a process can be attached to on Linux only")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="a process can be attached to on Linux only"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +49,9 @@ def _own_runtime_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     """Run the `gcspy` command beside the test."""
     command = [sys.executable, "-m", "gcspy", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             yield process
         finally:
@@ -90,7 +94,14 @@ def events_of(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
 
 def told(event: Event) -> tuple[Any, ...]:
     """Return what an event says, but for what is each client's own."""
-    return event.event, event.occurrence, event.time_nanos, event.gather_nanos, event.cause, event.program_clock
+    return (
+        event.event,
+        event.occurrence,
+        event.time_nanos,
+        event.gather_nanos,
+        event.cause,
+        event.program_clock,
+    )
 
 
 class Watcher:
@@ -157,7 +168,10 @@ def state_in(path: Path) -> ControlState:
 def test_a_pause_is_in_the_file_while_it_lasts(busy_target: BusyTarget, tmp_path: Path) -> None:
     """No event comes with which it could be written; a kill must not lose it."""
     path = tmp_path / "a.gcspy"
-    with served(busy_target) as (address, _), started("record", address, "-o", str(path)) as recorder:
+    with (
+        served(busy_target) as (address, _),
+        started("record", address, "-o", str(path)) as recorder,
+    ):
         wait_for(path, 3, busy_target, recorder)
         with connect(address, client="controller", wants_control=True) as controller:
             session = ClientInterpreter()
@@ -196,9 +210,22 @@ def test_a_terminal_that_goes_ends_it_with_a_finished_file_but_not_under_nohup(
             f"signal.signal(signal.SIGHUP, signal.{'SIG_IGN' if ignored else 'SIG_DFL'})\n"
             "sys.exit(main(sys.argv[1:]))"
         )
-        options = ["record", str(busy_target.pid), "-o", str(path), "--events", "12", "--clock", "5", "--json"]
+        options = [
+            "record",
+            str(busy_target.pid),
+            "-o",
+            str(path),
+            "--events",
+            "12",
+            "--clock",
+            "5",
+            "--json",
+        ]
         with subprocess.Popen(
-            [sys.executable, "-c", program, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", program, *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         ) as recorder:
             wait_for(path, 2, busy_target, recorder)
             recorder.send_signal(signal.SIGHUP)
@@ -210,7 +237,9 @@ def test_a_terminal_that_goes_ends_it_with_a_finished_file_but_not_under_nohup(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_with_a_finished_file(busy_target: BusyTarget, tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_ends_it_with_a_finished_file(
+    busy_target: BusyTarget, tmp_path: Path, number: signal.Signals
+) -> None:
     path = tmp_path / "a.gcspy"
     with started("record", str(busy_target.pid), "-o", str(path), *OFTEN, "--json") as recorder:
         wait_for(path, 3, busy_target, recorder)
@@ -226,7 +255,9 @@ def test_a_signal_ends_it_with_a_finished_file(busy_target: BusyTarget, tmp_path
     assert not list(tmp_path.rglob("*.sock")), "the sidecar took its socket away"
 
 
-def test_the_end_of_the_target_ends_it_and_is_in_the_file(busy_target: BusyTarget, tmp_path: Path, here: Run) -> None:
+def test_the_end_of_the_target_ends_it_and_is_in_the_file(
+    busy_target: BusyTarget, tmp_path: Path, here: Run
+) -> None:
     path = tmp_path / "a.gcspy"
     with started("record", str(busy_target.pid), "-o", str(path), *OFTEN) as recorder:
         wait_for(path, 2, busy_target, recorder)
@@ -240,9 +271,14 @@ def test_the_end_of_the_target_ends_it_and_is_in_the_file(busy_target: BusyTarge
     assert "ended" in done.stderr, "as a viewer was told live"
 
 
-def test_a_server_that_dies_leaves_a_finished_file_and_is_told_of(busy_target: BusyTarget, tmp_path: Path) -> None:
+def test_a_server_that_dies_leaves_a_finished_file_and_is_told_of(
+    busy_target: BusyTarget, tmp_path: Path
+) -> None:
     path = tmp_path / "a.gcspy"
-    with served(busy_target) as (address, server), started("record", address, "-o", str(path), "--json") as recorder:
+    with (
+        served(busy_target) as (address, server),
+        started("record", address, "-o", str(path), "--json") as recorder,
+    ):
         wait_for(path, 2, busy_target, recorder)
         server.kill()
         output, errors = recorder.communicate(timeout=60)
@@ -299,7 +335,9 @@ def kill_a_recorder(target: BusyTarget, path: Path, rng: random.Random) -> Kill:
     with FileSource(path) as source:
         report = verify(source)
     assert report.intact
-    return Kill(len(sequences), len([one for one in watcher.seen if one > sequences[-1]]), lost / 1e9)
+    return Kill(
+        len(sequences), len([one for one in watcher.seen if one > sequences[-1]]), lost / 1e9
+    )
 
 
 def kill_recorders(target: BusyTarget, folder: Path, *, kills: int, seed: int) -> list[str]:
@@ -310,7 +348,9 @@ def kill_recorders(target: BusyTarget, folder: Path, *, kills: int, seed: int) -
         path = folder / f"{i}.gcspy"
         kill = kill_a_recorder(target, path, rng)
         assert_every_command_reads([path], kill.events, folder / "out")
-        assert kill.lost_secs <= 1.0, f"seed {seed}, kill {i}: {kill.lost_secs} seconds that a viewer saw are not in the file"
+        assert kill.lost_secs <= 1.0, (
+            f"seed {seed}, kill {i}: {kill.lost_secs} seconds that a viewer saw are not in the file"
+        )
         done.append(kill)
     assert target.advances()
     lines = [
@@ -318,10 +358,15 @@ def kill_recorders(target: BusyTarget, folder: Path, *, kills: int, seed: int) -
         for i, kill in enumerate(done, 1)
     ]
     worst = max(done, key=lambda kill: kill.lost_secs)
-    return [*lines, f"{kills} kills, seed {seed}: at worst {worst.lost_events} events, {worst.lost_secs * 1e3:.1f} ms lost"]
+    return [
+        *lines,
+        f"{kills} kills, seed {seed}: at worst {worst.lost_events} events, {worst.lost_secs * 1e3:.1f} ms lost",
+    ]
 
 
-def test_a_killed_recorder_leaves_a_file_that_every_command_reads(busy_target: BusyTarget, tmp_path: Path) -> None:
+def test_a_killed_recorder_leaves_a_file_that_every_command_reads(
+    busy_target: BusyTarget, tmp_path: Path
+) -> None:
     kill_recorders(busy_target, tmp_path, kills=2, seed=1)
 
 
@@ -337,7 +382,9 @@ def test_fifty_killed_recorders_leave_files_that_every_command_reads(
 # -------------------------------------------------------------------- where it goes
 
 
-def test_a_file_that_is_there_is_replaced_only_by_force(busy_target: BusyTarget, tmp_path: Path, here: Run) -> None:
+def test_a_file_that_is_there_is_replaced_only_by_force(
+    busy_target: BusyTarget, tmp_path: Path, here: Run
+) -> None:
     path, pid = tmp_path / "a.gcspy", str(busy_target.pid)
     path.write_text("mine")
     refused = here("record", pid, "-o", str(path), "--events", "1")
@@ -349,7 +396,9 @@ def test_a_file_that_is_there_is_replaced_only_by_force(busy_target: BusyTarget,
     assert last_event(path) == 3
 
 
-def test_a_recording_split_by_size_is_read_as_one(busy_target: BusyTarget, tmp_path: Path, here: Run) -> None:
+def test_a_recording_split_by_size_is_read_as_one(
+    busy_target: BusyTarget, tmp_path: Path, here: Run
+) -> None:
     path, pid = tmp_path / "a.gcspy", str(busy_target.pid)
     stale = tmp_path / "a.0099.gcspy"
     stale.write_bytes(b"part of what was recorded before")
@@ -359,10 +408,14 @@ def test_a_recording_split_by_size_is_read_as_one(busy_target: BusyTarget, tmp_p
     assert done.returncode == ExitCode.OK, done.stderr
     facts = json.loads(done.stdout)
     assert len(facts["files"]) > 1
-    assert sorted(map(str, tmp_path.glob("*.gcspy"))) == sorted(facts["files"]), "the stale part went"
+    assert sorted(map(str, tmp_path.glob("*.gcspy"))) == sorted(facts["files"]), (
+        "the stale part went"
+    )
     shown = events_of(here("tail", *facts["files"], "--json"))
     assert len(shown) == 80
-    assert len(events_of(here("tail", facts["files"][1], "--json"))) > 0, "a part is a recording by itself"
+    assert len(events_of(here("tail", facts["files"][1], "--json"))) > 0, (
+        "a part is a recording by itself"
+    )
     assert here("tail", pid, facts["files"][1]).returncode == ExitCode.USAGE
 
 
@@ -372,7 +425,11 @@ def test_a_ring_keeps_the_latest(busy_target: BusyTarget, tmp_path: Path, here: 
     done = here("record", str(busy_target.pid), *options)
     assert done.returncode == ExitCode.OK, done.stderr
     facts = json.loads(done.stdout)
-    assert facts["written_bytes"] > facts["bytes"] == sum(path.stat().st_size for path in folder.iterdir())
+    assert (
+        facts["written_bytes"]
+        > facts["bytes"]
+        == sum(path.stat().st_size for path in folder.iterdir())
+    )
     with Recording.open(folder) as recording:
         assert 1 < recording.first < recording.last == 60
         times = recording.events["time_nanos"]
@@ -384,7 +441,9 @@ def test_a_ring_keeps_the_latest(busy_target: BusyTarget, tmp_path: Path, here: 
     assert "--force" in again.stderr
 
 
-def test_a_disk_that_is_full_is_told_of_in_one_line(busy_target: BusyTarget, tmp_path: Path) -> None:
+def test_a_disk_that_is_full_is_told_of_in_one_line(
+    busy_target: BusyTarget, tmp_path: Path
+) -> None:
     path = tmp_path / "a.gcspy"
     program = (
         "import resource, sys; from gcspy.cli import main\n"
@@ -410,14 +469,20 @@ def test_a_disk_that_is_full_is_told_of_in_one_line(busy_target: BusyTarget, tmp
         assert verify(source).intact
 
 
-def test_a_session_without_events_is_kept_with_its_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_session_without_events_is_kept_with_its_schema(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "a.gcspy"
     with make_server().serve(f"unix:{tmp_path}/x.sock") as listening:
         address = str(listening.addresses[0])
         assert main(["record", address, "-o", str(path), "--seconds", "0.2"]) == ExitCode.OK
     assert "0 events" in capsys.readouterr().out
     with Recording.open(path) as recording:
-        assert (len(recording), recording.indexed, recording.welcome.server) == (0, True, "Semi-space collector")
+        assert (len(recording), recording.indexed, recording.welcome.server) == (
+            0,
+            True,
+            "Semi-space collector",
+        )
     assert main(["tail", str(path)]) == ExitCode.OK
     assert capsys.readouterr().out == ""
 
@@ -434,7 +499,11 @@ def test_a_session_without_events_is_kept_with_its_schema(tmp_path: Path, capsys
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_attached(
-    options: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    options: list[str],
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("taken").touch()
@@ -446,13 +515,27 @@ def test_what_cannot_be_is_refused_before_anything_is_attached(
 # -------------------------------------------------------------------- what is seen meanwhile
 
 
-def test_a_terminal_gets_a_status_line(busy_target: BusyTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_gets_a_status_line(
+    busy_target: BusyTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("TERM", "xterm")
     ours, theirs = pty.openpty()
     try:
-        command = [sys.executable, "-m", "gcspy", "record", str(busy_target.pid), "-o", "a.gcspy", "--events", "5"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True, cwd=tmp_path) as recorder:
+        command = [
+            sys.executable,
+            "-m",
+            "gcspy",
+            "record",
+            str(busy_target.pid),
+            "-o",
+            "a.gcspy",
+            "--events",
+            "5",
+        ]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=theirs, text=True, cwd=tmp_path
+        ) as recorder:
             output, _ = recorder.communicate(timeout=60)
         assert recorder.returncode == ExitCode.OK
         assert output.startswith("a.gcspy: 5 events")

@@ -44,7 +44,9 @@ def recorded(
 ) -> Iterator[tuple[subprocess.Popen[str], Path]]:
     """A recorder that stands still before the first event."""
     path = folder / "a.gcspy"
-    with target.server.serve(f"unix:{folder}/x.sock", options=SessionOptions(queued_events=4)) as listening:
+    with target.server.serve(
+        f"unix:{folder}/x.sock", options=SessionOptions(queued_events=4)
+    ) as listening:
         arguments = ("record", listening.addresses[0], "-o", str(path), "--json", *options)
         with started(*arguments) as recorder:
             assert target.server.wait_for_client(30)
@@ -128,7 +130,9 @@ def test_a_recorder_that_is_too_slow_too_often_says_so_at_the_end(tmp_path: Path
         for stall in range(3):
             while room.wanted:
                 target.event(START)
-            target.event(START)  # the one that was dropped comes as a keyframe, unless another follows
+            target.event(
+                START
+            )  # the one that was dropped comes as a keyframe, unless another follows
             recorder.send_signal(signal.SIGCONT)
             eventually(lambda: newest(path) == target.server.counts()[START])
             if stall < 2:
@@ -138,7 +142,9 @@ def test_a_recorder_that_is_too_slow_too_often_says_so_at_the_end(tmp_path: Path
         facts = facts_of(recorder)
     assert "withdrawn after 3 deadlines of 60 s in vain" in facts["lossless"]["ended"]
     assert facts["missed"] > 0
-    assert facts["lossless"]["held_seconds"] > 0, "also what was held for events that were dropped then"
+    assert facts["lossless"]["held_seconds"] > 0, (
+        "also what was held for events that were dropped then"
+    )
 
 
 def test_a_program_that_somebody_else_controls_is_not_held(
@@ -159,12 +165,22 @@ def test_a_program_that_somebody_else_controls_is_not_held(
 def test_the_report_says_what_was_held(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = Target(acts_on=PauseActsOn.SAMPLING)
     with target.server.serve(f"unix:{tmp_path}/x.sock") as listening:
-        arguments = ["record", listening.addresses[0], "-o", str(tmp_path / "a.gcspy"), "--lossless", "--seconds", "0.2"]
+        arguments = [
+            "record",
+            listening.addresses[0],
+            "-o",
+            str(tmp_path / "a.gcspy"),
+            "--lossless",
+            "--seconds",
+            "0.2",
+        ]
         assert main(arguments) == ExitCode.OK
     assert "0 missed, held the sampling for 0.0 s (0.0 %); the time" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("deadline", ["--lossless=0s", "--lossless=2min", "--lossless=2", "--lossless=soon"])
+@pytest.mark.parametrize(
+    "deadline", ["--lossless=0s", "--lossless=2min", "--lossless=2", "--lossless=soon"]
+)
 def test_what_is_no_deadline_is_refused(deadline: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["record", "1", "-o", "a", deadline]) == ExitCode.USAGE
     assert "is no deadline from 1ms to 60s" in capsys.readouterr().err

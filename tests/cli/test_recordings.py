@@ -100,7 +100,9 @@ def test_info_tells_of_density_and_of_what_was_not_recorded(
     assert "recorded  2023-11-14" in told
 
 
-def test_info_keeps_to_80_columns_and_to_letters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_info_keeps_to_80_columns_and_to_letters(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for sample in sorted((Path(__file__).parents[2] / "replay" / "samples").glob("*.gcspy")):
         assert main(["info", str(sample)]) == ExitCode.OK
         told = capsys.readouterr().out
@@ -110,7 +112,9 @@ def test_info_keeps_to_80_columns_and_to_letters(tmp_path: Path, capsys: pytest.
     store = FileStore(nasty)
     session = Small(store)
     session.say(
-        replace(WELCOME, server="\x1b[31mred\x1b]0;title\x07", target={"key": "\x1b[2J" + "word " * 60})
+        replace(
+            WELCOME, server="\x1b[31mred\x1b]0;title\x07", target={"key": "\x1b[2J" + "word " * 60}
+        )
     )
     session.events(2).writer.close()
     assert main(["info", str(nasty)]) == ExitCode.OK
@@ -120,13 +124,17 @@ def test_info_keeps_to_80_columns_and_to_letters(tmp_path: Path, capsys: pytest.
     assert max(map(len, told.splitlines())) <= 80
 
 
-def test_info_tells_of_a_file_that_was_not_closed(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_info_tells_of_a_file_that_was_not_closed(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path.write_bytes(path.read_bytes()[:-300])
     assert main(["info", str(path)]) == ExitCode.OK
     assert "not closed: the recorder was killed, or still writes" in capsys.readouterr().out
 
 
-def test_verify_exits_by_what_it_finds(path: Path, damaged: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_exits_by_what_it_finds(
+    path: Path, damaged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["verify", str(path)]) == ExitCode.OK
     assert "intact, 12 events in 3 chunks" in capsys.readouterr().out
     assert main(["verify", "--json", str(damaged)]) == ExitCode.RECORDING
@@ -134,7 +142,9 @@ def test_verify_exits_by_what_it_finds(path: Path, damaged: Path, capsys: pytest
     assert not report["intact"]
     assert report["events"] == 9
     assert report["findings"][0]["loses"]
-    assert report["lost"] == [{"first": 6, "last": 8, "nanos": 400_000_000}], "from event 5 to event 9"
+    assert report["lost"] == [{"first": 6, "last": 8, "nanos": 400_000_000}], (
+        "from event 5 to event 9"
+    )
     assert main(["verify", str(damaged)]) == ExitCode.RECORDING
     assert "lost: events 6 to 8, 0.400 s without a picture" in capsys.readouterr().out
 
@@ -156,7 +166,9 @@ def test_repair_saves_the_rest_and_says_what_was_lost(
     assert new.read_bytes() == before
 
 
-def test_cut_keeps_the_numbers(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cut_keeps_the_numbers(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     new = tmp_path / "new.gcspy"
     assert main(["cut", str(path), "-o", str(new), "--first", "3", "--last", "9"]) == ExitCode.OK
     assert "7 events" in capsys.readouterr().out
@@ -191,7 +203,9 @@ def test_bookmarks_are_told_and_come_along(
     assert said.endswith(", 1 bookmark\n")
     assert main(["info", "--json", str(new)]) == ExitCode.OK
     facts = json.loads(capsys.readouterr().out)
-    assert [(mark["event"], mark["note"]) for mark in facts["bookmarks"]] == [(7, "here\nand there")]
+    assert [(mark["event"], mark["note"]) for mark in facts["bookmarks"]] == [
+        (7, "here\nand there")
+    ]
     assert (facts["notes"], facts["sidecar_error"]) == ("of a small session", "")
     saved = tmp_path / "saved.gcspy"
     assert main(["repair", str(damaged), "-o", str(saved)]) == ExitCode.OK
@@ -275,7 +289,9 @@ def test_what_ends_in_the_middle_leaves_what_was_there(
     assert sorted(tmp_path.iterdir()) == sorted([path, old])
 
 
-@pytest.mark.parametrize("output", ["no/new.gcspy", "no/new.csv", "no/new.mcap", "no/new.gif", "no/new/"])
+@pytest.mark.parametrize(
+    "output", ["no/new.gcspy", "no/new.csv", "no/new.mcap", "no/new.gif", "no/new/"]
+)
 def test_a_folder_that_is_not_there_is_named(
     output: str, path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -325,7 +341,9 @@ def test_a_recording_is_packed_with_its_bookmarks_and_unpacked_to_the_same_bytes
 ) -> None:
     with Recording.open(path) as recording:
         known = recording.facts.recording
-    write_sidecar(sidecar_path(path), Sidecar(recording=known, bookmarks=(Bookmark(number=3, title="here"),)))
+    write_sidecar(
+        sidecar_path(path), Sidecar(recording=known, bookmarks=(Bookmark(number=3, title="here"),))
+    )
     packed = path.with_name("a.gcspy.zst")
     assert main(["pack", str(path)]) == ExitCode.OK
     told = capsys.readouterr().out

@@ -69,7 +69,9 @@ def replay(tmp_path: Path, gcspy: Run) -> Iterator[Replay]:
     @contextmanager
     def start(*arguments: str) -> Iterator[Player]:
         command = [sys.executable, "-m", "gcspy", "replay", "--no-window", *arguments]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process:
             running.append(process)
             try:
                 yield Player(process)
@@ -80,12 +82,16 @@ def replay(tmp_path: Path, gcspy: Run) -> Iterator[Replay]:
     assert all(process.poll() is not None for process in running)
 
 
-def test_others_join_a_player_watch_it_and_record_it(recorded: Path, replay: Replay, here: Run, tmp_path: Path) -> None:
+def test_others_join_a_player_watch_it_and_record_it(
+    recorded: Path, replay: Replay, here: Run, tmp_path: Path
+) -> None:
     with replay(str(recorded), "--interval", "1") as player:
         assert player.lines[0] == "gcspy: playing small, 40 events; a pause stops the playback\n"
         done = here("tail", player.address, "--json", "--events", "40")
         assert done.returncode == ExitCode.OK, done.stderr
-        assert [json.loads(line)["sequence"] for line in done.stdout.splitlines()] == list(range(1, 41))
+        assert [json.loads(line)["sequence"] for line in done.stdout.splitlines()] == list(
+            range(1, 41)
+        )
         again = tmp_path / "again.gcspy"
         done = here("record", player.address, "-o", str(again), "--events", "40")
         assert done.returncode == ExitCode.OK, done.stderr
@@ -96,7 +102,9 @@ def test_others_join_a_player_watch_it_and_record_it(recorded: Path, replay: Rep
             assert first.events[name].tolist() == second.events[name].tolist()
 
 
-def test_a_player_ends_cleanly_with_sigterm_while_somebody_watches(recorded: Path, replay: Replay) -> None:
+def test_a_player_ends_cleanly_with_sigterm_while_somebody_watches(
+    recorded: Path, replay: Replay
+) -> None:
     with replay(str(recorded)) as player:
         watcher = Watcher(player.address, Recording.open(recorded))
         assert player.stop(signal.SIGTERM) == ExitCode.OK
@@ -106,7 +114,18 @@ def test_a_player_ends_cleanly_with_sigterm_while_somebody_watches(recorded: Pat
 
 
 def test_options_say_how_a_playback_begins(recorded: Path, replay: Replay) -> None:
-    options = ["--speed", "0.5", "--pace", "program", "--backwards", "--paused", "--event", "17", "--loop", "5-20"]
+    options = [
+        "--speed",
+        "0.5",
+        "--pace",
+        "program",
+        "--backwards",
+        "--paused",
+        "--event",
+        "17",
+        "--loop",
+        "5-20",
+    ]
     with replay(str(recorded), *options) as player, Recording.open(recorded) as recording:
         watcher = Watcher(player.address, recording)
         watcher.until_position(17)
@@ -114,17 +133,26 @@ def test_options_say_how_a_playback_begins(recorded: Path, replay: Replay) -> No
         told = watcher.state.playback
         assert told is not None
         manner = told.manner
-        assert (manner.pace, manner.speed, manner.direction) == (Pace.PROGRAM, 0.5, Direction.BACKWARDS)
+        assert (manner.pace, manner.speed, manner.direction) == (
+            Pace.PROGRAM,
+            0.5,
+            Direction.BACKWARDS,
+        )
         assert manner.loop == (5, 20)
         assert watcher.state.state.value == "paused"
-    with replay(str(recorded), "--interval", "3", "--loop") as player, Recording.open(recorded) as recording:
+    with (
+        replay(str(recorded), "--interval", "3", "--loop") as player,
+        Recording.open(recorded) as recording,
+    ):
         watcher = Watcher(player.address, recording)
         watcher.until(lambda: watcher.positions.count(1) == 2)
         watcher.link.close()
         assert watcher.positions == [*range(1, 41), 1]
 
 
-def test_a_recording_that_is_being_written_is_played_as_it_grows(tmp_path: Path, replay: Replay) -> None:
+def test_a_recording_that_is_being_written_is_played_as_it_grows(
+    tmp_path: Path, replay: Replay
+) -> None:
     data = small(40, rule=RULE)
     path = tmp_path / "growing.gcspy"
     half = int(Recording([MemorySource(data)]).events["offset"][20])
@@ -190,7 +218,9 @@ def test_what_is_no_recording_is_refused(tmp_path: Path, here: Run) -> None:
     assert "is a recording already" in done.stderr
 
 
-def test_a_recording_over_tcp_needs_its_token(recorded: Path, replay: Replay, here: Run, tmp_path: Path) -> None:
+def test_a_recording_over_tcp_needs_its_token(
+    recorded: Path, replay: Replay, here: Run, tmp_path: Path
+) -> None:
     with replay(str(recorded), "--listen", "127.0.0.1:0", "--interval", "1") as player:
         (token_line,) = [line for line in player.lines if "token in" in line]
         token = token_line.split("token in ")[1].split(":  ")[0]

@@ -74,7 +74,9 @@ class Counting:
         with socket.socket(socket.AF_UNIX) as probe:
             probe.connect(self.address.removeprefix("unix:"))
             size = struct.calcsize("3i")
-            pid, _, _ = struct.unpack("3i", probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+            pid, _, _ = struct.unpack(
+                "3i", probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+            )
         return int(pid)
 
 
@@ -86,9 +88,22 @@ def counting(tmp_path: Path, *, listens: bool) -> Iterator[Counting]:
     command = (
         [sys.executable, *program, "listen"]
         if listens
-        else [sys.executable, "-m", "gcspy", "run", "--no-window", "--longest-hold", "0", "--clock", "5", *program]
+        else [
+            sys.executable,
+            "-m",
+            "gcspy",
+            "run",
+            "--no-window",
+            "--longest-hold",
+            "0",
+            "--clock",
+            "5",
+            *program,
+        ]
     )
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -98,7 +113,9 @@ def counting(tmp_path: Path, *, listens: bool) -> Iterator[Counting]:
                 if line.startswith("["):
                     lines = json.loads(line)
             pid = int(str(lines[0]))
-            yield Counting(pid, process, f"unix:{os.environ['XDG_RUNTIME_DIR']}/gcspy/{pid}.sock", shared)
+            yield Counting(
+                pid, process, f"unix:{os.environ['XDG_RUNTIME_DIR']}/gcspy/{pid}.sock", shared
+            )
         finally:
             process.stdin.close()  # ends the program, and with it the rest
             process.wait()
@@ -124,7 +141,9 @@ def pause(viewer: Viewer) -> None:
 
 
 @pytest.mark.parametrize("listens", [False, True])
-def test_pause_and_step_stop_the_program_and_resume_lets_it_run(tmp_path: Path, listens: bool) -> None:
+def test_pause_and_step_stop_the_program_and_resume_lets_it_run(
+    tmp_path: Path, listens: bool
+) -> None:
     with counting(tmp_path, listens=listens) as target, watched(target) as viewer:
         welcome = viewer.link.welcome
         assert (welcome.mode, welcome.pause_acts_on) == (Mode.COOPERATIVE, PauseActsOn.PROGRAM)
@@ -147,7 +166,14 @@ def test_pause_and_step_stop_the_program_and_resume_lets_it_run(tmp_path: Path, 
 
 def test_a_filter_delays_and_pauses_the_program(tmp_path: Path) -> None:
     with counting(tmp_path, listens=True) as target, watched(target) as viewer:
-        viewer.send(m.SetFilters(filters=(EventFilter(event=GC_END, pause=True, period=3), EventFilter(event=GC_START, enabled=False))))
+        viewer.send(
+            m.SetFilters(
+                filters=(
+                    EventFilter(event=GC_END, pause=True, period=3),
+                    EventFilter(event=GC_START, enabled=False),
+                )
+            )
+        )
         viewer.wait_state(ControlState.PAUSED)
         event = viewer.changes[-1].event
         assert (event.event, event.occurrence % 3) == (GC_END, 0)
@@ -195,7 +221,9 @@ def test_a_client_that_leaves_while_it_is_paused_lets_it_run(tmp_path: Path) -> 
         assert target.callbacks() == 1
 
 
-def test_a_program_that_is_killed_while_it_is_paused_ends_and_the_session_says_so(tmp_path: Path) -> None:
+def test_a_program_that_is_killed_while_it_is_paused_ends_and_the_session_says_so(
+    tmp_path: Path,
+) -> None:
     with counting(tmp_path, listens=False) as target, watched(target) as viewer:
         pause(viewer)
         os.kill(target.pid, signal.SIGKILL)
@@ -204,7 +232,9 @@ def test_a_program_that_is_killed_while_it_is_paused_ends_and_the_session_says_s
 
 def test_the_program_finds_the_world_as_python_makes_it(gcspy: Run, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
-    script.write_text("import sys, gc\nprint([__name__, sys.argv[1:], sys.path[0], __file__])\nraise SystemExit(5)\n")
+    script.write_text(
+        "import sys, gc\nprint([__name__, sys.argv[1:], sys.path[0], __file__])\nraise SystemExit(5)\n"
+    )
     done = gcspy("run", "--no-window", str(script), "-m", "--flag", "x")
     assert done.returncode == 5, done.stderr
     assert str(["__main__", ["-m", "--flag", "x"], str(tmp_path), str(script)]) in done.stdout
@@ -220,7 +250,9 @@ def test_the_program_finds_the_world_as_python_makes_it(gcspy: Run, tmp_path: Pa
         (["-m", "-c", "x"], 2, ""),
     ],
 )
-def test_modules_code_and_exit_codes(gcspy: Run, arguments: list[str], code: int, expected: str) -> None:
+def test_modules_code_and_exit_codes(
+    gcspy: Run, arguments: list[str], code: int, expected: str
+) -> None:
     done = gcspy("run", "--no-window", *arguments)
     assert (done.returncode, expected in done.stdout) == (code, True), done.stdout + done.stderr
 
@@ -233,7 +265,17 @@ def test_a_program_that_cannot_be_watched_is_not_begun(gcspy: Run, tmp_path: Pat
 
 def test_it_waits_for_a_first_client_where_it_is_told_to(tmp_path: Path) -> None:
     program = ["-c", "import gc; gc.collect(); gc.collect()"]
-    command = [sys.executable, "-m", "gcspy", "run", "--no-window", "--wait", "--budget", "off", *program]
+    command = [
+        sys.executable,
+        "-m",
+        "gcspy",
+        "run",
+        "--no-window",
+        "--wait",
+        "--budget",
+        "off",
+        *program,
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         address = process.stdout.readline().split()[-1]

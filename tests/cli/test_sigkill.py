@@ -30,7 +30,9 @@ def _kill_at_a_random_moment(target: BusyTarget, rng: random.Random) -> int:
             assert line, "the server ended before it was ready"
         address = line.split()[-1]
         with subprocess.Popen(
-            [sys.executable, "-m", "gcspy", "tail", address, "--json"], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "gcspy", "tail", address, "--json"],
+            stdout=subprocess.PIPE,
+            text=True,
         ) as client:
             assert client.stdout is not None
             seen = [client.stdout.readline()]

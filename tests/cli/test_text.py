@@ -20,10 +20,20 @@ _NONE = np.empty(0, dtype=np.uint32)
 
 def _session(known: list[bool] | None, covered: int) -> tuple[ClientInterpreter, m.Event]:
     session = ClientInterpreter()
-    used = Stream(id=0, name="Used", suffix=" bytes", presentation=Presentation.PERCENT, maximum=100)
-    kind = Stream(id=1, name="Kind", presentation=Presentation.ENUM, enum_names=("free", "small", "large"))
+    used = Stream(
+        id=0, name="Used", suffix=" bytes", presentation=Presentation.PERCENT, maximum=100
+    )
+    kind = Stream(
+        id=1, name="Kind", presentation=Presentation.ENUM, enum_names=("free", "small", "large")
+    )
     event = m.Event(
-        sequence=7, time_nanos=5, event=0, occurrence=9, epoch=1, gather_nanos=2_000_000, cause="because"
+        sequence=7,
+        time_nanos=5,
+        event=0,
+        occurrence=9,
+        epoch=1,
+        gather_nanos=2_000_000,
+        cause="because",
     )
     stamp = {"space": 3, "sequence": 7, "time_nanos": 5}
     mask = None if known is None else np.array(known)
@@ -39,8 +49,17 @@ def _session(known: list[bool] | None, covered: int) -> tuple[ClientInterpreter,
         ),
         m.SpaceDefined(space=Space(id=3, name="Arenas", streams=(used, kind))),
         m.EpochEnd(epoch=1),
-        m.Tiles(space=3, count=3, old_starts=_NONE, new_starts=_NONE, lengths=_NONE, naming=Naming.UNIFORM),
-        m.StreamKey(stream=0, event=0, occurrence=9, values=np.array([1, 2, 3], "<i4"), known=mask, **stamp),
+        m.Tiles(
+            space=3,
+            count=3,
+            old_starts=_NONE,
+            new_starts=_NONE,
+            lengths=_NONE,
+            naming=Naming.UNIFORM,
+        ),
+        m.StreamKey(
+            stream=0, event=0, occurrence=9, values=np.array([1, 2, 3], "<i4"), known=mask, **stamp
+        ),
         m.Summary(stream=0, values=(6, 300), covered=covered, **stamp),
         m.Summary(stream=1, values=(0, 1, 2), covered=3, **stamp),
         event,
@@ -61,7 +80,12 @@ def test_an_event_is_one_json_object_with_summaries() -> None:
     (space,) = out["spaces"]
     assert (space["name"], space["tiles"]) == ("Arenas", 3)
     used, kind = space["streams"]
-    assert (used["name"], used["unit"], used["summary"], used["fresh"]) == ("Used", "bytes", [6, 300], True)
+    assert (used["name"], used["unit"], used["summary"], used["fresh"]) == (
+        "Used",
+        "bytes",
+        [6, 300],
+        True,
+    )
     assert "values" not in used
     assert (kind["summary"], kind["summary_names"]) == ([0, 1, 2], ["free", "small", "large"])
     assert kind["fresh"] is False, "no values of this stream came with the event"
@@ -96,9 +120,17 @@ def test_the_unit_is_the_suffix_then_the_prefix() -> None:
 
 def test_what_fired_is_one_line_with_the_numbers_that_its_condition_was_made_of() -> None:
     trigger = Trigger(id=2, expression="sum(a) > 5", action=TriggerAction.NOTE)
-    operands = (Operand("sum(a)", 12345, 3, 4), Operand("was(sum(a))", None), Operand("mean(a)", 0.5))
-    fired = Fired(trigger=trigger, sequence=1, time_nanos=1, event=0, occurrence=1, operands=operands)
-    wanted = "  trigger 2 (note): sum(a) > 5  [sum(a) = 12,345, was(sum(a)) = unknown, mean(a) = 0.5]"
+    operands = (
+        Operand("sum(a)", 12345, 3, 4),
+        Operand("was(sum(a))", None),
+        Operand("mean(a)", 0.5),
+    )
+    fired = Fired(
+        trigger=trigger, sequence=1, time_nanos=1, event=0, occurrence=1, operands=operands
+    )
+    wanted = (
+        "  trigger 2 (note): sum(a) > 5  [sum(a) = 12,345, was(sum(a)) = unknown, mean(a) = 0.5]"
+    )
     assert fired_as_line(fired) == wanted
     noted = replace(fired, trigger=replace(trigger, note="too\n\x1b[31mmuch"), operands=())
     assert fired_as_line(noted) == "  trigger 2 (note): too  [31mmuch"

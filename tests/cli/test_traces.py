@@ -38,7 +38,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "list"
 
 
-def test_a_folder_a_file_and_an_archive_are_taken_for_a_trace_and_a_recording_is_not(folder: Path, tmp_path: Path) -> None:
+def test_a_folder_a_file_and_an_archive_are_taken_for_a_trace_and_a_recording_is_not(
+    folder: Path, tmp_path: Path
+) -> None:
     assert all(names_trace(one) for one in (folder, folder / "trace", LIST))
     recording = Path(__file__).parents[2] / "replay" / "samples" / "semispace.gcspy"
     assert not names_trace(recording)
@@ -58,12 +60,17 @@ def test_a_trace_is_converted_to_a_recording_that_all_commands_read(
         kinds = [kind.name for kind in recording.welcome.events]
         names = [kinds[row["event"]] for row in recording.events]
     assert facts["bytes"] == made.stat().st_size
-    assert (names.count("GC start"), names.count("GC end")) == (facts["collections"], facts["collections"])
+    assert (names.count("GC start"), names.count("GC end")) == (
+        facts["collections"],
+        facts["collections"],
+    )
     assert main(["verify", str(made)]) == ExitCode.OK
     assert main(["convert", str(folder), "-o", str(made)]) == ExitCode.USAGE, "it is there already"
 
 
-def test_a_trace_that_was_cut_is_converted_as_far_as_it_goes(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trace_that_was_cut_is_converted_as_far_as_it_goes(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     cut = tmp_path / "cut"
     cut.mkdir()
     (cut / "symbols").write_bytes((folder / "symbols").read_bytes())
@@ -74,15 +81,22 @@ def test_a_trace_that_was_cut_is_converted_as_far_as_it_goes(folder: Path, tmp_p
     assert main(["verify", str(made)]) == ExitCode.OK
 
 
-def test_a_command_for_recordings_says_what_to_do_with_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_for_recordings_says_what_to_do_with_a_trace(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["info", str(LIST)]) == ExitCode.USAGE
     assert "gcspy convert makes a recording of it" in capsys.readouterr().err
 
 
-def test_what_is_no_trace_is_refused_and_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_trace_is_refused_and_leaves_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     bad = tmp_path / "trace"
     bad.write_bytes(bytes.fromhex("eeffc000") + bytes(40))
-    assert main(["convert", str(bad), "-o", str(tmp_path / "out.gcspy")]) not in (ExitCode.OK, ExitCode.FAILED)
+    assert main(["convert", str(bad), "-o", str(tmp_path / "out.gcspy")]) not in (
+        ExitCode.OK,
+        ExitCode.FAILED,
+    )
     assert "not an object trace" in capsys.readouterr().err
     assert main(["replay", "--no-window", str(bad)]) not in (ExitCode.OK, ExitCode.FAILED)
     assert [one.name for one in tmp_path.iterdir()] == ["trace"]
@@ -93,8 +107,21 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
     """Somebody who looks at a trace that a process plays; the process and what it made are gone afterwards."""
     place = tmp_path_factory.mktemp("played")
     address = f"unix:{place}/s"
-    command = [sys.executable, "-m", "gcspy", "replay", "--no-window", "--paused", "--listen", address, str(LIST), *COARSE]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(place)}) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "gcspy",
+        "replay",
+        "--no-window",
+        "--paused",
+        "--listen",
+        address,
+        str(LIST),
+        *COARSE,
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(place)}
+    ) as process:
         assert process.stdout is not None
         try:
             lines: list[str] = []
@@ -147,7 +174,9 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-def test_objects_are_found_at_a_time_and_one_is_followed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_objects_are_found_at_a_time_and_one_is_followed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     trace = str(SAMPLES / "promote.tar.xz")
     trees = told(capsys, "find", trace, "--type", "=Promote$Tree", "--at", "gc:4:end", "--top", "3")
     assert trees["objects"] == 32704, "as the program says of itself: live@before1 in truth.txt"
@@ -161,8 +190,14 @@ def test_objects_are_found_at_a_time_and_one_is_followed(capsys: pytest.CaptureF
     # Where it was at any of its events, it is found by that address and that event.
     for row in life["rows"]:
         if row["address"]:
-            (found,) = told(capsys, "find", trace, "--address", row["address"], "--at", str(row["event"]))["rows"]
-            assert (found["type"], found["space"], found["size"]) == ("Promote$Tree[]", row["space"], 272)
+            (found,) = told(
+                capsys, "find", trace, "--address", row["address"], "--at", str(row["event"])
+            )["rows"]
+            assert (found["type"], found["space"], found["size"]) == (
+                "Promote$Tree[]",
+                row["space"],
+                272,
+            )
     assert main(["objects", "life", trace, *at]) == ExitCode.OK
     assert "64 elements, allocated by main" in capsys.readouterr().out
     for wrong in (["--address", "0x10"], ["--address", old["address"], "--at", "gc:99"]):

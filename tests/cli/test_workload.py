@@ -45,12 +45,16 @@ def test_same_seed_same_work_and_another_seed_other_work() -> None:
     one = last_line("--ticks", "130", "--seed", "7")
     assert one == last_line("--ticks", "130", "--seed", "7")
     assert (
-        one.partition("checksum=")[2] != last_line("--ticks", "130", "--seed", "8").partition("checksum=")[2]
+        one.partition("checksum=")[2]
+        != last_line("--ticks", "130", "--seed", "8").partition("checksum=")[2]
     )
 
 
 def test_every_interpreter_here_does_the_same_work() -> None:
-    lines = {python: last_line("--ticks", "130", python=python) for python in [sys.executable, *pythons()]}
+    lines = {
+        python: last_line("--ticks", "130", python=python)
+        for python in [sys.executable, *pythons()]
+    }
     assert len(set(lines.values())) == 1, lines
 
 
@@ -121,7 +125,9 @@ def test_sessions_that_expired_need_the_cycle_collector() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--load", "0"], ["--load", "1.5"], ["--scale", "0"]])
-def test_settings_without_sense_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_without_sense_are_refused(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as refusal:
         workload.main(arguments)
     assert refusal.value.code == 2

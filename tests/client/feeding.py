@@ -108,7 +108,9 @@ class Feed:
             m.Counters(counts=(0, 0)),
         ]
 
-    def event(self, values: dict[tuple[int, int], NDArray[Any]], *, cause: str = "") -> list[Message]:
+    def event(
+        self, values: dict[tuple[int, int], NDArray[Any]], *, cause: str = ""
+    ) -> list[Message]:
         """A whole event: tiles at the first, all values by space and stream; streams left out are stale."""
         self.sequence += 1
         stamp: dict[str, Any] = {

@@ -24,9 +24,15 @@ class Program:
         self.server = Server(
             "Test program, pid 1", events=["Clock", "Collection"], pause_acts_on=PauseActsOn.PROGRAM
         )
-        self.heap = self.server.add_space("Heap", names=UniformNames(0x1000, 0x100, TILES), main=True)
-        self.used = self.heap.add_stream("Used", dtype="u1", maximum=255, presentation=Presentation.PLAIN)
-        self.generations = self.server.add_space("Generations", names=StringNames(["young", "middle", "old"]))
+        self.heap = self.server.add_space(
+            "Heap", names=UniformNames(0x1000, 0x100, TILES), main=True
+        )
+        self.used = self.heap.add_stream(
+            "Used", dtype="u1", maximum=255, presentation=Presentation.PLAIN
+        )
+        self.generations = self.server.add_space(
+            "Generations", names=StringNames(["young", "middle", "old"])
+        )
         self.count = self.generations.add_stream("Count", maximum=700)
         self.values = np.zeros(TILES, dtype=np.uint8)
         self._random = np.random.default_rng(5)

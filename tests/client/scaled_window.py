@@ -20,7 +20,9 @@ def main() -> None:
     window.resize(1000, 600)
     window.show()
     window.link.status = LinkStatus(phase=LinkPhase.LIVE)
-    heap = Space(id=1, name="Heap", main=True, streams=(Stream(id=1, name="Used", dtype="u1", maximum=255),))
+    heap = Space(
+        id=1, name="Heap", main=True, streams=(Stream(id=1, name="Used", dtype="u1", maximum=255),)
+    )
     values = np.random.default_rng(1).integers(0, 255, 2000)
     feed = Feed(spaces=(heap,), counts={1: 2000})
     window.take([*feed.bootstrap(), *feed.event({(1, 1): values})])

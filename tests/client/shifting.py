@@ -99,7 +99,13 @@ class Steady:
     """
 
     def __init__(
-        self, shift: TimeShift, *, tiles: int = 1000, session: str = "steady", few: bool = False, noise: bool = False
+        self,
+        shift: TimeShift,
+        *,
+        tiles: int = 1000,
+        session: str = "steady",
+        few: bool = False,
+        noise: bool = False,
     ) -> None:
         self.shift, self.tiles, self.name = shift, tiles, session
         self.number = 0
@@ -118,12 +124,16 @@ class Steady:
         self._server.receive_data(self._client.preamble())
         self.shift.connected()
         welcome = replace(Session.welcome, session=self.name, mode=mode)
-        space = Space(id=1, name="Heap", streams=(Stream(id=2, name="Used", dtype="u2", maximum=9999),))
+        space = Space(
+            id=1, name="Heap", streams=(Stream(id=2, name="Used", dtype="u2", maximum=9999),)
+        )
         data = self._server.preamble()
         for message in (welcome, m.SpaceDefined(space=space), m.EpochEnd(epoch=1)):
             data += self._server.send(message)
         if self.number:
-            data += encode_event(self._event(keyframe=True, cached=True), [self._tiles(), self._encoder.key()])
+            data += encode_event(
+                self._event(keyframe=True, cached=True), [self._tiles(), self._encoder.key()]
+            )
         self.hear(data)
 
     def values(self, number: int) -> NDArray[np.uint16]:
@@ -139,7 +149,12 @@ class Steady:
         for _ in range(events):
             self.number += 1
             frames = [self._tiles()] if self.number == 1 else []
-            stamp = Stamp(sequence=self.number, time_nanos=self.number * 1_000_000, event=0, occurrence=self.number)
+            stamp = Stamp(
+                sequence=self.number,
+                time_nanos=self.number * 1_000_000,
+                event=0,
+                occurrence=self.number,
+            )
             frames.append(self._encoder.encode(self.values(self.number), None, stamp))
             data += encode_event(self._event(keyframe=self.number == 1), frames)
         return data
@@ -164,8 +179,14 @@ class Steady:
 
     def _tiles(self) -> Frame:
         message = m.Tiles(
-            space=1, count=self.tiles, naming=Naming.UNIFORM, base=0x1000, tile_bytes=64,
-            old_starts=_NO_RUNS, new_starts=_NO_RUNS, lengths=_NO_RUNS,
+            space=1,
+            count=self.tiles,
+            naming=Naming.UNIFORM,
+            base=0x1000,
+            tile_bytes=64,
+            old_starts=_NO_RUNS,
+            new_starts=_NO_RUNS,
+            lengths=_NO_RUNS,
         )
         frame = pack_tiles(message)
         self._encoder.remap(_NO_RUNS, _NO_RUNS, _NO_RUNS, self.tiles) if self.number == 1 else None
@@ -173,6 +194,11 @@ class Steady:
 
     def _event(self, *, keyframe: bool = False, cached: bool = False) -> Event:
         return Event(
-            sequence=self.number, time_nanos=self.number * 1_000_000, event=0, occurrence=self.number, epoch=1,
-            keyframe=keyframe, cached=cached,
+            sequence=self.number,
+            time_nanos=self.number * 1_000_000,
+            event=0,
+            occurrence=self.number,
+            epoch=1,
+            keyframe=keyframe,
+            cached=cached,
         )

@@ -36,7 +36,9 @@ def test_a_screenshot_has_the_size_and_shows_the_tiles(
     assert len(colours) > 50  # a palette of values, not an empty page
 
 
-def test_a_screenshot_of_nothing_says_so(socket_directory: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_a_screenshot_of_nothing_says_so(
+    socket_directory: Path, tmp_path: Path, qtbot: QtBot
+) -> None:
     with pytest.raises(LinkError, match="no socket at this path"):
         take_screenshot(f"unix:{socket_directory}/none.sock", tmp_path / "a.png")
     assert not (tmp_path / "a.png").exists()

@@ -95,7 +95,9 @@ def watching(address: str, wait: Wait, **more: Any) -> Iterator[Watcher]:
         watcher.close()
 
 
-def test_who_scrubs_while_it_is_live_loses_no_event(program: Program, address: str, wait: Wait, qtbot: QtBot) -> None:
+def test_who_scrubs_while_it_is_live_loses_no_event(
+    program: Program, address: str, wait: Wait, qtbot: QtBot
+) -> None:
     random = np.random.default_rng(3)
     with watching(address, wait) as watcher:
         truths = []
@@ -118,7 +120,9 @@ def test_who_scrubs_while_it_is_live_loses_no_event(program: Program, address: s
         watcher.assert_kept()
 
 
-def test_events_that_come_together_are_numbered_as_they_are_kept(program: Program, address: str, wait: Wait) -> None:
+def test_events_that_come_together_are_numbered_as_they_are_kept(
+    program: Program, address: str, wait: Wait
+) -> None:
     with watching(address, wait) as watcher:
         for _ in range(20):
             before = watcher.seen
@@ -250,7 +254,9 @@ def test_a_saved_session_is_intact_and_is_what_was_seen(
             with Recording.open(path) as recording:
                 assert recording.indexed
                 for step, session in recording.steps():
-                    assert np.array_equal(session.spaces[1].streams[0].values, watcher.heaps[step.number - 1])
+                    assert np.array_equal(
+                        session.spaces[1].streams[0].values, watcher.heaps[step.number - 1]
+                    )
                 assert step.number == last
 
 
@@ -285,7 +291,10 @@ def keep(memory_bytes: int, disk_bytes: int, *, times: int, seed: int) -> dict[s
     arguments = [str(number) for number in (memory_bytes, disk_bytes, 4 << 20, times, seed)]
     done = subprocess.run(
         [sys.executable, "-m", "tests.client.keeping_program", *arguments],
-        check=False, capture_output=True, text=True, cwd=Path(__file__).parents[2],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
     )
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout)

@@ -80,7 +80,9 @@ def test_names_of_tiles_are_fetched_and_shown(
     window = make_window(address)
     wait(lambda: phase(window) is LinkPhase.LIVE)
     program.let_happen()
-    wait(lambda: seen(window) == 1 and window.session.interpreter.spaces[2].names.name(1) == "middle")
+    wait(
+        lambda: seen(window) == 1 and window.session.interpreter.spaces[2].names.name(1) == "middle"
+    )
 
 
 def test_pause_takes_effect_after_the_next_event_then_step_then_resume(
@@ -190,7 +192,9 @@ def test_disconnect_and_reconnect_keep_what_the_user_chose(
     assert window.session.selected(2) == 1
     assert not window.banner.isVisible()
     picture = window.spaces.panels[1].canvas.picture
-    assert picture.space is window.session.interpreter.spaces[1]  # not that of the connection before
+    assert (
+        picture.space is window.session.interpreter.spaces[1]
+    )  # not that of the connection before
 
 
 @contextmanager

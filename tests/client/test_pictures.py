@@ -20,7 +20,9 @@ SAMPLES = Path(__file__).parents[2] / "replay" / "samples"
 SIZE = (640, 400)
 
 
-def pictures(recording: Recording, first: int, last: int, **wish: str) -> dict[int, NDArray[np.uint32]]:
+def pictures(
+    recording: Recording, first: int, last: int, **wish: str
+) -> dict[int, NDArray[np.uint32]]:
     """Return pictures of some events, taken in order by one camera."""
     camera = Camera(size=SIZE, theme=Theme.DARK, space=wish.get("space"), stream=wish.get("stream"))
     taken = {}
@@ -38,7 +40,9 @@ def test_a_picture_is_the_same_wherever_the_camera_began(qtbot: QtBot) -> None:
         followed = pictures(recording, 1, 20, space=space)
         assert len({picture.tobytes() for picture in followed.values()}) > 10
         for number in (1, 2, 12, 13, 20):
-            assert np.array_equal(pictures(recording, number, number, space=space)[number], followed[number])
+            assert np.array_equal(
+                pictures(recording, number, number, space=space)[number], followed[number]
+            )
 
 
 def test_the_whole_window_has_no_banner_and_no_buttons(qtbot: QtBot) -> None:
@@ -51,7 +55,9 @@ def test_the_whole_window_has_no_banner_and_no_buttons(qtbot: QtBot) -> None:
     assert isinstance(window, MainWindow)
     space = window.session.active_space()
     assert space is not None
-    assert len(window.session.history.series(space.space.id, 0)) == 3, "the graph tells of events without a picture too"
+    assert len(window.session.history.series(space.space.id, 0)) == 3, (
+        "the graph tells of events without a picture too"
+    )
     assert (image.width(), image.height()) == SIZE
     assert len(np.unique(camera.pixels())) > 50
     for part in ("banner", "footer", "page"):

@@ -11,7 +11,9 @@ from pytestqt.qtbot import QtBot
 CALLS = 1000
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="None is immortal from 3.12 on, and its count says nothing")
+@pytest.mark.skipif(
+    sys.version_info >= (3, 12), reason="None is immortal from 3.12 on, and its count says nothing"
+)
 def test_a_void_call_does_not_take_a_reference_to_none(qtbot: QtBot) -> None:
     widget = QWidget()
     qtbot.addWidget(widget)

@@ -28,7 +28,7 @@ def test_what_is_stored_is_there_the_next_time_with_its_type(path: Path) -> None
     one.store("c", ["x", "y"])
     one.store("d", Colour.BLUE)
     one.store("e", {"k": [1, "two"]})
-    one.store("f", "words, \"quoted\" and \n broken")
+    one.store("f", 'words, "quoted" and \n broken')
     one.store_data("g", bytes(range(256)))
     one.write()
     other = Settings(path)
@@ -37,13 +37,16 @@ def test_what_is_stored_is_there_the_next_time_with_its_type(path: Path) -> None
     assert other.texts("c") == ("x", "y")
     assert other.choice("d", Colour) is Colour.BLUE
     assert other.mapping("e") == {"k": [1, "two"]}
-    assert other.text("f") == "words, \"quoted\" and \n broken"
+    assert other.text("f") == 'words, "quoted" and \n broken'
     assert other.data("g") == bytes(range(256))
     other.forget("b")
     assert other.number("b", 3, low=0, high=9) == 3
 
 
-@pytest.mark.parametrize("stored", ["", "{", "null", "[1, 2", "true", "12", '"purple"', "[" * 5000, '{"a": 1}', "\x00\xff"])
+@pytest.mark.parametrize(
+    "stored",
+    ["", "{", "null", "[1, 2", "true", "12", '"purple"', "[" * 5000, '{"a": 1}', "\x00\xff"],
+)
 def test_a_damaged_value_is_as_if_it_had_never_been_stored(path: Path, stored: str) -> None:
     kept = QSettings(str(path), QSettings.Format.IniFormat)
     kept.setValue("a", stored)
@@ -65,12 +68,17 @@ def test_bytes_with_one_bit_changed_are_not_given_to_qt(path: Path) -> None:
     assert settings.data("a") == b"layout"
     for place in range(len(text)):
         settings.store("a", text[:place] + ("A" if text[place] != "A" else "B") + text[place + 1 :])
-        assert settings.data("a") in (b"", b"layout")  # the last characters hold some bits that mean nothing
+        assert settings.data("a") in (
+            b"",
+            b"layout",
+        )  # the last characters hold some bits that mean nothing
     settings.store("a", text[:-4])
     assert settings.data("a") == b""
 
 
-def test_the_environment_names_another_file_or_none(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_names_another_file_or_none(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(VARIABLE, str(path))
     Settings.of_user().store("a", 1)
     assert Settings(path).number("a", 0, low=0, high=9) == 1

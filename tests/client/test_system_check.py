@@ -32,12 +32,18 @@ def needed(path: Path) -> list[str]:
     with path.open("rb") as file:
         section = ELFFile(file).get_section_by_name(".dynamic")
         assert isinstance(section, DynamicSection)
-        return [vars(tag)["needed"] for tag in section.iter_tags() if tag.entry.d_tag == "DT_NEEDED"]
+        return [
+            vars(tag)["needed"] for tag in section.iter_tags() if tag.entry.d_tag == "DT_NEEDED"
+        ]
 
 
 def outside(starts: Iterable[Path], folder: Path, shiboken: Path) -> set[str]:
     """Return the libraries that these need, through the wheels' own, and that the wheels do not have."""
-    bundled = {path.name: path for where in (folder, folder / "Qt/lib", shiboken) for path in where.glob("*.so*")}
+    bundled = {
+        path.name: path
+        for where in (folder, folder / "Qt/lib", shiboken)
+        for path in where.glob("*.so*")
+    }
     found: set[str] = set()
     seen: set[Path] = set()
     waiting = list(starts)
@@ -65,34 +71,58 @@ def folders() -> tuple[Path, Path]:
     return found[0], found[1]
 
 
-MODULES = ("QtCore", "QtGui", "QtWidgets", "QtNetwork", "QtTest", "QtSvg", "QtOpenGL", "QtOpenGLWidgets")
+MODULES = (
+    "QtCore",
+    "QtGui",
+    "QtWidgets",
+    "QtNetwork",
+    "QtTest",
+    "QtSvg",
+    "QtOpenGL",
+    "QtOpenGLWidgets",
+)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux wheels lean on the system's libraries")
-def test_the_list_for_offscreen_is_what_the_installed_wheel_links_to(folders: tuple[Path, Path]) -> None:
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux wheels lean on the system's libraries"
+)
+def test_the_list_for_offscreen_is_what_the_installed_wheel_links_to(
+    folders: tuple[Path, Path],
+) -> None:
     qt, shiboken = folders
-    starts = [qt / f"{module}.abi3.so" for module in MODULES] + [qt / "Qt/plugins/platforms/libqoffscreen.so"]
+    starts = [qt / f"{module}.abi3.so" for module in MODULES] + [
+        qt / "Qt/plugins/platforms/libqoffscreen.so"
+    ]
     real = outside(starts, qt, shiboken) - EVERYWHERE
     # Two libraries of one package: either tells whether it is there.
     assert real - {"libbrotlicommon.so.1"} == set(system_check.OFFSCREEN_LIBRARIES)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux wheels lean on the system's libraries")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux wheels lean on the system's libraries"
+)
 @pytest.mark.parametrize(
     ("plugin", "table"),
-    [("libqxcb.so", system_check.XCB_LIBRARIES), ("libqwayland.so", system_check.WAYLAND_LIBRARIES)],
+    [
+        ("libqxcb.so", system_check.XCB_LIBRARIES),
+        ("libqwayland.so", system_check.WAYLAND_LIBRARIES),
+    ],
 )
 def test_the_lists_for_a_display_are_what_its_plugin_adds(
     plugin: str, table: dict[str, str], folders: tuple[Path, Path]
 ) -> None:
     qt, shiboken = folders
     real = outside([qt / "Qt/plugins/platforms" / plugin], qt, shiboken)
-    assert real - EVERYWHERE - set(system_check.OFFSCREEN_LIBRARIES) - {"libbrotlicommon.so.1"} == set(table)
+    assert real - EVERYWHERE - set(system_check.OFFSCREEN_LIBRARIES) - {
+        "libbrotlicommon.so.1"
+    } == set(table)
 
 
 def test_what_is_missing_is_one_line_with_its_packages() -> None:
     gone = {"libEGL.so.1", "libglib-2.0.so.0", "libgthread-2.0.so.0"}
-    absent = system_check.missing({}, system="linux", loads=lambda name: name not in gone, has_fonts=lambda: False)
+    absent = system_check.missing(
+        {}, system="linux", loads=lambda name: name not in gone, has_fonts=lambda: False
+    )
     assert set(absent) == gone | {"any font"}
     line = system_check.remedy(absent)
     assert "\n" not in line
@@ -102,7 +132,9 @@ def test_what_is_missing_is_one_line_with_its_packages() -> None:
 
 
 def test_nothing_missing_is_nothing_to_say() -> None:
-    assert system_check.missing({}, system="linux", loads=lambda _: True, has_fonts=lambda: True) == {}
+    assert (
+        system_check.missing({}, system="linux", loads=lambda _: True, has_fonts=lambda: True) == {}
+    )
     assert system_check.remedy({}) == ""
 
 
@@ -118,14 +150,19 @@ def test_nothing_missing_is_nothing_to_say() -> None:
         ({"QT_QPA_PLATFORM": "wayland-egl:x"}, False, True),
     ],
 )
-def test_the_display_decides_what_is_needed(environment: dict[str, str], xcb: bool, wayland: bool) -> None:
+def test_the_display_decides_what_is_needed(
+    environment: dict[str, str], xcb: bool, wayland: bool
+) -> None:
     libraries = system_check.libraries_for(environment)
     assert ("libxcb.so.1" in libraries, "libwayland-client.so.0" in libraries) == (xcb, wayland)
     assert set(system_check.OFFSCREEN_LIBRARIES) <= set(libraries)
 
 
 def test_elsewhere_than_on_linux_nothing_is_needed() -> None:
-    assert system_check.missing({}, system="win32", loads=lambda _: False, has_fonts=lambda: False) == {}
+    assert (
+        system_check.missing({}, system="win32", loads=lambda _: False, has_fonts=lambda: False)
+        == {}
+    )
 
 
 def test_a_library_that_is_not_there_does_not_load() -> None:
@@ -136,7 +173,12 @@ def test_as_a_program_it_answers_before_anything_is_installed(tmp_path: Path) ->
     # -S and -I: no site-packages, as on a machine where nothing was installed yet.
     command = [sys.executable, "-I", "-S", system_check.__file__, "--packages"]
     done = subprocess.run(
-        command, check=False, capture_output=True, text=True, cwd=tmp_path, env={"QT_QPA_PLATFORM": "offscreen"}
+        command,
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={"QT_QPA_PLATFORM": "offscreen"},
     )
     assert done.stderr == ""
     assert (done.returncode == 0) == (done.stdout == "")

@@ -184,7 +184,8 @@ def parse_truth(numbers: bytes, text: str) -> Truth:
         threshold=found[3:6],
         stats=(found[6:9], found[9:12], found[12:15]),
         classes={
-            int(line[1]): (int(line[3]), int(line[4]), int(line[5])) for line in _CLASS_LINE.finditer(text)
+            int(line[1]): (int(line[3]), int(line[4]), int(line[5]))
+            for line in _CLASS_LINE.finditer(text)
         },
         arenas=None if arenas is None else int(arenas[1].replace(",", "")),
         unused_pools=None if unused is None else int(unused[1].replace(",", "")),

@@ -19,7 +19,13 @@ PACKAGES = {
 }
 """Import name to folder."""
 
-NEEDS_QT = ("gcspy_client.view", "gcspy_client.link", "gcspy_client.app", "gcspy_client.pictures", "gcspy_client.settings")
+NEEDS_QT = (
+    "gcspy_client.view",
+    "gcspy_client.link",
+    "gcspy_client.app",
+    "gcspy_client.pictures",
+    "gcspy_client.settings",
+)
 """What only an install with the extra "gui" can import."""
 
 

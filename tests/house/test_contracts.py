@@ -12,15 +12,22 @@ import pytest
 
 from tests.house.rooms import PACKAGES, ROOT, imports, modules
 
-CONFIGURATION: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+CONFIGURATION: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][
+    "importlinter"
+]
 CONTRACTS: list[dict[str, Any]] = CONFIGURATION["contracts"]
 
 
 def lint(configuration: Path) -> subprocess.CompletedProcess[str]:
-    program = "import sys; from importlinter.cli import lint_imports_command; lint_imports_command()"
+    program = (
+        "import sys; from importlinter.cli import lint_imports_command; lint_imports_command()"
+    )
     return subprocess.run(
         [sys.executable, "-c", program, "--no-cache", "--config", str(configuration)],
-        cwd=ROOT, check=False, capture_output=True, text=True,
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
     )
 
 
@@ -44,14 +51,22 @@ def test_a_broken_contract_is_noticed(tmp_path: Path) -> None:
 
 def test_every_room_is_a_root_and_has_a_contract() -> None:
     assert set(CONFIGURATION["root_packages"]) == set(PACKAGES)
-    sources = {source.partition(".")[0] for contract in CONTRACTS for source in contract.get("source_modules", [])}
+    sources = {
+        source.partition(".")[0]
+        for contract in CONTRACTS
+        for source in contract.get("source_modules", [])
+    }
     assert sources == set(PACKAGES) - {"gcspy"}, "gcspy, the front door, may import everything"
 
 
 def test_every_driver_is_kept_apart_from_the_others() -> None:
-    apart = next(set(contract["modules"]) for contract in CONTRACTS if contract["type"] == "independence")
+    apart = next(
+        set(contract["modules"]) for contract in CONTRACTS if contract["type"] == "independence"
+    )
     shared = {"gcspy_drivers.remote", "gcspy_drivers.cooperative"}
-    drivers = {name for name in modules() if name.count(".") == 1 and name.startswith("gcspy_drivers.")}
+    drivers = {
+        name for name in modules() if name.count(".") == 1 and name.startswith("gcspy_drivers.")
+    }
     assert apart == drivers - shared
 
 
@@ -70,5 +85,10 @@ def test_contracts_name_modules_that_exist(contract: dict[str, Any]) -> None:
 def test_one_module_imports_the_plotting_library() -> None:
     """The contract names an exception; here the exception is counted, in every room."""
     named = {name: path for name, path in modules().items() if "pyqtgraph" in path.read_text()}
-    found = {name for name, path in named.items() for _, what in imports(path) if what.partition(".")[0] == "pyqtgraph"}
+    found = {
+        name
+        for name, path in named.items()
+        for _, what in imports(path)
+        if what.partition(".")[0] == "pyqtgraph"
+    }
     assert found == {"gcspy_client.view.panels.plot"}

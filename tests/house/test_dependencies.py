@@ -20,14 +20,24 @@ from tests.house.rooms import PACKAGES, ROOT, exports, imports, modules, needs_q
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 PIN = re.compile(r"[A-Za-z0-9._-]+==[A-Za-z0-9.!+]+")
-ENVIRONMENT = {"python_version": "3.11", "python_full_version": "3.11.0", "sys_platform": "linux", "extra": ""}
+ENVIRONMENT = {
+    "python_version": "3.11",
+    "python_full_version": "3.11.0",
+    "sys_platform": "linux",
+    "extra": "",
+}
 
 
 def pins() -> dict[str, str]:
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     found = [line for line in lines if line and not line.startswith("#")]
-    assert all(PIN.fullmatch(line) for line in found), "a pin is a name, == and a version; nothing else"
-    return {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in found)}
+    assert all(PIN.fullmatch(line) for line in found), (
+        "a pin is a name, == and a version; nothing else"
+    )
+    return {
+        canonicalize_name(name): version
+        for name, _, version in (line.partition("==") for line in found)
+    }
 
 
 def requirements(texts: list[str]) -> list[Requirement]:
@@ -39,7 +49,17 @@ def applies(marker: Marker | None) -> bool:
 
 
 def test_every_declared_dependency_is_pinned_to_a_version_it_allows() -> None:
-    declared = requirements([*PROJECT["dependencies"], *EXTRAS["gui"], *EXTRAS["export"], *EXTRAS["fast"], *EXTRAS["objects"], *EXTRAS["test"], *EXTRAS["dev"]])
+    declared = requirements(
+        [
+            *PROJECT["dependencies"],
+            *EXTRAS["gui"],
+            *EXTRAS["export"],
+            *EXTRAS["fast"],
+            *EXTRAS["objects"],
+            *EXTRAS["test"],
+            *EXTRAS["dev"],
+        ]
+    )
     pinned = pins()
     for requirement in declared:
         if applies(requirement.marker):
@@ -54,31 +74,46 @@ def test_what_the_pinned_packages_need_is_pinned_too() -> None:
             requirement = Requirement(text)
             if applies(requirement.marker):
                 version = pinned[canonicalize_name(requirement.name)]
-                assert requirement.specifier.contains(version), f"{name} needs {requirement}, pinned is {version}"
+                assert requirement.specifier.contains(version), (
+                    f"{name} needs {requirement}, pinned is {version}"
+                )
 
 
 @pytest.mark.parametrize("version", ["6.12.0", "6.12.1"])
 def test_the_qt_that_aborts_python_3_11_is_excluded_there(version: str) -> None:
-    allowed = [one for one in requirements(EXTRAS["gui"]) if one.name == "PySide6-Essentials" and applies(one.marker)]
+    allowed = [
+        one
+        for one in requirements(EXTRAS["gui"])
+        if one.name == "PySide6-Essentials" and applies(one.marker)
+    ]
     assert len(allowed) == 1
     assert not allowed[0].specifier.contains(version)
 
 
-@pytest.mark.parametrize("file", ["constraints.txt", "pyproject.toml", "Makefile", ".ci/run", ".ci/install.py"])
+@pytest.mark.parametrize(
+    "file", ["constraints.txt", "pyproject.toml", "Makefile", ".ci/run", ".ci/install.py"]
+)
 def test_no_file_that_installs_names_a_package_index(file: str) -> None:
     text = (ROOT / file).read_text()
-    assert not re.search(r"--(extra-)?index-url|--find-links|--trusted-host|\bpypi|https?://", text, re.IGNORECASE)
+    assert not re.search(
+        r"--(extra-)?index-url|--find-links|--trusted-host|\bpypi|https?://", text, re.IGNORECASE
+    )
 
 
 def test_the_base_install_has_no_qt() -> None:
-    names = {canonicalize_name(requirement.name) for requirement in requirements(PROJECT["dependencies"])}
+    names = {
+        canonicalize_name(requirement.name) for requirement in requirements(PROJECT["dependencies"])
+    }
     assert not names & {"pyside6-essentials", "pyside6", "shiboken6", "pyqtgraph", "pytest-qt"}
 
 
 @cache
 def providers() -> dict[str, set[str]]:
     """Return which distributions bring a package, by the package's name; asking reads the files of all that are installed."""
-    return {name: {canonicalize_name(one) for one in found} for name, found in packages_distributions().items()}
+    return {
+        name: {canonicalize_name(one) for one in found}
+        for name, found in packages_distributions().items()
+    }
 
 
 MODULES = modules()
@@ -86,7 +121,9 @@ MODULES = modules()
 
 @pytest.mark.parametrize("module", MODULES)
 def test_a_room_imports_only_what_is_declared(module: str) -> None:
-    extras = (EXTRAS["gui"] if needs_qt(module) else []) + (EXTRAS["export"] if exports(module) else [])
+    extras = (EXTRAS["gui"] if needs_qt(module) else []) + (
+        EXTRAS["export"] if exports(module) else []
+    )
     compiling = {"gcspy_drivers.simulator.loops", "gcspy_objects.machine_code"}
     extras += EXTRAS["fast"] if module in compiling else []
     extras += EXTRAS["objects"] if module.startswith("gcspy_objects.analysis.") else []
@@ -105,7 +142,9 @@ BLOCK_QT = "import sys; sys.modules.update(dict.fromkeys(['PySide6', 'shiboken6'
 
 
 def run(program: str) -> str:
-    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True, cwd=ROOT
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -116,9 +155,13 @@ def test_everything_but_the_window_imports_without_qt() -> None:
 
 
 def test_the_command_line_loads_neither_qt_nor_a_server_before_it_needs_them() -> None:
-    loaded = run("import sys, gcspy.cli; print(' '.join(name.partition('.')[0] for name in sys.modules))").split()
+    loaded = run(
+        "import sys, gcspy.cli; print(' '.join(name.partition('.')[0] for name in sys.modules))"
+    ).split()
     assert "gcspy_protocol" in loaded
-    assert not {"PySide6", "shiboken6", "pyqtgraph", "trio", "gcspy_server", "gcspy_drivers"} & set(loaded)
+    assert not {"PySide6", "shiboken6", "pyqtgraph", "trio", "gcspy_server", "gcspy_drivers"} & set(
+        loaded
+    )
 
 
 WITHOUT_WORK = """
@@ -140,7 +183,17 @@ for line in lines:
 
 
 def test_help_and_a_wrong_command_line_load_nothing_heavy() -> None:
-    heavy = ["numpy", "trio", "PySide6", "shiboken6", "pyqtgraph", "rich", "psutil", "msgpack", "gcspy_drivers"]
+    heavy = [
+        "numpy",
+        "trio",
+        "PySide6",
+        "shiboken6",
+        "pyqtgraph",
+        "rich",
+        "psutil",
+        "msgpack",
+        "gcspy_drivers",
+    ]
     command = [sys.executable, "-c", WITHOUT_WORK, *heavy]
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr

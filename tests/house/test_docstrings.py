@@ -10,7 +10,13 @@ import pytest
 
 from tests.house.rooms import ROOT, modules
 
-PROGRAMS = sorted([*(ROOT / "benchmarks").rglob("*.py"), *(ROOT / ".ci").glob("*.py"), *(ROOT / "screenshots").glob("*.py")])
+PROGRAMS = sorted(
+    [
+        *(ROOT / "benchmarks").rglob("*.py"),
+        *(ROOT / ".ci").glob("*.py"),
+        *(ROOT / "screenshots").glob("*.py"),
+    ]
+)
 
 Documented = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -20,7 +26,9 @@ def bare(body: list[ast.stmt], within: str) -> Iterator[str]:
     for node in body:
         if not isinstance(node, Documented) or node.name.startswith("_"):
             continue
-        decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
+        decorators = {
+            ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list
+        }
         if decorators & {"overload", "override", "setter", "deleter"}:
             continue
         if not ast.get_docstring(node):
@@ -29,7 +37,9 @@ def bare(body: list[ast.stmt], within: str) -> Iterator[str]:
             yield from bare(node.body, f"{within}{node.name}.")
 
 
-@pytest.mark.parametrize("path", [*modules().values(), *PROGRAMS], ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path", [*modules().values(), *PROGRAMS], ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_everything_public_is_documented(path: Path) -> None:
     tree = ast.parse(path.read_text())
     assert ast.get_docstring(tree), "a module says in a sentence what it is for"

@@ -10,8 +10,23 @@ import pytest
 from tests.house.rooms import PACKAGES, ROOT
 
 FOLDERS = ("docs", "protocol", "drivers", "replay", "screenshots", "benchmarks")
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))])
-SUFFIXES = {".md", ".py", ".toml", ".txt", ".png", ".bin", ".json", ".h", ".c", ".pyi", ".yml", ".svg"}
+DOCUMENTS = sorted(
+    [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))]
+)
+SUFFIXES = {
+    ".md",
+    ".py",
+    ".toml",
+    ".txt",
+    ".png",
+    ".bin",
+    ".json",
+    ".h",
+    ".c",
+    ".pyi",
+    ".yml",
+    ".svg",
+}
 TOP = {path.name for path in ROOT.iterdir()}
 
 CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
@@ -22,12 +37,16 @@ PLACEHOLDER = re.compile(r"[A-Z]+\.(png|json)")
 
 def paths_in(text: str) -> set[str]:
     """Return what a document's text names as paths: link targets, and inline code that looks like one."""
-    found = {link for link in LINK.findall(text) if "://" not in link and not link.startswith("mailto:")}
+    found = {
+        link for link in LINK.findall(text) if "://" not in link and not link.startswith("mailto:")
+    }
     for code in CODE.findall(text):
         for word in code.split():
             if not PATH.fullmatch(word) or PLACEHOLDER.fullmatch(word):
                 continue
-            if Path(word).suffix in SUFFIXES or ("/" in word and word.partition("/")[0] in TOP | set(PACKAGES)):
+            if Path(word).suffix in SUFFIXES or (
+                "/" in word and word.partition("/")[0] in TOP | set(PACKAGES)
+            ):
                 found.add(word)
     return found
 

@@ -18,7 +18,9 @@ def drawn(text: str) -> dict[str, str | None]:
         found = LINE.match(line)
         if not found or not (found["branch"].endswith("── ") or found["name"] == "GCspyError"):
             continue
-        depth = 0 if found["name"] == "GCspyError" else len(found["branch"].removeprefix("    ")) // 4
+        depth = (
+            0 if found["name"] == "GCspyError" else len(found["branch"].removeprefix("    ")) // 4
+        )
         del above[depth:]
         bases[found["name"]] = above[-1] if above else None
         above.append(found["name"])
@@ -32,7 +34,10 @@ def test_the_drawn_tree_is_the_tree_of_the_classes() -> None:
         for name, thing in vars(errors).items()
         if inspect.isclass(thing) and thing.__module__ == errors.__name__
     }
-    real = {name: None if bases == (Exception,) else bases[0].__name__ for name, bases in classes.items()}
+    real = {
+        name: None if bases == (Exception,) else bases[0].__name__
+        for name, bases in classes.items()
+    }
     assert drawn(errors.__doc__ or "") == real
     assert all(len(bases) == 1 for bases in classes.values()), "one tree: nobody has two bases"
     assert set(errors.__all__) == set(classes)

@@ -36,7 +36,9 @@ def wheel(built: Path) -> set[str]:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_wheel_holds_every_file_of_a_room(package: str, wheel: set[str]) -> None:
     folder = PACKAGES[package]
-    ours = {path.relative_to(folder.parent).as_posix() for path in folder.rglob("*") if is_source(path)}
+    ours = {
+        path.relative_to(folder.parent).as_posix() for path in folder.rglob("*") if is_source(path)
+    }
     assert ours
     assert ours <= wheel
 
@@ -60,13 +62,19 @@ def test_the_samples_are_found_where_a_wheel_is_installed(built: Path, tmp_path:
     )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
+    )
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert {Path(path).name for path, _ in lines} == {path.name for path in (ROOT / "replay/samples").glob("*.gcspy")}
+    assert {Path(path).name for path, _ in lines} == {
+        path.name for path in (ROOT / "replay/samples").glob("*.gcspy")
+    }
     assert all(Path(path).is_relative_to(tmp_path) and int(events) > 30 for path, events in lines)
 
 
-@pytest.mark.parametrize("entry", entry_points(group="gcspy.drivers"), ids=lambda entry: str(entry.name))
+@pytest.mark.parametrize(
+    "entry", entry_points(group="gcspy.drivers"), ids=lambda entry: str(entry.name)
+)
 def test_the_drivers_we_announce_can_be_loaded(entry: object) -> None:
     load = getattr(entry, "load")  # noqa: B009  # mypy: an EntryPoint's type differs between versions
     assert load()

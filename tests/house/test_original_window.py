@@ -10,7 +10,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = (ROOT / "docs" / "original-window.md").read_text(encoding="utf-8")
-ROWS = [line for line in TABLE.splitlines() if line.startswith("| ") and not line.startswith("| the original")]
+ROWS = [
+    line
+    for line in TABLE.splitlines()
+    if line.startswith("| ") and not line.startswith("| the original")
+]
 
 
 def test_every_row_has_its_test() -> None:
@@ -23,4 +27,6 @@ def test_every_row_has_its_test() -> None:
 def test_the_test_exists(place: str) -> None:
     path, _, name = place.partition("::")
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}, place
+    assert name in {
+        node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }, place

@@ -12,8 +12,17 @@ import pytest
 
 from tests.house.rooms import PACKAGES, ROOT
 
-FOLDERS = [*PACKAGES.values(), ROOT / "tests", ROOT / "benchmarks", ROOT / "screenshots", ROOT / ".ci", ROOT / "stubs"]
-SOURCES = sorted(path for folder in FOLDERS for path in [*folder.rglob("*.py"), *folder.rglob("*.pyi")])
+FOLDERS = [
+    *PACKAGES.values(),
+    ROOT / "tests",
+    ROOT / "benchmarks",
+    ROOT / "screenshots",
+    ROOT / ".ci",
+    ROOT / "stubs",
+]
+SOURCES = sorted(
+    path for folder in FOLDERS for path in [*folder.rglob("*.py"), *folder.rglob("*.pyi")]
+)
 REASONED = re.compile(r"#\s*noqa: [A-Z0-9, ]+\s+(#|--?|—|\()\s*\w+")
 
 
@@ -29,12 +38,20 @@ def comments(path: Path) -> list[tuple[int, str]]:
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_nothing_is_silenced_without_a_reason(path: Path) -> None:
     for line, comment in comments(path):
-        assert not re.match(r"#\s*type:\s*ignore", comment), f"line {line}: the type is wrong, or the stub is"
-        assert "noqa" not in comment or REASONED.search(comment), f"line {line}: a noqa with its rule and its reason"
+        assert not re.match(r"#\s*type:\s*ignore", comment), (
+            f"line {line}: the type is wrong, or the stub is"
+        )
+        assert "noqa" not in comment or REASONED.search(comment), (
+            f"line {line}: a noqa with its rule and its reason"
+        )
 
 
 def test_modules_are_named_after_something() -> None:
-    assert [path for path in SOURCES if path.stem in {"utils", "util", "helpers", "helper", "common", "misc"}] == []
+    assert [
+        path
+        for path in SOURCES
+        if path.stem in {"utils", "util", "helpers", "helper", "common", "misc"}
+    ] == []
 
 
 def test_a_silence_without_reason_is_noticed() -> None:
@@ -47,12 +64,16 @@ def committed() -> list[Path]:
     """Return the files that are in the repository; outside of one, nothing can be said."""
     if not (ROOT / ".git").exists():
         return []
-    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
     return [ROOT / name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
 # In two parts each, so that this file may be committed.
-STRANGE = re.compile(b"|".join([rb"(?<![\w.])/" + rb"(root|work)/", rb"py" + rb"pi\.org", rb"python" + rb"hosted"]))
+STRANGE = re.compile(
+    b"|".join([rb"(?<![\w.])/" + rb"(root|work)/", rb"py" + rb"pi\.org", rb"python" + rb"hosted"])
+)
 
 
 @pytest.mark.parametrize("path", committed(), ids=lambda path: str(path.relative_to(ROOT)))

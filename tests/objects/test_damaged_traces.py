@@ -42,7 +42,9 @@ def cuts(folder: Path, data: bytes, step: int) -> None:
         (folder / "trace").write_bytes(data[:cut])
         said, events = outcome(folder)
         # Whole buffers are a trace, too: the next one begins with the address of its owner.
-        assert said != "sound" or int.from_bytes(data[cut : cut + 8], "little") >> 12 in range(0x7F1, 0x7FB)
+        assert said != "sound" or int.from_bytes(data[cut : cut + 8], "little") >> 12 in range(
+            0x7F1, 0x7FB
+        )
         assert events >= before
         before = events
 

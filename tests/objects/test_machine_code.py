@@ -29,7 +29,9 @@ def only_one(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
     machine_code.forget()
 
 
-def test_a_loop_is_machine_code_once_it_was_wanted(only_one: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_is_machine_code_once_it_was_wanted(
+    only_one: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("numba")
     monkeypatch.delenv(machine_code.VARIABLE)
     before, thread = only_one.machine, machine_code.want()

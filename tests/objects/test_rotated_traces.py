@@ -35,7 +35,9 @@ def test_a_rotated_trace_and_its_last_file_alone_end_in_the_same_heap(tmp_path: 
     for path in (tmp_path / "rotated", files[-1]):
         told, _, found = last_heap(path)
         for name in COLUMNS:
-            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
+            np.testing.assert_array_equal(
+                getattr(found, name), getattr(expected, name), err_msg=name
+            )
         if path.is_dir():
             assert told == rotated.events
     assert sum(last_heap(path)[0] for path in files) == rotated.events

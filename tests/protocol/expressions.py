@@ -12,7 +12,18 @@ from typing import Any
 
 import numpy as np
 from gcspy_protocol.expression import Facts
-from gcspy_protocol.expression.nodes import Binary, Call, Chain, Fact, Literal, Name, Node, Not, Sign, Text
+from gcspy_protocol.expression.nodes import (
+    Binary,
+    Call,
+    Chain,
+    Fact,
+    Literal,
+    Name,
+    Node,
+    Not,
+    Sign,
+    Text,
+)
 from gcspy_protocol.model import Presentation, Space, Stream
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
@@ -24,10 +35,21 @@ STREAMS = (
     Stream(id=1, name="b", dtype="i8", maximum=1, presentation=Presentation.PERCENT),
     Stream(id=2, name="c", dtype="u8", maximum=1),
     Stream(id=3, name="d", dtype="i4", maximum=1),
-    Stream(id=4, name="Two words", dtype="i2", maximum=2, presentation=Presentation.ENUM, enum_names=("x", "y", "it's")),
+    Stream(
+        id=4,
+        name="Two words",
+        dtype="i2",
+        maximum=2,
+        presentation=Presentation.ENUM,
+        enum_names=("x", "y", "it's"),
+    ),
 )
 HEAP = Space(id=1, name="heap", streams=STREAMS)
-OTHER = Space(id=2, name="other heap", streams=(Stream(id=0, name="a", dtype="u4", maximum=9), Stream(id=1, name="only", dtype="u4")))
+OTHER = Space(
+    id=2,
+    name="other heap",
+    streams=(Stream(id=0, name="a", dtype="u4", maximum=9), Stream(id=1, name="only", dtype="u4")),
+)
 SPACES = (HEAP, OTHER)
 
 
@@ -56,8 +78,24 @@ class Gathered:
 
 def extremes(dtype: str) -> SearchStrategy[int]:
     info = np.iinfo(dtype)
-    near = [info.min, info.min + 1, -1, 0, 1, 2, 1 << 31, (1 << 53) + 1, (1 << 62), (1 << 63) - 1, 1 << 63, info.max - 1, info.max]
-    return st.sampled_from([one for one in near if info.min <= one <= info.max]) | st.integers(int(info.min), int(info.max))
+    near = [
+        info.min,
+        info.min + 1,
+        -1,
+        0,
+        1,
+        2,
+        1 << 31,
+        (1 << 53) + 1,
+        (1 << 62),
+        (1 << 63) - 1,
+        1 << 63,
+        info.max - 1,
+        info.max,
+    ]
+    return st.sampled_from([one for one in near if info.min <= one <= info.max]) | st.integers(
+        int(info.min), int(info.max)
+    )
 
 
 @st.composite
@@ -78,11 +116,15 @@ def gathered(draw: DrawFn, most_tiles: int = 5) -> Gathered:
         count = draw(st.integers(0, most_tiles))
         found.tiles[space.id] = None if draw(masks) is None else draw(npst.arrays(np.bool_, count))
         for stream in space.streams:
-            values = draw(npst.arrays(np.dtype("<" + stream.dtype), count, elements=extremes(stream.dtype)))
+            values = draw(
+                npst.arrays(np.dtype("<" + stream.dtype), count, elements=extremes(stream.dtype))
+            )
             known = None if draw(masks) is None else draw(npst.arrays(np.bool_, count))
             found.values[space.id, stream.id] = values, known
             numbers = draw(
-                st.lists(extremes("i8"), min_size=stream.summary_length, max_size=stream.summary_length)
+                st.lists(
+                    extremes("i8"), min_size=stream.summary_length, max_size=stream.summary_length
+                )
             )
             found.summaries[space.id, stream.id] = tuple(numbers), draw(st.integers(0, 2))
     return found
@@ -91,11 +133,14 @@ def gathered(draw: DrawFn, most_tiles: int = 5) -> Gathered:
 # ---------------------------------------------------------------------------- trees
 
 _NAMES = st.sampled_from(
-    [Name(stream.name) for stream in STREAMS] + [Name("a", "heap"), Name("TWO WORDS"), Name("D", "HEAP")]
+    [Name(stream.name) for stream in STREAMS]
+    + [Name("a", "heap"), Name("TWO WORDS"), Name("D", "HEAP")]
 )
 _OTHERS = st.sampled_from([Name("a", "other heap"), Name("only", "other heap")])
 _LITERALS = st.builds(
-    Literal, st.sampled_from((0, 1, 2, 3, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, 0.5, 0.0, 1e300)) | st.integers(0, (1 << 64) - 1)
+    Literal,
+    st.sampled_from((0, 1, 2, 3, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, 0.5, 0.0, 1e300))
+    | st.integers(0, (1 << 64) - 1),
 )
 _ARITHMETIC = st.sampled_from(("+", "-", "*", "/", "//", "%"))
 _ORDER = st.sampled_from(("<", "<=", ">", ">=", "==", "!="))
@@ -103,11 +148,15 @@ _ORDER = st.sampled_from(("<", "<=", ">", ">=", "==", "!="))
 
 def _rows(operands: SearchStrategy[Node]) -> SearchStrategy[Node]:
     return st.lists(operands, min_size=2, max_size=3).flatmap(
-        lambda found: st.builds(Chain, st.just(tuple(found)), st.tuples(*[_ORDER] * (len(found) - 1)))
+        lambda found: st.builds(
+            Chain, st.just(tuple(found)), st.tuples(*[_ORDER] * (len(found) - 1))
+        )
     )
 
 
-def _tiled(names: SearchStrategy[Node], singles: SearchStrategy[Node], depth: int) -> SearchStrategy[Node]:
+def _tiled(
+    names: SearchStrategy[Node], singles: SearchStrategy[Node], depth: int
+) -> SearchStrategy[Node]:
     """Numbers for each tile."""
     if depth == 0:
         return names
@@ -118,13 +167,24 @@ def _tiled(names: SearchStrategy[Node], singles: SearchStrategy[Node], depth: in
         st.builds(Sign, less),
         st.builds(Binary, _ARITHMETIC, less, either),
         st.builds(Binary, _ARITHMETIC, either, less),
-        st.builds(lambda name, one, other: Call(name, (one, other)), st.sampled_from(("min", "max")), less, either),
+        st.builds(
+            lambda name, one, other: Call(name, (one, other)),
+            st.sampled_from(("min", "max")),
+            less,
+            either,
+        ),
         st.builds(lambda one: Call("abs", (one,)), less),
     )
 
 
-def _tiled_truths(numbers: SearchStrategy[Node], singles: SearchStrategy[Node], truths: SearchStrategy[Node]) -> SearchStrategy[Node]:
-    row = st.builds(lambda one, more: Chain((one, *more.operands), ("<", *more.operators)), numbers, _rows(numbers | singles))
+def _tiled_truths(
+    numbers: SearchStrategy[Node], singles: SearchStrategy[Node], truths: SearchStrategy[Node]
+) -> SearchStrategy[Node]:
+    row = st.builds(
+        lambda one, more: Chain((one, *more.operands), ("<", *more.operators)),
+        numbers,
+        _rows(numbers | singles),
+    )
     simple = st.one_of(row, st.builds(lambda one: Call("known", (one,)), numbers))
     joined = st.builds(Binary, st.sampled_from(("and", "or")), simple, simple | truths)
     return st.one_of(simple, joined, st.builds(Not, joined))
@@ -142,8 +202,15 @@ def trees(depth: int = 2) -> SearchStrategy[Node]:
 def _singles(depth: int) -> tuple[SearchStrategy[Node], SearchStrategy[Node]]:
     """One number, and one truth."""
     facts = st.sampled_from([Fact("occurrence"), Fact("gather_ms"), Fact("held_ms")])
-    texts: SearchStrategy[Node] = st.sampled_from([Fact("event"), Fact("cause"), Text("GC start"), Text("it's full")])
-    equal = st.builds(lambda one, how, other: Chain((one, other), (how,)), texts, st.sampled_from(("==", "!=")), texts)
+    texts: SearchStrategy[Node] = st.sampled_from(
+        [Fact("event"), Fact("cause"), Text("GC start"), Text("it's full")]
+    )
+    equal = st.builds(
+        lambda one, how, other: Chain((one, other), (how,)),
+        texts,
+        st.sampled_from(("==", "!=")),
+        texts,
+    )
     constants = st.sampled_from([Literal(True), Literal(False)])
     if depth == 0:
         return _LITERALS | facts, equal | constants
@@ -154,8 +221,16 @@ def _singles(depth: int) -> tuple[SearchStrategy[Node], SearchStrategy[Node]]:
         _tiled_truths(_tiled(_OTHERS, less, depth - 1), less, less_truths),
     )
     aggregates = st.one_of(
-        st.builds(lambda name, one: Call(name, (one,)), st.sampled_from(("sum", "mean", "min", "max", "covered")), many),
-        st.builds(lambda name, one: Call(name, (one,)), st.sampled_from(("count", "share", "covered")), conditions),
+        st.builds(
+            lambda name, one: Call(name, (one,)),
+            st.sampled_from(("sum", "mean", "min", "max", "covered")),
+            many,
+        ),
+        st.builds(
+            lambda name, one: Call(name, (one,)),
+            st.sampled_from(("count", "share", "covered")),
+            conditions,
+        ),
         st.sampled_from(
             [
                 Call("summary", (Name("a"),)),
@@ -171,7 +246,12 @@ def _singles(depth: int) -> tuple[SearchStrategy[Node], SearchStrategy[Node]]:
         st.builds(Sign, less),
         st.builds(Binary, _ARITHMETIC, less | aggregates, less | aggregates),
         st.builds(lambda one: Call("was", (one,)), less | aggregates),
-        st.builds(lambda name, one, other: Call(name, (one, other)), st.sampled_from(("min", "max")), less, less | aggregates),
+        st.builds(
+            lambda name, one, other: Call(name, (one, other)),
+            st.sampled_from(("min", "max")),
+            less,
+            less | aggregates,
+        ),
         st.builds(lambda one: Call("abs", (one,)), less),
     )
     truths = st.one_of(
@@ -206,10 +286,17 @@ class Oracle:
         return found
 
     def _stream(self, name: Name) -> tuple[int, int]:
-        spaces = [one for one in SPACES if (name.space is None and one.id == self._scope) or one.name.lower() == (name.space or "").lower()]
+        spaces = [
+            one
+            for one in SPACES
+            if (name.space is None and one.id == self._scope)
+            or one.name.lower() == (name.space or "").lower()
+        ]
         (space,) = spaces
         exact = [one for one in space.streams if one.name == name.stream]
-        (stream,) = exact or [one for one in space.streams if one.name.lower() == name.stream.lower()]
+        (stream,) = exact or [
+            one for one in space.streams if one.name.lower() == name.stream.lower()
+        ]
         return space.id, stream.id
 
     def _space(self, node: Node) -> int | None:
@@ -256,14 +343,21 @@ class Oracle:
                 values, known = self._source.stream(*self._stream(node))
                 return [int(v) if known is None or known[i] else None for i, v in enumerate(values)]
             case Sign():
-                return self._each(lambda x, tiled: _number("-", 0, x, tiled) if isinstance(x, int) else _no(x), self._worth(node.operand))
+                return self._each(
+                    lambda x, tiled: _number("-", 0, x, tiled) if isinstance(x, int) else _no(x),
+                    self._worth(node.operand),
+                )
             case Not():
-                return self._each(lambda x, _: None if x is None else not x, self._worth(node.operand))
+                return self._each(
+                    lambda x, _: None if x is None else not x, self._worth(node.operand)
+                )
             case Binary():
                 left, right = self._worth(node.left), self._worth(node.right)
                 if node.operator in ("and", "or"):
                     return self._each(lambda x, y, _: _join(node.operator, x, y), left, right)
-                return self._each(lambda x, y, tiled: _number(node.operator, x, y, tiled), left, right)
+                return self._each(
+                    lambda x, y, tiled: _number(node.operator, x, y, tiled), left, right
+                )
             case Chain():
                 row = [self._worth(one) for one in node.operands]
                 result: Any = True
@@ -285,7 +379,11 @@ class Oracle:
                 at = STREAMS[4].enum_names.index(arguments[1].value)
             return values[at] if covered else None
         if name in ("min", "max") and len(arguments) == 2:
-            return self._each(lambda x, y, tiled: _choose(name, x, y, tiled), self._worth(arguments[0]), self._worth(arguments[1]))
+            return self._each(
+                lambda x, y, tiled: _choose(name, x, y, tiled),
+                self._worth(arguments[0]),
+                self._worth(arguments[1]),
+            )
         value = self._worth(arguments[0])
         if name == "was":
             self._next[repr(node)] = value
@@ -293,11 +391,20 @@ class Oracle:
         if name == "known":
             return self._each(lambda x, _: x is not None, value)
         if name == "abs":
-            return self._each(lambda x, tiled: x if x is None else _limit(abs(x) if isinstance(x, float) else _whole(x, tiled, abs), tiled), value)
+            return self._each(
+                lambda x, tiled: (
+                    x
+                    if x is None
+                    else _limit(abs(x) if isinstance(x, float) else _whole(x, tiled, abs), tiled)
+                ),
+                value,
+            )
         space = self._space(arguments[0])
         assert space is not None
         used = self._source.used(space)
-        return _aggregate(name, [x for i, x in enumerate(value) if x is not None and (used is None or used[i])])
+        return _aggregate(
+            name, [x for i, x in enumerate(value) if x is not None and (used is None or used[i])]
+        )
 
 
 def _no(x: Any) -> Any:
@@ -357,8 +464,10 @@ def _compare(how: str, x: Any, y: Any) -> Any:
         return None
     if isinstance(x, float) or isinstance(y, float):
         x, y = float(x), float(y)
-    return {"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y, "==": x == y, "!=": x != y}[how] if not isinstance(x, str) else (
-        (x == y) is (how == "==")
+    return (
+        {"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y, "==": x == y, "!=": x != y}[how]
+        if not isinstance(x, str)
+        else ((x == y) is (how == "=="))
     )
 
 

@@ -203,7 +203,9 @@ class Session:
         )
 
     def _info(self, space: SpaceTruth) -> m.SpaceInfo:
-        return m.SpaceInfo(space=space.space.id, sequence=self.truth.sequence, time_nanos=0, text=space.info)
+        return m.SpaceInfo(
+            space=space.space.id, sequence=self.truth.sequence, time_nanos=0, text=space.info
+        )
 
     def _tiles(
         self, space: SpaceTruth, cells: list[int | None], new_extents: list[tuple[int, int]]
@@ -238,7 +240,9 @@ class Session:
             )
         return pack_tiles(tiles)
 
-    def _gather(self, space: SpaceTruth, stream_id: int, stream: StreamTruth, stamp: Stamp) -> list[Frame]:
+    def _gather(
+        self, space: SpaceTruth, stream_id: int, stream: StreamTruth, stamp: Stamp
+    ) -> list[Frame]:
         info = np.iinfo(stream.dtype)
         value = st.sampled_from([int(info.min), int(info.max), 0, 1, 2]) | st.none()
         for tile in range(space.count):
@@ -251,7 +255,9 @@ class Session:
         frames = [self._encoders[space.space.id, stream_id].encode(values, mask, stamp)]
         stream.stamp = stamp
         if stream_id != CONTROL_STREAM and self._draw(st.booleans()):
-            numbers = [self._draw(st.integers(-9, 9))] * space.space.stream(stream_id).summary_length
+            numbers = [self._draw(st.integers(-9, 9))] * space.space.stream(
+                stream_id
+            ).summary_length
             stream.summary = m.Summary(
                 space=space.space.id,
                 stream=stream_id,

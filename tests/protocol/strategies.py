@@ -75,7 +75,9 @@ def streams(draw: DrawFn, stream_id: int, others: list[int]) -> Stream:
         suffix=draw(TEXT),
         presentation=presentation,
         paint_style=draw(st.sampled_from(PaintStyle)),
-        max_stream=draw(st.sampled_from(others)) if presentation is Presentation.PERCENT_VAR else None,
+        max_stream=draw(st.sampled_from(others))
+        if presentation is Presentation.PERCENT_VAR
+        else None,
         enum_names=tuple(draw(st.lists(TEXT, min_size=1, max_size=4))) if enum else (),
         colour=draw(st.none() | st.tuples(*[st.integers(0, 255)] * 3)),
         order=draw(st.integers(-(1 << 63) + 1, (1 << 63) - 1)),
@@ -110,7 +112,11 @@ def remaps(draw: DrawFn, old_count: int, *, most: int = 12) -> list[int | None]:
     kept = st.integers(0, old_count - 1) if old_count else st.nothing()
     if draw(st.booleans()):  # as heaps do it: tiles go from the middle, others come at the end
         stay = [i for i in range(old_count) if draw(st.booleans())]
-        return [*stay, *[None] * draw(st.integers(0, most - len(stay)))] if len(stay) <= most else [*stay]
+        return (
+            [*stay, *[None] * draw(st.integers(0, most - len(stay)))]
+            if len(stay) <= most
+            else [*stay]
+        )
     used: set[int] = set()
     cells: list[int | None] = []
     for cell in draw(st.lists(st.none() | kept, max_size=most)):
@@ -268,7 +274,11 @@ _OPERANDS: SearchStrategy[tuple[Operand, ...]] = st.lists(
     st.builds(
         Operand,
         text=TEXT,
-        value=st.none() | st.booleans() | st.integers(-(1 << 63) + 1, (1 << 64) - 1) | _FLOATS | TEXT,
+        value=st.none()
+        | st.booleans()
+        | st.integers(-(1 << 63) + 1, (1 << 64) - 1)
+        | _FLOATS
+        | TEXT,
         covered=st.integers(0, 1 << 25),
         tiles=st.integers(0, 1 << 25),
     ),
@@ -286,13 +296,16 @@ _STATUSES: SearchStrategy[TriggerStatus] = st.builds(
     why=TEXT,
 )
 
+
 @st.composite
 def tables(draw: DrawFn) -> DetailTable:
     """A table of detail with at least one column."""
     column = st.builds(DetailColumn, name=TEXT, kind=st.sampled_from(ColumnKind), about=TEXT)
     columns = draw(st.lists(column, min_size=1, max_size=4))
     number = st.integers(-(1 << 63), (1 << 64) - 1)
-    row = st.tuples(*(st.none() | (TEXT if one.kind is ColumnKind.TEXT else number) for one in columns))
+    row = st.tuples(
+        *(st.none() | (TEXT if one.kind is ColumnKind.TEXT else number) for one in columns)
+    )
     return DetailTable(
         columns=tuple(columns),
         rows=tuple(draw(st.lists(row, max_size=4))),
@@ -332,7 +345,9 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
         mode=st.sampled_from(Mode),
         pause_acts_on=st.sampled_from(PauseActsOn),
         events=st.lists(st.tuples(TEXT, TEXT), max_size=4).map(
-            lambda kinds: tuple(EventKind(id=i, name=n, description=d) for i, (n, d) in enumerate(kinds))
+            lambda kinds: tuple(
+                EventKind(id=i, name=n, description=d) for i, (n, d) in enumerate(kinds)
+            )
         ),
         general_info=TEXT,
         target=st.dictionaries(TEXT, TEXT, max_size=3),
@@ -376,7 +391,9 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
         first=st.integers(0, 1 << 25),
         names=st.lists(TEXT, max_size=5).map(tuple),
     ),
-    FrameType.SPACE_INFO: st.builds(m.SpaceInfo, space=U16, sequence=U64, time_nanos=U64, text=TEXT),
+    FrameType.SPACE_INFO: st.builds(
+        m.SpaceInfo, space=U16, sequence=U64, time_nanos=U64, text=TEXT
+    ),
     FrameType.EVENT: EVENTS,
     FrameType.COUNTERS: st.builds(m.Counters, counts=st.lists(U64, max_size=5).map(tuple)),
     FrameType.STATE: st.builds(m.State, state=st.sampled_from(ControlState), reason=TEXT),
@@ -437,7 +454,9 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
     ),
     FrameType.FOLLOW: st.builds(m.Follow, client=st.none() | I63),
     FrameType.TRIGGER: _TRIGGERS,
-    FrameType.TRIGGERS: st.builds(m.Triggers, triggers=st.lists(_STATUSES, max_size=3).map(tuple), fired=I63),
+    FrameType.TRIGGERS: st.builds(
+        m.Triggers, triggers=st.lists(_STATUSES, max_size=3).map(tuple), fired=I63
+    ),
     FrameType.FIRED: st.builds(
         m.Fired,
         trigger=_TRIGGERS,
@@ -484,7 +503,9 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
         left_out=st.lists(I63, max_size=3).map(tuple),
         reason=TEXT,
     ),
-    FrameType.SET_SETTING: st.builds(m.SetSetting, id=U32, value=st.integers(-(1 << 63) + 1, (1 << 63) - 1)),
+    FrameType.SET_SETTING: st.builds(
+        m.SetSetting, id=U32, value=st.integers(-(1 << 63) + 1, (1 << 63) - 1)
+    ),
     FrameType.ATTEND: st.builds(m.Attend, person=TEXT, following=st.booleans()),
     FrameType.LOOK: st.builds(m.Look, at=_PLACES),
     FrameType.LOOKED: st.builds(m.Looked, client=I63, at=_PLACES),
@@ -497,7 +518,7 @@ _LATE_ANSWERS = (FrameType.SETTINGS, FrameType.ANSWER)
 
 COMMANDS: SearchStrategy[Message] = st.one_of(
     *[BY_TYPE[t] for t in FrameType if t >= FrameType.SET_FILTERS and t not in _LATE_ANSWERS],
-    BY_TYPE[FrameType.PING]
+    BY_TYPE[FrameType.PING],
 )
 """What a client may send at any time."""
 
@@ -543,7 +564,9 @@ def damaged(draw: DrawFn, data: bytes) -> bytes:
             case "change":
                 out[at : at + 1] = draw(st.binary(min_size=1, max_size=1))
             case "extreme":
-                out[at : at + size] = draw(st.sampled_from((b"\xff", b"\0", b"\x80", b"\x7f"))) * size
+                out[at : at + size] = (
+                    draw(st.sampled_from((b"\xff", b"\0", b"\x80", b"\x7f"))) * size
+                )
             case "cut":
                 del out[at : at + size]
             case "double":

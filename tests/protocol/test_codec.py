@@ -25,7 +25,9 @@ from tests.protocol.strategies import BY_TYPE, EVENTS, any_message, damaged
 
 LIMITS = Limits()
 
-SMALL = Limits(payload_bytes=1 << 16, raw_bytes=1 << 18, tiles=1 << 12, map_bytes=1 << 14, text_chars=1 << 10)
+SMALL = Limits(
+    payload_bytes=1 << 16, raw_bytes=1 << 18, tiles=1 << 12, map_bytes=1 << 14, text_chars=1 << 10
+)
 """Limits under which garbage that is believed stays cheap."""
 
 
@@ -70,7 +72,9 @@ def test_decoding_what_was_encoded_gives_the_same_message(message: Message) -> N
 
 
 @given(EVENTS, st.lists(any_message(), max_size=3))
-def test_an_event_is_its_frames_and_an_end_with_their_crc(event: m.Event, messages: list[Message]) -> None:
+def test_an_event_is_its_frames_and_an_end_with_their_crc(
+    event: m.Event, messages: list[Message]
+) -> None:
     frames = [encode(message) for message in messages]
     data = encode_event(event, frames)
     before = b"".join(frame.data for frame in frames)
@@ -79,7 +83,9 @@ def test_an_event_is_its_frames_and_an_end_with_their_crc(event: m.Event, messag
     assert same(decoded(end), event)
     crcs = b"".join(zlib.crc32(frame.data).to_bytes(4, "little") for frame in frames)
     without = end[: HEADER.size] + end[HEADER.size + 4 :]
-    assert int.from_bytes(end[HEADER.size : HEADER.size + 4], "little") == zlib.crc32(crcs + without)
+    assert int.from_bytes(end[HEADER.size : HEADER.size + 4], "little") == zlib.crc32(
+        crcs + without
+    )
     assert event_crc(frames, without) == crc_of_crcs(crcs, without) == zlib.crc32(crcs + without)
 
 
@@ -120,7 +126,11 @@ def test_bytes_behind_the_map_of_an_event_are_not_looked_at(event: m.Event, behi
 def _with_strangers(value: Any) -> Any:
     """The same map with keys of a later version, in it and in every map of its lists."""
     if isinstance(value, dict):
-        return {"zz later": [1, {"x": None}], **{k: _with_strangers(v) for k, v in value.items()}, "a a": 2.5}
+        return {
+            "zz later": [1, {"x": None}],
+            **{k: _with_strangers(v) for k, v in value.items()},
+            "a a": 2.5,
+        }
     if isinstance(value, list):
         return [_with_strangers(item) for item in value]
     return value
@@ -137,7 +147,9 @@ _MAPS = [
 
 @pytest.mark.parametrize("frame_type", _MAPS, ids=lambda t: t.name)
 @given(data=st.data())
-def test_unknown_keys_of_a_newer_peer_are_not_looked_at(frame_type: FrameType, data: st.DataObject) -> None:
+def test_unknown_keys_of_a_newer_peer_are_not_looked_at(
+    frame_type: FrameType, data: st.DataObject
+) -> None:
     message = data.draw(BY_TYPE[frame_type])
     header, payload = parts(encode(message).data)
     fields = msgpack.unpackb(payload) if payload else {}
@@ -149,7 +161,9 @@ def test_unknown_keys_of_a_newer_peer_are_not_looked_at(frame_type: FrameType, d
 
 
 @given(st.sampled_from(sorted(FrameType)), st.binary(max_size=80), st.integers(0, 0xFFFF))
-def test_a_payload_of_garbage_is_read_or_blamed_on_the_peer(kind: int, payload: bytes, place: int) -> None:
+def test_a_payload_of_garbage_is_read_or_blamed_on_the_peer(
+    kind: int, payload: bytes, place: int
+) -> None:
     header = header_of(kind, length=len(payload), space=place, stream=place)
     with suppress(RemoteProtocolError):
         decode(header, payload, SMALL)
@@ -164,7 +178,9 @@ _JSONISH = st.recursive(
 
 
 @given(st.data())
-def test_a_map_with_fields_of_any_other_kind_is_read_or_blamed_on_the_peer(data: st.DataObject) -> None:
+def test_a_map_with_fields_of_any_other_kind_is_read_or_blamed_on_the_peer(
+    data: st.DataObject,
+) -> None:
     frame_type = data.draw(st.sampled_from(_MAPS))
     message = data.draw(BY_TYPE[frame_type])
     header, payload = parts(encode(message).data)
@@ -173,7 +189,9 @@ def test_a_map_with_fields_of_any_other_kind_is_read_or_blamed_on_the_peer(data:
     for _ in range(2):  # one field is replaced, at the top or one list down
         if not path:
             break
-        key = data.draw(st.sampled_from(sorted(path) if isinstance(path, dict) else range(len(path))))
+        key = data.draw(
+            st.sampled_from(sorted(path) if isinstance(path, dict) else range(len(path)))
+        )
         if not isinstance(path[key], (list, dict)) or data.draw(st.booleans()):
             path[key] = data.draw(_JSONISH)
             break
@@ -316,7 +334,9 @@ def test_a_field_that_is_missing_or_impossible_is_named(
         (FrameType.GOODBYE, b"\x81\xa6reason\xdd\xff\xff\xff\xff", "not msgpack"),
     ],
 )
-def test_a_payload_that_lies_about_its_size_or_kind_is_refused(kind: int, payload: bytes, about: str) -> None:
+def test_a_payload_that_lies_about_its_size_or_kind_is_refused(
+    kind: int, payload: bytes, about: str
+) -> None:
     with pytest.raises(RemoteProtocolError, match=about):
         read(kind, payload)
 

@@ -81,7 +81,9 @@ def place_of(error: str) -> str:
 
 def test_golden_bytes_of_a_preamble() -> None:
     assert preamble() == bytes.fromhex("47 43 73 70 79 0D 0A 1A 0100 0100")
-    assert Connection(Role.SERVER, versions=(2, 0x0304)).preamble()[8:] == bytes.fromhex("0200 0403")
+    assert Connection(Role.SERVER, versions=(2, 0x0304)).preamble()[8:] == bytes.fromhex(
+        "0200 0403"
+    )
     assert VERSIONS == (1, 1)
 
 
@@ -98,7 +100,9 @@ def test_any_cutting_gives_the_same_messages(data: st.DataObject) -> None:
 @given(server_streams(most_steps=2))
 def test_byte_by_byte_gives_the_same_messages(stream: bytes) -> None:
     whole, _ = read_all(Connection(Role.CLIENT), [stream])
-    singly, error = read_all(Connection(Role.CLIENT), [stream[i : i + 1] for i in range(len(stream))])
+    singly, error = read_all(
+        Connection(Role.CLIENT), [stream[i : i + 1] for i in range(len(stream))]
+    )
     assert error == ""
     assert all_same(whole, singly)
 
@@ -107,7 +111,9 @@ def test_byte_by_byte_gives_the_same_messages(stream: bytes) -> None:
 def test_a_server_gets_what_the_client_sent(drawn: tuple[list[Message], st.DataObject]) -> None:
     sent, data = drawn
     client = Connection(Role.CLIENT)
-    stream = client.preamble() + b"".join(client.send(message) for message in [HELLO, *sent, m.Goodbye()])
+    stream = client.preamble() + b"".join(
+        client.send(message) for message in [HELLO, *sent, m.Goodbye()]
+    )
     got, error = read_all(Connection(Role.SERVER), data.draw(cuts(stream)))
     assert error == ""
     assert all_same(got, [HELLO, *sent, m.Goodbye()])
@@ -139,7 +145,9 @@ def test_garbage_is_read_or_blamed_on_the_peer(role: Role, greeted: bool, garbag
         connection.receive_eof()
 
 
-@given(st.sampled_from(sorted(FrameType)), st.integers(0, 3), st.binary(max_size=60), st.integers(0, 3))
+@given(
+    st.sampled_from(sorted(FrameType)), st.integers(0, 3), st.binary(max_size=60), st.integers(0, 3)
+)
 def test_frames_of_garbage_are_read_or_blamed_on_the_peer(
     kind: FrameType, flags: int, payload: bytes, place: int
 ) -> None:
@@ -250,7 +258,8 @@ def test_an_unknown_frame_between_the_frames_of_an_event_is_not_part_of_it() -> 
     client = opened(Role.CLIENT)
     client.receive_data(a.data + pack_frame(0x3F, b"aside").data + b.data + end)
     assert all_same(
-        list(client.messages()), [m.Unknown(type=0x3F, payload_bytes=5), info("a"), info("b"), EVENT]
+        list(client.messages()),
+        [m.Unknown(type=0x3F, payload_bytes=5), info("a"), info("b"), EVENT],
     )
 
 
@@ -261,7 +270,9 @@ def test_an_event_without_frames_is_an_event() -> None:
 
 
 def test_a_compressed_end_of_event_is_refused() -> None:
-    end = encode_event(m.Event(sequence=1, time_nanos=1, event=0, occurrence=1, epoch=1, cause="x" * 600), [])
+    end = encode_event(
+        m.Event(sequence=1, time_nanos=1, event=0, occurrence=1, epoch=1, cause="x" * 600), []
+    )
     payload = zstandard.ZstdCompressor().compress(end[HEADER.size :])
     client = opened(Role.CLIENT)
     client.receive_data(HEADER.pack(len(payload), FrameType.EVENT, 1, 0, 0, 0, 1, 1) + payload)
@@ -293,7 +304,9 @@ def test_a_payload_at_the_limit_is_read_and_one_byte_more_is_not() -> None:
         if fine:
             assert client.next_message() == m.Unknown(type=0x7F, payload_bytes=100)
         else:
-            with pytest.raises(RemoteProtocolError, match="claims 101 bytes, over the limit of 100"):
+            with pytest.raises(
+                RemoteProtocolError, match="claims 101 bytes, over the limit of 100"
+            ):
                 client.next_message()
 
 
@@ -338,9 +351,19 @@ def test_a_peer_that_is_no_gcspy_is_told_by_its_first_wrong_byte() -> None:
 
 @pytest.mark.parametrize(
     ("theirs", "version"),
-    [((1, 1), 1), ((1, 9), 1), ((0, 1), 1), ((2, 2), None), ((2, 9), None), ((0, 0), None), ((9, 1), None)],
+    [
+        ((1, 1), 1),
+        ((1, 9), 1),
+        ((0, 1), 1),
+        ((2, 2), None),
+        ((2, 9), None),
+        ((0, 0), None),
+        ((9, 1), None),
+    ],
 )
-def test_the_highest_version_that_both_speak_is_used(theirs: tuple[int, int], version: int | None) -> None:
+def test_the_highest_version_that_both_speak_is_used(
+    theirs: tuple[int, int], version: int | None
+) -> None:
     connection = Connection(Role.CLIENT)
     assert connection.version is None
     connection.receive_data(MAGIC + struct.pack("<HH", *theirs))
@@ -356,7 +379,10 @@ def test_the_highest_version_that_both_speak_is_used(theirs: tuple[int, int], ve
     assert connection.their_versions == theirs
 
 
-FROM_CLIENT = {t for t in FrameType if t >= FrameType.SET_FILTERS} - {FrameType.SETTINGS, FrameType.ANSWER}
+FROM_CLIENT = {t for t in FrameType if t >= FrameType.SET_FILTERS} - {
+    FrameType.SETTINGS,
+    FrameType.ANSWER,
+}
 FROM_BOTH = {FrameType.ERROR, FrameType.GOODBYE, FrameType.PING, FrameType.PONG}
 GREETINGS = {FrameType.HELLO, FrameType.WELCOME}
 FROM_SERVER = set(FrameType) - FROM_CLIENT - FROM_BOTH - GREETINGS
@@ -410,7 +436,9 @@ def test_an_end_believes_what_the_table_says_and_nothing_else(role: Role, state:
     reader = Role.SERVER if role is Role.CLIENT else Role.CLIENT
     for number in range(256):
         connection = Connection(reader)
-        greeting = encode(HELLO if role is Role.CLIENT else WELCOME).data if state == "open" else b""
+        greeting = (
+            encode(HELLO if role is Role.CLIENT else WELCOME).data if state == "open" else b""
+        )
         connection.receive_data(preamble() + greeting)
         list(connection.messages())
         connection.receive_data(HEADER.pack(10, number, 0, 0, 0, 0, 0, 0))
@@ -433,7 +461,10 @@ def test_frames_of_an_event_are_not_sent_singly() -> None:
 
 
 def test_a_goodbye_or_a_fatal_error_closes_and_what_follows_is_not_looked_at() -> None:
-    for last in (m.Goodbye(reason="bye"), m.Error(code=m.ErrorCode.TOO_SLOW, message="m", fatal=True)):
+    for last in (
+        m.Goodbye(reason="bye"),
+        m.Error(code=m.ErrorCode.TOO_SLOW, message="m", fatal=True),
+    ):
         client, server = opened(Role.CLIENT), in_state(Role.SERVER, "open")
         data = server.send(last)
         assert server.our_state is ConnectionState.CLOSED

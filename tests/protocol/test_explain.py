@@ -27,12 +27,26 @@ from tests.protocol.session import Session, server_streams
 from tests.protocol.strategies import BY_TYPE, damaged, tiles_of
 from tests.protocol.vectors import stored
 
-SPACE = Space(id=1, name="Heap", streams=(Stream(id=2, name="Used"), Stream(id=3, name="Age", dtype="u8")))
+SPACE = Space(
+    id=1, name="Heap", streams=(Stream(id=2, name="Used"), Stream(id=3, name="Age", dtype="u8"))
+)
 
-STAMP: dict[str, Any] = {"space": 1, "sequence": 7, "time_nanos": 1_500_000, "event": 1, "occurrence": 9}
+STAMP: dict[str, Any] = {
+    "space": 1,
+    "sequence": 7,
+    "time_nanos": 1_500_000,
+    "event": 1,
+    "occurrence": 9,
+}
 
 EVENT = m.Event(
-    sequence=7, time_nanos=1_500_000, event=1, occurrence=9, epoch=1, gather_nanos=250_000, cause="full"
+    sequence=7,
+    time_nanos=1_500_000,
+    event=1,
+    occurrence=9,
+    epoch=1,
+    gather_nanos=250_000,
+    cause="full",
 )
 
 TILES = tiles_of(1, Naming.UNIFORM, [None] * 300, base=0x1000, tile_bytes=64)
@@ -54,7 +68,12 @@ def change(indices: list[int], base: int = 7) -> m.StreamDelta:
 
 def after_start(data: bytes) -> list[str]:
     lines = list(explain(START + data))
-    assert [line.split()[1] for line in lines[:4]] == ["PREAMBLE", "WELCOME", "SPACE_DEFINED", "EPOCH_END"]
+    assert [line.split()[1] for line in lines[:4]] == [
+        "PREAMBLE",
+        "WELCOME",
+        "SPACE_DEFINED",
+        "EPOCH_END",
+    ]
     return [" ".join(line.split()[1:]) for line in lines[4:]]
 
 
@@ -169,7 +188,9 @@ def test_every_golden_vector_can_be_explained() -> None:
     for vector in stored():
         explainer = Explainer()
         lines = list(explainer.lines(vector.data))
-        assert len(lines) == len(vector.messages) + explainer.errors + vector.name.startswith("session-")
+        assert len(lines) == len(vector.messages) + explainer.errors + vector.name.startswith(
+            "session-"
+        )
         alone = 0x20 <= vector.data[4] < 0x2F and vector.messages[-1]["is"] != "Event"
         assert explainer.errors == alone, lines
 
@@ -197,7 +218,9 @@ def test_a_right_stream_has_no_errors_and_a_line_for_each_frame(stream: bytes) -
 
 
 @given(st.data())
-def test_garbage_is_explained_and_whatever_a_connection_refuses_is_an_error(data: st.DataObject) -> None:
+def test_garbage_is_explained_and_whatever_a_connection_refuses_is_an_error(
+    data: st.DataObject,
+) -> None:
     stream = data.draw(damaged(data.draw(server_streams())) | st.binary(max_size=100))
     limits = Limits(payload_bytes=1 << 14, raw_bytes=1 << 16, tiles=1 << 10, values_bytes=1 << 20)
     explainer = Explainer(sender=Role.SERVER, limits=limits)
@@ -209,7 +232,9 @@ def test_garbage_is_explained_and_whatever_a_connection_refuses_is_an_error(data
         connection.receive_eof()
     except RemoteProtocolError as error:
         refused = "before" not in str(error) and "state greeting" not in str(error)
-        refused &= "not a GCspy peer" not in str(error) and "EVENT frame is compressed" not in str(error)
+        refused &= "not a GCspy peer" not in str(error) and "EVENT frame is compressed" not in str(
+            error
+        )
     else:
         refused = False
     assert explainer.errors or not refused

@@ -22,7 +22,17 @@ from gcspy_protocol.expression import (
     parse,
     parse_condition,
 )
-from gcspy_protocol.expression.nodes import Binary, Call, Chain, Literal, Name, Node, Not, Sign, printed
+from gcspy_protocol.expression.nodes import (
+    Binary,
+    Call,
+    Chain,
+    Literal,
+    Name,
+    Node,
+    Not,
+    Sign,
+    printed,
+)
 from gcspy_protocol.expression.parser import parse_tree
 from gcspy_protocol.model import Space, Stream
 from hypothesis import assume, given
@@ -34,7 +44,22 @@ from tests.protocol.expressions import HEAP, SPACES, STREAMS, Gathered, Oracle, 
 _PIECES = st.sampled_from(
     [
         *"()+-*/%<>.,'\" \n\0é😀",
-        *("//", "<=", "==", "!=", "and ", " or ", "not ", "true", "Used", "sum(", "was(", "event", '"a b"', "'x'"),
+        *(
+            "//",
+            "<=",
+            "==",
+            "!=",
+            "and ",
+            " or ",
+            "not ",
+            "true",
+            "Used",
+            "sum(",
+            "was(",
+            "event",
+            '"a b"',
+            "'x'",
+        ),
         *("1", "0.5", "40%", "4KiB", "1e3", "9" * 40, "min(", "known(", "summary("),
     ]
 )
@@ -184,7 +209,11 @@ def test_as_much_as_the_limits_is_taken() -> None:
 
 def test_a_trigger_needs_one_condition() -> None:
     assert parse_condition("sum(a) > 5").shape.kind is Kind.TRUTH
-    for text, why in (("sum(a)", "this is a number"), ("a > 5", "for each tile: count"), ("event", "a text")):
+    for text, why in (
+        ("sum(a)", "this is a number"),
+        ("a > 5", "for each tile: count"),
+        ("event", "a text"),
+    ):
         with pytest.raises(ExpressionError, match=why):
             parse_condition(text)
 
@@ -217,7 +246,9 @@ def test_names_are_found_in_the_space_in_question_then_as_the_only_ones() -> Non
         ("summary(a, 'x')", 1, 0, "no name"),
     ],
 )
-def test_what_is_not_there_is_said_with_what_is(text: str, scope: int | None, offset: int, why: str) -> None:
+def test_what_is_not_there_is_said_with_what_is(
+    text: str, scope: int | None, offset: int, why: str
+) -> None:
     with pytest.raises(UnknownName) as caught:
         bind(parse(text), SPACES, scope)
     assert caught.value.offset == offset
@@ -238,7 +269,8 @@ def assert_close(found: Any, wanted: Any) -> None:
 
 def listed(tiles: Tiles) -> list[Any]:
     return [
-        value if tiles.known is None or tiles.known[place] else None for place, value in enumerate(tiles.values.tolist())
+        value if tiles.known is None or tiles.known[place] else None
+        for place, value in enumerate(tiles.values.tolist())
     ]
 
 
@@ -247,7 +279,9 @@ def sums_floats(node: Node) -> bool:
     match node:
         case Call():
             inner = any(map(sums_floats, node.arguments))
-            return inner or (node.function in ("sum", "mean") and any(map(has_floats, node.arguments)))
+            return inner or (
+                node.function in ("sum", "mean") and any(map(has_floats, node.arguments))
+            )
         case Sign() | Not():
             return sums_floats(node.operand)
         case Binary():
@@ -361,7 +395,9 @@ def test_sums_are_exact_beyond_sixty_four_bits() -> None:
 
 def test_aggregates_go_over_used_and_known_tiles_and_say_over_how_many() -> None:
     event = heap(used=[1, 1, 0, 1], a=[10, None, 99, 20])
-    result = Evaluator(bind(parse("sum(a) + min(a) + count(a > 15) + covered(a)"), SPACES, 1)).evaluate(event)
+    result = Evaluator(
+        bind(parse("sum(a) + min(a) + count(a > 15) + covered(a)"), SPACES, 1)
+    ).evaluate(event)
     assert result.value == 30 + 10 + 1 + 2
     assert [(one.text, one.value, one.covered, one.tiles) for one in result.operands] == [
         ("sum(a)", 30, 2, 3),
@@ -372,7 +408,9 @@ def test_aggregates_go_over_used_and_known_tiles_and_say_over_how_many() -> None
 
 
 @pytest.mark.parametrize("used", [[0, 1, 1, 0], None])
-def test_what_does_not_count_is_neither_least_nor_greatest_nor_summed(used: list[int] | None) -> None:
+def test_what_does_not_count_is_neither_least_nor_greatest_nor_summed(
+    used: list[int] | None,
+) -> None:
     event = heap(used=used, a=[1, 5, 9, 200] if used else [None, 5, 9, None])
     found = [worth(f"{name}(a * 0.5)", event) for name in ("min", "max", "sum", "mean")]
     assert found == [2.5, 4.5, 7.0, 3.5]
@@ -433,7 +471,11 @@ def test_the_guides_conditions_are_conditions() -> None:
     guide = (ROOT / "docs/expressions.md").read_text()
     examples = guide.split("Examples of conditions:")[1].split("Sums and counts")[0].split("\n")
     conditions = [line.strip() for line in examples if line.strip()]
-    conditions += [line.split("--")[1].split(" ", 1)[1].strip()[1:-1] for line in guide.splitlines() if line.startswith("    gcspy")]
+    conditions += [
+        line.split("--")[1].split(" ", 1)[1].strip()[1:-1]
+        for line in guide.splitlines()
+        if line.startswith("    gcspy")
+    ]
     assert len(conditions) == 7
     for condition in conditions:
         parse_condition(condition)

@@ -22,7 +22,9 @@ PLAIN = st.recursive(
     | st.integers(-(1 << 63), (1 << 64) - 1)
     | st.floats(allow_nan=False)
     | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
@@ -62,7 +64,9 @@ def test_garbage_is_read_or_blamed_on_the_peer(payload: bytes) -> None:
 
 
 def test_each_kind_of_field_is_read() -> None:
-    f = fields(i=3, f=2.5, t="text", b=True, l=["a", "b"], n=[1, 2], m={"k": "v"}, w="two", none=None)
+    f = fields(
+        i=3, f=2.5, t="text", b=True, l=["a", "b"], n=[1, 2], m={"k": "v"}, w="two", none=None
+    )
     assert f.integer("i", 0, 3) == 3
     assert f.integer("absent", 0, 3, 2) == 2
     assert f.optional_integer("none", 0, 3) is None

@@ -53,7 +53,9 @@ def test_a_payload_is_compressed_from_512_bytes_on_if_that_makes_it_smaller() ->
     assert header_of(pack_frame(1, bytes(511)).data).flags == 0
     assert header_of(pack_frame(1, bytes(512)).data).flags == FLAG_ZSTD
     assert header_of(pack_frame(1, bytes(512), compress=False).data).flags == 0
-    noise = b"".join(zlib.crc32(bytes([i & 255, i >> 8])).to_bytes(4, "little") for i in range(1000))
+    noise = b"".join(
+        zlib.crc32(bytes([i & 255, i >> 8])).to_bytes(4, "little") for i in range(1000)
+    )
     assert header_of(pack_frame(1, noise).data).flags == 0
 
 
@@ -106,6 +108,8 @@ def test_a_compressed_payload_cut_short_is_refused_at_every_length() -> None:
 
 
 @given(st.binary(max_size=60) | damaged(zstandard.ZstdCompressor().compress(b"abcdefg" * 99)))
-def test_garbage_that_claims_to_be_compressed_is_unpacked_or_blamed_on_the_peer(payload: bytes) -> None:
+def test_garbage_that_claims_to_be_compressed_is_unpacked_or_blamed_on_the_peer(
+    payload: bytes,
+) -> None:
     with suppress(RemoteProtocolError):
         assert len(inflate(compressed(payload), payload, LIMITS, 0)) <= LIMITS.raw_bytes

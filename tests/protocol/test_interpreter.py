@@ -35,7 +35,9 @@ SPACE = Space(
     naming=Naming.EXTENTS,
     streams=(
         Stream(id=0, name="Used", dtype="i4", default=-1),
-        Stream(id=5, name="State", dtype="u1", presentation=Presentation.ENUM, enum_names=("a", "b")),
+        Stream(
+            id=5, name="State", dtype="u1", presentation=Presentation.ENUM, enum_names=("a", "b")
+        ),
     ),
 )
 
@@ -43,14 +45,26 @@ EVENT = m.Event(sequence=1, time_nanos=10, event=2, occurrence=7, epoch=1)
 
 
 def key(
-    values: list[int], *, stream: int = 0, dtype: str = "i4", sequence: int = 1, space: int = 1, **more: Any
+    values: list[int],
+    *,
+    stream: int = 0,
+    dtype: str = "i4",
+    sequence: int = 1,
+    space: int = 1,
+    **more: Any,
 ) -> m.StreamKey:
     return m.StreamKey(space=space, stream=stream, sequence=sequence, time_nanos=10 * sequence, event=2, occurrence=7,
                        values=np.array(values, dtype="<" + dtype), **more)  # fmt: skip
 
 
 def delta(
-    indices: list[int], values: list[int], *, base: int = 1, count: int = 3, dtype: str = "i4", **more: Any
+    indices: list[int],
+    values: list[int],
+    *,
+    base: int = 1,
+    count: int = 3,
+    dtype: str = "i4",
+    **more: Any,
 ) -> m.StreamDelta:
     return m.StreamDelta(space=1, stream=0, sequence=base + 1, time_nanos=20, event=2, occurrence=8,
                          base_sequence=base, count=count, indices=np.array(indices, dtype=np.int64),
@@ -168,7 +182,9 @@ def test_a_resize_keeps_values_and_names_of_kept_tiles() -> None:
         (replace(EVENT, epoch=2), "an event of schema epoch 2, here is 1"),
     ],
 )  # fmt: skip
-def test_what_contradicts_what_was_said_before_is_blamed_on_the_server(message: Message, about: str) -> None:
+def test_what_contradicts_what_was_said_before_is_blamed_on_the_server(
+    message: Message, about: str
+) -> None:
     client = started(key([1, 2, 3]))
     with pytest.raises(RemoteProtocolError, match=about):
         client.apply(message)
@@ -193,7 +209,8 @@ def test_a_message_of_32_bytes_cannot_take_gigabytes() -> None:
     assert client.spaces[1].bytes_for(1) == 25
     client.apply(extents([None] * 100, *range(100)))
     with pytest.raises(
-        RemoteProtocolError, match="with 101 tiles the session would take 2525 bytes, over the limit"
+        RemoteProtocolError,
+        match="with 101 tiles the session would take 2525 bytes, over the limit",
     ):
         client.apply(extents([None] * 101, *range(101)))
     client.apply(m.SpaceDefined(space=Space(id=2, name="n", naming=Naming.STRINGS)))
@@ -253,7 +270,9 @@ def test_pages_of_names_reach_their_space() -> None:
 
 
 @given(st.lists(any_message(), max_size=12))
-def test_any_messages_in_any_order_are_followed_or_blamed_on_the_server(messages: list[Message]) -> None:
+def test_any_messages_in_any_order_are_followed_or_blamed_on_the_server(
+    messages: list[Message],
+) -> None:
     """Legal messages that contradict each other: of spaces that are not there, of other sizes and types."""
     client = started(limits=Limits(values_bytes=1 << 20))
     for message in messages:
@@ -291,4 +310,7 @@ def test_odd_messages_for_a_space_that_is_there_are_followed_or_blamed(data: st.
         with suppress(RemoteProtocolError):
             client.apply(message)
         space = client.spaces[1]
-        assert len({len(s.values) for s in (*space.streams.values(), space.control)} | {space.count}) == 1
+        assert (
+            len({len(s.values) for s in (*space.streams.values(), space.control)} | {space.count})
+            == 1
+        )

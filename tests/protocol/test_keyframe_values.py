@@ -16,7 +16,16 @@ NONE = np.empty(0, dtype="<u4")
 
 
 def tiles(count: int) -> m.Tiles:
-    return m.Tiles(space=1, count=count, old_starts=NONE, new_starts=NONE, lengths=NONE, naming=Naming.UNIFORM, base=0, tile_bytes=16)
+    return m.Tiles(
+        space=1,
+        count=count,
+        old_starts=NONE,
+        new_starts=NONE,
+        lengths=NONE,
+        naming=Naming.UNIFORM,
+        base=0,
+        tile_bytes=16,
+    )
 
 
 def key(values: list[int], known: list[bool] | None = None) -> m.StreamKey:
@@ -102,7 +111,13 @@ def test_values_are_copied_from_the_message() -> None:
 @pytest.mark.parametrize("default", [0, 7])
 def test_new_tiles_have_the_default(default: int) -> None:
     remap = Remap(np.array([1], "<u4"), np.array([2], "<u4"), np.array([2], "<u4"), 5)
-    assert remap.values(np.array([10, 11, 12]), default).tolist() == [default, default, 11, 12, default]
+    assert remap.values(np.array([10, 11, 12]), default).tolist() == [
+        default,
+        default,
+        11,
+        12,
+        default,
+    ]
     none = Remap(NONE, NONE, NONE, 4)
     assert none.values(np.array([10, 11, 12]), default).tolist() == [default] * 4
     known = none.known(None)

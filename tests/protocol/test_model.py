@@ -38,7 +38,9 @@ def test_a_stream_that_no_client_could_show_is_refused(fields: dict[str, Any], a
 def test_bounds_of_each_type_are_allowed_as_default() -> None:
     for dtype in DTYPES:
         bits = 8 * int(dtype[1])
-        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype[0] == "i" else (0, (1 << bits) - 1)
+        low, high = (
+            (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype[0] == "i" else (0, (1 << bits) - 1)
+        )
         for default in (low, high):
             stream = Stream(id=1, name="s", dtype=dtype, default=default, minimum=low, maximum=high)
             assert stream.default == default
@@ -53,9 +55,17 @@ def test_a_summary_has_one_number_two_or_one_a_name() -> None:
         Presentation.PERCENT_VAR: {"max_stream": 0},
     }
     lengths = {
-        p.name: Stream(id=1, name="s", presentation=p, **more.get(p, {})).summary_length for p in Presentation
+        p.name: Stream(id=1, name="s", presentation=p, **more.get(p, {})).summary_length
+        for p in Presentation
     }
-    assert lengths == {"PLAIN": 1, "PLUS": 1, "MAX_VAR": 1, "PERCENT": 2, "PERCENT_VAR": 2, "ENUM": 3}
+    assert lengths == {
+        "PLAIN": 1,
+        "PLUS": 1,
+        "MAX_VAR": 1,
+        "PERCENT": 2,
+        "PERCENT_VAR": 2,
+        "ENUM": 3,
+    }
 
 
 @given(spaces())
@@ -70,8 +80,12 @@ def test_a_space_finds_each_of_its_streams_and_no_other(space: Space) -> None:
 @given(st.integers(1, 50), st.integers(0, 500))
 def test_a_period_lets_one_in_so_many_through(period: int, start: int) -> None:
     every = EventFilter(event=0, period=period)
-    assert sum(every.wants(occurrence) for occurrence in range(start + 1, start + 1 + 3 * period)) == 3
-    assert not any(EventFilter(event=0, enabled=False, period=period).wants(i) for i in range(1, 99))
+    assert (
+        sum(every.wants(occurrence) for occurrence in range(start + 1, start + 1 + 3 * period)) == 3
+    )
+    assert not any(
+        EventFilter(event=0, enabled=False, period=period).wants(i) for i in range(1, 99)
+    )
 
 
 def test_the_control_flags_are_the_original_ones() -> None:

@@ -46,7 +46,12 @@ def test_texts_come_a_page_at_a_time_and_stay_with_the_tiles_that_stay() -> None
     assert (table.name(1), table.name(2), table.name(3)) == ("one", "two", "3")
     assert [table.missing(i) for i in range(4)] == [True, False, False, True]
     table.add_page(page(3, "three", "four is not there"))
-    assert (table.name(3), table.key(3), table.index_of(3), table.index_of(4)) == ("three", 3, 3, None)
+    assert (table.name(3), table.key(3), table.index_of(3), table.index_of(4)) == (
+        "three",
+        3,
+        3,
+        None,
+    )
     table.resize(tiles_of(1, Naming.STRINGS, [0, 2, None, 1]))
     assert [table.missing(i) for i in range(4)] == [True, False, True, False]
     assert (table.name(1), table.name(3)) == ("two", "one")
@@ -66,7 +71,9 @@ def test_texts_held_are_bounded_by_what_the_window_needs() -> None:
 def test_an_extent_and_its_key_stay_with_the_tile(data: st.DataObject) -> None:
     table = TileNameTable(Naming.EXTENTS)
     truth: list[tuple[int, int]] = []
-    fresh = iter(data.draw(st.permutations(range(1, 200)).map(lambda order: [i << 57 for i in order])))
+    fresh = iter(
+        data.draw(st.permutations(range(1, 200)).map(lambda order: [i << 57 for i in order]))
+    )
     for _ in range(data.draw(st.integers(1, 4))):
         cells = data.draw(remaps(len(truth)))
         new = [((next(fresh) + i) % (1 << 64), i) for i in range(cells.count(None))]
@@ -107,7 +114,9 @@ def test_all_extents_are_had_at_once_and_cannot_be_written() -> None:
     table.resize(tiles_of(1, Naming.EXTENTS, [None] * 3, **places))
     found = table.extents()
     assert found is not None
-    assert [tuple(pair) for pair in np.stack(found, axis=1).tolist()] == [table.extent(i) for i in range(3)]
+    assert [tuple(pair) for pair in np.stack(found, axis=1).tolist()] == [
+        table.extent(i) for i in range(3)
+    ]
     for array in found:
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1

@@ -81,7 +81,9 @@ _STREAM = {"id": 1, "name": "s", "type": "i4", "max": 9}
         ({"accumulates": 1}, "true or false"),
     ],
 )
-def test_a_stream_that_nobody_could_show_is_blamed_on_the_peer(stream: dict[str, Any], about: str) -> None:
+def test_a_stream_that_nobody_could_show_is_blamed_on_the_peer(
+    stream: dict[str, Any], about: str
+) -> None:
     values = {"name": "n", "naming": "uniform", "streams": [{**_STREAM, **stream}]}
     packed = pack_map(values)
     with pytest.raises(RemoteProtocolError, match=about):
@@ -100,12 +102,18 @@ def test_a_stream_that_nobody_could_show_is_blamed_on_the_peer(stream: dict[str,
         ({"name": None}, "'name'"),
     ],
 )
-def test_a_space_that_contradicts_itself_is_blamed_on_the_peer(space: dict[str, Any], about: str) -> None:
+def test_a_space_that_contradicts_itself_is_blamed_on_the_peer(
+    space: dict[str, Any], about: str
+) -> None:
     with pytest.raises(RemoteProtocolError, match=about):
         read(1, {"name": "n", "naming": "uniform", "streams": [], **space})
 
 
-@given(st.dictionaries(st.sampled_from(sorted(pack_space(Space(id=1, name="")))), st.integers() | st.text()))
+@given(
+    st.dictionaries(
+        st.sampled_from(sorted(pack_space(Space(id=1, name="")))), st.integers() | st.text()
+    )
+)
 def test_any_values_are_read_or_blamed_on_the_peer(values: dict[str, Any]) -> None:
     with suppress(RemoteProtocolError):
         read_space(1, Fields(values, "space", text_chars=100), LIMITS)

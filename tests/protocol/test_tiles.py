@@ -48,7 +48,9 @@ def test_golden_bytes_of_extents_worked_out_by_hand() -> None:
 
 def test_golden_bytes_of_uniform_names_worked_out_by_hand() -> None:
     message = tiles_of(9, Naming.UNIFORM, [None, None], base=0x1000, tile_bytes=64)
-    payload = bytes.fromhex("02000000 00000000 00000000 00 000000 0010000000000000 4000000000000000")
+    payload = bytes.fromhex(
+        "02000000 00000000 00000000 00 000000 0010000000000000 4000000000000000"
+    )
     assert payload_of(message) == payload
     assert same(read(payload), message)
 
@@ -103,7 +105,9 @@ def _payload(
         (_payload(3, [], named=3, naming=1, rest=bytes(47)), "need 80 bytes, got 79"),
     ],
 )
-def test_a_payload_that_contradicts_itself_is_blamed_on_the_peer(payload: bytes, about: str) -> None:
+def test_a_payload_that_contradicts_itself_is_blamed_on_the_peer(
+    payload: bytes, about: str
+) -> None:
     with pytest.raises(RemoteProtocolError, match=about) as caught:
         read(payload)
     assert "space 9" in str(caught.value)

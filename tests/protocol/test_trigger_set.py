@@ -14,7 +14,12 @@ from gcspy_protocol.model import EventKind, Mode, Naming, PauseActsOn, Space, St
 from gcspy_protocol.trigger_set import TriggerSet, pause_reason
 from gcspy_protocol.triggers import MOST_NOTE_CHARS, Fired, Trigger, TriggerAction, TriggerState
 
-HEAP = Space(id=1, name="heap", naming=Naming.UNIFORM, streams=(Stream(id=0, name="used"), Stream(id=1, name="rare")))
+HEAP = Space(
+    id=1,
+    name="heap",
+    naming=Naming.UNIFORM,
+    streams=(Stream(id=0, name="used"), Stream(id=1, name="rare")),
+)
 
 
 class Session:
@@ -47,7 +52,11 @@ class Session:
 
     def event(self, *values: int, stream: int = 0, space: int = 1) -> m.Event:
         self.sequence += 1
-        stamp: dict[str, Any] = {"space": space, "sequence": self.sequence, "time_nanos": self.sequence}
+        stamp: dict[str, Any] = {
+            "space": space,
+            "sequence": self.sequence,
+            "time_nanos": self.sequence,
+        }
         none = np.empty(0, dtype=np.uint32)
         tiles = m.Tiles(
             space=space,
@@ -97,7 +106,9 @@ def test_the_events_of_a_client_make_triggers_fire_as_those_of_a_server_do() -> 
     assert looked(session, triggers, 1, 2) == []
     (fired,) = looked(session, triggers, 3, 4)
     assert (fired.trigger.id, fired.sequence, fired.operands[0].value) == (0, 2, 7)
-    assert looked(session, triggers, 9, stream=1)[0].trigger.id == 1, "and the stale one is not looked at"
+    assert looked(session, triggers, 9, stream=1)[0].trigger.id == 1, (
+        "and the stale one is not looked at"
+    )
 
 
 def test_another_place_of_a_recording_forgets_the_event_before_and_arms_again() -> None:
@@ -118,7 +129,11 @@ def test_triggers_are_told_in_order_of_their_ids_and_replaced_by_them() -> None:
     triggers.set(Trigger(id=5, expression="sum(used) > 7", enabled=False), session.spaces)
     told = triggers.announcement()
     assert [one.trigger.id for one in told.triggers] == [2, 5, 9]
-    assert [one.state for one in told.triggers] == [TriggerState.HOLDS, TriggerState.OFF, TriggerState.HOLDS]
+    assert [one.state for one in told.triggers] == [
+        TriggerState.HOLDS,
+        TriggerState.OFF,
+        TriggerState.HOLDS,
+    ]
     assert [one.fired for one in told.triggers] == [1, 0, 1]
     assert told.fired == 3, "also of the one that was replaced"
 
@@ -180,14 +195,22 @@ def test_a_trigger_that_cannot_be_taken_leaves_the_one_that_is_there() -> None:
     with pytest.raises(ExpressionError, match="never closed"):
         triggers.set(Trigger(id=0, expression="sum(used"), session.spaces)
     with pytest.raises(LocalProtocolError, match="note of 1001"):
-        triggers.set(Trigger(id=0, expression="1 < 2", note="x" * (MOST_NOTE_CHARS + 1)), session.spaces)
+        triggers.set(
+            Trigger(id=0, expression="1 < 2", note="x" * (MOST_NOTE_CHARS + 1)), session.spaces
+        )
     assert triggers.announcement().triggers[0].trigger.expression == "sum(used) > 5"
 
 
 def test_why_a_pause_holds_is_the_first_triggers_note_or_else_its_text() -> None:
     note = Trigger(id=1, expression="1 < 2", action=TriggerAction.NOTE)
-    plain, noted = Trigger(id=2, expression="1 < 2"), Trigger(id=3, expression="1 < 2", note="too much")
-    fired = [Fired(trigger=one, sequence=1, time_nanos=1, event=0, occurrence=1) for one in (note, plain, noted)]
+    plain, noted = (
+        Trigger(id=2, expression="1 < 2"),
+        Trigger(id=3, expression="1 < 2", note="too much"),
+    )
+    fired = [
+        Fired(trigger=one, sequence=1, time_nanos=1, event=0, occurrence=1)
+        for one in (note, plain, noted)
+    ]
     assert pause_reason(fired[:1]) == ""
     assert pause_reason(fired[:2]) == "trigger 2: 1 < 2"
     assert pause_reason(fired) == "trigger 2: 1 < 2 and 1 more"

@@ -61,7 +61,9 @@ def test_golden_bytes_of_a_key_worked_out_by_hand() -> None:
 
 
 def test_golden_bytes_of_a_delta_worked_out_by_hand() -> None:
-    change = delta([0, 4, 5], np.array([7, 8, 9], dtype="u1"), count=9, known=np.array([True, True, False]))
+    change = delta(
+        [0, 4, 5], np.array([7, 8, 9], dtype="u1"), count=9, known=np.array([True, True, False])
+    )
     payload = bytes.fromhex(
         "0600 02 01 09000000 0700000000000000 0300000000000000 03000000 03000000"
         "0000 0300 0000" + "03" + "070809"
@@ -99,7 +101,9 @@ def test_the_numbers_of_the_types_are_those_of_the_specification() -> None:
     for name, number in DTYPES.items():
         info = np.iinfo(name)
         values = np.array([info.min, info.max], dtype="<" + name)
-        key = StreamKey(space=0, stream=0, sequence=0, time_nanos=0, event=0, occurrence=0, values=values)
+        key = StreamKey(
+            space=0, stream=0, sequence=0, time_nanos=0, event=0, occurrence=0, values=values
+        )
         payload = payload_of(encode(key))
         assert payload[2] == number
         assert payload[16:] == b"".join(
@@ -121,7 +125,11 @@ def test_values_of_big_endian_and_strided_arrays_travel_as_little_endian() -> No
 def test_values_that_are_no_integers_are_our_own_fault(dtype: str) -> None:
     values = np.zeros(2, dtype=dtype)
     with pytest.raises(LocalProtocolError, match="cannot travel"):
-        encode(StreamKey(space=0, stream=0, sequence=0, time_nanos=0, event=0, occurrence=0, values=values))
+        encode(
+            StreamKey(
+                space=0, stream=0, sequence=0, time_nanos=0, event=0, occurrence=0, values=values
+            )
+        )
 
 
 def _key_payload(number: int = 5, flags: int = 0, count: int = 2, rest: bytes = bytes(8)) -> bytes:
@@ -234,7 +242,9 @@ def test_whatever_is_encoded_an_up_to_date_client_has_it(data: st.DataObject) ->
             encoder.remap(tiles.old_starts, tiles.new_starts, tiles.lengths, tiles.count)
             receiver.resize(cells)
             count = len(cells)
-            assert encoder.values.tolist() == [default if old is None else before[old] for old in cells]
+            assert encoder.values.tolist() == [
+                default if old is None else before[old] for old in cells
+            ]
             values = encoder.values.copy()
             known = None
         if data.draw(st.booleans()):
@@ -287,9 +297,12 @@ def test_the_first_frame_is_a_key_and_so_is_one_of_which_too_much_changed() -> N
 
 
 @pytest.mark.parametrize(
-    ("dtype", "most"), [("u1", 333), ("i2", 500), ("u4", 666), ("i4", 666), ("i8", 800), ("u8", 800)]
+    ("dtype", "most"),
+    [("u1", 333), ("i2", 500), ("u4", 666), ("i4", 666), ("i8", 800), ("u8", 800)],
 )
-def test_a_key_is_sent_when_the_changes_take_more_bytes_before_compression(dtype: str, most: int) -> None:
+def test_a_key_is_sent_when_the_changes_take_more_bytes_before_compression(
+    dtype: str, most: int
+) -> None:
     for changed in (0, 1, most, most + 1, 1000):
         key = payload_of(encode(zeros(1000, dtype)))
         change = delta(list(range(changed)), np.zeros(changed, dtype=dtype), count=1000)
@@ -323,7 +336,9 @@ def test_changes_are_found_wherever_they_are(count: int, masked: bool) -> None:
     if known is not None:
         known[count // 2] = False
     encoder.encode(values, known, stamp(1))
-    places = sorted({0, count - 1, *(p for p in (7, 8, 65_535, 65_536, 131_072) if p < count)} - {count // 2})
+    places = sorted(
+        {0, count - 1, *(p for p in (7, 8, 65_535, 65_536, 131_072) if p < count)} - {count // 2}
+    )
     if key_is_cheaper(len(places), count, 2):
         places = []
     values[places] = 7

@@ -49,7 +49,14 @@ def test_what_is_not_written_so_today_is_read_like_what_is(vector: Vector) -> No
 @pytest.mark.parametrize("vector", STORED, ids=lambda v: v.name)
 def test_a_connection_takes_a_vector_and_any_cut_of_it_is_cut_short(vector: Vector) -> None:
     first = next(frames_of(vector.data))[0].type
-    client = first in (FrameType.HELLO, *(t for t in FrameType if t >= FrameType.SET_FILTERS and t not in (FrameType.SETTINGS, FrameType.ANSWER)))
+    client = first in (
+        FrameType.HELLO,
+        *(
+            t
+            for t in FrameType
+            if t >= FrameType.SET_FILTERS and t not in (FrameType.SETTINGS, FrameType.ANSWER)
+        ),
+    )
     greeting = encode(Hello(client="c") if client else Session.welcome).data
     start = preamble() + (b"" if first in (FrameType.HELLO, FrameType.WELCOME) else greeting)
     start = b"" if vector.data.startswith(preamble()) else start
@@ -76,13 +83,17 @@ def test_there_is_a_vector_for_every_type_of_frame() -> None:
 def test_every_case_has_its_file_and_today_it_would_be_written_the_same() -> None:
     stored_data = {vector.name: vector for vector in STORED}
     for case in cases():
-        assert case.name in stored_data, f"run python -m tests.protocol.vectors to write {case.name}"
+        assert case.name in stored_data, (
+            f"run python -m tests.protocol.vectors to write {case.name}"
+        )
         if case.exact:
             assert stored_data[case.name].data == case.data
     assert sorted(path.stem for path in vectors.FOLDER.glob("*.bin")) == sorted(stored_data)
 
 
-def test_a_file_that_is_there_is_never_written_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_file_that_is_there_is_never_written_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(vectors, "FOLDER", tmp_path)
     kept = tmp_path / "ping.bin"
     kept.write_bytes(b"as it was")

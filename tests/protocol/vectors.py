@@ -104,7 +104,9 @@ def encoded(messages: Sequence[Message]) -> bytes:
             continue
         if held:
             held.append(encode(message))
-        elif isinstance(message, (m.Tiles, m.StreamKey, m.StreamDelta, m.Summary, m.SpaceInfo, m.NewNames)):
+        elif isinstance(
+            message, (m.Tiles, m.StreamKey, m.StreamDelta, m.Summary, m.SpaceInfo, m.NewNames)
+        ):
             held = [encode(message)]
         else:
             out += encode(message).data
@@ -117,7 +119,9 @@ def encoded(messages: Sequence[Message]) -> bytes:
 def to_json(value: Any) -> Any:
     """A message as JSON: its class and fields; arrays with their dtype."""
     if isinstance(value, np.ndarray):
-        dtype = [list(field) for field in value.dtype.descr] if value.dtype.names else value.dtype.str
+        dtype = (
+            [list(field) for field in value.dtype.descr] if value.dtype.names else value.dtype.str
+        )
         return {
             "dtype": dtype,
             "values": [list(one) if isinstance(one, tuple) else one for one in value.tolist()],
@@ -125,14 +129,28 @@ def to_json(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if dataclasses.is_dataclass(value):
-        named = {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        named = {
+            field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
         return {name: found for name, found in named.items() if name not in _LATER or found}
     if isinstance(value, tuple | list):
         return [to_json(item) for item in value]
     return value
 
 
-_LATER = {"names_from", "stopped_nanos", "waited_nanos", "details", "modes", "person", "following", "behind", "stalled", "leader", "text"}
+_LATER = {
+    "names_from",
+    "stopped_nanos",
+    "waited_nanos",
+    "details",
+    "modes",
+    "person",
+    "following",
+    "behind",
+    "stalled",
+    "leader",
+    "text",
+}
 """Fields that came after the first vectors were written: those have no word of them, and mean the default."""
 
 
@@ -193,7 +211,9 @@ _STAMP: dict[str, Any] = {
 }
 
 
-def _key(values: list[int], dtype: str, known: list[bool] | None = None, **more: Any) -> m.StreamKey:
+def _key(
+    values: list[int], dtype: str, known: list[bool] | None = None, **more: Any
+) -> m.StreamKey:
     mask = None if known is None else np.array(known)
     return m.StreamKey(**{**_STAMP, **more}, values=_array(values, dtype), known=mask)
 
@@ -265,7 +285,11 @@ def _stream_messages() -> Iterator[tuple[str, str, Message]]:
         "64-bit values at both ends of their range.",
         _delta([0, 2], [-(1 << 63), (1 << 63) - 1], "i8", 3),
     )
-    yield "stream_delta-u8", "The greatest unsigned 64-bit value.", _delta([1], [(1 << 64) - 1], "u8", 3)
+    yield (
+        "stream_delta-u8",
+        "The greatest unsigned 64-bit value.",
+        _delta([1], [(1 << 64) - 1], "u8", 3),
+    )
     yield "stream_key-i4-zstd", "200 equal values: compressed (flag 1).", _key([77] * 200, "i4")
     yield (
         "stream_delta-i4-zstd",
@@ -318,7 +342,11 @@ def _schema_messages() -> Iterator[tuple[str, str, Message]]:
     space = Space(id=258, name="Größe", driver="cpython", tile_title="Pool ", unused_text="not carved yet",
                   naming=Naming.EXTENTS, main=True, row_width=64, description="Every arena",
                   streams=streams)  # fmt: skip
-    yield "space_defined", "A space with one stream of each presentation.", m.SpaceDefined(space=space)
+    yield (
+        "space_defined",
+        "A space with one stream of each presentation.",
+        m.SpaceDefined(space=space),
+    )
     small = Space(id=1, name="Heap", streams=streams[2:3])
     yield (
         "space_defined-one",
@@ -338,12 +366,16 @@ def _schema_messages() -> Iterator[tuple[str, str, Message]]:
     yield (
         "summary-one",
         "One value, at the lower end of 64 bits.",
-        m.Summary(space=1, stream=2, sequence=3, time_nanos=4, values=(-(1 << 63),), covered=4_000_000_000),
+        m.Summary(
+            space=1, stream=2, sequence=3, time_nanos=4, values=(-(1 << 63),), covered=4_000_000_000
+        ),
     )
     yield (
         "summary-enum",
         "One count for each of three names.",
-        m.Summary(space=1, stream=2, sequence=3, time_nanos=4, values=(5, 0, (1 << 63) - 1), covered=5),
+        m.Summary(
+            space=1, stream=2, sequence=3, time_nanos=4, values=(5, 0, (1 << 63) - 1), covered=5
+        ),
     )
     yield (
         "space_info",
@@ -353,7 +385,9 @@ def _schema_messages() -> Iterator[tuple[str, str, Message]]:
     yield (
         "new_names",
         "Two tiles that are new with the event, from tile 258 on.",
-        m.NewNames(space=7, sequence=3, time_nanos=4, first=258, names=("collections.OrderedDict", "")),
+        m.NewNames(
+            space=7, sequence=3, time_nanos=4, first=258, names=("collections.OrderedDict", "")
+        ),
     )
 
 
@@ -378,7 +412,9 @@ def _session_messages() -> Iterator[tuple[str, str, Message]]:
         "error",
         "A viewer may not pause.",
         m.Error(
-            code=m.ErrorCode.NOT_CONTROLLER, message="only the controller may pause", remedy="ask client 2"
+            code=m.ErrorCode.NOT_CONTROLLER,
+            message="only the controller may pause",
+            remedy="ask client 2",
         ),
     )
     yield (
@@ -391,13 +427,19 @@ def _session_messages() -> Iterator[tuple[str, str, Message]]:
     yield "pong", "Yes.", m.Pong(number=(1 << 63) - 1)
     yield "counters", "Three kinds of event.", m.Counters(counts=(0, 1, (1 << 64) - 1))
     for state in ControlState:
-        yield f"state-{state.value}", f"The session is {state.value}.", m.State(state=state, reason="why")
+        yield (
+            f"state-{state.value}",
+            f"The session is {state.value}.",
+            m.State(state=state, reason="why"),
+        )
     yield "filters", "What is in force, for everybody.", m.Filters(filters=filters)
     yield (
         "clients",
         "Two, the second controls, the first inherits.",
         m.Clients(
-            clients=(m.Client(id=1, name="tail"), m.Client(id=2, name="window")), controller=2, successor=1
+            clients=(m.Client(id=1, name="tail"), m.Client(id=2, name="window")),
+            controller=2,
+            successor=1,
         ),
     )
     yield "clients-nobody", "Nobody controls.", m.Clients(clients=())
@@ -410,7 +452,8 @@ def _session_messages() -> Iterator[tuple[str, str, Message]]:
         "subscribe-some",
         "One space whole, two streams of another, 2.5 events a second.",
         m.Subscribe(
-            spaces=(m.Subscription(space=1), m.Subscription(space=2, streams=(0, 3))), max_rate_hz=2.5
+            spaces=(m.Subscription(space=1), m.Subscription(space=2, streams=(0, 3))),
+            max_rate_hz=2.5,
         ),
     )
     yield "subscribe-none", "No space at all: events and states only.", m.Subscribe(spaces=())
@@ -429,19 +472,30 @@ def _session_messages() -> Iterator[tuple[str, str, Message]]:
 
 def _playback_messages() -> Iterator[tuple[str, str, Message]]:
     manner = m.SetPlayback(
-        pace=Pace.PROGRAM, interval_millis=250, speed=2.5, direction=Direction.BACKWARDS, loop=(10, 20)
+        pace=Pace.PROGRAM,
+        interval_millis=250,
+        speed=2.5,
+        direction=Direction.BACKWARDS,
+        loop=(10, 20),
     )
     yield "playback", "At the original pace, forwards, to the end.", m.Playback(first=1, last=300)
     filters = (EventFilter(event=1, enabled=False),)
     yield (
         "playback-all",
         "Every field.",
-        m.Playback(first=5, last=0x0102030405, growing=True, manner=manner, follows=7, filters=filters),
+        m.Playback(
+            first=5, last=0x0102030405, growing=True, manner=manner, follows=7, filters=filters
+        ),
     )
     yield "position", "That was event 0x0102030405060708.", m.Position(number=0x0102030405060708)
     rows = np.zeros(2, dtype=TIMELINE)
     rows["time_nanos"], rows["occurrence"], rows["gather_nanos"] = (1000, 2000), (3, 4), (5, 6)
-    rows["held_nanos"], rows["missed"], rows["event"], rows["flags"] = (7, 8), (0, 9), (258, 1), (1, 2)
+    rows["held_nanos"], rows["missed"], rows["event"], rows["flags"] = (
+        (7, 8),
+        (0, 9),
+        (258, 1),
+        (1, 2),
+    )
     yield "timeline", "Two events, from number 258 on.", m.Timeline(first=258, rows=rows)
     yield (
         "timeline-fresh",
@@ -467,7 +521,11 @@ def _trigger_messages() -> Iterator[tuple[str, str, Message]]:
         enabled=False,
         note="it grows",
     )
-    yield "trigger", "Pause when more than half of the tiles are full.", m.Trigger(id=1, expression="share(Used == 4k) > 50%")
+    yield (
+        "trigger",
+        "Pause when more than half of the tiles are full.",
+        m.Trigger(id=1, expression="share(Used == 4k) > 50%"),
+    )
     yield "trigger-all", "Every field.", trigger
     yield "trigger-removed", "Forget trigger 258.", m.Trigger(id=258)
     operands = (
@@ -486,8 +544,16 @@ def _trigger_messages() -> Iterator[tuple[str, str, Message]]:
         occurrence=0x0102030405060708,
         operands=operands,
     )
-    waits = TriggerStatus(trigger=m.Trigger(id=1, expression="x > 1"), state=TriggerState.WAITING, why="no space has a stream 'x'")
-    yield "triggers", "Two triggers: one that fired, one that waits.", m.Triggers(triggers=(waits, fired), fired=9)
+    waits = TriggerStatus(
+        trigger=m.Trigger(id=1, expression="x > 1"),
+        state=TriggerState.WAITING,
+        why="no space has a stream 'x'",
+    )
+    yield (
+        "triggers",
+        "Two triggers: one that fired, one that waits.",
+        m.Triggers(triggers=(waits, fired), fired=9),
+    )
     yield "triggers-none", "The last one was removed.", m.Triggers(triggers=(), fired=9)
     yield (
         "fired",
@@ -518,10 +584,22 @@ def _setting_messages() -> Iterator[tuple[str, str, Message]]:
         applies=0,
     )
     budget = Setting(
-        id=4_000_000_000, name="Budget", kind=SettingKind.RANGE, value=-5, minimum=-10, maximum=(1 << 63) - 1, applies=7
+        id=4_000_000_000,
+        name="Budget",
+        kind=SettingKind.RANGE,
+        value=-5,
+        minimum=-10,
+        maximum=(1 << 63) - 1,
+        applies=7,
     )
-    collect = Setting(id=0, name="Collect now", kind=SettingKind.ACTION, value=0, minimum=0, maximum=0)
-    yield "settings", "A level that was just chosen, a budget, an action.", m.Settings(settings=(level, budget, collect))
+    collect = Setting(
+        id=0, name="Collect now", kind=SettingKind.ACTION, value=0, minimum=0, maximum=0
+    )
+    yield (
+        "settings",
+        "A level that was just chosen, a budget, an action.",
+        m.Settings(settings=(level, budget, collect)),
+    )
     rung = Setting(
         id=3,
         name="Rung",
@@ -532,7 +610,11 @@ def _setting_messages() -> Iterator[tuple[str, str, Message]]:
         costs=(47_000_000, 0),
         modes=(Mode.PASSIVE, Mode.STOPPED),
     )
-    yield "settings-modes", "How the target is watched was just chosen.", m.Settings(settings=(rung,))
+    yield (
+        "settings-modes",
+        "How the target is watched was just chosen.",
+        m.Settings(settings=(rung,)),
+    )
     yield "settings-none", "Nothing can be set.", m.Settings(settings=())
     yield (
         "budget",
@@ -557,7 +639,12 @@ def _setting_messages() -> Iterator[tuple[str, str, Message]]:
     yield (
         "budget-none",
         "Anything may be spent, and a trigger wants every event.",
-        m.Budget(setting=4_000_000_000, allowed=1_000_000, spent=1 << 40, reason="a trigger looks at every event"),
+        m.Budget(
+            setting=4_000_000_000,
+            allowed=1_000_000,
+            spent=1 << 40,
+            reason="a trigger looks at every event",
+        ),
     )
     yield "set_setting", "Level 3, please.", m.SetSetting(id=1, value=3)
     yield "set_setting-negative", "A value below zero.", m.SetSetting(id=4_000_000_000, value=-5)
@@ -565,7 +652,11 @@ def _setting_messages() -> Iterator[tuple[str, str, Message]]:
 
 def _class_messages() -> Iterator[tuple[str, str, Message]]:
     place = LookAt(space=3, stream=1, key=1 << 63, view="hilbert", panel="history", sequence=210)
-    yield "hello-class", "A student greets.", m.Hello(client="gcspy window", person="Ada", following=True)
+    yield (
+        "hello-class",
+        "A student greets.",
+        m.Hello(client="gcspy window", person="Ada", following=True),
+    )
     yield (
         "clients-class",
         "A teacher, a student who follows and one who has read nothing for seconds.",
@@ -573,7 +664,14 @@ def _class_messages() -> Iterator[tuple[str, str, Message]]:
             clients=(
                 m.Client(id=1, name="gcspy window", person="Dr. Müller", behind=3),
                 m.Client(id=2, name="gcspy window", person="Ada", following=True, behind=1),
-                m.Client(id=3, name="gcspy window", person="Grace", following=True, behind=417, stalled=True),
+                m.Client(
+                    id=3,
+                    name="gcspy window",
+                    person="Grace",
+                    following=True,
+                    behind=417,
+                    stalled=True,
+                ),
             ),
             controller=1,
             successor=2,
@@ -585,7 +683,11 @@ def _class_messages() -> Iterator[tuple[str, str, Message]]:
     yield "look", "A tile of a space, in a view, at an event.", m.Look(at=place)
     yield "look-nowhere", "Nothing is said.", m.Look()
     yield "looked", "The same, as those get it who follow.", m.Looked(client=1, at=place)
-    yield "looked-live", "A space at the latest event.", m.Looked(client=2, at=LookAt(space=0, view="tiles"))
+    yield (
+        "looked-live",
+        "A space at the latest event.",
+        m.Looked(client=2, at=LookAt(space=0, view="tiles")),
+    )
 
 
 def _detail_messages() -> Iterator[tuple[str, str, Message]]:
@@ -600,18 +702,36 @@ def _detail_messages() -> Iterator[tuple[str, str, Message]]:
         rest_cells=(None, 500, (1 << 64) - 1),
         note="3 pools are unknown",
     )
-    yield "query", "The types of the tile with key 2^63, ten of them.", m.Query(number=7, space=3, kind="types", key=1 << 63, most=10)
+    yield (
+        "query",
+        "The types of the tile with key 2^63, ten of them.",
+        m.Query(number=7, space=3, kind="types", key=1 << 63, most=10),
+    )
     yield "query-space", "The types of a whole space.", m.Query(number=0, space=3, kind="types")
     sought = m.Query(number=8, space=3, kind="objects", text="type:Node size:24..64")
     yield "query-text", "The objects of a space that are sought.", sought
-    yield "answer", "A table of two rows, 41 left out.", m.Answer(number=7, space=3, sequence=9, state=AnswerState.ANSWERED, table=table)
+    yield (
+        "answer",
+        "A table of two rows, 41 left out.",
+        m.Answer(number=7, space=3, sequence=9, state=AnswerState.ANSWERED, table=table),
+    )
     yield (
         "answer-gone",
         "The tile is gone.",
-        m.Answer(number=7, space=3, sequence=9, state=AnswerState.GONE, reason="there is no such tile any more"),
+        m.Answer(
+            number=7,
+            space=3,
+            sequence=9,
+            state=AnswerState.GONE,
+            reason="there is no such tile any more",
+        ),
     )
     told = Space(id=3, name="Objects", naming=Naming.EXTENTS, details=("types",))
-    yield "space_defined-details", "A space that can be asked for types.", m.SpaceDefined(space=told)
+    yield (
+        "space_defined-details",
+        "A space that can be asked for types.",
+        m.SpaceDefined(space=told),
+    )
 
 
 def _event_messages() -> Iterator[tuple[str, str, list[Message]]]:
@@ -659,7 +779,17 @@ def _event_messages() -> Iterator[tuple[str, str, list[Message]]]:
 
 def cases() -> Iterator[Vector]:
     """Every vector there should be."""
-    for source in (_stream_messages, _tile_messages, _schema_messages, _session_messages, _playback_messages, _trigger_messages, _setting_messages, _detail_messages, _class_messages):
+    for source in (
+        _stream_messages,
+        _tile_messages,
+        _schema_messages,
+        _session_messages,
+        _playback_messages,
+        _trigger_messages,
+        _setting_messages,
+        _detail_messages,
+        _class_messages,
+    ):
         for name, means, message in source():
             frame = encode(message).data
             yield _vector(name, means, frame, exact=not frame[5])
@@ -698,10 +828,15 @@ def _later_versions() -> Iterator[Vector]:
         exact=False,
     )
     yield _vector(
-        "unknown-0x7f", "A frame of a type of a later version.", pack_frame(0x7F, b"later").data, exact=False
+        "unknown-0x7f",
+        "A frame of a type of a later version.",
+        pack_frame(0x7F, b"later").data,
+        exact=False,
     )
     event = m.Event(sequence=1, time_nanos=2, event=0, occurrence=1, epoch=1)
-    inside = encode_event(event, [encode(_key([1], "i4")), pack_frame(0x2A, b"later", space=1, sequence=1)])
+    inside = encode_event(
+        event, [encode(_key([1], "i4")), pack_frame(0x2A, b"later", space=1, sequence=1)]
+    )
     yield _vector(
         "event-unknown-0x2a", "A frame of a later version in an event: skipped, and counted by the CRC.", inside,
         exact=False,
@@ -710,7 +845,10 @@ def _later_versions() -> Iterator[Vector]:
     flagged[5] |= 0x80
     flagged[10:12] = b"\xff\xff"
     yield _vector(
-        "missed-unknown-flag", "A flag and a reserved field of a later version.", bytes(flagged), exact=False
+        "missed-unknown-flag",
+        "A flag and a reserved field of a later version.",
+        bytes(flagged),
+        exact=False,
     )
     welcome = m.Welcome(server="s", session="x", client_id=1, controller=False, mode=Mode.EMBEDDED,
                         pause_acts_on=PauseActsOn.PROGRAM, events=())  # fmt: skip

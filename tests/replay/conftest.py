@@ -32,7 +32,9 @@ def play(socket_directory: Path) -> Iterator[Callable[..., Playing]]:
         address = f"unix:{socket_directory}/{len(open_ones)}.sock"
         if isinstance(recording, bytes):
             recording = Recording([MemorySource(recording)])
-        playing = serve_recording(recording, address, beginning=beginning, options=options, growing=growing, teller=teller)
+        playing = serve_recording(
+            recording, address, beginning=beginning, options=options, growing=growing, teller=teller
+        )
         open_ones.append(playing)
         return playing
 
@@ -57,7 +59,9 @@ def watch() -> Iterator[Callable[..., Watcher]]:
     ) -> Watcher:
         recording = Recording([MemorySource(data)])
         address = playing.addresses[0]
-        watcher = Watcher(address, recording, name, control=control, person=person, following=following)
+        watcher = Watcher(
+            address, recording, name, control=control, person=person, following=following
+        )
         watchers.append(watcher)
         return watcher
 

@@ -49,12 +49,20 @@ def frame_at(data: bytes, at: int) -> Frame | None:
     """The frame that begins there; None where it does not end."""
     if at + 28 > len(data):
         return None
-    length, kind, flags, space, stream, _, sequence, time = struct.unpack_from("<IBBHHHQQ", data, at)
+    length, kind, flags, space, stream, _, sequence, time = struct.unpack_from(
+        "<IBBHHHQQ", data, at
+    )
     end = at + 28 + length
-    return Frame(kind, flags, space, stream, sequence, time, data[at:end]) if end <= len(data) else None
+    return (
+        Frame(kind, flags, space, stream, sequence, time, data[at:end])
+        if end <= len(data)
+        else None
+    )
 
 
-def entry_at(data: bytes, at: int, covered_from: int | None = None) -> tuple[list[Frame], int] | None:
+def entry_at(
+    data: bytes, at: int, covered_from: int | None = None
+) -> tuple[list[Frame], int] | None:
     """FORMAT.md 3: the frames of an entry, its CRC compared, and where it ends; None where it does not end."""
     frames: list[Frame] = []
     start = at if covered_from is None else covered_from
@@ -104,7 +112,13 @@ class Space:
         count, runs, named, naming = struct.unpack_from("<IIIB", payload)
         self.base, self.tile_bytes = struct.unpack_from("<QQ", payload, 16)
         at, columns = 32, []
-        for kind, size in (("<u4", runs), ("<u4", runs), ("<u4", runs), ("<u8", named), ("<u8", named)):
+        for kind, size in (
+            ("<u4", runs),
+            ("<u4", runs),
+            ("<u4", runs),
+            ("<u8", named),
+            ("<u8", named),
+        ):
             columns.append(np.frombuffer(payload, kind, size, at))
             at += size * np.dtype(kind).itemsize
         before = np.full(count, -1, dtype=np.int64)  # of each tile its old number
@@ -153,8 +167,13 @@ class Reader:
                 self.welcome = frame.map
             case 0x10:
                 told = frame.map
-                streams = {one["id"]: Stream(one["type"], *_nothing("<" + one["type"])) for one in told["streams"]}
-                self.spaces[frame.space] = Space(told, streams | {0xFFFF: Stream("u1", *_nothing("<u1"))})
+                streams = {
+                    one["id"]: Stream(one["type"], *_nothing("<" + one["type"]))
+                    for one in told["streams"]
+                }
+                self.spaces[frame.space] = Space(
+                    told, streams | {0xFFFF: Stream("u1", *_nothing("<u1"))}
+                )
             case 0x11:
                 del self.spaces[frame.space]
             case 0x13 | 0x25:
@@ -173,7 +192,10 @@ class Reader:
             case 0x23:
                 stream = self.spaces[frame.space].streams[frame.stream]
                 covered, n = struct.unpack_from("<II", frame.payload)
-                stream.covered, stream.summary = covered, struct.unpack_from(f"<{n}q", frame.payload, 8)
+                stream.covered, stream.summary = (
+                    covered,
+                    struct.unpack_from(f"<{n}q", frame.payload, 8),
+                )
             case 0x24:
                 self.spaces[frame.space].info = frame.map["text"]
 
@@ -198,7 +220,9 @@ class Reader:
         while at < end and (entry := entry_at(data, at)) is not None:
             frames, after = entry
             if frames[0].type == CHUNK:
-                magic, _, _, number, head, _, _ = struct.unpack_from("<16s16sQQQII", frames[0].payload)
+                magic, _, _, number, head, _, _ = struct.unpack_from(
+                    "<16s16sQQQII", frames[0].payload
+                )
                 assert magic == bytes.fromhex("89474373 70794368 756E6B0D 0A1A9D5C")
             if frames[0].type == CHUNK_END:
                 size, crc, _ = struct.unpack_from("<QII", frames[0].payload)
@@ -249,16 +273,34 @@ def _values(stream: Stream, frame: Frame) -> None:
 def _stayed(names: dict[int, str], tiles: bytes) -> dict[int, str]:
     """SPEC.md 5.2: the texts of the tiles that stay."""
     (r,) = struct.unpack_from("<I", tiles, 4)
-    runs = list(zip(*(struct.unpack_from(f"<{r}I", tiles, 32 + 4 * r * k) for k in range(3)), strict=True))
-    return {new + i - old: text for i, text in names.items() for old, new, n in runs if old <= i < old + n}
+    runs = list(
+        zip(*(struct.unpack_from(f"<{r}I", tiles, 32 + 4 * r * k) for k in range(3)), strict=True)
+    )
+    return {
+        new + i - old: text
+        for i, text in names.items()
+        for old, new, n in runs
+        if old <= i < old + n
+    }
 
 
 def _event(frame: Frame) -> dict[str, Any]:
     """SPEC.md 7.1."""
-    _, kind, flags, epoch, _, occurrence, gather, held = struct.unpack_from("<IHHIIQQQ", frame.raw, 28)
+    _, kind, flags, epoch, _, occurrence, gather, held = struct.unpack_from(
+        "<IHHIIQQQ", frame.raw, 28
+    )
     more = msgpack.unpackb(frame.raw[68:]) if len(frame.raw) > 68 else {}
     names = ("event", "flags", "epoch", "occurrence", "gather", "held", "sequence", "time")
-    return dict(zip(names, (kind, flags, epoch, occurrence, gather, held, frame.sequence, frame.time), strict=True)) | more
+    return (
+        dict(
+            zip(
+                names,
+                (kind, flags, epoch, occurrence, gather, held, frame.sequence, frame.time),
+                strict=True,
+            )
+        )
+        | more
+    )
 
 
 def _places(data: bytes, at: int) -> Iterator[tuple[int, int]]:
@@ -271,7 +313,9 @@ def _places(data: bytes, at: int) -> Iterator[tuple[int, int]]:
         index = entry_at(data, index_at)
         assert index is not None
         (count,) = struct.unpack_from("<I", index[0][0].payload)
-        begins, sizes = np.frombuffer(index[0][0].payload, "<u8", 2 * count, 8).reshape(2, count).tolist()
+        begins, sizes = (
+            np.frombuffer(index[0][0].payload, "<u8", 2 * count, 8).reshape(2, count).tolist()
+        )
         yield from ((begin, begin + size) for begin, size in zip(begins, sizes, strict=True))
         return
     begin = at

@@ -12,7 +12,16 @@ from gcspy_protocol.connection import Connection
 from gcspy_protocol.frame import pack_frame
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Event, Message
-from gcspy_protocol.model import EventKind, Mode, Naming, PauseActsOn, Presentation, Role, Space, Stream
+from gcspy_protocol.model import (
+    EventKind,
+    Mode,
+    Naming,
+    PauseActsOn,
+    Presentation,
+    Role,
+    Space,
+    Stream,
+)
 from gcspy_replay.file.layout import PartFacts
 from gcspy_replay.file.store import MemoryStore, Store
 from gcspy_replay.file.tap import WireTap
@@ -76,7 +85,9 @@ class Recorder:
         self.session = Session(draw)
         self.server, self.client = Connection(Role.SERVER), Connection(Role.CLIENT)
         self.interpreter = ClientInterpreter()
-        self.writer = RecordingWriter(store, self.interpreter, rule=rule, facts=FACTS, tap=self._tap)
+        self.writer = RecordingWriter(
+            store, self.interpreter, rule=rule, facts=FACTS, tap=self._tap
+        )
         self.seen = Seen()
         self._recording = True
 
@@ -115,7 +126,9 @@ class Recorder:
     def _follow_tap(self, message: Message) -> None:
         """Let the tap go on while nothing is recorded."""
         assert self._tap is not None
-        if not isinstance(message, (m.Tiles, m.StreamKey, m.StreamDelta, m.Summary, m.SpaceInfo, m.NewNames)):
+        if not isinstance(
+            message, (m.Tiles, m.StreamKey, m.StreamDelta, m.Summary, m.SpaceInfo, m.NewNames)
+        ):
             self._tap.take(message)
 
     def run(self, steps: int, *, late: bool = False) -> Seen:
@@ -143,10 +156,15 @@ class Recorder:
         return self.seen
 
     def _something(self) -> bytes:
-        match self._draw(st.sampled_from(("event", "event", "event", "say", "add", "remove", "drop", "else"))):
+        match self._draw(
+            st.sampled_from(("event", "event", "event", "say", "add", "remove", "drop", "else"))
+        ):
             case "else":
                 kind = self._draw(st.sampled_from((0x54, 0x60, 0x71, 0x72, 0x75, 0xFF)))
-                return self.server.send(m.Ping(number=1)) + pack_frame(kind, b"of a later version").data
+                return (
+                    self.server.send(m.Ping(number=1))
+                    + pack_frame(kind, b"of a later version").data
+                )
             case "event":
                 return self.session.event()
             case "say":
@@ -182,8 +200,21 @@ HEAP = Space(
     name="heap",
     naming=Naming.EXTENTS,
     streams=(
-        Stream(id=0, name="Used", dtype="u1", maximum=100, presentation=Presentation.PERCENT, suffix=" bytes"),
-        Stream(id=1, name="Kind", dtype="u1", presentation=Presentation.ENUM, enum_names=("old", "young")),
+        Stream(
+            id=0,
+            name="Used",
+            dtype="u1",
+            maximum=100,
+            presentation=Presentation.PERCENT,
+            suffix=" bytes",
+        ),
+        Stream(
+            id=1,
+            name="Kind",
+            dtype="u1",
+            presentation=Presentation.ENUM,
+            enum_names=("old", "young"),
+        ),
     ),
 )
 
@@ -200,13 +231,24 @@ class Small:
     """
 
     def __init__(
-        self, store: Store, *, rule: ChunkRule | None = None, tiles: int = 9, nanos: int = 100_000_000, details: tuple[str, ...] = ()
+        self,
+        store: Store,
+        *,
+        rule: ChunkRule | None = None,
+        tiles: int = 9,
+        nanos: int = 100_000_000,
+        details: tuple[str, ...] = (),
     ) -> None:
         self.tiles, self.nanos = tiles, nanos
         self.interpreter = ClientInterpreter()
         self.writer = RecordingWriter(store, self.interpreter, rule=rule, facts=FACTS)
         self.number = 0
-        for message in (WELCOME, m.SpaceDefined(space=replace(HEAP, details=details)), m.EpochEnd(epoch=1), m.Counters(counts=(0, 0))):
+        for message in (
+            WELCOME,
+            m.SpaceDefined(space=replace(HEAP, details=details)),
+            m.EpochEnd(epoch=1),
+            m.Counters(counts=(0, 0)),
+        ):
             self.say(message)
 
     def say(self, message: Message) -> None:
@@ -230,8 +272,14 @@ class Small:
             sizes = np.full(self.tiles, 64, dtype="<u8")
             self.say(
                 m.Tiles(
-                    space=1, count=self.tiles, naming=Naming.EXTENTS, bases=bases, sizes=sizes,
-                    old_starts=_NO_RUNS, new_starts=_NO_RUNS, lengths=_NO_RUNS,
+                    space=1,
+                    count=self.tiles,
+                    naming=Naming.EXTENTS,
+                    bases=bases,
+                    sizes=sizes,
+                    old_starts=_NO_RUNS,
+                    new_starts=_NO_RUNS,
+                    lengths=_NO_RUNS,
                 )
             )
             self.say(m.StreamKey(**who, stream=0, values=self.values(n, self.tiles)))
@@ -243,13 +291,30 @@ class Small:
             changed = np.flatnonzero(before != now)
             self.say(
                 m.StreamDelta(
-                    **who, stream=0, base_sequence=n - 1, count=self.tiles, indices=changed, values=now[changed]
+                    **who,
+                    stream=0,
+                    base_sequence=n - 1,
+                    count=self.tiles,
+                    indices=changed,
+                    values=now[changed],
                 )
             )
         total = int(self.values(n, self.tiles).sum())
-        self.say(m.Summary(space=1, stream=0, **stamp, values=(total, 100 * self.tiles), covered=self.tiles))
         self.say(
-            m.Event(**stamp, event=kind, occurrence=n, epoch=1, gather_nanos=1000, held_nanos=10, cause=f"cause {n}")
+            m.Summary(
+                space=1, stream=0, **stamp, values=(total, 100 * self.tiles), covered=self.tiles
+            )
+        )
+        self.say(
+            m.Event(
+                **stamp,
+                event=kind,
+                occurrence=n,
+                epoch=1,
+                gather_nanos=1000,
+                held_nanos=10,
+                cause=f"cause {n}",
+            )
         )
         self.say(m.Counters(counts=(n, n // 3)))
 
@@ -260,7 +325,9 @@ class Small:
         return self
 
 
-def small(events: int, *, rule: ChunkRule | None = None, tiles: int = 9, details: tuple[str, ...] = ()) -> bytes:
+def small(
+    events: int, *, rule: ChunkRule | None = None, tiles: int = 9, details: tuple[str, ...] = ()
+) -> bytes:
     """The bytes of a closed recording of the small session."""
     store = MemoryStore()
     session = Small(store, rule=rule, tiles=tiles, details=details).events(events)

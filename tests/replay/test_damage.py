@@ -45,14 +45,21 @@ def told(session: ClientInterpreter) -> dict[str, Any]:
     spaces = []
     for state in session.spaces.values():
         streams = [
-            (s.values.tolist(), None if s.known is None else s.known.tolist(), s.sequence, s.occurrence, s.summary)
+            (
+                s.values.tolist(),
+                None if s.known is None else s.known.tolist(),
+                s.sequence,
+                s.occurrence,
+                s.summary,
+            )
             for s in (*state.streams.values(), state.control)
         ]
         names = [state.names.name(i) for i in range(state.count)]
         spaces.append((state.space, state.count, state.info, names, streams))
     return {
         "welcome": session.welcome,
-        "event": session.last_event and {**asdict(session.last_event), "keyframe": None, "cached": None},
+        "event": session.last_event
+        and {**asdict(session.last_event), "keyframe": None, "cached": None},
         "epoch": session.epoch,
         "counters": session.counters,
         "missed": session.missed_total,
@@ -195,7 +202,9 @@ def test_a_repair_saves_the_picture_of_the_last_event_of_a_damaged_chunk() -> No
     saved = repair(MemorySource(bytes(data)), store)
     last = place.first + place.events - 1
     assert saved.states == [last]
-    assert saved.lost == [Loss(place.first, last - 1, (last - 1) * 100_000_000)], "from the first event to the one saved"
+    assert saved.lost == [Loss(place.first, last - 1, (last - 1) * 100_000_000)], (
+        "from the first event to the one saved"
+    )
     session = Recording([MemorySource(store.data)]).seek(last)
     assert np.array_equal(session.spaces[1].streams[0].values, Small.values(last))
 

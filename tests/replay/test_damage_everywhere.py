@@ -99,7 +99,9 @@ def subject(name: str) -> Subject:
     session = Small(store, rule=RULE, tiles=TILES).events(EVENTS)
     if name != "killed":
         session.writer.close()
-    parts = [bytes(part) for part in store.parts] if isinstance(store, Parts) else [bytes(store.data)]
+    parts = (
+        [bytes(part) for part in store.parts] if isinstance(store, Parts) else [bytes(store.data)]
+    )
     if name == "ring":
         parts = parts[1:]  # the oldest was deleted
     recording = Recording([MemorySource(part) for part in parts])
@@ -118,7 +120,8 @@ def subject(name: str) -> Subject:
     assert len(before) == len(parts)
     lowest = int(recording.events["part"][0])
     ends = {
-        int(row["number"]): (int(row["part"]) - lowest, int(row["offset"] + row["bytes"])) for row in recording.events
+        int(row["number"]): (int(row["part"]) - lowest, int(row["offset"] + row["bytes"]))
+        for row in recording.events
     }
     return Subject(tuple(parts), recording.first, chunks, ends, name != "killed")
 
@@ -206,7 +209,9 @@ def _outcome_of(parts: tuple[bytes, ...], changed: int, data: bytes) -> Outcome:
             continue
         verified += report.events
         # The file that a kill left lacks its index; that is told of it anyway.
-        findings += len([finding for finding in report.findings if "there is no index" not in finding.what])
+        findings += len(
+            [finding for finding in report.findings if "there is no index" not in finding.what]
+        )
     store = MemoryStore()
     lost: set[int] = set()
     saved: set[int] | None
@@ -220,7 +225,9 @@ def _outcome_of(parts: tuple[bytes, ...], changed: int, data: bytes) -> Outcome:
         lost = {number for loss in told_of.lost for number in range(loss.first, loss.last + 1)}
         assert not lost & saved, "lost and saved"
         again = verify(MemorySource(store.data))
-        assert all("are missing before" in finding.what for finding in again.findings), "a repaired file is whole"
+        assert all("are missing before" in finding.what for finding in again.findings), (
+            "a repaired file is whole"
+        )
         assert again.events == len(saved)
     read_bytes = sum(source.read for source in sources)
     assert read_bytes <= _WORK * size, f"{read_bytes} bytes were read of {size}"
@@ -249,7 +256,11 @@ def changes(data: bytes, *, complete: bool) -> Iterator[tuple[int, int]]:
     for at, kind, within in places(data):
         structure = kind == -1 or within < HEADER.size or kind in _STRUCTURE
         if complete:
-            patterns = [1 << bit for bit in range(8)] if structure else [1 << (at % 8), 0xFF, data[at] or 0x80]
+            patterns = (
+                [1 << bit for bit in range(8)]
+                if structure
+                else [1 << (at % 8), 0xFF, data[at] or 0x80]
+            )
             yield from ((at, pattern) for pattern in patterns)
             continue
         # Each field of a header in each kind of frame, the beginnings of payloads, and a sample of the rest.
@@ -278,16 +289,22 @@ def change_everywhere(name: str, *, share: int | None = None) -> None:
             outcome = outcome_of(it.parts, part, bytes(data), traced=tried % 8 == 0)
             tried += 1
             assert outcome.findings, f"{what} was not noticed"
-            concerned = next((numbers for _, start, end, numbers in here if start <= at < end), frozenset())
+            concerned = next(
+                (numbers for _, start, end, numbers in here if start <= at < end), frozenset()
+            )
             if outcome.good is None:
                 assert at < first, f"{what}, behind the header, and nothing can be read"
             else:
-                assert it.numbers - outcome.good <= concerned, f"{what} cost the events {it.numbers - outcome.good}"
+                assert it.numbers - outcome.good <= concerned, (
+                    f"{what} cost the events {it.numbers - outcome.good}"
+                )
                 assert outcome.verified == len(outcome.good), what
             of_part = set().union(*(numbers for _, _, _, numbers in here))
             saved = outcome.saved or set()  # of the only chunk's head nothing can be saved
             assert of_part - saved <= concerned, f"{what}: a repair lost {of_part - saved}"
-            untold = not it.closed or not saved or at >= here[-1][2]  # nobody knows what there was at the end
+            untold = (
+                not it.closed or not saved or at >= here[-1][2]
+            )  # nobody knows what there was at the end
             assert untold or saved | outcome.lost >= of_part, f"{what}: a repair forgot events"
     assert tried > 150
 
@@ -309,7 +326,12 @@ def cut_everywhere(name: str, step: int) -> None:
     it = subject(name)
     for part, original in enumerate(it.parts):
         first = min(start for number, start, _, _ in it.chunks if number == part)
-        sizes = {*range(0, len(original), step), *(end for at, end in it.ends.values() if at == part), first, first - 1}
+        sizes = {
+            *range(0, len(original), step),
+            *(end for at, end in it.ends.values() if at == part),
+            first,
+            first - 1,
+        }
         for size in sorted(sizes):
             outcome = outcome_of(it.parts, part, original[:size], traced=size % 8 == 0)
             here = {number for number, (at, end) in it.ends.items() if at == part}

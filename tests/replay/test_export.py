@@ -31,7 +31,9 @@ def with_unknown(value: int = 7, dtype: str = "u8") -> Recording:
     """Return a session of one event whose second tile is unknown, in a space of uniform tiles."""
     store = MemoryStore()
     session = Small(store)
-    space = Space(id=2, name="more", naming=Naming.UNIFORM, streams=(Stream(id=0, name="Big", dtype=dtype),))
+    space = Space(
+        id=2, name="more", naming=Naming.UNIFORM, streams=(Stream(id=0, name="Big", dtype=dtype),)
+    )
     none = np.empty(0, dtype="<u4")
     session.say(m.SpaceDefined(space=space))
     session.say(m.EpochEnd(epoch=2))
@@ -66,7 +68,12 @@ def test_csv_has_a_row_a_number_of_each_summary(tmp_path: Path) -> None:
     sums = {int(row["number"]): int(row["value"]) for row in rows if row["part"] == "sum"}
     assert sums == {n: int(Small.values(n).sum()) for n in range(1, 21)}
     third = rows[4]
-    assert (third["event"], third["cause"], third["space"], third["stream"]) == ("collection", "cause 3", "heap", "Used")
+    assert (third["event"], third["cause"], third["space"], third["stream"]) == (
+        "collection",
+        "cause 3",
+        "heap",
+        "Used",
+    )
     assert int(third["wall_nanos"]) == WALL + 300_000_000
 
 
@@ -75,8 +82,13 @@ def test_csv_has_a_row_a_tile_of_what_was_gathered(tmp_path: Path) -> None:
     csv_file.write(recording(), path, Wanted(first=4, last=5, tiles=True))
     rows = rows_of(path)
     assert tuple(rows[0]) == TILE_COLUMNS
-    assert {row["stream"] for row in rows} == {"Used"}, "the other was gathered at the first event only"
-    assert [int(row["value"]) for row in rows] == [*Small.values(4).tolist(), *Small.values(5).tolist()]
+    assert {row["stream"] for row in rows} == {"Used"}, (
+        "the other was gathered at the first event only"
+    )
+    assert [int(row["value"]) for row in rows] == [
+        *Small.values(4).tolist(),
+        *Small.values(5).tolist(),
+    ]
     assert [int(row["address"]) for row in rows[:9]] == [0x1000 + 64 * i for i in range(9)]
 
 
@@ -91,7 +103,11 @@ def test_more_tiles_than_fit_a_batch_are_all_there_once(tmp_path: Path) -> None:
     assert table["value"] == Small.values(2, tiles).tolist()
     assert table["address"] == [0x1000 + 64 * i for i in range(tiles)]
     last = (tmp_path / "a.csv").read_text().splitlines()[-1].split(",")
-    assert (last[7], last[8], last[9]) == (str(tiles - 1), str(0x1000 + 64 * (tiles - 1)), str((tiles - 1) * 2 % 97))
+    assert (last[7], last[8], last[9]) == (
+        str(tiles - 1),
+        str(0x1000 + 64 * (tiles - 1)),
+        str((tiles - 1) * 2 % 97),
+    )
 
 
 def test_an_unknown_tile_has_no_value(tmp_path: Path) -> None:
@@ -107,7 +123,9 @@ def test_an_unknown_tile_has_no_value(tmp_path: Path) -> None:
 
 def test_a_value_that_does_not_fit_is_refused_and_the_remedy_told(tmp_path: Path) -> None:
     big = with_unknown((1 << 64) - 1)
-    with pytest.raises(RecordingError, match="does not fit Parquet's signed 64 bits: export to CSV"):
+    with pytest.raises(
+        RecordingError, match="does not fit Parquet's signed 64 bits: export to CSV"
+    ):
         parquet_file.write(big, tmp_path / "a.parquet", Wanted(tiles=True))
     csv_file.write(big, tmp_path / "a.csv", Wanted(tiles=True))
     assert rows_of(tmp_path / "a.csv")[0]["value"] == str((1 << 64) - 1)
@@ -139,7 +157,11 @@ def test_mcap_has_a_topic_a_stream(tmp_path: Path) -> None:
         assert time == WALL + n * 100_000_000
         assert message["values"] == Small.values(n).tolist()
     assert found["/events"][2][1]["name"] == "collection"
-    assert found["/heap/Used/summary"][0][1] == {"sum": int(Small.values(1).sum()), "total": 900, "covered": 9}
+    assert found["/heap/Used/summary"][0][1] == {
+        "sum": int(Small.values(1).sum()),
+        "total": 900,
+        "covered": 9,
+    }
 
 
 def test_space_stream_and_range_narrow_an_export(tmp_path: Path) -> None:

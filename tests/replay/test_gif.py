@@ -28,7 +28,9 @@ def written(path: Path, frames: list[tuple[Pixels, int]]) -> list[tuple[Pixels, 
         for i in range(getattr(image, "n_frames", 1)):
             image.seek(i)
             rgb = np.asarray(image.convert("RGB")).astype(np.uint32)
-            shown: Pixels = ((rgb[..., 0] << 16) | (rgb[..., 1] << 8) | rgb[..., 2]).astype(np.uint32)
+            shown: Pixels = ((rgb[..., 0] << 16) | (rgb[..., 1] << 8) | rgb[..., 2]).astype(
+                np.uint32
+            )
             found.append((shown, int(image.info["duration"]) // 10))
     return found
 
@@ -66,7 +68,9 @@ def test_a_frame_may_be_shown_for_an_hour(tmp_path: Path) -> None:
     assert all(np.array_equal(shown, first) for shown, _ in found[:-1])
 
 
-def test_colours_of_large_areas_and_one_marked_tile_stay_what_they_are_among_thousands(tmp_path: Path) -> None:
+def test_colours_of_large_areas_and_one_marked_tile_stay_what_they_are_among_thousands(
+    tmp_path: Path,
+) -> None:
     rng = np.random.default_rng(6)
     flat = np.linspace(0x202030, 0x20F0FF, 24).astype(np.uint32)
     picture = tiles(rng, flat)
@@ -85,7 +89,10 @@ def test_a_palette_has_no_colour_twice() -> None:
     assert set(palette.tolist()) <= set(colours.tolist())
 
 
-@given(st.lists(st.integers(0, 3_000_000_000), min_size=1, max_size=40), st.sampled_from((0.1, 1.0, 2.5, 100.0)))
+@given(
+    st.lists(st.integers(0, 3_000_000_000), min_size=1, max_size=40),
+    st.sampled_from((0.1, 1.0, 2.5, 100.0)),
+)
 def test_times_add_up_where_the_format_can_hold_them(gaps: list[int], speed: float) -> None:
     times = np.cumsum([0, *gaps]).tolist()
     centis = frame_centis(times, speed=speed)

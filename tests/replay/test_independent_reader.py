@@ -25,7 +25,9 @@ def assert_agrees(reader: Reader, session: ClientInterpreter) -> None:
     """Assert that both know the same."""
     welcome = session.welcome
     assert welcome is not None
-    assert [kind["name"] for kind in reader.welcome.get("events", [])] == [kind.name for kind in welcome.events]
+    assert [kind["name"] for kind in reader.welcome.get("events", [])] == [
+        kind.name for kind in welcome.events
+    ]
     assert reader.welcome["server"] == welcome.server
     assert reader.said[0x12]["epoch"] == session.epoch
     assert tuple(reader.said.get(0x30, ())) == tuple(session.counters)
@@ -34,7 +36,11 @@ def assert_agrees(reader: Reader, session: ClientInterpreter) -> None:
     assert set(reader.spaces) == set(session.spaces)
     for space_id, state in session.spaces.items():
         space = reader.spaces[space_id]
-        assert (space.told["name"], space.count, space.info) == (state.space.name, state.count, state.info)
+        assert (space.told["name"], space.count, space.info) == (
+            state.space.name,
+            state.count,
+            state.info,
+        )
         for tile in range(0, state.count, max(1, state.count // 50)):
             extent = state.names.extent(tile)
             if state.space.naming is Naming.STRINGS:
@@ -42,7 +48,10 @@ def assert_agrees(reader: Reader, session: ClientInterpreter) -> None:
             elif state.space.naming is Naming.EXTENTS:
                 assert extent == (int(space.bases[tile]), int(space.sizes[tile]))
             elif state.space.naming is Naming.UNIFORM:
-                assert extent == ((space.base + tile * space.tile_bytes) % (1 << 64), space.tile_bytes)
+                assert extent == (
+                    (space.base + tile * space.tile_bytes) % (1 << 64),
+                    space.tile_bytes,
+                )
         for stream_id, stream in {**state.streams, CONTROL_STREAM: state.control}.items():
             other = space.streams[stream_id]
             assert other.sequence == stream.sequence
@@ -53,7 +62,10 @@ def assert_agrees(reader: Reader, session: ClientInterpreter) -> None:
             assert np.array_equal(other.values[known], stream.values[known])
             assert other.occurrence == stream.occurrence
             if stream.summary is not None:
-                assert (other.covered, other.summary) == (stream.summary.covered, tuple(stream.summary.values))
+                assert (other.covered, other.summary) == (
+                    stream.summary.covered,
+                    tuple(stream.summary.values),
+                )
 
 
 def assert_agree_everywhere(data: bytes) -> int:
@@ -105,4 +117,14 @@ def test_it_shares_nothing_with_the_product_and_is_short() -> None:
             names |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             names.add((node.module or "").partition(".")[0])
-    assert names == {"__future__", "struct", "zlib", "collections", "dataclasses", "typing", "msgpack", "numpy", "zstandard"}
+    assert names == {
+        "__future__",
+        "struct",
+        "zlib",
+        "collections",
+        "dataclasses",
+        "typing",
+        "msgpack",
+        "numpy",
+        "zstandard",
+    }

@@ -85,7 +85,9 @@ def test_golden_frames() -> None:
     assert pack_preamble() == bytes.fromhex("4743726563 0d0a1a 0100 0100")
     assert pack_seal(b"abc") == (
         struct.pack("<IBBHHHQQ", 4, 0x72, 0, 0, 0, 0, 0, 0)
-        + zlib.crc32(b"abc" + struct.pack("<IBBHHHQQ", 4, 0x72, 0, 0, 0, 0, 0, 0)).to_bytes(4, "little")
+        + zlib.crc32(b"abc" + struct.pack("<IBBHHHQQ", 4, 0x72, 0, 0, 0, 0, 0, 0)).to_bytes(
+            4, "little"
+        )
     )
     assert pack_chunk(HEAD) == (
         struct.pack("<IBBHHHQQ", 64, 0x71, 0, 0, 0, 0, 0, 0)
@@ -93,9 +95,14 @@ def test_golden_frames() -> None:
         + bytes(range(16))
         + struct.pack("<QQQII", 3, 20, 500, 1, 0)
     )
-    footer = struct.pack("<IBBHHHQQQQ", 28, 0x75, 0, 0, 0, 0, 0, 0, 600, 90) + bytes.fromhex("4743656e64 0d0a1a")
+    footer = struct.pack("<IBBHHHQQQQ", 28, 0x75, 0, 0, 0, 0, 0, 0, 600, 90) + bytes.fromhex(
+        "4743656e64 0d0a1a"
+    )
     assert pack_footer(600, 90) == footer + zlib.crc32(footer).to_bytes(4, "little")
-    index = struct.pack("<II QQ QQ QQ QQ QQ QQ QQ II II", *(2, 0, 300, 500, 200, 100, 150, 80, 0, 2, 1, 4, 7, 10, 9, 10, 3, 1, 0, 0))
+    index = struct.pack(
+        "<II QQ QQ QQ QQ QQ QQ QQ II II",
+        *(2, 0, 300, 500, 200, 100, 150, 80, 0, 2, 1, 4, 7, 10, 9, 10, 3, 1, 0, 0),
+    )
     head = struct.pack("<IBBHHHQQ", len(index), 0x74, 0, 0, 0, 0, 0, 0)
     assert pack_index(PLACES) == head + index + pack_seal(head + index)
 
@@ -132,7 +139,12 @@ def test_bytes_behind_the_known_end_are_skipped(data: st.DataObject) -> None:
     assert read_chunk(split(pack_chunk(HEAD))[1] + more, 0) == HEAD
     frame = pack_chunk_end(500, b"", empty_rows(0))
     header, payload = split(frame)
-    assert len(read_chunk_end(header, payload[: header.length] + more, CLIENT_LIMITS, 0, size=500).rows) == 0
+    assert (
+        len(
+            read_chunk_end(header, payload[: header.length] + more, CLIENT_LIMITS, 0, size=500).rows
+        )
+        == 0
+    )
 
 
 @given(st.binary(max_size=120), st.integers(0, 1000))
@@ -159,10 +171,14 @@ def test_a_preamble_that_was_cut_is_told_from_another_file(cut: int) -> None:
 @pytest.mark.parametrize(
     ("count", "size"), [(MOST_EVENTS + 1, 1 << 40), (10, 500), (1 << 31, 1 << 62)]
 )
-def test_a_table_that_claims_too_much_is_refused_before_memory_is_taken(count: int, size: int) -> None:
+def test_a_table_that_claims_too_much_is_refused_before_memory_is_taken(
+    count: int, size: int
+) -> None:
     payload = struct.pack("<QII", size, 0, count)
     with pytest.raises(CorruptChunk, match="do not fit"):
-        read_chunk_end(Header(16, FileFrame.CHUNK_END, 0, 0, 0, 0, 0, 0), payload, CLIENT_LIMITS, 0, size=size)
+        read_chunk_end(
+            Header(16, FileFrame.CHUNK_END, 0, 0, 0, 0, 0, 0), payload, CLIENT_LIMITS, 0, size=size
+        )
 
 
 def test_a_table_that_leaves_its_chunk_is_refused() -> None:
@@ -227,11 +243,11 @@ def test_a_file_that_grows_in_any_pieces_tells_the_same(data: st.DataObject) -> 
         assert recording.last >= seen
         seen = recording.last
         if seen:
-            assert np.array_equal(recording.seek(seen).spaces[1].streams[0].values, Small.values(seen))
+            assert np.array_equal(
+                recording.seek(seen).spaces[1].streams[0].values, Small.values(seen)
+            )
     assert recording is not None
     assert seen == 6
     assert recording.finished
-    assert np.array_equal(
-        recording.events, Recording([MemorySource(whole)]).events
-    )
+    assert np.array_equal(recording.events, Recording([MemorySource(whole)]).events)
     assert len(whole) > FOOTER_BYTES

@@ -36,7 +36,10 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple
         "Top kind", dtype="u2", maximum=65535, paint_style=PaintStyle.ZERO, names_from=kinds.id
     )
     live: list[tuple[str, ...]] = []
-    with server.serve(f"unix:{path.parent}/s") as listening, connect(listening.addresses[0], client="test") as link:
+    with (
+        server.serve(f"unix:{path.parent}/s") as listening,
+        connect(listening.addresses[0], client="test") as link,
+    ):
         session = ClientInterpreter()
         writer = RecordingWriter(FileStore(path), session)
         assert server.wait_for_client(30)
@@ -114,7 +117,9 @@ def test_text_and_tables_tell_names_and_no_sum_of_them(
 
 
 def test_places_are_kept_until_another_name_has_far_more_tiles() -> None:
-    schema = Stream(id=1, name="Top", dtype="u2", maximum=65535, paint_style=PaintStyle.ZERO, names_from=1)
+    schema = Stream(
+        id=1, name="Top", dtype="u2", maximum=65535, paint_style=PaintStyle.ZERO, names_from=1
+    )
     counts = np.zeros(40, dtype=np.int64)
     counts[:14] = 10
     first = steady((), counts, schema)
@@ -134,7 +139,9 @@ def test_only_tiles_in_use_with_a_known_name_are_counted() -> None:
     assert tally(values, known, control, 3).tolist() == [1, 1, 0]
 
 
-def test_a_condition_cannot_ask_for_the_sum_of_names(recorded: tuple[Path, list[tuple[str, ...]]]) -> None:
+def test_a_condition_cannot_ask_for_the_sum_of_names(
+    recorded: tuple[Path, list[tuple[str, ...]]],
+) -> None:
     path, _ = recorded
     with Recording.open(path) as recording:
         spaces = [state.space for state in recording.seek(1).spaces.values()]

@@ -41,7 +41,9 @@ def test_a_loop_gives_every_event_once_and_in_order(path: Path) -> None:
         assert [number for number, _, _ in kept] == list(range(1, EVENTS + 1))
         assert [name for _, name, _ in kept[:3]] == ["clock", "clock", "collection"]
         for number, _, values in kept:
-            assert np.array_equal(values, Small.values(number)), "what was taken out of a loop stays as it was"
+            assert np.array_equal(values, Small.values(number)), (
+                "what was taken out of a loop stays as it was"
+            )
 
 
 def test_a_moment_of_a_loop_that_has_gone_on_says_so(path: Path) -> None:
@@ -50,12 +52,18 @@ def test_a_moment_of_a_loop_that_has_gone_on_says_so(path: Path) -> None:
         assert [moment.number for moment in moments] == [3, 4, 5]
         assert np.array_equal(moments[-1]["heap"]["Used"].values, Small.values(5))
         space = moments[-1]["heap"]
-        for ask in (lambda: moments[0]["heap"], lambda: moments[0].session, lambda: list(moments[0])):
+        for ask in (
+            lambda: moments[0]["heap"],
+            lambda: moments[0].session,
+            lambda: list(moments[0]),
+        ):
             with pytest.raises(RecordingError, match=r"gone on from event 3.*rec\[3\]"):
                 ask()
         one = rec[3]
         rec[4]
-        assert np.array_equal(one["heap"]["Used"].values, Small.values(3)), "moments by number are each by itself"
+        assert np.array_equal(one["heap"]["Used"].values, Small.values(3)), (
+            "moments by number are each by itself"
+        )
         assert space.tiles == 9
 
 
@@ -85,7 +93,11 @@ def test_between_takes_seconds_and_times_of_day(path: Path) -> None:
         assert rec.between(None, 0.05).events["number"].tolist() == [1]
         assert len(rec.between(5.0, 9.0)) == len(rec.between(0.31, 0.32)) == 0
         start = WALL + timedelta(seconds=1.0)
-        assert [m.number for m in rec.between(start, start + timedelta(seconds=0.2))] == [10, 11, 12]
+        assert [m.number for m in rec.between(start, start + timedelta(seconds=0.2))] == [
+            10,
+            11,
+            12,
+        ]
         assert rec[4].seconds == pytest.approx(0.3)
         with pytest.raises(RecordingError, match="no time zone"):
             rec.between(datetime(2023, 11, 14))  # noqa: DTZ001 - that it has none is what is tested
@@ -98,7 +110,13 @@ def test_it_says_what_it_is(path: Path) -> None:
         assert repr(rec[3]["heap"]) == "<heap: 9 tiles, streams Used, Kind>"
         assert repr(rec[3:9]) == "<events 3 to 8>"
         html = rec._repr_html_()
-        for part in ("<table>", "GCspy recording of small", "20 events", "9 tiles: Used, Kind", "2023-11-14 22:13:20 UTC"):
+        for part in (
+            "<table>",
+            "GCspy recording of small",
+            "20 events",
+            "9 tiles: Used, Kind",
+            "2023-11-14 22:13:20 UTC",
+        ):
             assert part in html
 
 
@@ -140,7 +158,10 @@ def test_without_pyarrow_the_remedy_is_named(path: Path, monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.delitem(sys.modules, "gcspy_replay.file.export.parquet_file", raising=False)
     monkeypatch.delattr(sys.modules["gcspy_replay.file.export"], "parquet_file", raising=False)
-    with gcspy.open(path) as rec, pytest.raises(RecordingError, match=r"needs the package pyarrow.*gcspy\[export\]"):
+    with (
+        gcspy.open(path) as rec,
+        pytest.raises(RecordingError, match=r"needs the package pyarrow.*gcspy\[export\]"),
+    ):
         rec.to_arrow()
 
 
@@ -151,7 +172,9 @@ def test_opening_reads_no_events(path: Path) -> None:
         "assert rec.recording._events is None\n"
         "print(sorted(n for n in sys.modules if n.startswith(('pyarrow', 'PySide6', 'trio', 'mcap', 'PIL'))))"
     )
-    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, cwd=ROOT
+    )
     assert done.stdout.strip() == "[]"
 
 
@@ -184,14 +207,25 @@ def test_every_block_of_the_page_runs(
             assert program == "gcspy"
             assert main(arguments) == 0, f"{line}: {capsys.readouterr().err}"
     written = {path.name for path in tmp_path.iterdir()}
-    assert {"part.gcspy", "summaries.csv", "tiles.parquet", "session.mcap", "pictures", "session.gif"} <= written
+    assert {
+        "part.gcspy",
+        "summaries.csv",
+        "tiles.parquet",
+        "session.mcap",
+        "pictures",
+        "session.gif",
+    } <= written
 
 
 def test_a_space_of_then_says_what_the_driver_said_of_it_and_what_its_tiles_are_called() -> None:
     """In the recording of `docs/investigations.md`, whose page quotes these words."""
-    with gcspy.open(str(Path(__file__).parents[2] / "docs/investigations/workbook.gcspy.zst")) as saved:
+    with gcspy.open(
+        str(Path(__file__).parents[2] / "docs/investigations/workbook.gcspy.zst")
+    ) as saved:
         arenas = saved[-1]["Whole arenas"]
-        assert arenas.info.startswith("44 arenas, 0 without a block in use; 36 are less than a quarter in use")
+        assert arenas.info.startswith(
+            "44 arenas, 0 without a block in use; 36 are less than a quarter in use"
+        )
         assert arenas.tile_name(0).startswith("[0x")
         types = saved[-1]["Types"]
         assert "float" in {types.tile_name(tile) for tile in range(types.tiles)}

@@ -62,7 +62,9 @@ def test_ours_unpacks_it(file: Path) -> None:
     assert out.getvalue() == LARGE
 
 
-@given(st.lists(st.tuples(st.integers(0, len(LARGE) + 9), st.integers(0, 3 * BLOCK_BYTES)), max_size=8))
+@given(
+    st.lists(st.tuples(st.integers(0, len(LARGE) + 9), st.integers(0, 3 * BLOCK_BYTES)), max_size=8)
+)
 @examples(0.6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_piece_is_that_of_the_recording(file: Path, pieces: list[tuple[int, int]]) -> None:
     source = open_source(file)
@@ -93,7 +95,9 @@ def test_every_command_reads_it(tmp_path: Path) -> None:
 
 def test_damage_costs_the_events_of_its_block_only(file: Path) -> None:
     (rows,) = struct.unpack_from("<I", PACKED, len(PACKED) - 9)
-    sizes = [struct.unpack_from("<I", PACKED, len(PACKED) - 9 - 8 * (rows - i))[0] for i in range(rows)]
+    sizes = [
+        struct.unpack_from("<I", PACKED, len(PACKED) - 9 - 8 * (rows - i))[0] for i in range(rows)
+    ]
     assert rows > 2, "there is a block behind it"
     data = bytearray(PACKED)
     data[sizes[0] + sizes[1] // 2] ^= 1

@@ -9,7 +9,14 @@ import pytest
 from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.model import EventFilter
 from gcspy_protocol.playback import Direction, Pace, Seek, SetPlayback
-from gcspy_replay.file import ChunkRule, MemorySource, MemoryStore, Recording, ShiftStore, compensated_nanos
+from gcspy_replay.file import (
+    ChunkRule,
+    MemorySource,
+    MemoryStore,
+    Recording,
+    ShiftStore,
+    compensated_nanos,
+)
 from gcspy_replay.playback import END, Move, Playback, Timetable
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +27,12 @@ from tests.replay.recorded import RULES, Recorder, Small, small
 from tests.replay.viewing import Screen
 
 FILTERS = st.lists(
-    st.builds(EventFilter, event=st.integers(0, KINDS - 1), enabled=st.integers(0, 3).map(bool), period=st.integers(1, 3)),
+    st.builds(
+        EventFilter,
+        event=st.integers(0, KINDS - 1),
+        enabled=st.integers(0, 3).map(bool),
+        period=st.integers(1, 3),
+    ),
     max_size=KINDS,
 )
 
@@ -58,7 +70,9 @@ def test_wherever_a_playback_goes_a_viewer_knows_what_was_known_there(
     playback, screen = Playback(recording.again()), Screen(recording)
     last = len(seen.events)
     for now in range(data.draw(st.integers(1, 8))):
-        match data.draw(st.sampled_from(("step", "back", "number", "steps", "errand", "filters", "play"))):
+        match data.draw(
+            st.sampled_from(("step", "back", "number", "steps", "errand", "filters", "play"))
+        ):
             case "step" | "back" as way:
                 direction = Direction.FORWARDS if way == "step" else Direction.BACKWARDS
                 playback.set_manner(SetPlayback(direction=direction))
@@ -96,7 +110,9 @@ def _seek(playback: Playback, place: Seek, now: int) -> Move | None:
     try:
         return playback.seek(place, now)
     except RecordingError:
-        assert not any(one.enabled for one in playback.filters) or any(one.period > 1 for one in playback.filters)
+        assert not any(one.enabled for one in playback.filters) or any(
+            one.period > 1 for one in playback.filters
+        )
         return None
 
 
@@ -109,7 +125,9 @@ COLLECTION = 1
 
 
 def small_playback(events: int = 12, **more: Any) -> Playback:
-    return Playback(Recording([MemorySource(small(events, rule=ChunkRule(events=4, weight=0)))]), **more)
+    return Playback(
+        Recording([MemorySource(small(events, rule=ChunkRule(events=4, weight=0)))]), **more
+    )
 
 
 def played(playback: Playback, most: int = 50, *, late: int = 0) -> list[tuple[int, int]]:
@@ -248,11 +266,23 @@ def test_a_filter_delays_and_then_pauses() -> None:
 
 def test_a_delay_without_a_pause_only_moves_what_follows() -> None:
     playback = small_playback(5, filters=[EventFilter(event=COLLECTION, delay_millis=30)])
-    assert [due for _, due in played(playback)] == [0, NANOS, 2 * NANOS, 3 * NANOS + 30_000_000, 4 * NANOS + 30_000_000]
+    assert [due for _, due in played(playback)] == [
+        0,
+        NANOS,
+        2 * NANOS,
+        3 * NANOS + 30_000_000,
+        4 * NANOS + 30_000_000,
+    ]
 
 
 def test_a_resume_ends_a_delay() -> None:
-    playback = small_playback(7, filters=[EventFilter(event=0, delay_millis=1000), EventFilter(event=1, delay_millis=1000, pause=True)])
+    playback = small_playback(
+        7,
+        filters=[
+            EventFilter(event=0, delay_millis=1000),
+            EventFilter(event=1, delay_millis=1000, pause=True),
+        ],
+    )
     started(playback)
     playback.resume(5)
     assert playback.due_nanos == 5 + NANOS
@@ -281,10 +311,20 @@ def test_it_seeks_by_time_name_and_steps() -> None:
     playback = small_playback(20)
     started(playback)
     places = [
-        (Seek(time_nanos=7 * NANOS + 1), 7), (Seek(time_nanos=1 << 62), 20), (Seek(time_nanos=0), 1),
-        (Seek(name="collection"), 3), (Seek(name="collection"), 6), (Seek(name="clock"), 7),
-        (Seek(name="collection", backwards=True), 6), (Seek(steps=5), 11), (Seek(steps=-4), 7),
-        (Seek(steps=99), 20), (Seek(steps=-99), 1), (Seek(steps=0), 1), (Seek(number=99), 20), (Seek(number=0), 1),
+        (Seek(time_nanos=7 * NANOS + 1), 7),
+        (Seek(time_nanos=1 << 62), 20),
+        (Seek(time_nanos=0), 1),
+        (Seek(name="collection"), 3),
+        (Seek(name="collection"), 6),
+        (Seek(name="clock"), 7),
+        (Seek(name="collection", backwards=True), 6),
+        (Seek(steps=5), 11),
+        (Seek(steps=-4), 7),
+        (Seek(steps=99), 20),
+        (Seek(steps=-99), 1),
+        (Seek(steps=0), 1),
+        (Seek(number=99), 20),
+        (Seek(number=0), 1),
     ]
     for place, number in places:
         assert playback.seek(place, 0).number == number
@@ -293,7 +333,10 @@ def test_it_seeks_by_time_name_and_steps() -> None:
 def test_a_place_that_is_not_there_is_an_error_and_nothing_moves() -> None:
     playback = small_playback(8)
     playback.seek(Seek(number=7), 0)
-    for place, what in ((Seek(name="nonsense"), "no kind of event"), (Seek(name="collection"), "after event 7")):
+    for place, what in (
+        (Seek(name="nonsense"), "no kind of event"),
+        (Seek(name="collection"), "after event 7"),
+    ):
         with pytest.raises(RecordingError, match=what):
             playback.seek(place, 0)
     with pytest.raises(RecordingError, match="filters for events"):
@@ -409,6 +452,14 @@ def test_a_timeline_tells_what_the_recording_has_page_by_page() -> None:
         after = page.first + len(page.rows) - 1
     assert pages == [(1, 10, True), (11, 10, False), (21, 5, False)]
     rows, events = table.rows, recording.events
-    for name in ("number", "time_nanos", "occurrence", "gather_nanos", "held_nanos", "event", "missed"):
+    for name in (
+        "number",
+        "time_nanos",
+        "occurrence",
+        "gather_nanos",
+        "held_nanos",
+        "event",
+        "missed",
+    ):
         assert np.array_equal(rows[name], events[name])
     assert np.array_equal(rows["program_nanos"], compensated_nanos(events))

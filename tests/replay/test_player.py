@@ -36,7 +36,11 @@ def test_a_client_sees_all_events_in_order_and_then_the_end(play: Play, watch: W
 def test_a_player_introduces_itself_and_its_recording(play: Play, watch: Watch) -> None:
     watcher = watch(play(beginning=STILL))
     welcome = watcher.link.welcome
-    assert (welcome.mode, welcome.pause_acts_on, welcome.controller) == (Mode.PLAYBACK, PauseActsOn.PLAYBACK, True)
+    assert (welcome.mode, welcome.pause_acts_on, welcome.controller) == (
+        Mode.PLAYBACK,
+        PauseActsOn.PLAYBACK,
+        True,
+    )
     assert (welcome.server, welcome.events) == (WELCOME.server, WELCOME.events)
     assert welcome.target["recorded mode"] == "passive"
     assert welcome.target["recorded pause"] == "sampling"
@@ -49,23 +53,51 @@ def test_a_player_introduces_itself_and_its_recording(play: Play, watch: Watch) 
     assert [(page.first, len(page.rows), page.fresh) for page in pages] == [(1, 40, True)]
     assert np.array_equal(pages[0].rows["time_nanos"], watcher.recording.events["time_nanos"])
     kinds = [type(message) for message in watcher.diary]
-    assert kinds.index(m.SpaceDefined) < kinds.index(m.EpochEnd) < kinds.index(m.Playback) < kinds.index(m.Event)
+    assert (
+        kinds.index(m.SpaceDefined)
+        < kinds.index(m.EpochEnd)
+        < kinds.index(m.Playback)
+        < kinds.index(m.Event)
+    )
 
 
-def test_what_the_budget_had_done_is_told_as_it_was_at_the_event_that_is_shown(play: Play, watch: Watch) -> None:
+def test_what_the_budget_had_done_is_told_as_it_was_at_the_event_that_is_shown(
+    play: Play, watch: Watch
+) -> None:
     def level(number: int) -> m.Settings:
         """Level 3 from event 20 on."""
         return m.Settings(
             settings=(
-                Setting(id=1, name="Level", value=2 if number < 20 else 3, minimum=1, maximum=3, choices=("1", "2", "3"), applies=1),
                 Setting(
-                    id=3, name="Rung", value=number % 2, minimum=0, maximum=1, applies=1, modes=(Mode.PASSIVE, Mode.STOPPED)
+                    id=1,
+                    name="Level",
+                    value=2 if number < 20 else 3,
+                    minimum=1,
+                    maximum=3,
+                    choices=("1", "2", "3"),
+                    applies=1,
+                ),
+                Setting(
+                    id=3,
+                    name="Rung",
+                    value=number % 2,
+                    minimum=0,
+                    maximum=1,
+                    applies=1,
+                    modes=(Mode.PASSIVE, Mode.STOPPED),
                 ),
             )
         )
 
     def budget(number: int) -> m.Budget:
-        return m.Budget(setting=2, allowed=50_000, spent=1000 * number, sequence=number, gathered=(number, 0), left_out=(2 * number, 0))
+        return m.Budget(
+            setting=2,
+            allowed=50_000,
+            spent=1000 * number,
+            sequence=number,
+            gathered=(number, 0),
+            left_out=(2 * number, 0),
+        )
 
     store = MemoryStore()
     session = Small(store, rule=ChunkRule(events=1, most_events=7))
@@ -132,9 +164,15 @@ def test_a_place_that_does_not_exist_is_refused_and_nothing_moves(play: Play, wa
     watcher = watch(play(beginning=STILL))
     watcher.seek(40)
     for request in (
-        Seek(name="nonsense"), Seek(name="clock"), m.SetFilters(filters=(EventFilter(event=9),)),
-        m.HandOver(client=1), m.NameSuccessor(client=77), m.Follow(client=1), m.Follow(client=77),
-        m.TileNamesRequest(space=1, first=0, count=1), m.Subscribe(spaces=(m.Subscription(space=5),)),
+        Seek(name="nonsense"),
+        Seek(name="clock"),
+        m.SetFilters(filters=(EventFilter(event=9),)),
+        m.HandOver(client=1),
+        m.NameSuccessor(client=77),
+        m.Follow(client=1),
+        m.Follow(client=77),
+        m.TileNamesRequest(space=1, first=0, count=1),
+        m.Subscribe(spaces=(m.Subscription(space=5),)),
         m.Subscribe(spaces=(m.Subscription(space=1, streams=(0, 9)),)),
     ):
         watcher.send(request)
@@ -157,7 +195,14 @@ def test_who_follows_sees_what_the_other_sees_and_may_not_move_it(play: Play, wa
     pupil.until_position(3)
     teacher.send(m.Step())
     pupil.until_position(4)
-    for request in (m.Pause(), m.Resume(), m.Step(), Seek(number=1), SetPlayback(), m.SetFilters(filters=())):
+    for request in (
+        m.Pause(),
+        m.Resume(),
+        m.Step(),
+        Seek(number=1),
+        SetPlayback(),
+        m.SetFilters(filters=()),
+    ):
         pupil.send(request)
         assert pupil.next(m.Error).code is ErrorCode.NOT_CONTROLLER
     third = watch(playing)
@@ -166,7 +211,9 @@ def test_who_follows_sees_what_the_other_sees_and_may_not_move_it(play: Play, wa
 
 
 @pytest.mark.parametrize("way", [m.Follow(client=None), m.TakeControl()])
-def test_who_stops_following_goes_on_from_where_it_was(play: Play, watch: Watch, way: m.Message) -> None:
+def test_who_stops_following_goes_on_from_where_it_was(
+    play: Play, watch: Watch, way: m.Message
+) -> None:
     playing = play(beginning=STILL)
     teacher, pupil = watch(playing), watch(playing)
     teacher.seek(25)
@@ -256,12 +303,19 @@ def test_closing_the_player_says_goodbye(play: Play, watch: Watch) -> None:
     assert watcher.next(m.Goodbye).reason
 
 
-def test_what_is_asked_right_behind_a_change_of_playbacks_is_done_there(play: Play, watch: Watch) -> None:
+def test_what_is_asked_right_behind_a_change_of_playbacks_is_done_there(
+    play: Play, watch: Watch
+) -> None:
     playing = play(beginning=STILL)
     teacher, pupil = watch(playing), watch(playing)
     teacher.seek(25)
     pupil.until_position(1)
-    for message in (m.Follow(client=teacher.number), m.Step(), m.Follow(client=None), Seek(number=9)):
+    for message in (
+        m.Follow(client=teacher.number),
+        m.Step(),
+        m.Follow(client=None),
+        Seek(number=9),
+    ):
         pupil.send(message)
     pupil.until_position(9)
     assert [error.code for error in pupil.seen(m.Error)] == [ErrorCode.NOT_CONTROLLER]

@@ -61,7 +61,9 @@ class Churn:
 
         def right() -> bool:
             state = remote.state
-            return bool(state.position) and told(state) == told(self._recording.seek(state.position))
+            return bool(state.position) and told(state) == told(
+                self._recording.seek(state.position)
+            )
 
         with trio.fail_after(PATIENCE_SECS):
             await remote.until(right)
@@ -82,8 +84,16 @@ class Churn:
         """Anything that a client may ask for."""
         last = self._recording.last
         choose = self._choose
-        ids = [other.state.welcome.client_id for other in self.clients if other.state.welcome is not None]
-        period = EventFilter(event=choose.randrange(KINDS), period=choose.randint(1, 3), enabled=choose.random() < 0.8)
+        ids = [
+            other.state.welcome.client_id
+            for other in self.clients
+            if other.state.welcome is not None
+        ]
+        period = EventFilter(
+            event=choose.randrange(KINDS),
+            period=choose.randint(1, 3),
+            enabled=choose.random() < 0.8,
+        )
         commands: list[Message] = [
             Seek(number=choose.randint(0, last + 1)),
             Seek(number=choose.randint(0, last + 1)),
@@ -105,7 +115,9 @@ class Churn:
 
     async def run(self, rounds: int, *, clients: int) -> None:
         """Let them do so many things."""
-        player = Player(self._recording.again(), beginning=STILL, options=SessionOptions(queued_events=3))
+        player = Player(
+            self._recording.again(), beginning=STILL, options=SessionOptions(queued_events=3)
+        )
         async with served(player) as connect:
             for _ in range(clients):
                 remote = connect()

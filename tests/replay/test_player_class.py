@@ -22,14 +22,19 @@ def _wait_for_leader(pupil: Watcher, leader: Watcher) -> None:
     pupil.until(lambda: pupil.state.clients.leader == leader.number)
 
 
-def test_who_follows_the_class_sees_the_teachers_playback_and_place(play: Play, watch: Watch) -> None:
+def test_who_follows_the_class_sees_the_teachers_playback_and_place(
+    play: Play, watch: Watch
+) -> None:
     playing = play(beginning=STILL)
     teacher = watch(playing, control=True, person="teacher")
     teacher.seek(25)
     pupil = watch(playing, person="pupil", following=True)
     pupil.until_position(25)
     assert not pupil.link.welcome.controller
-    assert (pupil.state.clients.leader, pupil.state.clients.controller) == (teacher.number, teacher.number)
+    assert (pupil.state.clients.leader, pupil.state.clients.controller) == (
+        teacher.number,
+        teacher.number,
+    )
     teacher.send(m.Look(at=LookAt(space=1, key=3, sequence=7)))
     assert pupil.next(m.Looked) == m.Looked(client=teacher.number, at=LookAt(space=1, key=3))
     teacher.seek(3)
@@ -87,7 +92,10 @@ def test_control_of_the_playback_is_handed_over_and_back(play: Play, watch: Watc
 def test_the_named_successor_inherits_the_class_and_not_the_first(play: Play, watch: Watch) -> None:
     playing = play(beginning=STILL)
     teacher = watch(playing, control=True, person="teacher")
-    first, heir = watch(playing, person="first", following=True), watch(playing, person="heir", following=True)
+    first, heir = (
+        watch(playing, person="first", following=True),
+        watch(playing, person="heir", following=True),
+    )
     for pupil in (first, heir):
         _wait_for_leader(pupil, teacher)
     teacher.send(m.NameSuccessor(client=heir.number))

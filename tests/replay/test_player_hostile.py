@@ -94,7 +94,9 @@ def test_one_client_too_many_is_told_so(play: Play, watch: Watch) -> None:
     notices_nothing(witness)
 
 
-def test_a_leader_that_stops_reading_is_waited_for_and_then_ended(play: Play, watch: Watch, ended: EndLog) -> None:
+def test_a_leader_that_stops_reading_is_waited_for_and_then_ended(
+    play: Play, watch: Watch, ended: EndLog
+) -> None:
     playing = play(LARGE, RUSH, SessionOptions(stall_secs=1.0))
     with raw(playing.addresses[0]) as stalled:
         greeted(stalled)
@@ -129,7 +131,9 @@ def test_a_slow_leader_misses_nothing_and_a_slow_follower_does(play: Play, watch
     follower.until_position(leader.positions[-1])
 
 
-def test_commands_without_end_from_one_that_does_not_read(play: Play, watch: Watch, ended: EndLog) -> None:
+def test_commands_without_end_from_one_that_does_not_read(
+    play: Play, watch: Watch, ended: EndLog
+) -> None:
     playing = play(LARGE, STILL)
     witness = watch(playing, LARGE)
     with raw(playing.addresses[0]) as sock:
@@ -233,7 +237,9 @@ def flip(at: int) -> list[int]:
 def test_a_byte_flipped_anywhere_is_an_error_of_ours_or_the_undamaged_rest() -> None:
     counts = [count for at in _places(41) for count in flip(at)]
     assert max(counts) == 7
-    assert sum(count >= 4 for count in counts) > len(counts) / 2, "damage costs its chunk, not the recording"
+    assert sum(count >= 4 for count in counts) > len(counts) / 2, (
+        "damage costs its chunk, not the recording"
+    )
 
 
 def test_a_recording_cut_anywhere_is_an_error_of_ours_or_what_is_left() -> None:

@@ -31,15 +31,22 @@ def told(query: Query, shown: Shown) -> DetailTable | None:
         raise RecordingError("there is no size 'x': write size:16..64")
     if query.text == "broken":
         raise ZeroDivisionError
-    return DetailTable(columns=COLUMNS, rows=((f"{query.kind} {query.text} {shown.space} {shown.extent}", shown.number),))
+    return DetailTable(
+        columns=COLUMNS,
+        rows=((f"{query.kind} {query.text} {shown.space} {shown.extent}", shown.number),),
+    )
 
 
-def ask(watcher: Watcher, key: int | None = None, *, kind: str = "types", text: str = "") -> m.Answer:
+def ask(
+    watcher: Watcher, key: int | None = None, *, kind: str = "types", text: str = ""
+) -> m.Answer:
     watcher.send(Query(number=9, space=1, kind=kind, key=key, text=text))
     return watcher.next(m.Answer)
 
 
-def test_an_answer_is_of_the_event_that_is_shown_forwards_and_backwards(play: Play, watch: Watch) -> None:
+def test_an_answer_is_of_the_event_that_is_shown_forwards_and_backwards(
+    play: Play, watch: Watch
+) -> None:
     watcher = watch(play(DATA, STILL, teller=told), DATA)
     for number in (7, 13, 2):
         watcher.seek(number)
@@ -58,7 +65,11 @@ def test_what_cannot_be_told_is_said_so(play: Play, watch: Watch) -> None:
     refused = ask(watcher, kind="colours")
     assert refused.state is AnswerState.REFUSED
     assert "types, objects" in refused.reason
-    for text, reason in (("nothing", "nothing is known"), ("wrong", "no size 'x'"), ("broken", "nothing is known")):
+    for text, reason in (
+        ("nothing", "nothing is known"),
+        ("wrong", "no size 'x'"),
+        ("broken", "nothing is known"),
+    ):
         answer = ask(watcher, text=text)
         assert (answer.state, answer.sequence) == (AnswerState.UNKNOWN, 3)
         assert reason in answer.reason

@@ -38,14 +38,18 @@ class Watch:
 
     async def position(self, number: int) -> None:
         """Wait, in no virtual time at all, until an event has come."""
-        await self.remote.until(lambda: bool(self.remote.positions) and self.remote.positions[-1] == number)
+        await self.remote.until(
+            lambda: bool(self.remote.positions) and self.remote.positions[-1] == number
+        )
         assert self.remote.positions[-1:] == [number]
 
     async def ask(self, *messages: Message) -> None:
         """Send commands and wait until they were taken."""
         for message in messages:
             await self.remote.send(message)
-        await self.remote.send(m.TileNamesRequest(space=99, first=0, count=1))  # answered in order, when the others are done
+        await self.remote.send(
+            m.TileNamesRequest(space=99, first=0, count=1)
+        )  # answered in order, when the others are done
         before = self._errors()
         await self.remote.until(lambda: self._errors() > before)
 
@@ -177,7 +181,9 @@ def test_a_loop_and_the_end() -> None:
 
 def test_a_player_that_was_held_up_leaves_nothing_out_and_does_not_rush() -> None:
     async def scenario(watch: Watch) -> None:
-        await watch.passes(STEP * 5)  # four events late: they are shown one after the other, at once
+        await watch.passes(
+            STEP * 5
+        )  # four events late: they are shown one after the other, at once
         await watch.position(6)
         assert watch.remote.positions == [1, 2, 3, 4, 5, 6]
         await watch.passes(60)

@@ -18,7 +18,9 @@ from gcspy_replay.player import Beginning, serve_recording
 from gcspy.link import connect
 from gcspy.session import joinable
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a process can be attached to on Linux only")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="a process can be attached to on Linux only"
+)
 
 EVENTS = 40
 
@@ -40,7 +42,11 @@ def known(session: ClientInterpreter) -> dict[tuple[str, str], tuple[Any, ...]]:
     for space in session.spaces.values():
         names = [space.names.name(tile) for tile in range(space.count)]
         for stream in (*space.streams.values(), space.control):
-            sure = np.ones(space.count, dtype=np.bool_) if stream.known is None else stream.known.copy()
+            sure = (
+                np.ones(space.count, dtype=np.bool_)
+                if stream.known is None
+                else stream.known.copy()
+            )
             values = np.where(sure, stream.values, 0)
             found[space.space.name, stream.schema.name] = (
                 values.tolist(), sure.tolist(), names, stream.sequence, stream.summary, space.info,
@@ -105,7 +111,9 @@ def test_a_real_session_is_played_as_a_viewer_saw_it_live(tmp_path: Path) -> Non
                     events += kept.apply(message) is not None
                     writer.add(message)
                 last = kept.last_event
-                while last is not None and (watched.last_event is None or watched.last_event.sequence < last.sequence):
+                while last is not None and (
+                    watched.last_event is None or watched.last_event.sequence < last.sequence
+                ):
                     message = viewer.receive()
                     assert message is not None
                     change = watched.apply(message)
@@ -117,7 +125,10 @@ def test_a_real_session_is_played_as_a_viewer_saw_it_live(tmp_path: Path) -> Non
     assert not watched.missed_total
     beginning = Beginning(manner=SetPlayback(pace=Pace.FIXED, interval_millis=0))
     address = f"unix:{tmp_path}/player.sock"
-    with serve_recording(Recording.open(path), address, beginning=beginning), connect(address) as link:
+    with (
+        serve_recording(Recording.open(path), address, beginning=beginning),
+        connect(address) as link,
+    ):
         session = ClientInterpreter()
         played: list[int] = []
 
@@ -131,7 +142,14 @@ def test_a_real_session_is_played_as_a_viewer_saw_it_live(tmp_path: Path) -> Non
                     event = session.last_event
                     assert event is not None
                     live, then = seen[event.sequence]
-                    for name in ("time_nanos", "event", "occurrence", "gather_nanos", "held_nanos", "cause"):
+                    for name in (
+                        "time_nanos",
+                        "event",
+                        "occurrence",
+                        "gather_nanos",
+                        "held_nanos",
+                        "cause",
+                    ):
                         assert getattr(event, name) == getattr(live, name)
                     assert known(session) == then
                     played.append(message.number)

@@ -41,7 +41,16 @@ from tests.replay.recorded import RULES, WELCOME, Recorder, Seen, Small, small
 
 def assert_same_event(found: Event, seen: Event, *, first: bool) -> None:
     """Assert that it is the event, which the first of a recording is as a keyframe."""
-    for name in ("sequence", "time_nanos", "event", "occurrence", "gather_nanos", "held_nanos", "cached", "cause"):
+    for name in (
+        "sequence",
+        "time_nanos",
+        "event",
+        "occurrence",
+        "gather_nanos",
+        "held_nanos",
+        "cached",
+        "cause",
+    ):
         assert getattr(found, name) == getattr(seen, name)
     assert found.program_clock == seen.program_clock
     assert found.keyframe == (seen.keyframe or first)
@@ -60,7 +69,15 @@ def assert_recorded(recording: Recording, seen: Seen) -> None:
         assert_equal(recording.seek(i + 1), seen.truths[i])
     rows = recording.events
     assert rows["number"].tolist() == list(range(1, len(seen.events) + 1))
-    for name in ("sequence", "time_nanos", "occurrence", "event", "gather_nanos", "held_nanos", "cached"):
+    for name in (
+        "sequence",
+        "time_nanos",
+        "occurrence",
+        "event",
+        "gather_nanos",
+        "held_nanos",
+        "cached",
+    ):
         assert rows[name].tolist() == [getattr(event, name) for event in seen.events]
 
 
@@ -78,7 +95,9 @@ def test_a_recording_tells_what_a_client_saw(
 
 @given(st.data(), RULES, st.integers(1, 20))
 @examples(0.5)
-def test_a_recording_without_its_end_tells_the_same(data: DataObject, rule: ChunkRule, steps: int) -> None:
+def test_a_recording_without_its_end_tells_the_same(
+    data: DataObject, rule: ChunkRule, steps: int
+) -> None:
     store = MemoryStore()
     seen = Recorder(data.draw, store, rule).run(steps)
     whole = Recording([MemorySource(store.data)])
@@ -91,7 +110,9 @@ def test_a_recording_without_its_end_tells_the_same(data: DataObject, rule: Chun
 
 @given(st.data(), RULES, st.integers(1, 20))
 @examples(0.5)
-def test_a_scan_finds_the_chunks_that_the_index_has(data: DataObject, rule: ChunkRule, steps: int) -> None:
+def test_a_scan_finds_the_chunks_that_the_index_has(
+    data: DataObject, rule: ChunkRule, steps: int
+) -> None:
     store = MemoryStore()
     Recorder(data.draw, store, rule).run(steps)
     recording = Recording([MemorySource(store.data)])
@@ -123,7 +144,9 @@ def test_a_cut_tells_the_same_of_its_range(data: DataObject, rule: ChunkRule, st
 
 @given(st.data(), RULES, st.integers(1, 20))
 @examples(0.5)
-def test_a_viewer_that_jumps_and_goes_on_sees_the_same(data: DataObject, rule: ChunkRule, steps: int) -> None:
+def test_a_viewer_that_jumps_and_goes_on_sees_the_same(
+    data: DataObject, rule: ChunkRule, steps: int
+) -> None:
     """As a player serves it: schema and keyframe where it jumps to, then the recorded bytes."""
     store = MemoryStore()
     seen = Recorder(data.draw, store, rule).run(steps)
@@ -162,7 +185,9 @@ def test_what_fired_is_kept_behind_its_event_and_how_often_in_each_chunk() -> No
     for number in range(1, 7):
         session.event()
         if number in (2, 5, 6):
-            session.say(m.Fired(trigger=trigger, sequence=number, time_nanos=1, event=0, occurrence=number))
+            session.say(
+                m.Fired(trigger=trigger, sequence=number, time_nanos=1, event=0, occurrence=number)
+            )
             status = TriggerStatus(trigger=trigger, state=TriggerState.HOLDS, fired=number)
             session.say(m.Triggers(triggers=(status,), fired=number))
     session.writer.close()
@@ -193,7 +218,10 @@ def test_events_are_found_by_time_and_by_name() -> None:
 
 def test_missed_events_stand_in_the_table() -> None:
     rows = Recording([MemorySource(small(25))]).events
-    assert {int(row["number"]): int(row["missed"]) for row in rows if row["missed"]} == {10: 1, 20: 1}
+    assert {int(row["number"]): int(row["missed"]) for row in rows if row["missed"]} == {
+        10: 1,
+        20: 1,
+    }
 
 
 def test_several_cursors_do_not_disturb_each_other() -> None:
@@ -227,7 +255,9 @@ def test_a_recording_is_opened_again_without_being_scanned_again_and_both_grow()
     one = Recording([Counted(store.data)])
     scanned, Counted.read_bytes = Counted.read_bytes, 0
     other = one.again()
-    assert Counted.read_bytes <= 64 << 10 < scanned / 2, "the header alone, with what is read ahead of it"
+    assert Counted.read_bytes <= 64 << 10 < scanned / 2, (
+        "the header alone, with what is read ahead of it"
+    )
     assert np.array_equal(one.events, other.events)
     session.events(37)
     assert other.refresh()
@@ -239,7 +269,9 @@ def test_a_recording_is_opened_again_without_being_scanned_again_and_both_grow()
         assert recording.finished
         assert len(recording.events) == 237
         for number in (1, 199, 201, 237):
-            assert np.array_equal(recording.seek(number).spaces[1].streams[0].values, Small.values(number, 8000))
+            assert np.array_equal(
+                recording.seek(number).spaces[1].streams[0].values, Small.values(number, 8000)
+            )
 
 
 def cut_of(data: bytearray) -> bytes:
@@ -280,11 +312,17 @@ def test_with_a_tap_an_event_is_kept_byte_for_byte() -> None:
     later = pack_frame(0x2A, b"inside an event")
     between = pack_frame(0x60, b"between events").data
     events = [
-        encode_event(m.Event(sequence=n, time_nanos=n, event=0, occurrence=n, epoch=1), [later]) for n in (1, 2, 3)
+        encode_event(m.Event(sequence=n, time_nanos=n, event=0, occurrence=n, epoch=1), [later])
+        for n in (1, 2, 3)
     ]
     data = server.preamble() + server.send(WELCOME) + server.send(m.EpochEnd(epoch=1)) + events[0]
     data += between + pack_frame(FileFrame.CHUNK, bytes(64)).data + server.send(m.Ping(number=3))
-    data += server.send(m.Counters(counts=(7,))) + events[1] + events[2] + server.send(m.Counters(counts=(8,)))
+    data += (
+        server.send(m.Counters(counts=(7,)))
+        + events[1]
+        + events[2]
+        + server.send(m.Counters(counts=(8,)))
+    )
     for start in range(0, len(data), 50):
         client.receive_data(data[start : start + 50])
         tap.receive_data(data[start : start + 50])
@@ -292,7 +330,9 @@ def test_with_a_tap_an_event_is_kept_byte_for_byte() -> None:
             session.apply(message)
             writer.add(message)
     writer.close()
-    assert [step.data for step, _ in Recording([MemorySource(store.data)]).steps()][1:] == events[1:]
+    assert [step.data for step, _ in Recording([MemorySource(store.data)]).steps()][1:] == events[
+        1:
+    ]
     assert store.data.count(between) == 1
     assert store.data.count(CHUNK_MAGIC) == 1
     assert verify(MemorySource(store.data)).findings == []
@@ -318,6 +358,9 @@ def test_a_chunk_that_is_not_there_leaves_a_gap_and_nothing_wrong() -> None:
         recording.seek(12)
     part = MemoryStore()
     assert cut(recording, part, 3, 20) == 13
-    assert Recording([MemorySource(part.data)]).events["number"].tolist() == [*range(3, 11), *range(16, 21)]
+    assert Recording([MemorySource(part.data)]).events["number"].tolist() == [
+        *range(3, 11),
+        *range(16, 21),
+    ]
     for step, session in Recording([MemorySource(part.data)]).steps():
         assert np.array_equal(session.spaces[1].streams[0].values, Small.values(step.number))

@@ -13,7 +13,12 @@ from gcspy_replay.samples import samples
 
 SAMPLES = Path(__file__).resolve().parents[2] / "replay" / "samples"
 SPACES = {
-    "demo-cpython-3.11.gcspy": ["pymalloc arenas", "Size classes", "GC generations", "Process memory"],
+    "demo-cpython-3.11.gcspy": [
+        "pymalloc arenas",
+        "Size classes",
+        "GC generations",
+        "Process memory",
+    ],
     "semispace.gcspy": ["Semispaces"],
 }
 MOST_BYTES = 300_000
@@ -70,9 +75,18 @@ def test_the_semispace_alternates_between_its_halves() -> None:
 @pytest.mark.parametrize("name", SPACES)
 def test_a_sample_tells_nothing_of_who_made_it(name: str) -> None:
     with Recording.open(SAMPLES / name) as recording:
-        texts = [recording.welcome.server, recording.welcome.general_info, recording.facts.note, *recording.welcome.target.values()]
+        texts = [
+            recording.welcome.server,
+            recording.welcome.general_info,
+            recording.facts.note,
+            *recording.welcome.target.values(),
+        ]
         for _, session in recording.steps():
             for state in session.spaces.values():
-                texts += [state.space.name, state.info, *(state.names.name(tile) for tile in range(state.count))]
+                texts += [
+                    state.space.name,
+                    state.info,
+                    *(state.names.name(tile) for tile in range(state.count)),
+                ]
     folders = {found for text in texts for found in FOLDER.findall(text)}
     assert all(folder.startswith(SYSTEM) for folder in folders), folders

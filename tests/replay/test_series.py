@@ -90,7 +90,9 @@ def test_program_time_is_without_gathering_and_holds(path: Path) -> None:
 
 def test_what_is_no_recording_is_named(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("hello")
-    with pytest.raises(NotARecording, match=r"b\.txt: not a GCspy recording: it begins with b'hello'"):
+    with pytest.raises(
+        NotARecording, match=r"b\.txt: not a GCspy recording: it begins with b'hello'"
+    ):
         gcspy.open(tmp_path / "b.txt")
     with pytest.raises(RecordingError, match="cannot read"):
         gcspy.open(tmp_path / "none.gcspy")
@@ -98,5 +100,7 @@ def test_what_is_no_recording_is_named(tmp_path: Path) -> None:
 
 def test_importing_gcspy_loads_no_reader() -> None:
     program = "import sys, gcspy; print(sorted(n for n in sys.modules if n.startswith(('numpy', 'gcspy_'))))"
-    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
     assert done.stdout.strip() == "[]"

@@ -31,8 +31,14 @@ from hypothesis import strategies as st
 from tests.replay.recorded import FACTS, Small, small
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
-    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(max_size=5), inside, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=9),
+    lambda inside: (
+        st.lists(inside, max_size=3) | st.dictionaries(st.text(max_size=5), inside, max_size=3)
+    ),
     max_leaves=9,
 )
 OTHERS = st.dictionaries(st.text(max_size=9).map(lambda key: "later " + key), JSON, max_size=2)
@@ -84,10 +90,17 @@ def test_there_is_none_where_there_is_none(path: Path) -> None:
 
 
 def test_cut_short_or_with_any_byte_changed_it_is_refused_or_makes_sense(path: Path) -> None:
-    write_sidecar(path, Sidecar(recording=bytes(16), bookmarks=(Bookmark(number=3, title="a", colour=(1, 2, 3)),)))
+    write_sidecar(
+        path,
+        Sidecar(recording=bytes(16), bookmarks=(Bookmark(number=3, title="a", colour=(1, 2, 3)),)),
+    )
     whole = path.read_bytes()
     changed = [whole[:size] for size in range(len(whole) - 1)]
-    changed += [whole[:i] + bytes([byte]) + whole[i + 1 :] for i in range(len(whole)) for byte in (0, 0x22, 0x39, 0xFF)]
+    changed += [
+        whole[:i] + bytes([byte]) + whole[i + 1 :]
+        for i in range(len(whole))
+        for byte in (0, 0x22, 0x39, 0xFF)
+    ]
     refused = []
     for data in changed:
         path.write_bytes(data)
@@ -123,7 +136,10 @@ def test_cut_short_or_with_any_byte_changed_it_is_refused_or_makes_sense(path: P
         ({"bookmarks": [{"event": 1}, {"event": 1}]}, "event 1 has two bookmarks"),
         ({"bookmarks": [{"event": 1, "colour": "red"}]}, "not like #ff8800"),
         ({"bookmarks": [{"event": 1, "title": "x" * 501}]}, "bookmark 1: title has 501 characters"),
-        ({"bookmarks": [{"event": n} for n in range(1, 10_002)]}, "10001 bookmarks, more than 10000"),
+        (
+            {"bookmarks": [{"event": n} for n in range(1, 10_002)]},
+            "10001 bookmarks, more than 10000",
+        ),
     ],
 )
 def test_every_field_is_checked(path: Path, change: dict[str, Any], message: str) -> None:
@@ -178,7 +194,9 @@ def test_what_would_not_be_read_is_not_written(path: Path, sidecar: Sidecar) -> 
     assert path.read_text() == "precious"
 
 
-def test_a_writing_that_fails_leaves_what_was_there(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writing_that_fails_leaves_what_was_there(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_sidecar(path, Sidecar(notes="before"))
 
     def full(_number: int) -> None:
@@ -191,7 +209,9 @@ def test_a_writing_that_fails_leaves_what_was_there(path: Path, monkeypatch: pyt
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_it_lies_beside_a_file_beside_the_first_part_or_in_the_folder_of_a_ring(tmp_path: Path) -> None:
+def test_it_lies_beside_a_file_beside_the_first_part_or_in_the_folder_of_a_ring(
+    tmp_path: Path,
+) -> None:
     one = tmp_path / "one.gcspy"
     one.write_bytes(small(5))
     assert sidecar_of([one]) == sidecar_path(one) == tmp_path / "one.gcspy.json"
@@ -218,7 +238,11 @@ def test_one_of_another_recording_is_not_carried_nor_wiped_out(path: Path) -> No
     assert carry_sidecar(path, other, mine, 3, 5) == 1
     carried = read_sidecar(other)
     assert carried is not None
-    assert ([mark.number for mark in carried.bookmarks], carried.notes, carried.recording) == ([5], "n", mine)
+    assert ([mark.number for mark in carried.bookmarks], carried.notes, carried.recording) == (
+        [5],
+        "n",
+        mine,
+    )
     old = read_sidecar(other.with_name("b.gcspy.json.old"))
     assert old is not None
     assert old.notes == "precious"

@@ -82,7 +82,10 @@ def test_an_event_is_in_the_file_when_it_was_added(tmp_path: Path) -> None:
 
 def test_a_reader_follows_a_recorder(tmp_path: Path) -> None:
     session = Small(FileStore(tmp_path / "a.gcspy"), rule=RULE).events(3)
-    with Recording.open(tmp_path / "a.gcspy") as recording, Recording.open(tmp_path / "a.gcspy") as other:
+    with (
+        Recording.open(tmp_path / "a.gcspy") as recording,
+        Recording.open(tmp_path / "a.gcspy") as other,
+    ):
         cursor = recording.cursor()
         cursor.seek(3)
         assert not recording.refresh()
@@ -147,7 +150,9 @@ def test_a_ring_keeps_the_latest_bytes(tmp_path: Path) -> None:
 
 def test_a_ring_keeps_the_latest_seconds(tmp_path: Path) -> None:
     second = 1_000_000_000
-    session = Small(RingStore(tmp_path / "ring", keep_nanos=8 * second), rule=RULE, nanos=second // 10)
+    session = Small(
+        RingStore(tmp_path / "ring", keep_nanos=8 * second), rule=RULE, nanos=second // 10
+    )
     session.events(400).writer.close()
     with Recording.open(tmp_path / "ring") as recording:
         times = recording.events["time_nanos"]
@@ -161,7 +166,9 @@ def test_a_ring_keeps_an_eighth_and_an_event_too_much_at_most_however_slow_the_c
 ) -> None:
     """With chunks of eight events, as elsewhere, it kept nearly twice what was asked for."""
     second = 1_000_000_000
-    session = Small(RingStore(tmp_path / "ring", keep_nanos=10 * second), nanos=int(interval * second))
+    session = Small(
+        RingStore(tmp_path / "ring", keep_nanos=10 * second), nanos=int(interval * second)
+    )
     kept = []
     for _ in range(100):
         session.event()
@@ -227,7 +234,10 @@ def test_what_was_said_after_an_event_is_in_the_file_when_it_was_flushed(events:
             cursor.seek(events)
             step = cursor.step()
             assert (step is None) == (data is killed)
-            assert (cursor.session.state, cursor.session.state_reason) == (ControlState.PAUSED, "by hand")
+            assert (cursor.session.state, cursor.session.state_reason) == (
+                ControlState.PAUSED,
+                "by hand",
+            )
             assert_true(recording, 1, recording.last)
         assert verify(MemorySource(data)).intact
 
@@ -391,7 +401,9 @@ def test_the_time_shift_is_read_in_one_thread_while_it_is_written_in_another() -
 
 @given(st.data(), RULES, st.integers(1, 20))
 @examples(0.5)
-def test_any_session_is_kept_by_a_time_shift_of_tiny_parts(data: DataObject, rule: ChunkRule, steps: int) -> None:
+def test_any_session_is_kept_by_a_time_shift_of_tiny_parts(
+    data: DataObject, rule: ChunkRule, steps: int
+) -> None:
     store = ShiftStore(memory_bytes=data.draw(st.sampled_from((0, 3000))), disk_bytes=1 << 30)
     try:
         seen = Recorder(data.draw, store, rule).run(steps)

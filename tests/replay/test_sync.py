@@ -60,7 +60,9 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     return found
 
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fdatasync"), reason="names of open files are read from /proc")
+pytestmark = pytest.mark.skipif(
+    not hasattr(os, "fdatasync"), reason="names of open files are read from /proc"
+)
 
 STORES: list[Callable[[Path, float], Store]] = [
     lambda folder, secs: FileStore(folder / "a.gcspy", sync_secs=secs),
@@ -92,13 +94,17 @@ def test_without_it_nothing_is_brought_anywhere_and_there_is_no_thread(
     assert disk.brought == []
 
 
-def test_what_was_written_is_brought_there_again_and_again_while_more_is_written(disk: Disk, tmp_path: Path) -> None:
+def test_what_was_written_is_brought_there_again_and_again_while_more_is_written(
+    disk: Disk, tmp_path: Path
+) -> None:
     session = Small(FileStore(tmp_path / "a.gcspy", sync_secs=SOON), rule=RULE)
     for _ in range(4):
         before = len(disk.brought)
         session.event()
         size = (tmp_path / "a.gcspy").stat().st_size
-        while not any(name == "a.gcspy" and brought >= size for name, brought in disk.brought[before:]):
+        while not any(
+            name == "a.gcspy" and brought >= size for name, brought in disk.brought[before:]
+        ):
             disk.wait_for(len(disk.brought) + 1)
     # Where nothing is written there is nothing to bring.
     quiet = len(disk.brought)
@@ -115,11 +121,15 @@ def test_a_disk_that_does_not_take_it_ends_the_recording_and_is_told_of(
 ) -> None:
     session = Small(FileStore(tmp_path / "a.gcspy", sync_secs=SOON), rule=RULE)
     disk.error = OSError(number, os.strerror(number))
-    with pytest.raises(RecordingError, match=rf"cannot bring .*a\.gcspy to the disk: {os.strerror(number)}"):
+    with pytest.raises(
+        RecordingError, match=rf"cannot bring .*a\.gcspy to the disk: {os.strerror(number)}"
+    ):
         session.events(100_000)
     written = session.writer.number
     with Recording.open(tmp_path / "a.gcspy") as recording:
-        assert recording.last in (written, written + 1), "the event that was told of it was written, too"
+        assert recording.last in (written, written + 1), (
+            "the event that was told of it was written, too"
+        )
 
 
 def test_a_disk_that_fails_at_the_end_is_told_of(disk: Disk, tmp_path: Path) -> None:
@@ -144,7 +154,10 @@ def test_what_a_machine_forgot_of_the_latest_seconds_costs_no_event_before_them(
     session.events(20)
     whole = bytes(store.data)
     for start in range(safe, len(whole), max(block, (len(whole) - safe) // 20)):
-        for data in (whole[:start] + bytes(min(block, len(whole) - start)) + whole[start + block :], whole[:start] + bytes(block)):
+        for data in (
+            whole[:start] + bytes(min(block, len(whole) - start)) + whole[start + block :],
+            whole[:start] + bytes(block),
+        ):
             recording = Recording([MemorySource(bytearray(data))])
             numbers = recording.events["number"].tolist()
             assert numbers[:20] == list(range(1, 21))

@@ -30,7 +30,9 @@ Watch = Callable[..., Watcher]
 AT_SEVEN = "max(Used) > 50"
 
 
-def playback(condition: str, *, manner: SetPlayback = FAST, running: bool = True, **fields: Any) -> Playback:
+def playback(
+    condition: str, *, manner: SetPlayback = FAST, running: bool = True, **fields: Any
+) -> Playback:
     played = Playback(Recording([MemorySource(small(12))]), manner=manner, running=running)
     played.set_trigger(Trigger(id=1, expression=condition, **fields))
     return played
@@ -90,7 +92,10 @@ def test_backwards_nothing_is_looked_at() -> None:
 
 
 def test_a_loop_begins_as_if_nothing_was_before() -> None:
-    played = playback("max(Used) < was(max(Used))", manner=SetPlayback(pace=Pace.FIXED, interval_millis=0, loop=(3, 5)))
+    played = playback(
+        "max(Used) < was(max(Used))",
+        manner=SetPlayback(pace=Pace.FIXED, interval_millis=0, loop=(3, 5)),
+    )
     shown = [played.advance(1 << 60) for _ in range(7)]
     assert [move.number for move in shown if move is not None] == [3, 4, 5, 3, 4, 5, 3]
     assert not any(move.fired for move in shown if move is not None)
@@ -139,7 +144,9 @@ def test_a_player_tells_event_fired_and_paused_in_this_order(play: Play, watch: 
     assert (told.fired, told.triggers[0].state) == (1, TriggerState.HOLDS)
 
 
-def test_a_player_only_tells_where_a_bookmark_is_asked_for_and_refuses_what_is_none(play: Play, watch: Watch) -> None:
+def test_a_player_only_tells_where_a_bookmark_is_asked_for_and_refuses_what_is_none(
+    play: Play, watch: Watch
+) -> None:
     watcher = watch(play(beginning=STILL))
     watcher.until_position(1)
     watcher.send(Trigger(id=1, expression="max(Used"))

@@ -22,11 +22,18 @@ def _stream(state: StreamState) -> dict[str, Any]:
 
 
 def _space(state: SpaceState) -> dict[str, Any]:
-    names = [(state.names.name(i), state.names.key(i), state.names.missing(i)) for i in range(state.count)]
+    names = [
+        (state.names.name(i), state.names.key(i), state.names.missing(i))
+        for i in range(state.count)
+    ]
     streams = {number: _stream(stream) for number, stream in state.streams.items()}
     return {
-        "space": state.space, "count": state.count, "info": state.info, "names": names,
-        "control": _stream(state.control), "streams": streams,
+        "space": state.space,
+        "count": state.count,
+        "info": state.info,
+        "names": names,
+        "control": _stream(state.control),
+        "streams": streams,
     }
 
 
@@ -45,7 +52,16 @@ def assert_same_state(viewer: ClientInterpreter, recorded: ClientInterpreter) ->
     mine, theirs = viewer.last_event, recorded.last_event
     assert mine is not None
     assert theirs is not None
-    for name in ("sequence", "time_nanos", "event", "occurrence", "gather_nanos", "held_nanos", "cause", "program_clock"):
+    for name in (
+        "sequence",
+        "time_nanos",
+        "event",
+        "occurrence",
+        "gather_nanos",
+        "held_nanos",
+        "cause",
+        "program_clock",
+    ):
         assert getattr(mine, name) == getattr(theirs, name)
 
 

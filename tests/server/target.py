@@ -37,7 +37,9 @@ class Target:
             longest_hold_secs=longest_hold_secs,
             pause_acts_on=acts_on,
         )
-        self.heap = self.server.add_space("heap", names=UniformNames(0x1000, 0x100, tiles), main=True)
+        self.heap = self.server.add_space(
+            "heap", names=UniformNames(0x1000, 0x100, tiles), main=True
+        )
         self.used = self.heap.add_stream("used", maximum=0x100, presentation=Presentation.PERCENT)
         self.objects = self.heap.add_stream("objects", dtype="u2", maximum=255)
         self.lists = self.server.add_space("free lists", names=UniformNames(0, 1, 8))
@@ -96,4 +98,6 @@ class Progress:
 
     def wait_for(self, events: int) -> None:
         with self._changed:
-            assert self._changed.wait_for(lambda: self.events >= events, 10), f"only {self.events} events"
+            assert self._changed.wait_for(lambda: self.events >= events, 10), (
+                f"only {self.events} events"
+            )

@@ -10,7 +10,9 @@ PRINT = "0123456789abcdef" * 4
 
 hosts = st.sampled_from(["localhost", "127.0.0.1", "::1", "fe80::1", "host.example"])
 tcp = st.builds(TcpAddress, hosts, st.integers(0, 65535))
-tls = st.builds(TcpAddress, hosts, st.integers(0, 65535), st.just(True), st.sampled_from([None, PRINT]))
+tls = st.builds(
+    TcpAddress, hosts, st.integers(0, 65535), st.just(True), st.sampled_from([None, PRINT])
+)
 paths = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=25).map(
     lambda text: "/" + text
 )

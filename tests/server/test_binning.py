@@ -30,7 +30,9 @@ uniform = st.builds(
 extents = st.builds(
     lambda o, e: ExtentNames([o + 16 * base for base, _ in e], [size for _, size in e]),
     origins,
-    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 16)), unique_by=lambda e: e[0], max_size=12),
+    st.lists(
+        st.tuples(st.integers(0, 12), st.integers(0, 16)), unique_by=lambda e: e[0], max_size=12
+    ),
 )
 tiles = st.one_of(uniform, extents)
 objects = st.lists(st.tuples(st.integers(-20, 250), st.integers(0, 120)), max_size=30)
@@ -47,7 +49,14 @@ def test_an_address_is_in_the_tile_whose_extent_holds_it(
 ) -> None:
     addresses = [address for address, _ in absolute(names, placed)]
     expected = [
-        next((i for i, (base, size) in enumerate(extents_of(names)) if base <= address < base + size), -1)
+        next(
+            (
+                i
+                for i, (base, size) in enumerate(extents_of(names))
+                if base <= address < base + size
+            ),
+            -1,
+        )
         for address in addresses
     ]
     assert tiles_of(names, np.array(addresses, dtype=np.uint64)).tolist() == expected
@@ -59,7 +68,10 @@ def test_every_byte_of_an_object_is_in_the_tile_that_holds_it(
 ) -> None:
     there = absolute(names, placed)
     expected = [
-        sum(max(0, min(address + length, base + size) - max(address, base)) for address, length in there)
+        sum(
+            max(0, min(address + length, base + size) - max(address, base))
+            for address, length in there
+        )
         for base, size in extents_of(names)
     ]
     held = bytes_per_tile(
@@ -95,5 +107,7 @@ def test_what_does_not_fit_stays_at_the_edge(dtype: str, values: list[tuple[floa
     # Half the range, so that the wide sum of small types cannot itself overflow.
     amounts = [amount // 2 for _, amount in values]
     add_saturating(target, np.array(amounts, dtype=np.int64))
-    expected = [min(max(a + b, int(info.min)), int(info.max)) for a, b in zip(start, amounts, strict=True)]
+    expected = [
+        min(max(a + b, int(info.min)), int(info.max)) for a, b in zip(start, amounts, strict=True)
+    ]
     assert target.tolist() == expected

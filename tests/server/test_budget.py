@@ -30,7 +30,12 @@ class Run:
     """A target that has events, and costs what it costs."""
 
     def __init__(
-        self, thousandths: int, *, kinds: int = 1, asked: int = 0, pairs: Sequence[tuple[int, int]] = ()
+        self,
+        thousandths: int,
+        *,
+        kinds: int = 1,
+        asked: int = 0,
+        pairs: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.keeper = BudgetKeeper(kinds, thousandths, pairs=pairs)
         self.keeper.ask(asked)
@@ -47,7 +52,9 @@ class Run:
         self.done.append(found)
         return found
 
-    def go(self, span: int, every: int, costs: dict[int, int], *, kinds: int = 1) -> list[Gathering]:
+    def go(
+        self, span: int, every: int, costs: dict[int, int], *, kinds: int = 1
+    ) -> list[Gathering]:
         """Let an event of each kind happen every so often."""
         end, before = self.now + span, len(self.done)
         while self.now < end:
@@ -77,9 +84,13 @@ def most(done: list[Gathering], level: int | None = None) -> int:
 
 @given(
     thousandths=st.integers(1, 500),
-    steps=st.lists(st.tuples(st.integers(0, 3 * SEC), st.integers(1, 300 * MS)), min_size=2, max_size=60),
+    steps=st.lists(
+        st.tuples(st.integers(0, 3 * SEC), st.integers(1, 300 * MS)), min_size=2, max_size=60
+    ),
 )
-def test_no_span_has_more_than_the_share_and_one_gathering(thousandths: int, steps: list[tuple[int, int]]) -> None:
+def test_no_span_has_more_than_the_share_and_one_gathering(
+    thousandths: int, steps: list[tuple[int, int]]
+) -> None:
     run = Run(thousandths)
     for wait, cost in steps:
         run.now += wait
@@ -90,7 +101,12 @@ def test_no_span_has_more_than_the_share_and_one_gathering(thousandths: int, ste
 @given(
     thousandths=st.integers(1, 500),
     steps=st.lists(
-        st.tuples(st.integers(0, 3 * SEC), st.integers(0, 1), st.integers(1, 300 * MS), st.integers(1, 30 * MS)),
+        st.tuples(
+            st.integers(0, 3 * SEC),
+            st.integers(0, 1),
+            st.integers(1, 300 * MS),
+            st.integers(1, 30 * MS),
+        ),
         min_size=2,
         max_size=60,
     ),
@@ -110,7 +126,11 @@ def test_with_levels_no_span_has_more_than_the_share_and_one_gathering_of_either
     thousandths=st.integers(1, 500),
     steps=st.lists(
         st.tuples(
-            st.integers(0, SEC), st.integers(0, SEC), st.booleans(), st.integers(1, 300 * MS), st.integers(1, 30 * MS)
+            st.integers(0, SEC),
+            st.integers(0, SEC),
+            st.booleans(),
+            st.integers(1, 300 * MS),
+            st.integers(1, 30 * MS),
         ),
         min_size=2,
         max_size=40,
@@ -137,9 +157,15 @@ def test_start_and_end_of_the_same_are_gathered_both_or_neither_and_at_one_level
             pairs.append((first.level, first.cost + second.cost))
     assert run.keeper.gathered[start] == run.keeper.gathered[end] == len(pairs)
     assert run.keeper.left_out[start] == run.keeper.left_out[end] == len(steps) - len(pairs)
-    of_each_sort = [max((cost for level, cost in pairs if (level == 3) == is_full), default=0) for is_full in (True, False)]
+    of_each_sort = [
+        max((cost for level, cost in pairs if (level == 3) == is_full), default=0)
+        for is_full in (True, False)
+    ]
     others = [one.cost for one in run.done if one.kind == clock]
-    assert worst_excess(run.done, thousandths / ALL) <= sum(of_each_sort) + 2 * max(others, default=0) + 1
+    assert (
+        worst_excess(run.done, thousandths / ALL)
+        <= sum(of_each_sort) + 2 * max(others, default=0) + 1
+    )
 
 
 def test_an_end_whose_start_nobody_was_told_of_is_left_out() -> None:
@@ -290,7 +316,11 @@ def test_where_levels_do_not_help_spaces_take_turns() -> None:
     # and where they do not help either, or a lighter level does, they are left alone
     run = Run(50)
     run.keeper.ask(0, parts=True)
-    assert [one.level for one in run.go(60 * SEC, 10 * MS, {0: 400 * MS, PART: 390 * MS})].count(PART) <= 2
+    assert [one.level for one in run.go(60 * SEC, 10 * MS, {0: 400 * MS, PART: 390 * MS})].count(
+        PART
+    ) <= 2
     run = Run(50, asked=2)
     run.keeper.ask(2, parts=True)
-    assert PART not in {one.level for one in run.go(60 * SEC, 10 * MS, {2: 400 * MS, 1: MS, PART: MS})}
+    assert PART not in {
+        one.level for one in run.go(60 * SEC, 10 * MS, {2: 400 * MS, 1: MS, PART: MS})
+    }

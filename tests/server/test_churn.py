@@ -15,7 +15,14 @@ from gcspy_protocol import ClientInterpreter
 from gcspy_protocol import messages as m
 
 from gcspy.link import Link, connect
-from gcspy_server.api import Listening, Server, ServerSpace, ServerStream, SessionOptions, UniformNames
+from gcspy_server.api import (
+    Listening,
+    Server,
+    ServerSpace,
+    ServerStream,
+    SessionOptions,
+    UniformNames,
+)
 
 Serve = Callable[..., Listening]
 

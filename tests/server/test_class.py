@@ -69,7 +69,9 @@ def test_those_who_follow_are_told_where_the_controller_looks(serve: Serve, join
     pupil = join(address, person="p", following=True)
     target.event(START)
     teacher.event()
-    place = LookAt(space=target.heap.id, stream=0, key=4096, view="hilbert", panel="history", sequence=1)
+    place = LookAt(
+        space=target.heap.id, stream=0, key=4096, view="hilbert", panel="history", sequence=1
+    )
     teacher.send(m.Look(at=place))
     assert pupil.next(m.Looked) == m.Looked(client=teacher.number, at=place)
     late = join(address, person="late", following=True)
@@ -83,7 +85,10 @@ def test_those_who_follow_are_told_where_the_controller_looks(serve: Serve, join
 def test_of_many_places_the_latest_arrives_and_few_others(serve: Serve, join: Join) -> None:
     target = Target()
     address = serve(target).addresses[0]
-    teacher, pupil = join(address, control=True, person="t"), join(address, person="p", following=True)
+    teacher, pupil = (
+        join(address, control=True, person="t"),
+        join(address, person="p", following=True),
+    )
     for key in range(2000):
         teacher.send(m.Look(at=LookAt(space=target.heap.id, key=key)))
     pupil.until(lambda: bool(pupil.seen(m.Looked)) and pupil.seen(m.Looked)[-1].at.key == 1999)
@@ -92,10 +97,15 @@ def test_of_many_places_the_latest_arrives_and_few_others(serve: Serve, join: Jo
     assert len(keys) < 1000
 
 
-def test_what_is_not_there_is_left_out_of_a_place_and_texts_are_bounded(serve: Serve, join: Join) -> None:
+def test_what_is_not_there_is_left_out_of_a_place_and_texts_are_bounded(
+    serve: Serve, join: Join
+) -> None:
     target = Target()
     address = serve(target).addresses[0]
-    teacher, pupil = join(address, control=True, person="t"), join(address, person="p", following=True)
+    teacher, pupil = (
+        join(address, control=True, person="t"),
+        join(address, person="p", following=True),
+    )
     teacher.send(m.Look(at=LookAt(space=999, stream=1, key=7, view="v" * 9000, sequence=10**12)))
     assert pupil.next(m.Looked).at == LookAt(view="v" * LOOK_CHARS)
     teacher.send(m.Look(at=LookAt(space=target.heap.id, stream=999, key=7)))
@@ -105,7 +115,10 @@ def test_what_is_not_there_is_left_out_of_a_place_and_texts_are_bounded(serve: S
 def test_only_the_controller_can_lead(serve: Serve, join: Join) -> None:
     target = Target()
     address = serve(target).addresses[0]
-    teacher, pupil = join(address, control=True, person="t"), join(address, person="p", following=True)
+    teacher, pupil = (
+        join(address, control=True, person="t"),
+        join(address, person="p", following=True),
+    )
     pupil.send(m.Look(at=LookAt(space=target.heap.id)))
     assert pupil.next(m.Error).code is ErrorCode.NOT_CONTROLLER
     # Handed over: now it is the pupil whom the teacher may follow.
@@ -120,10 +133,15 @@ def test_only_the_controller_can_lead(serve: Serve, join: Join) -> None:
     teacher.until(lambda: teacher.state.clients.controller == teacher.number)
 
 
-def test_the_named_successor_has_control_when_the_teachers_connection_is_cut(serve: Serve, join: Join) -> None:
+def test_the_named_successor_has_control_when_the_teachers_connection_is_cut(
+    serve: Serve, join: Join
+) -> None:
     target = Target()
     address = serve(target).addresses[0]
-    teacher, heir = join(address, control=True, person="t"), join(address, person="h", following=True)
+    teacher, heir = (
+        join(address, control=True, person="t"),
+        join(address, person="h", following=True),
+    )
     teacher.send(m.NameSuccessor(client=heir.number))
     heir.until(lambda: heir.state.clients.successor == heir.number)
     teacher.link._socket.shutdown(socket.SHUT_RDWR)
@@ -140,7 +158,10 @@ def test_a_teacher_behind_a_pulled_cable_gives_way_to_the_successor_within_two_s
     """No end of the connection is ever told: the relay is open, and forwards nothing."""
     relay = Relay(socket_directory / "relay.sock", serve(Target()).addresses[0])
     try:
-        teacher, heir = join(relay.address, control=True, person="t"), join(relay.address.replace("relay", "0"), person="h")
+        teacher, heir = (
+            join(relay.address, control=True, person="t"),
+            join(relay.address.replace("relay", "0"), person="h"),
+        )
         teacher.send(m.NameSuccessor(client=heir.number))
         teacher.until(lambda: teacher.state.clients.successor == heir.number)
         relay.hold()
@@ -158,7 +179,9 @@ def test_a_teacher_behind_a_pulled_cable_gives_way_to_the_successor_within_two_s
         relay.close()
 
 
-def test_a_target_that_is_held_stays_so_when_the_successor_takes_over_from_a_silent_teacher(serve: Serve, join: Join) -> None:
+def test_a_target_that_is_held_stays_so_when_the_successor_takes_over_from_a_silent_teacher(
+    serve: Serve, join: Join
+) -> None:
     target = Target()
     address = serve(target, options=SessionOptions(succession_secs=0.6)).addresses[0]
     teacher, heir = join(address, control=True, pause=True, person="t"), join(address, person="h")
@@ -173,9 +196,15 @@ def test_a_target_that_is_held_stays_so_when_the_successor_takes_over_from_a_sil
     heir.until_events(1)
 
 
-def test_a_teacher_who_was_silent_does_not_take_control_back_from_whom_the_successor_gave_it_to(serve: Serve, join: Join) -> None:
+def test_a_teacher_who_was_silent_does_not_take_control_back_from_whom_the_successor_gave_it_to(
+    serve: Serve, join: Join
+) -> None:
     address = serve(Target(), options=SessionOptions(succession_secs=0.6)).addresses[0]
-    teacher, heir, third = join(address, control=True, person="t"), join(address, person="h"), join(address, person="3")
+    teacher, heir, third = (
+        join(address, control=True, person="t"),
+        join(address, person="h"),
+        join(address, person="3"),
+    )
     teacher.send(m.NameSuccessor(client=heir.number))
     heir.until(lambda: heir.state.clients.controller == heir.number)
     heir.send(m.HandOver(client=third.number))
@@ -188,10 +217,15 @@ def test_a_teacher_who_was_silent_does_not_take_control_back_from_whom_the_succe
     assert not any(message.controller == teacher.number for message in teacher.seen(m.Clients)[-4:])
 
 
-def test_who_reads_nothing_is_told_as_behind_and_stalled_and_who_reads_is_not(serve: Serve, join: Join) -> None:
+def test_who_reads_nothing_is_told_as_behind_and_stalled_and_who_reads_is_not(
+    serve: Serve, join: Join
+) -> None:
     target = Target()
     address = serve(target).addresses[0]
-    teacher, pupil = join(address, control=True, person="t"), join(address, person="p", following=True)
+    teacher, pupil = (
+        join(address, control=True, person="t"),
+        join(address, person="p", following=True),
+    )
     pupil.until(lambda: entry_of(pupil, pupil.number).behind == 0)  # asked once, and answered
     teacher.until(lambda: entry_of(teacher, pupil.number).behind == 0)
     for _ in range(7):
@@ -201,7 +235,11 @@ def test_who_reads_nothing_is_told_as_behind_and_stalled_and_who_reads_is_not(se
     assert told.behind is not None
     assert 1 <= told.behind <= 7
     teacher.until(lambda: entry_of(teacher, teacher.number).behind == 0)
-    pupil.until(lambda: entry_of(pupil, pupil.number).behind == 0 and not entry_of(pupil, pupil.number).stalled)
+    pupil.until(
+        lambda: (
+            entry_of(pupil, pupil.number).behind == 0 and not entry_of(pupil, pupil.number).stalled
+        )
+    )
 
 
 def test_a_client_that_knows_nothing_of_classes_gets_none_of_it(serve: Serve, join: Join) -> None:
@@ -226,7 +264,9 @@ def test_a_wrong_attend_ends_its_own_client_only(serve: Serve, join: Join, ended
     sock = socket.socket(socket.AF_UNIX)
     sock.connect(address.removeprefix("unix:"))
     client = Connection(Role.CLIENT)
-    sock.sendall(client.preamble() + client.send(m.Hello(client="liar", person="l", following=True)))
+    sock.sendall(
+        client.preamble() + client.send(m.Hello(client="liar", person="l", following=True))
+    )
     sock.sendall(b"\x08\0\0\0\x57\0" + bytes(22) + b"\x81\xa6person\x07"[:8])
     assert "broke the protocol" in ended.abnormal()[0]
     sock.close()

@@ -39,7 +39,9 @@ def test_no_more_is_lost_than_was_waited_and_no_more_than_was_used() -> None:
     assert clocks.lost() == 310
 
 
-def test_where_the_kernel_does_not_say_it_or_a_thread_took_its_count_along_all_that_was_used_counts() -> None:
+def test_where_the_kernel_does_not_say_it_or_a_thread_took_its_count_along_all_that_was_used_counts() -> (
+    None
+):
     clocks = Clocks()
     clocks.used, clocks.waited = clocks.used + 7, 0
     assert clocks.lost() == 7
@@ -56,7 +58,9 @@ def test_the_counters_are_read_twice_a_gathering_before_and_after() -> None:
         looks.append(0)
         return 0
 
-    server = Server("x", events=("tick",), budget=50, pause_acts_on=PauseActsOn.SAMPLING, waited_nanos=waited)
+    server = Server(
+        "x", events=("tick",), budget=50, pause_acts_on=PauseActsOn.SAMPLING, waited_nanos=waited
+    )
     server.add_observer(lambda _: None)
     for _ in range(3):
         before = len(looks)
@@ -68,12 +72,18 @@ def test_the_counters_are_read_twice_a_gathering_before_and_after() -> None:
 
 def test_a_process_that_shares_its_processor_waits_and_an_idle_one_does_not() -> None:
     if not Path("/proc/self/schedstat").exists():
-        pytest.skip("this kernel counts no waiting (no /proc/PID/schedstat): all processor time counts here")
+        pytest.skip(
+            "this kernel counts no waiting (no /proc/PID/schedstat): all processor time counts here"
+        )
     one = min(os.sched_getaffinity(0))
     work = f"import os\nos.sched_setaffinity(0, [{one}])\nprint(flush=True)\nwhile True: pass"
-    rest = f"import os, sys\nos.sched_setaffinity(0, [{one}])\nprint(flush=True)\nsys.stdin.readline()"
+    rest = (
+        f"import os, sys\nos.sched_setaffinity(0, [{one}])\nprint(flush=True)\nsys.stdin.readline()"
+    )
     programs = [
-        subprocess.Popen([sys.executable, "-I", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        subprocess.Popen(
+            [sys.executable, "-I", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
         for code in (work, work, rest)
     ]
     try:

@@ -46,7 +46,15 @@ def test_pause_takes_effect_after_the_next_transmission(serve: Serve, join: Join
         progress.wait_for(2)
     for one in (controller, viewer):
         one.until_events(3)
-        assert order(one) == ["running", "event 1", "pausing", "event 2", "paused", "running", "event 3"]
+        assert order(one) == [
+            "running",
+            "event 1",
+            "pausing",
+            "event 2",
+            "paused",
+            "running",
+            "event 3",
+        ]
 
 
 def test_step_goes_on_for_exactly_one_transmission(serve: Serve, join: Join) -> None:
@@ -177,7 +185,9 @@ def test_filters_are_announced_to_everyone_and_checked(serve: Serve, join: Join)
         m.TakeControl(),
     ],
 )
-def test_a_viewers_command_is_refused_with_a_reason(serve: Serve, join: Join, command: m.Message) -> None:
+def test_a_viewers_command_is_refused_with_a_reason(
+    serve: Serve, join: Join, command: m.Message
+) -> None:
     target = Target()
     address = serve(target).addresses[0]
     join(address, control=True)
@@ -228,7 +238,9 @@ def test_an_impossible_successor_is_refused(serve: Serve, join: Join, client: in
 
 
 @pytest.mark.parametrize("goodbye", [True, False])
-def test_a_paused_target_goes_on_when_its_controller_leaves(serve: Serve, join: Join, goodbye: bool) -> None:
+def test_a_paused_target_goes_on_when_its_controller_leaves(
+    serve: Serve, join: Join, goodbye: bool
+) -> None:
     target = Target()
     address = serve(target).addresses[0]
     controller, viewer = join(address, control=True, pause=True), join(address)
@@ -243,7 +255,9 @@ def test_a_paused_target_goes_on_when_its_controller_leaves(serve: Serve, join: 
     assert viewer.state.clients.controller is None
 
 
-def test_a_controller_that_falls_silent_loses_the_target(serve: Serve, join: Join, ended: EndLog) -> None:
+def test_a_controller_that_falls_silent_loses_the_target(
+    serve: Serve, join: Join, ended: EndLog
+) -> None:
     target = Target()
     address = serve(target, options=SessionOptions(silence_secs=0.5)).addresses[0]
     controller, viewer = join(address, control=True, pause=True), join(address)
@@ -256,9 +270,13 @@ def test_a_controller_that_falls_silent_loses_the_target(serve: Serve, join: Joi
     assert "client 1" in line
 
 
-def test_a_controller_that_answers_pings_keeps_the_target(serve: Serve, join: Join, ended: EndLog) -> None:
+def test_a_controller_that_answers_pings_keeps_the_target(
+    serve: Serve, join: Join, ended: EndLog
+) -> None:
     target = Target()
-    target.server._core.flow._silence = 1_500_000_000  # the session's own signs of life must be more frequent
+    target.server._core.flow._silence = (
+        1_500_000_000  # the session's own signs of life must be more frequent
+    )
     address = serve(target, options=SessionOptions(silence_secs=1.5)).addresses[0]
     controller = join(address, control=True, pause=True)
     with target.running(START) as progress:
@@ -317,7 +335,9 @@ def test_a_sampler_that_is_stopped_while_it_is_paused_stops(serve: Serve, join: 
     assert controller.state.state_reason == "the server is stopping"
 
 
-def test_the_event_before_a_pause_reaches_a_controller_that_did_not_keep_up(serve: Serve, join: Join) -> None:
+def test_the_event_before_a_pause_reaches_a_controller_that_did_not_keep_up(
+    serve: Serve, join: Join
+) -> None:
     target = Target(tiles=300_000)
     address = serve(target, options=SessionOptions(queued_events=2)).addresses[0]
     controller, witness = join(address, control=True), join(address)

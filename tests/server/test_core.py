@@ -130,7 +130,10 @@ def test_gathering_is_timed_and_the_event_stands_where_it_was_asked_for() -> Non
     target.server.finish(START, "allocation failure", ("allocated bytes", 1 << 40))
     (event,) = seen
     assert (event.time_nanos, event.gather_nanos) == (1_000, 250)
-    assert (event.cause, event.program_clock) == ("allocation failure", ("allocated bytes", 1 << 40))
+    assert (event.cause, event.program_clock) == (
+        "allocation failure",
+        ("allocated bytes", 1 << 40),
+    )
 
 
 def test_what_nobody_subscribed_to_is_not_asked_for_and_not_sent() -> None:
@@ -155,16 +158,22 @@ def test_what_nobody_subscribed_to_is_not_asked_for_and_not_sent() -> None:
 @given(
     st.lists(
         st.one_of(
-            st.none(), st.dictionaries(st.integers(0, 3), st.one_of(st.none(), st.sets(st.integers(0, 3))))
+            st.none(),
+            st.dictionaries(st.integers(0, 3), st.one_of(st.none(), st.sets(st.integers(0, 3)))),
         )
     )
 )
-def test_the_union_wants_what_any_of_its_parts_wants(parts: list[dict[int, set[int] | None] | None]) -> None:
+def test_the_union_wants_what_any_of_its_parts_wants(
+    parts: list[dict[int, set[int] | None] | None],
+) -> None:
     wants = [
         Wants.of(
             None
             if part is None
-            else [Subscription(space=s, streams=None if n is None else tuple(n)) for s, n in part.items()]
+            else [
+                Subscription(space=s, streams=None if n is None else tuple(n))
+                for s, n in part.items()
+            ]
         )
         for part in parts
     ]
@@ -210,7 +219,9 @@ def test_streams_that_were_not_gathered_are_not_sent() -> None:
     target.server.finish(END)
     (snapshot,) = snapshots(target)
     assert (target.heap.id, target.used.schema.id) in {(p.space, p.stream) for p in snapshot.parts}
-    assert (target.heap.id, target.objects.schema.id) not in {(p.space, p.stream) for p in snapshot.parts}
+    assert (target.heap.id, target.objects.schema.id) not in {
+        (p.space, p.stream) for p in snapshot.parts
+    }
     assert target.lists.id not in {p.space for p in snapshot.parts}
 
 
@@ -236,7 +247,9 @@ def test_an_accumulating_stream_is_always_sent() -> None:
     space.count_at(total, [0, 8, 8])
     assert server.should_transmit(0)
     server.finish(0)
-    sent = [p.stream for item in core.outbox.take() if isinstance(item, Snapshot) for p in item.parts]
+    sent = [
+        p.stream for item in core.outbox.take() if isinstance(item, Snapshot) for p in item.parts
+    ]
     assert total.schema.id in sent
 
 
@@ -284,10 +297,14 @@ def test_a_keyframe_does_not_change_with_what_comes_after_it() -> None:
     target.event(START)
     assert not np.array_equal(before, target.used.data)
     frames = [
-        part.frame for part in source.encode().parts if (part.space, part.stream) == (target.heap.id, 0)
+        part.frame
+        for part in source.encode().parts
+        if (part.space, part.stream) == (target.heap.id, 0)
     ]
     header = Header._make(HEADER.unpack_from(frames[0].data))
-    key = decode(header, inflate(header, frames[0].data[HEADER.size :], CLIENT_LIMITS, 0), CLIENT_LIMITS)
+    key = decode(
+        header, inflate(header, frames[0].data[HEADER.size :], CLIENT_LIMITS, 0), CLIENT_LIMITS
+    )
     assert isinstance(key, StreamKey)
     np.testing.assert_array_equal(key.values, before)
 
@@ -307,7 +324,9 @@ def test_what_stands_nearer_to_the_events_learns_which_of_them_anybody_wants() -
     target = Target()
     assert target.server.outlook(START) == Outlook(), "nobody is there"
     target.server.add_observer(lambda _event: None)
-    target.server._core.set_filters((EventFilter(event=START, period=3), EventFilter(event=END, enabled=False)))
+    target.server._core.set_filters(
+        (EventFilter(event=START, period=3), EventFilter(event=END, enabled=False))
+    )
     assert (target.server.outlook(START), target.server.outlook(END)) == (Outlook(3), Outlook())
     target.server.skip(START, 2)
     assert target.event(START), "the third"

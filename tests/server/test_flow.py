@@ -23,7 +23,9 @@ STOP = EventFilter(event=0, pause=True)
 class Watched:
     """A flow, what it posted, and a way to wait for that."""
 
-    def __init__(self, *, longest_hold_secs: float | None = None, silence_secs: float = 60.0) -> None:
+    def __init__(
+        self, *, longest_hold_secs: float | None = None, silence_secs: float = 60.0
+    ) -> None:
         self.posted: list[State] = []
         self._changed = threading.Condition()
         self.flow = Flow(self._post, longest_hold_secs=longest_hold_secs, silence_secs=silence_secs)
@@ -43,7 +45,9 @@ class Watched:
         """Hold another thread; it has gone on when the context ends."""
         held: list[int] = []
         pause = self.flow.will_hold(event_filter)
-        thread = threading.Thread(target=lambda: held.append(self.flow.hold(event_filter, pause=pause)))
+        thread = threading.Thread(
+            target=lambda: held.append(self.flow.hold(event_filter, pause=pause))
+        )
         thread.start()
         yield held
         thread.join(60)
@@ -51,9 +55,9 @@ class Watched:
 
     def wait_for(self, state: ControlState) -> None:
         with self._changed:
-            assert self._changed.wait_for(lambda: self.posted and self.posted[-1].state is state, 10), (
-                self.posted
-            )
+            assert self._changed.wait_for(
+                lambda: self.posted and self.posted[-1].state is state, 10
+            ), self.posted
 
 
 def test_nothing_to_do_holds_for_no_time_at_all() -> None:
@@ -77,7 +81,9 @@ def test_when_the_sessions_loop_falls_silent_the_target_goes_on() -> None:
     watched = Watched(silence_secs=0.2)
     with watched.held(STOP):
         pass  # nobody pulses
-    assert watched.posted[-1] == State(state=ControlState.RUNNING, reason="the server's loop fell silent")
+    assert watched.posted[-1] == State(
+        state=ControlState.RUNNING, reason="the server's loop fell silent"
+    )
 
 
 def test_while_the_sessions_loop_pulses_the_target_is_held() -> None:
@@ -135,7 +141,11 @@ def test_the_end_of_the_target_is_the_last_state(pause_first: bool) -> None:
 
 
 @given(
-    st.lists(st.sampled_from(["pause", "resume", "step", "controlled", "uncontrolled", "event", "filtered"]))
+    st.lists(
+        st.sampled_from(
+            ["pause", "resume", "step", "controlled", "uncontrolled", "event", "filtered"]
+        )
+    )
 )
 def test_whatever_is_asked_for_the_states_follow_the_diagram(commands: list[str]) -> None:
     watched = Watched(longest_hold_secs=0.0)

@@ -48,7 +48,11 @@ def test_every_event_is_handed_over_with_its_own_time_and_all_that_was_filled_in
         server.finish(number % 2, f"cause {number}", ("bytes", number * 10))
         event = hearer.state.last_event
         assert event is not None
-        assert (event.sequence, event.time_nanos, event.program_clock) == (number, now[0], ("bytes", number * 10))
+        assert (event.sequence, event.time_nanos, event.program_clock) == (
+            number,
+            now[0],
+            ("bytes", number * 10),
+        )
         assert np.array_equal(hearer.state.spaces[space.id].streams[0].values, used.data)
     assert sum(isinstance(message, Event) for message in hearer.heard) == 199
     extra = server.add_space("later", names=UniformNames(0, 1, 1))
@@ -59,5 +63,8 @@ def test_every_event_is_handed_over_with_its_own_time_and_all_that_was_filled_in
 
 def test_a_server_that_listens_hands_nothing_over(tmp_path_factory: pytest.TempPathFactory) -> None:
     server = Server("listens", events=("Tick",))
-    with server.serve(f"unix:{tmp_path_factory.mktemp('s')}/s"), pytest.raises(LocalProtocolError, match="listens already"):
+    with (
+        server.serve(f"unix:{tmp_path_factory.mktemp('s')}/s"),
+        pytest.raises(LocalProtocolError, match="listens already"),
+    ):
         server.hand_over(lambda _data: None)

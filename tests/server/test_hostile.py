@@ -86,7 +86,9 @@ class Bystander:
 
     def alone(self) -> None:
         """Wait until everybody else is gone, as the witness is told."""
-        self.witness.until(lambda: [one.id for one in self.witness.state.clients.clients] == [self.witness.number])
+        self.witness.until(
+            lambda: [one.id for one in self.witness.state.clients.clients] == [self.witness.number]
+        )
 
 
 @pytest.fixture
@@ -211,7 +213,9 @@ def test_many_bad_clients_at_once(beside: Beside, ended: EndLog) -> None:
     assert len(ended.abnormal(20)) == 20
 
 
-def test_a_peer_that_only_looks_whether_somebody_listens_is_no_trouble(beside: Beside, ended: EndLog) -> None:
+def test_a_peer_that_only_looks_whether_somebody_listens_is_no_trouble(
+    beside: Beside, ended: EndLog
+) -> None:
     watched = beside()
     with raw(watched.address):
         pass
@@ -232,7 +236,9 @@ for message in link:
 
 def test_a_viewer_process_that_is_killed(beside: Beside) -> None:
     watched = beside(tiles=200_000)
-    process = subprocess.Popen([sys.executable, "-c", _VIEWER, watched.address], stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", _VIEWER, watched.address], stdout=subprocess.PIPE
+    )
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == b"here\n"

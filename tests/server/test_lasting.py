@@ -79,7 +79,9 @@ def test_patience_ends(serve: Serve, socket_directory: Path) -> None:
         assert link.receive(0) is None, "what waits no longer gets no answer yet"
         assert not link.closed
         link.send(m.Pong(number=1))  # goes nowhere, and harms nobody
-        with pytest.raises(LinkError, match=r"not connected again within 0.05 s: cannot connect to unix:"):
+        with pytest.raises(
+            LinkError, match=r"not connected again within 0.05 s: cannot connect to unix:"
+        ):
             next_of(link, m.Event)
 
 

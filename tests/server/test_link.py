@@ -70,7 +70,9 @@ def test_a_server_that_is_none(socket_directory: Path) -> None:
 
 def test_a_server_of_another_version(socket_directory: Path) -> None:
     with (
-        FakeServer(socket_directory / "x", Connection(Role.SERVER, versions=(5, 6)).preamble()) as fake,
+        FakeServer(
+            socket_directory / "x", Connection(Role.SERVER, versions=(5, 6)).preamble()
+        ) as fake,
         pytest.raises(VersionMismatch, match="versions 5 to 6"),
     ):
         connect(fake.address)

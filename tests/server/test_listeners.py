@@ -58,7 +58,9 @@ def test_a_peer_of_another_user_is_refused(
     serve: Serve, join: Join, ended: EndLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The tests have one uid: let the server believe that it has another, that is not root's peer.
-    monkeypatch.setattr("gcspy_server.session.accepting.peer_of", lambda stream: ("unix uid 4242 pid 1", 4242))
+    monkeypatch.setattr(
+        "gcspy_server.session.accepting.peer_of", lambda stream: ("unix uid 4242 pid 1", 4242)
+    )
     address = serve(Target()).addresses[0]
     with pytest.raises(Refused, match="uid 4242 may not connect") as refused:
         connect(address)
@@ -187,7 +189,9 @@ def test_when_one_address_fails_none_stays_open(serve: Serve, socket_directory: 
         serve(Target(), "tls:192.0.2.1:0", token=TOKEN)
 
 
-def test_a_server_can_listen_in_two_ways_at_once(serve: Serve, join: Join, socket_directory: Path) -> None:
+def test_a_server_can_listen_in_two_ways_at_once(
+    serve: Serve, join: Join, socket_directory: Path
+) -> None:
     target = Target()
     listening = serve(target, f"unix:{socket_directory}/x.sock", "127.0.0.1:0", token=TOKEN)
     local, remote = join(listening.addresses[0]), join(listening.addresses[1], token=TOKEN)

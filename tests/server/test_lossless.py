@@ -75,7 +75,10 @@ def test_a_reader_that_does_not_keep_up_loses_nothing_and_is_told_what_that_cost
     assert not recorder.seen(m.Missed)
     waits = waits_of(recorder)
     assert max(waits) > 0
-    assert all(change.event.held_nanos >= wait for change, wait in zip(recorder.changes, waits, strict=True))
+    assert all(
+        change.event.held_nanos >= wait
+        for change, wait in zip(recorder.changes, waits, strict=True)
+    )
     recorder.assert_has(target.heap)
 
 
@@ -157,7 +160,9 @@ def test_the_operators_longest_hold_is_the_longest_deadline(serve: Serve, join: 
 def test_a_reader_that_is_too_slow_too_often_is_told_that_it_is_lossless_no_more(
     serve: Serve, join: Join
 ) -> None:
-    target = sampled(longest_hold_secs=0.001)  # so that its deadline is short, but counts as a minute
+    target = sampled(
+        longest_hold_secs=0.001
+    )  # so that its deadline is short, but counts as a minute
     address = serve(target, options=TIGHT).addresses[0]
     witness, recorder = join(address), lossless(join(address))
     latest = 0
@@ -200,7 +205,9 @@ def test_a_program_is_held_for_its_controller_only(serve: Serve, join: Join) -> 
 
 
 @pytest.mark.parametrize("acts_on", [PauseActsOn.SAMPLING, PauseActsOn.PLAYBACK])
-def test_where_no_program_waits_anybody_may_ask(serve: Serve, join: Join, acts_on: PauseActsOn) -> None:
+def test_where_no_program_waits_anybody_may_ask(
+    serve: Serve, join: Join, acts_on: PauseActsOn
+) -> None:
     target = Target(acts_on=acts_on)
     address = serve(target).addresses[0]
     join(address, control=True)
@@ -213,7 +220,9 @@ def test_where_no_program_waits_anybody_may_ask(serve: Serve, join: Join, acts_o
 
 
 @pytest.mark.trio
-async def test_deadlines_in_vain_count_unless_ten_of_them_lie_between(mock_clock: trio.testing.MockClock) -> None:
+async def test_deadlines_in_vain_count_unless_ten_of_them_lie_between(
+    mock_clock: trio.testing.MockClock,
+) -> None:
     grant = Grant(lambda: None)
     grant.wait(2.0)
     for _ in range(6):
@@ -284,7 +293,9 @@ async def test_a_reader_that_takes_nothing_for_five_seconds_is_not_waited_for_an
     for _ in range(10):
         await trio.to_thread.run_sync(target.event, START)
     assert trio.current_time() - before >= 5
-    assert waits[-1] < LONGEST * 1_000_000, "our clock does not jump: without the five seconds it is a minute"
+    assert waits[-1] < LONGEST * 1_000_000, (
+        "our clock does not jump: without the five seconds it is a minute"
+    )
     stream.open.set()
     missed = await peer.next(m.Missed)
     assert isinstance(missed, m.Missed)

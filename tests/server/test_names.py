@@ -12,7 +12,9 @@ from gcspy_server.names import ExtentNames, Runs, StringNames, TileNames, Unifor
 def mapping(runs: Runs, count: int) -> list[int]:
     """Old tile of each new one, -1 for new ones."""
     old = np.full(count, -1)
-    for old_start, new_start, length in zip(runs.old_starts, runs.new_starts, runs.lengths, strict=True):
+    for old_start, new_start, length in zip(
+        runs.old_starts, runs.new_starts, runs.lengths, strict=True
+    ):
         old[new_start : new_start + length] = np.arange(old_start, old_start + length)
     return [int(tile) for tile in old]
 
@@ -32,11 +34,15 @@ def check(old: TileNames, new: TileNames, old_keys: list[object], new_keys: list
     ]
 
 
-uniform = st.builds(UniformNames, st.integers(0, 64), st.sampled_from([1, 2, 3]), st.integers(0, 20))
+uniform = st.builds(
+    UniformNames, st.integers(0, 64), st.sampled_from([1, 2, 3]), st.integers(0, 20)
+)
 
 
 @given(uniform, uniform)
-def test_uniform_tiles_stay_where_address_and_size_are_the_same(old: UniformNames, new: UniformNames) -> None:
+def test_uniform_tiles_stay_where_address_and_size_are_the_same(
+    old: UniformNames, new: UniformNames
+) -> None:
     def keys(names: UniformNames) -> list[object]:
         return [(names.base + i * names.tile_bytes, names.tile_bytes) for i in range(names.count)]
 

@@ -7,7 +7,14 @@ from collections.abc import Callable
 
 import pytest
 from gcspy_protocol import messages as m
-from gcspy_protocol.details import MOST_ROWS, AnswerState, ColumnKind, DetailColumn, DetailTable, Query
+from gcspy_protocol.details import (
+    MOST_ROWS,
+    AnswerState,
+    ColumnKind,
+    DetailColumn,
+    DetailTable,
+    Query,
+)
 from gcspy_protocol.errors import LocalProtocolError
 
 from gcspy_server.api import Listening, UniformNames
@@ -26,7 +33,9 @@ class Asked(Target):
 
     def __init__(self) -> None:
         super().__init__(tiles=4)
-        self.space = self.server.add_space("asked", names=UniformNames(0x4000, 0x10, 4), details=("types",))
+        self.space = self.server.add_space(
+            "asked", names=UniformNames(0x4000, 0x10, 4), details=("types",)
+        )
         self.stream = self.space.add_stream("objects", maximum=9)
         self.told = 0
         self.wait: threading.Event | None = None
@@ -52,13 +61,21 @@ class Asked(Target):
 
 
 def ask(
-    viewer: Viewer, target: Asked, key: int | None = None, *, kind: str = "types", space: int = 0, most: int = 9
+    viewer: Viewer,
+    target: Asked,
+    key: int | None = None,
+    *,
+    kind: str = "types",
+    space: int = 0,
+    most: int = 9,
 ) -> m.Answer:
     viewer.send(Query(number=5, space=space or target.space.id, kind=kind, key=key, most=most))
     return viewer.next(m.Answer)
 
 
-def test_a_viewer_is_told_of_a_tile_by_its_key_and_of_which_event_that_is(serve: Serve, join: Join) -> None:
+def test_a_viewer_is_told_of_a_tile_by_its_key_and_of_which_event_that_is(
+    serve: Serve, join: Join
+) -> None:
     target = Asked()
     (address,) = serve(target).addresses
     viewer = join(address)
@@ -96,7 +113,9 @@ def test_what_cannot_be_told_is_said_so_and_ends_nothing(serve: Serve, join: Joi
     assert ask(viewer, target, 0x4000).state is AnswerState.ANSWERED
 
 
-def test_a_slow_answer_delays_no_event_and_a_client_has_a_bounded_line(serve: Serve, join: Join) -> None:
+def test_a_slow_answer_delays_no_event_and_a_client_has_a_bounded_line(
+    serve: Serve, join: Join
+) -> None:
     target = Asked()
     target.wait = threading.Event()
     (address,) = serve(target).addresses

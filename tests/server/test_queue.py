@@ -45,7 +45,9 @@ def test_too_many_bytes_are_dropped_but_one_event_is_always_allowed() -> None:
     assert drain(q) == []
 
 
-def test_a_reader_that_wants_to_lose_none_keeps_what_waits_and_is_refused_only_what_comes_when_it_is_full() -> None:
+def test_a_reader_that_wants_to_lose_none_keeps_what_waits_and_is_refused_only_what_comes_when_it_is_full() -> (
+    None
+):
     q = queue(events=2)
     assert q.room() == (2, 100)
     assert q.add_event(b"1", 1, keep=True) == 0

@@ -36,7 +36,9 @@ class Waited:
     def waiting(self, *, held_nanos: int = 0) -> Iterator[list[int]]:
         """Let another thread wait; it has gone on when the context ends."""
         nanos: list[int] = []
-        thread = threading.Thread(target=lambda: nanos.append(self.room.wait(held_nanos=held_nanos)))
+        thread = threading.Thread(
+            target=lambda: nanos.append(self.room.wait(held_nanos=held_nanos))
+        )
         thread.start()
         yield nanos
         thread.join(60)
@@ -57,7 +59,15 @@ def test_where_there_is_room_nobody_waits() -> None:
     assert waited.room.wait(held_nanos=0) == 0
 
 
-@pytest.mark.parametrize("full", [Capacity(0, 1000, LONG), Capacity(9, 0, LONG), Capacity(1, 1000, LONG), Capacity(9, 100, LONG)])
+@pytest.mark.parametrize(
+    "full",
+    [
+        Capacity(0, 1000, LONG),
+        Capacity(9, 0, LONG),
+        Capacity(1, 1000, LONG),
+        Capacity(9, 100, LONG),
+    ],
+)
 def test_a_full_queue_is_waited_for_until_it_has_room(full: Capacity) -> None:
     waited = Waited()
     waited.room.tell(0, (Capacity(9, 1000, LONG), full))

@@ -60,7 +60,9 @@ class Failing:
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_a_target_that_cannot_be_read_any_more_ends_the_session_with_the_reason(error: TargetError) -> None:
+def test_a_target_that_cannot_be_read_any_more_ends_the_session_with_the_reason(
+    error: TargetError,
+) -> None:
     driver = Failing(error)
     server = driver.describe().server()
     run_driver(driver, server, 1000, threading.Event())
@@ -95,7 +97,9 @@ class Counting(Failing):
         self.ticked.release()
 
 
-def test_who_connects_to_a_session_that_nobody_watched_need_not_wait_for_a_slow_clock(tmp_path: Path) -> None:
+def test_who_connects_to_a_session_that_nobody_watched_need_not_wait_for_a_slow_clock(
+    tmp_path: Path,
+) -> None:
     driver, stop = Counting(), threading.Event()
     server = driver.describe().server()
     driver.open(server)
@@ -105,7 +109,9 @@ def test_who_connects_to_a_session_that_nobody_watched_need_not_wait_for_a_slow_
         try:
             driver.ticked.acquire()
             with connect(listening.addresses[0]) as link:
-                assert any(isinstance(message, Event) for message in iter(lambda: link.receive(20), None))
+                assert any(
+                    isinstance(message, Event) for message in iter(lambda: link.receive(20), None)
+                )
         finally:
             stop.set()
             sampling.join()
@@ -132,10 +138,16 @@ def test_a_target_that_ends_while_the_sampling_is_paused_ends_the_session(tmp_pa
     server = driver.describe().server()
     driver.open(server)
     with server.serve(f"unix:{tmp_path}/s") as listening:
-        sampling = threading.Thread(target=run_driver, args=(driver, server, 100, threading.Event()))
+        sampling = threading.Thread(
+            target=run_driver, args=(driver, server, 100, threading.Event())
+        )
         sampling.start()
         with connect(listening.addresses[0], wants_control=True, pause_at_connect=True) as link:
-            states = (message.state for message in iter(lambda: link.receive(20), None) if isinstance(message, State))
+            states = (
+                message.state
+                for message in iter(lambda: link.receive(20), None)
+                if isinstance(message, State)
+            )
             while next(states) is not ControlState.PAUSED:
                 pass
             driver.dead.set()

@@ -14,7 +14,14 @@ from gcspy_protocol.messages import ErrorCode
 from gcspy_protocol.model import EventFilter
 
 from gcspy.link import connect
-from gcspy_server.api import ExtentNames, Listening, Server, SessionOptions, StringNames, UniformNames
+from gcspy_server.api import (
+    ExtentNames,
+    Listening,
+    Server,
+    SessionOptions,
+    StringNames,
+    UniformNames,
+)
 from tests.server.conftest import EndLog
 from tests.server.target import END, START, Target
 from tests.server.viewer import Viewer
@@ -30,7 +37,11 @@ def test_a_viewer_has_what_the_driver_filled_in(serve: Serve, join: Join) -> Non
     for occurrence in range(1, 6):
         target.event(START, cause="allocation failure")
         event = viewer.event()
-        assert (event.event, event.occurrence, event.cause) == (START, occurrence, "allocation failure")
+        assert (event.event, event.occurrence, event.cause) == (
+            START,
+            occurrence,
+            "allocation failure",
+        )
         viewer.assert_has(target.heap)
         viewer.assert_has(target.lists)
     assert viewer.state.missed_total == 0
@@ -40,7 +51,9 @@ def test_what_was_gathered_for_an_event_is_in_that_event(serve: Serve, join: Joi
     target = Target()
     viewer = join(serve(target).addresses[0], control=True)
     viewer.send(
-        m.SetFilters(filters=(EventFilter(event=START, period=3), EventFilter(event=END, enabled=False)))
+        m.SetFilters(
+            filters=(EventFilter(event=START, period=3), EventFilter(event=END, enabled=False))
+        )
     )
     viewer.next(m.Filters)
     for _ in range(10):
@@ -48,7 +61,10 @@ def test_what_was_gathered_for_an_event_is_in_that_event(serve: Serve, join: Joi
         target.event(END)
     for occurrence in (3, 6, 9):
         assert (viewer.event().occurrence, START) == (occurrence, START)
-        assert viewer.state.spaces[target.heap.id].streams[target.objects.schema.id].values[0] == occurrence
+        assert (
+            viewer.state.spaces[target.heap.id].streams[target.objects.schema.id].values[0]
+            == occurrence
+        )
     assert target.gathered == [(START, 3), (START, 6), (START, 9)]
 
 
@@ -96,7 +112,9 @@ def test_a_late_joiner_equals_an_early_viewer(serve: Serve, join: Join) -> None:
     late.assert_has(target.heap)
 
 
-def test_a_server_that_served_before_gives_its_latest_snapshot_again(serve: Serve, join: Join) -> None:
+def test_a_server_that_served_before_gives_its_latest_snapshot_again(
+    serve: Serve, join: Join
+) -> None:
     target = Target()
     with serve(target) as first:
         join(first.addresses[0])
@@ -219,7 +237,11 @@ def test_each_client_gets_what_it_subscribed_to(serve: Serve, join: Join) -> Non
     address = serve(target).addresses[0]
     one, other = join(address), join(address)
     one.send(m.Subscribe(spaces=(m.Subscription(space=target.lists.id),)))
-    other.send(m.Subscribe(spaces=(m.Subscription(space=target.heap.id, streams=(target.used.schema.id,)),)))
+    other.send(
+        m.Subscribe(
+            spaces=(m.Subscription(space=target.heap.id, streams=(target.used.schema.id,)),)
+        )
+    )
     for viewer in (one, other):
         viewer.sync()
     request = target.server.should_transmit(START)
@@ -260,7 +282,9 @@ def test_a_subscription_to_what_does_not_exist_is_refused_and_changes_nothing(
     viewer.assert_has(target.lists)
 
 
-def test_a_client_that_wants_fewer_events_gets_fewer_and_the_others_all(serve: Serve, join: Join) -> None:
+def test_a_client_that_wants_fewer_events_gets_fewer_and_the_others_all(
+    serve: Serve, join: Join
+) -> None:
     now = [0]
     target = Target(time_nanos=lambda: now[0])
     address = serve(target).addresses[0]
@@ -280,7 +304,9 @@ def test_a_client_that_wants_fewer_events_gets_fewer_and_the_others_all(serve: S
 
 def test_names_of_tiles_are_fetched_a_page_at_a_time(serve: Serve, join: Join) -> None:
     server = Server("classes", events=["tick"])
-    space = server.add_space("size classes", names=StringNames([f"{16 * i} bytes" for i in range(1, 33)]))
+    space = server.add_space(
+        "size classes", names=StringNames([f"{16 * i} bytes" for i in range(1, 33)])
+    )
     space.add_stream("blocks")
     viewer = join(serve(server).addresses[0])
     assert server.should_transmit(0)
@@ -298,14 +324,19 @@ def test_names_of_tiles_are_fetched_a_page_at_a_time(serve: Serve, join: Join) -
         assert viewer.next(m.Error).code is ErrorCode.BAD_REQUEST
 
 
-def test_the_end_of_the_target_is_told_and_clients_keep_what_they_have(serve: Serve, join: Join) -> None:
+def test_the_end_of_the_target_is_told_and_clients_keep_what_they_have(
+    serve: Serve, join: Join
+) -> None:
     target = Target()
     address = serve(target).addresses[0]
     viewer = join(address)
     target.event(START)
     target.server.end("process 4711 has exited")
     viewer.until(lambda: bool(viewer.state.state_reason))
-    assert (viewer.state.state.value, viewer.state.state_reason) == ("ended", "process 4711 has exited")
+    assert (viewer.state.state.value, viewer.state.state_reason) == (
+        "ended",
+        "process 4711 has exited",
+    )
     assert not target.event(START)
     viewer.assert_has(target.heap)
     late = join(address)
@@ -327,7 +358,9 @@ def test_closing_the_server_says_goodbye_after_what_was_queued(serve: Serve, joi
     assert viewer.state.state.value == "ended"
 
 
-def test_closing_the_server_does_not_wait_for_a_client_that_reads_nothing(serve: Serve, join: Join) -> None:
+def test_closing_the_server_does_not_wait_for_a_client_that_reads_nothing(
+    serve: Serve, join: Join
+) -> None:
     target = Target(tiles=300_000)
     listening = serve(target)
     join(listening.addresses[0])

@@ -59,12 +59,19 @@ class Peer:
                 self.connection.receive_data(data)
 
 
-async def started(nursery: trio.Nursery, target: Target, options: SessionOptions | None = None) -> Session:
+async def started(
+    nursery: trio.Nursery, target: Target, options: SessionOptions | None = None
+) -> Session:
     introduction = Introduction(
-        server="memory", events=target.server.events, mode=Mode.EMBEDDED, pause_acts_on=PauseActsOn.PROGRAM
+        server="memory",
+        events=target.server.events,
+        mode=Mode.EMBEDDED,
+        pause_acts_on=PauseActsOn.PROGRAM,
     )
     target.server._core.publish()
-    session = Session(introduction, target.server._core, token=None, options=options or SessionOptions())
+    session = Session(
+        introduction, target.server._core, token=None, options=options or SessionOptions()
+    )
     await nursery.start(session.run)
     return session
 

@@ -21,7 +21,9 @@ LEVELS = ("1: little", "2: more", "3: most")
 
 
 def a_level(**fields: int) -> Setting:
-    return Setting(id=1, name="Level", value=fields.get("value", 2), minimum=1, maximum=3, choices=LEVELS)
+    return Setting(
+        id=1, name="Level", value=fields.get("value", 2), minimum=1, maximum=3, choices=LEVELS
+    )
 
 
 def test_a_value_is_taken_between_events_and_says_when_it_applied() -> None:
@@ -56,9 +58,18 @@ def test_a_cost_is_told_again_when_it_is_half_as_much_again_or_two_thirds() -> N
 @pytest.mark.parametrize(
     ("setting", "about"),
     [
-        (Setting(id=1, name="x", value=4, minimum=1, maximum=3, choices=LEVELS), "4 is not between"),
-        (Setting(id=1, name="x", value=1, minimum=1, maximum=2, choices=LEVELS), "3 names for 2 values"),
-        (Setting(id=1, name="x", value=1, minimum=3, maximum=1, kind=SettingKind.RANGE), "not between"),
+        (
+            Setting(id=1, name="x", value=4, minimum=1, maximum=3, choices=LEVELS),
+            "4 is not between",
+        ),
+        (
+            Setting(id=1, name="x", value=1, minimum=1, maximum=2, choices=LEVELS),
+            "3 names for 2 values",
+        ),
+        (
+            Setting(id=1, name="x", value=1, minimum=3, maximum=1, kind=SettingKind.RANGE),
+            "not between",
+        ),
     ],
 )
 def test_a_setting_that_contradicts_itself_is_refused(setting: Setting, about: str) -> None:
@@ -81,7 +92,9 @@ def test_a_number_is_used_once_and_unknown_ones_are_refused() -> None:
 
 
 def a_level_told() -> Setting:
-    return Setting(id=1, name="Level", value=2, minimum=1, maximum=3, choices=LEVELS, costs=(0, 0, 0))
+    return Setting(
+        id=1, name="Level", value=2, minimum=1, maximum=3, choices=LEVELS, costs=(0, 0, 0)
+    )
 
 
 def test_a_driver_with_levels_has_the_setting_and_begins_with_the_nearest() -> None:
@@ -115,7 +128,9 @@ def test_what_the_controller_sets_is_told_to_everybody_and_applies_at_the_next_e
     assert controller.next(m.Settings).settings[0].value == 3
 
 
-def test_a_viewer_may_set_nothing_and_a_controller_only_what_there_is(serve: Serve, join: Join) -> None:
+def test_a_viewer_may_set_nothing_and_a_controller_only_what_there_is(
+    serve: Serve, join: Join
+) -> None:
     target = Target()
     target.server.add_setting(a_level())
     (address,) = serve(target).addresses

@@ -28,10 +28,16 @@ COST = 50 * MS
 class Costly:
     """A program with one kind of event that takes time to be gathered, as its clock says."""
 
-    def __init__(self, *, budget: int | None = 50, acts_on: PauseActsOn = PauseActsOn.PROGRAM) -> None:
+    def __init__(
+        self, *, budget: int | None = 50, acts_on: PauseActsOn = PauseActsOn.PROGRAM
+    ) -> None:
         self.now = 1_000 * MS
         self.server = Server(
-            "costly", events=["collection"], time_nanos=lambda: self.now, budget=budget, pause_acts_on=acts_on
+            "costly",
+            events=["collection"],
+            time_nanos=lambda: self.now,
+            budget=budget,
+            pause_acts_on=acts_on,
         )
         self.heap = self.server.add_space("heap", names=UniformNames(0, 1, 4))
         self.used = self.heap.add_stream("used", maximum=255)
@@ -43,7 +49,9 @@ class Costly:
         """Let one happen, 10 ms after the one before."""
         # A session that is behind has events left out as well, which is not what is tested here.
         deadline = time.monotonic() + 60
-        while not self.stands_in and len(self.server._core.outbox) > 4 and time.monotonic() < deadline:
+        while (
+            not self.stands_in and len(self.server._core.outbox) > 4 and time.monotonic() < deadline
+        ):
             time.sleep(0.001)
         self.now += 10 * MS
         request = self.server.should_transmit(0)
@@ -112,7 +120,10 @@ def test_a_filter_goes_by_the_same_numbers_as_ever() -> None:
     assert not [one for one in gathered if one % 7]
 
 
-@pytest.mark.parametrize("explicit", [EventFilter(event=0, pause=True, period=50), EventFilter(event=0, delay_millis=1, period=50)])
+@pytest.mark.parametrize(
+    "explicit",
+    [EventFilter(event=0, pause=True, period=50), EventFilter(event=0, delay_millis=1, period=50)],
+)
 def test_events_that_pause_or_delay_are_gathered_whatever_they_cost(explicit: EventFilter) -> None:
     target = Costly()
     target.listened()
@@ -126,7 +137,9 @@ def test_a_trigger_fires_at_the_very_event_and_only_what_it_needs_is_gathered_fo
     target = Costly()
     target.listened()
     target.server.set_trigger(
-        Trigger(id=1, expression='max("heap".used) == 200', action=TriggerAction.BOOKMARK, once=True)
+        Trigger(
+            id=1, expression='max("heap".used) == 200', action=TriggerAction.BOOKMARK, once=True
+        )
     )
     used, size = [], []
     target.events(200 - target.server.counts()[0] % 256)
@@ -146,7 +159,9 @@ def test_a_trigger_fires_at_the_very_event_and_only_what_it_needs_is_gathered_fo
 def test_beside_a_program_that_runs_on_only_what_a_driver_says_and_processor_time_count() -> None:
     target = Costly(acts_on=PauseActsOn.SAMPLING)
     target.listened()
-    assert len(target.events(200)) == 200  # by the program's clock it took long; of the processor nothing
+    assert (
+        len(target.events(200)) == 200
+    )  # by the program's clock it took long; of the processor nothing
     request = target.server.should_transmit(0)
     assert request is not None
     target.server.held(COST)
@@ -157,7 +172,9 @@ def test_beside_a_program_that_runs_on_only_what_a_driver_says_and_processor_tim
     assert not target.event()
 
 
-def test_a_client_is_told_of_the_budget_and_the_controller_changes_it_and_steps_over_it(serve: Serve, join: Join) -> None:
+def test_a_client_is_told_of_the_budget_and_the_controller_changes_it_and_steps_over_it(
+    serve: Serve, join: Join
+) -> None:
     target = Costly(budget=10)
     (address,) = serve(target.server).addresses
     controller, viewer = join(address, control=True), join(address)
@@ -180,7 +197,11 @@ def test_a_client_is_told_of_the_budget_and_the_controller_changes_it_and_steps_
     assert target.event()
     thread.join()
     controller.send(m.SetSetting(id=BUDGET, value=1000))
-    viewer.until(lambda: any(one.id == BUDGET and one.value == 1000 for one in viewer.state.settings.settings))
+    viewer.until(
+        lambda: any(
+            one.id == BUDGET and one.value == 1000 for one in viewer.state.settings.settings
+        )
+    )
     assert len(target.events(20)) == 20
     viewer.until(lambda: viewer.state.budget is not None and not viewer.state.budget.limits)
 
@@ -190,7 +211,11 @@ def test_a_lower_level_is_given_between_and_its_cost_is_kept_apart() -> None:
     now = 1_000 * MS
     costs = {1: MS, 2: 2 * MS, 3: 200 * MS}
     described = ServerDescription(
-        name="levels", events=("collection",), levels=("1", "2", "3"), level=3, pause_acts_on=PauseActsOn.PROGRAM
+        name="levels",
+        events=("collection",),
+        levels=("1", "2", "3"),
+        level=3,
+        pause_acts_on=PauseActsOn.PROGRAM,
     )
     server = described.server(lambda: now, budget=50)
     space = server.add_space("heap", names=UniformNames(0, 1, 4))
@@ -229,7 +254,10 @@ def test_a_lower_level_is_given_between_and_its_cost_is_kept_apart() -> None:
 def test_where_one_gathering_takes_long_spaces_take_turns_and_the_others_keep_their_age() -> None:
     now = 1_000 * MS
     server = Server("slow", events=["collection"], time_nanos=lambda: now, budget=50)
-    spaces = [server.add_space(name, names=UniformNames(0, 1, 4)) for name in ("one", "two", "three", "four")]
+    spaces = [
+        server.add_space(name, names=UniformNames(0, 1, 4))
+        for name in ("one", "two", "three", "four")
+    ]
     streams = [space.add_stream("used", maximum=255) for space in spaces]
     core = server._core
     core.publish()
@@ -241,7 +269,11 @@ def test_where_one_gathering_takes_long_spaces_take_turns_and_the_others_keep_th
         now += 10 * MS
         request = server.should_transmit(0)
         if request is not None:
-            wanted = [stream for space, stream in zip(spaces, streams, strict=True) if request.wants(space)]
+            wanted = [
+                stream
+                for space, stream in zip(spaces, streams, strict=True)
+                if request.wants(space)
+            ]
             covered.append(tuple(streams.index(stream) for stream in wanted))
             for stream in wanted:
                 now += 50 * MS
@@ -251,9 +283,13 @@ def test_where_one_gathering_takes_long_spaces_take_turns_and_the_others_keep_th
     single = [one for one in covered if len(one) == 1]
     assert len(single) > 10
     assert {len(one) for one in covered} == {1, 4}
-    assert [one[0] for one in single[:8]] in [[(first + at) % 4 for at in range(8)] for first in range(4)]
+    assert [one[0] for one in single[:8]] in [
+        [(first + at) % 4 for at in range(8)] for first in range(4)
+    ]
     snapshots = [item for item in items if isinstance(item, Snapshot)]
-    sent = [tuple(sorted({part.space for part in one.parts if part.stream == 0})) for one in snapshots]
+    sent = [
+        tuple(sorted({part.space for part in one.parts if part.stream == 0})) for one in snapshots
+    ]
     assert sent == [tuple(spaces[at].id for at in one) for one in covered]
     budget = core.spending.message
     assert budget is not None

@@ -31,7 +31,9 @@ def test_long_sums_are_exact_however_they_are_made(
     info = np.iinfo(dtype)
     low, high = max(lowest, int(info.min)), min(largest, int(info.max))
     values = (
-        np.random.default_rng(seed).integers(low, high, count, dtype=np.int64, endpoint=True).astype(dtype)
+        np.random.default_rng(seed)
+        .integers(low, high, count, dtype=np.int64, endpoint=True)
+        .astype(dtype)
     )
     values[: count // 2] = high  # the worst case for carries
     assert exact_sum(values) == sum(values.tolist())
@@ -39,7 +41,8 @@ def test_long_sums_are_exact_however_they_are_made(
 
 def test_tiles_that_are_not_used_or_not_known_do_not_count() -> None:
     control = np.array(
-        [Control.USED, Control.UNUSED, Control.USED | Control.LINK, Control.BACKGROUND], dtype=np.uint8
+        [Control.USED, Control.UNUSED, Control.USED | Control.LINK, Control.BACKGROUND],
+        dtype=np.uint8,
     )
     counted = counted_tiles(control, None)
     assert counted is not None
@@ -60,7 +63,9 @@ def test_each_presentation_has_its_summary() -> None:
     plain = Stream(id=0, name="x")
     percent = Stream(id=0, name="x", maximum=50, presentation=Presentation.PERCENT)
     of_other = Stream(id=0, name="x", presentation=Presentation.PERCENT_VAR, max_stream=1)
-    enum = Stream(id=0, name="x", presentation=Presentation.ENUM, enum_names=("a", "b", "c"), maximum=2)
+    enum = Stream(
+        id=0, name="x", presentation=Presentation.ENUM, enum_names=("a", "b", "c"), maximum=2
+    )
     assert summary_of(plain, values, counted, None) == ((5,), 3)
     assert summary_of(plain, values, None, None) == ((14,), 4)
     assert summary_of(percent, values, counted, None) == ((5, 150), 3)

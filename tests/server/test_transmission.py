@@ -37,7 +37,9 @@ from tests.examples import examples
 _KEYS = list(range(12))
 
 
-def test_two_threads_that_encode_a_keyframe_at_the_same_time_get_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_threads_that_encode_a_keyframe_at_the_same_time_get_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     server = Server("x", events=["tick"])
     space = server.add_space("s", names=UniformNames(0, 16, 4))
     space.add_stream("plain", dtype="i8", default=0)
@@ -152,7 +154,9 @@ class DriverMachine(RuleBasedStateMachine):
         assert self.server.should_transmit(0)
         random = np.random.default_rng(seed)
         gathered: set[tuple[int, int]] = set()
-        for space, all_of_it, unknown in zip(self.server.spaces, gather[:4], gather[4:], strict=False):
+        for space, all_of_it, unknown in zip(
+            self.server.spaces, gather[:4], gather[4:], strict=False
+        ):
             space.info = info
             some = space.streams[: 2 if all_of_it else 1]
             space.reset(*some)

@@ -47,13 +47,21 @@ class Heap:
         return request is not None
 
 
-def watch(heap: Heap, *, wants: Wants | None = None, interval_nanos: int = 0) -> Callable[[], list[object]]:
+def watch(
+    heap: Heap, *, wants: Wants | None = None, interval_nanos: int = 0
+) -> Callable[[], list[object]]:
     """Stand in for a session with a controller that never looks; what was posted, as it comes."""
     core = heap.server._core
     core.publish()
     core.outbox.open(lambda: None)
-    core.set_audience(Audience(clients=1, wants=wants or Wants(None), interval_nanos=interval_nanos))
-    return lambda: [item for item in core.outbox.take() if isinstance(item, m.Fired | Snapshot | TriggersChanged | m.State)]
+    core.set_audience(
+        Audience(clients=1, wants=wants or Wants(None), interval_nanos=interval_nanos)
+    )
+    return lambda: [
+        item
+        for item in core.outbox.take()
+        if isinstance(item, m.Fired | Snapshot | TriggersChanged | m.State)
+    ]
 
 
 def set_on(heap: Heap, **fields: Any) -> None:
@@ -91,7 +99,9 @@ def test_a_trigger_that_is_not_enabled_does_nothing() -> None:
 
 
 def test_a_condition_is_compared_with_the_event_before() -> None:
-    assert fired_at(Heap(), [10, 11, 30, 31, 90], expression="max(objects) > 2 * was(max(objects))") == [3, 5]
+    assert fired_at(
+        Heap(), [10, 11, 30, 31, 90], expression="max(objects) > 2 * was(max(objects))"
+    ) == [3, 5]
 
 
 def test_an_unknown_condition_neither_fires_nor_arms() -> None:
@@ -225,7 +235,9 @@ def test_a_space_that_comes_does_not_make_a_trigger_forget_the_event_before() ->
     assert [item.occurrence for item in posted() if isinstance(item, m.Fired)] == [2]
 
 
-def test_a_trigger_whose_evaluation_breaks_fails_alone_and_the_event_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trigger_whose_evaluation_breaks_fails_alone_and_the_event_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     heap = Heap()
     posted = watch(heap)
     set_on(heap, id=1, expression="max(rare) > 5")
@@ -298,7 +310,9 @@ def test_the_target_stands_at_the_event_and_everybody_hears_event_fired_paused_i
     assert controller.state.triggers.fired == 1
 
 
-def test_the_controller_gets_the_event_at_which_the_target_stands_however_few_it_wants(serve: Serve, join: Join) -> None:
+def test_the_controller_gets_the_event_at_which_the_target_stands_however_few_it_wants(
+    serve: Serve, join: Join
+) -> None:
     target = Target()
     (address,) = serve(target).addresses
     controller = join(address, control=True)
@@ -400,7 +414,9 @@ def test_who_comes_late_is_told_of_the_triggers(serve: Serve, join: Join) -> Non
     assert told.triggers[0].why == "there is no space 'nowhere' (at character 1)"
 
 
-def test_a_trigger_that_fires_all_the_time_does_not_cost_a_slow_viewer_its_connection(serve: Serve, join: Join) -> None:
+def test_a_trigger_that_fires_all_the_time_does_not_cost_a_slow_viewer_its_connection(
+    serve: Serve, join: Join
+) -> None:
     target = Target(tiles=4)
     (address,) = serve(target).addresses
     controller = join(address, control=True)

@@ -72,7 +72,9 @@ class HeldEvents:
         line: The connection to the stub.
     """
 
-    def __init__(self, connection: socket.socket, process: Process, kinds: tuple[int, int], reader: Reader) -> None:
+    def __init__(
+        self, connection: socket.socket, process: Process, kinds: tuple[int, int], reader: Reader
+    ) -> None:
         self.line = StubLine(connection, process, self._may_hold)
         self._process = process
         self._kinds = kinds
@@ -81,7 +83,9 @@ class HeldEvents:
         self._request: GatherRequest | None = None
         self._event: StubEvent | None = None
         self._held_by_us = False
-        self._let_go_nanos = 0  # when the target was let go before all was made of what was read; 0: it was not
+        self._let_go_nanos = (
+            0  # when the target was let go before all was made of what was read; 0: it was not
+        )
         self._inside = False  # a collection whose start was told, and its end was not yet
 
     def open(self, server: Server) -> None:
@@ -104,7 +108,9 @@ class HeldEvents:
         if self._inside:
             return False
         for number, kind in enumerate(self._kinds):
-            if server.outlook(kind).not_before_nanos:  # 0: somebody must not miss one, or a pause waits for it
+            if server.outlook(
+                kind
+            ).not_before_nanos:  # 0: somebody must not miss one, or a pause waits for it
                 self.line.want(number, period=0, not_before_nanos=0)
         return True
 
@@ -123,7 +129,9 @@ class HeldEvents:
                 self.take(server, event)
         except StubLost as error:
             self._refuse_ended()  # that the target has ended is the better message
-            raise TargetError(f"process {self._process.pid} is alive, but {error}: attach again") from error
+            raise TargetError(
+                f"process {self._process.pid} is alive, but {error}: attach again"
+            ) from error
 
     def went_on(self) -> bool:
         """Whether the target, held at an event that is not finished yet, goes on all the same."""
@@ -170,7 +178,10 @@ class HeldEvents:
         if event is None or request is None or request.may_hold or not self.line.stands_still:
             return  # if it went on by itself, that is seen later
         if event.kind:
-            for number in (0, 1):  # the next is told only when it is known what is wanted after this one
+            for number in (
+                0,
+                1,
+            ):  # the next is told only when it is known what is wanted after this one
                 self.line.want(number, period=0, not_before_nanos=0)
         elif self._opened().enabled(self._kinds[1]):
             self.line.want(1, period=1, not_before_nanos=0)
@@ -197,7 +208,13 @@ class HeldEvents:
         self._held_by_us = False
         server.discard()
         # From the news to here is the gathering's: the program stood still for part of it only.
-        server.held(max(0, min(self.line.let_go_at_nanos, time.monotonic_ns()) - max(event.time_nanos, request.time_nanos)))
+        server.held(
+            max(
+                0,
+                min(self.line.let_go_at_nanos, time.monotonic_ns())
+                - max(event.time_nanos, request.time_nanos),
+            )
+        )
         return False
 
     def _may_hold(self, secs: float) -> bool:
@@ -246,7 +263,9 @@ def count_to(server: Server, kinds: tuple[int, int], starts: int, ends: int) -> 
             server.skip(kind, missed, untold=True)
 
 
-def count_to_event(server: Server, kinds: tuple[int, int], event: StubEvent, counts: tuple[int, int]) -> None:
+def count_to_event(
+    server: Server, kinds: tuple[int, int], event: StubEvent, counts: tuple[int, int]
+) -> None:
     """Count what happened before an event that was told.
 
     Of the other kind, all have happened that the stub has counted: one that is still to come belongs to this one.

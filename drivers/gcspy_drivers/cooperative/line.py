@@ -105,7 +105,9 @@ class StubLine:
             target may be kept any longer.
     """
 
-    def __init__(self, connection: socket.socket, process: Process, may_hold: Callable[[float], bool]) -> None:
+    def __init__(
+        self, connection: socket.socket, process: Process, may_hold: Callable[[float], bool]
+    ) -> None:
         self._connection = connection
         self._process = process
         self._rest: Rest | None = None
@@ -150,7 +152,9 @@ class StubLine:
         """
         pid = self._process.pid
         if not self._poll.poll(secs * 1000):
-            raise StubLost(f"process {pid}: its stub did not answer within {secs:g} s; it may be busy elsewhere, try again")
+            raise StubLost(
+                f"process {pid}: its stub did not answer within {secs:g} s; it may be busy elsewhere, try again"
+            )
         packet, descriptors, _, _ = socket.recv_fds(self._connection, _PACKET_BYTES, 4)
         try:
             self._take_hello(pid, packet, descriptors)
@@ -162,20 +166,28 @@ class StubLine:
 
     def _take_hello(self, pid: int, packet: bytes, descriptors: list[int]) -> None:
         if len(packet) < _HELLO.size or len(descriptors) != 2 or packet[:8] != _MAGIC:
-            raise StubLost(f"process {pid}: what connected is no stub of ours ({len(packet)} bytes); attach again")
+            raise StubLost(
+                f"process {pid}: what connected is no stub of ours ({len(packet)} bytes); attach again"
+            )
         _, protocol, flags, _, waits_at = _HELLO.unpack_from(packet)
         if protocol != _PROTOCOL:
             raise StubLost(
                 f"process {pid}: its stub speaks protocol {protocol}, this is {_PROTOCOL}: use the same gcspy on both sides"
             )
-        credentials = self._connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        credentials = self._connection.getsockopt(
+            socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
+        )
         _, peer_uid, _ = _CREDENTIALS.unpack(credentials)
         owner = os.stat(f"/proc/{pid}").st_uid
         if peer_uid not in (owner, os.geteuid(), 0):
-            raise NotPermitted(f"process {pid}: uid {peer_uid} answered in its stead", remedy="attach again")
+            raise NotPermitted(
+                f"process {pid}: uid {peer_uid} answered in its stead", remedy="attach again"
+            )
         timer, memory = descriptors
         if os.fstat(memory).st_size < mmap.PAGESIZE:
-            raise StubLost(f"process {pid}: its stub's shared page is too small ({os.fstat(memory).st_size} bytes)")
+            raise StubLost(
+                f"process {pid}: its stub's shared page is too small ({os.fstat(memory).st_size} bytes)"
+            )
         self._rest = Rest(self._process, waits_at)
         self._waits = bool(flags & _WAITS)
         self._holds = not flags & _TELLS

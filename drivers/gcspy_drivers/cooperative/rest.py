@@ -50,7 +50,10 @@ class Rest:
         if not self._nested:
             return self._sleeps(thread)
         if thread not in self._threads:
-            self._threads = {self._numbers(f"task/{ours}/status")[-1]: ours for ours in self._process.thread_ids()}
+            self._threads = {
+                self._numbers(f"task/{ours}/status")[-1]: ours
+                for ours in self._process.thread_ids()
+            }
         return self._sleeps(self._threads.get(thread, thread))
 
     def _sleeps(self, thread: int) -> bool:

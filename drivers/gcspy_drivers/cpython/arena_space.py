@@ -78,7 +78,11 @@ class ArenaSpace:
             of=self.carved_bytes,
         )
         self.blocks_used = add_amount(
-            self.space, "Blocks in use", "Blocks that were handed out and not given back", order=1, most=most_blocks
+            self.space,
+            "Blocks in use",
+            "Blocks that were handed out and not given back",
+            order=1,
+            most=most_blocks,
         )
         self.blocks_free = add_amount(
             self.space,
@@ -106,7 +110,8 @@ class ArenaSpace:
         unknown = tiling.sums(pools.state == PoolState.UNKNOWN) != 0
         carved = tiling.sums(pools.state != PoolState.UNCARVED)
         used_bytes = tiling.sums(
-            pools.blocks_used * ((pools.size_class.astype(np.int32) + 1) * self._geometry.alignment_bytes)
+            pools.blocks_used
+            * ((pools.size_class.astype(np.int32) + 1) * self._geometry.alignment_bytes)
         )
         space.reset()
         self.carved_bytes.data[:] = carved * self._geometry.pool_bytes
@@ -151,9 +156,9 @@ def dominant_classes(reading: HeapReading, tiling: Tiling) -> npt.NDArray[np.uin
         return (pools.size_class + 1).astype(np.uint8)
     used = np.flatnonzero(pools.state == PoolState.USED)
     tile = tiling.tile_of_pool[used]
-    votes = np.bincount(tile * classes + pools.size_class[used], minlength=len(tiling) * classes).reshape(
-        len(tiling), classes
-    )
+    votes = np.bincount(
+        tile * classes + pools.size_class[used], minlength=len(tiling) * classes
+    ).reshape(len(tiling), classes)
     best = votes.argmax(axis=1)
     most = votes[np.arange(len(tiling)), best]
     everything = votes.sum(axis=1)
@@ -164,7 +169,9 @@ def dominant_classes(reading: HeapReading, tiling: Tiling) -> npt.NDArray[np.uin
 def _info(reading: HeapReading, tiling: Tiling) -> str:
     if not reading.complete:
         return "the table of arenas could not be read: everything is unknown"
-    unknown, uncarved, free, used = np.bincount(reading.pools.state, minlength=len(PoolState)).tolist()
+    unknown, uncarved, free, used = np.bincount(
+        reading.pools.state, minlength=len(PoolState)
+    ).tolist()
     text = f"{len(reading.arenas)} arenas of {reading.geometry.arena_bytes >> 10} KiB; pools: {used} used, {free} free, {uncarved} not carved"
     if unknown:
         text += f", {unknown} unknown"

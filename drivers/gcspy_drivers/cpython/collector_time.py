@@ -59,7 +59,12 @@ class CollectorTime:
         """A collection has ended, and its program stands still."""
         started, self._started = self._started, None
         now = self._now()
-        if started is None or now is None or started[0] != number or not 0 <= generation < GENERATIONS:
+        if (
+            started is None
+            or now is None
+            or started[0] != number
+            or not 0 <= generation < GENERATIONS
+        ):
             return
         if not self._still():
             return
@@ -114,6 +119,4 @@ class CollectorLooks:
             return ""
         share = self._collecting / self._looks
         error = _TWO_SIGMA * math.sqrt(share * (1 - share) / self._looks)
-        return (
-            f"it was collecting at {self._collecting} of {self._looks} looks ({share:.1%} ± {error:.1%} of the time)"
-        )
+        return f"it was collecting at {self._collecting} of {self._looks} looks ({share:.1%} ± {error:.1%} of the time)"

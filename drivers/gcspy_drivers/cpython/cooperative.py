@@ -196,7 +196,9 @@ class CooperativeDriver(CPythonDriver):
         event = self._event
         if ident != 0 or event is None:
             return  # the stub stands in the main interpreter
-        lengths = self._objects.lengths(ident) if self._counted and self._line.stands_still else None
+        lengths = (
+            self._objects.lengths(ident) if self._counted and self._line.stands_still else None
+        )
         start, self._lists_at_start = self._lists_at_start, None
         if lengths is None:
             return

@@ -104,7 +104,9 @@ class RuntimeFound:
         """
         found = None if self.image is None else self.image.exported(name)
         if found is None:
-            raise TargetError(f"{self.path} does not export {name}: it is no CPython that can be read")
+            raise TargetError(
+                f"{self.path} does not export {name}: it is no CPython that can be read"
+            )
         return found
 
     def refuse_unsupported(self) -> None:
@@ -121,7 +123,9 @@ class RuntimeFound:
                 known=debug_offsets.with_gil(self.version[:2]),
             )
         if not is_known(self.version):
-            raise Unsupported("this version of Python cannot be read", found=found, known=known_text())
+            raise Unsupported(
+                "this version of Python cannot be read", found=found, known=known_text()
+            )
         if self.image is not None and self.image.file.machine != MACHINE_X86_64:
             raise Unsupported(
                 "the offsets known here are for x86-64",
@@ -180,7 +184,9 @@ def find_runtime(process: Process, memory: Memory, maps: Maps) -> RuntimeFound |
         image = open_image(process, memory, maps, candidate.path)
         if image.exported("_PyRuntime") is not None:
             threaded = "t" in candidate.flags or image.exported("_Py_DecRefShared") is not None
-            return RuntimeFound(image.path, image, _exact_version(image, candidate.version), threaded)
+            return RuntimeFound(
+                image.path, image, _exact_version(image, candidate.version), threaded
+            )
         image.close()
         if candidate.version:
             # Before 3.7 there was no _PyRuntime; the name tells enough to refuse it.

@@ -272,14 +272,18 @@ class CPythonDriver:
             before = self._before.get(reading.ident)
             if before is not None and reading.generations is not None:
                 said.append(times_text(reading.generations.times, before.collections))
-            counts[reading.ident] = collections_between(self._before.get(reading.ident), reading.generations)
+            counts[reading.ident] = collections_between(
+                self._before.get(reading.ident), reading.generations
+            )
             self._survivors_of(reading.ident).look(reading.generations)
             self._looks.setdefault(reading.ident, CollectorLooks()).look(reading.generations)
             if reading.generations is not None:
                 now[reading.ident] = reading.generations
         present = {reading.ident for reading in readings}
         self._before = {ident: found for ident, found in now.items() if ident in present}
-        self._survivors = {ident: found for ident, found in self._survivors.items() if ident in present}
+        self._survivors = {
+            ident: found for ident, found in self._survivors.items() if ident in present
+        }
         self._looks = {ident: found for ident, found in self._looks.items() if ident in present}
         return "; ".join(part for part in (cause_text(counts), *said) if part)
 
@@ -337,7 +341,11 @@ class CPythonDriver:
                 survivors.look(reading.generations)
                 self._compare_lists(reading.ident, survivors)
                 spent: CollectorTime | ToldTime | None = self._spent(reading.ident)
-                if spent is None and reading.generations is not None and reading.generations.times is not None:
+                if (
+                    spent is None
+                    and reading.generations is not None
+                    and reading.generations.times is not None
+                ):
                     spent = ToldTime(reading.generations.times)
                 looks = self._looks.get(reading.ident)
                 note = "" if looks is None else looks.note()
@@ -368,7 +376,11 @@ class CPythonDriver:
                 spaces.whole.fill(heap.reading)
 
     def _read_map(self, heaps: tuple[Heap, ...]) -> MemoryMap | None:
-        arenas = [heap.reading.arenas for heap in heaps] if heaps else self._target.arenas(self._interpreters)
+        arenas = (
+            [heap.reading.arenas for heap in heaps]
+            if heaps
+            else self._target.arenas(self._interpreters)
+        )
         try:
             return self._target.memory_map(arenas)
         except (TargetGone, NotPermitted):
@@ -395,7 +407,9 @@ class CPythonDriver:
         self._add_heap_spaces(server, self._target.owners(found), ())
         self._add_generation_spaces(server)
 
-    def _add_heap_spaces(self, server: Server, owners: tuple[int, ...], heaps: tuple[Heap, ...]) -> None:
+    def _add_heap_spaces(
+        self, server: Server, owners: tuple[int, ...], heaps: tuple[Heap, ...]
+    ) -> None:
         readings = {heap.owner: heap.reading for heap in heaps}
         geometry = self._target.geometry
         for ident in owners:
@@ -427,7 +441,9 @@ class CPythonDriver:
         for interpreter in self._interpreters:
             ident = interpreter.ident
             if ident not in self._generation_spaces and len(self._generation_spaces) < _MOST_SHOWN:
-                self._generation_spaces[ident] = GenerationSpace(server, title_of("GC generations", ident))
+                self._generation_spaces[ident] = GenerationSpace(
+                    server, title_of("GC generations", ident)
+                )
 
     def _follow_level(self, server: Server) -> None:
         """Notice between events that another level was chosen: spaces of objects are there once they were wanted."""

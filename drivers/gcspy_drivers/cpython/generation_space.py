@@ -50,7 +50,9 @@ class GenerationSpace:
             description="Young: allocations less deallocations since its last collection; else: collections of the next younger one",
         )
         self.collections = self._stream("Collections", 2, "How often it was collected", dtype="i8")
-        self.collected = self._stream("Collected", 3, "Objects that its collections freed", dtype="i8")
+        self.collected = self._stream(
+            "Collected", 3, "Objects that its collections freed", dtype="i8"
+        )
         self.uncollectable = self._stream(
             "Uncollectable", 4, "Objects that its collections found and could not free", dtype="i8"
         )
@@ -96,7 +98,11 @@ class GenerationSpace:
             suffix=" µs",
         )
         self.last_time = self._stream(
-            "Last collection", 11, "Time of its last collection that was told, as for Collecting", dtype="i8", suffix=" µs"
+            "Last collection",
+            11,
+            "Time of its last collection that was told, as for Collecting",
+            dtype="i8",
+            suffix=" µs",
         )
 
     def _stream(
@@ -177,7 +183,11 @@ class GenerationSpace:
 def _info(found: Generations, note: str) -> str:
     if not found.whole:
         return note
-    automatic = "automatic collection is on" if found.enabled else "automatic collection is off (gc.disable)"
+    automatic = (
+        "automatic collection is on"
+        if found.enabled
+        else "automatic collection is off (gc.disable)"
+    )
     parts = [automatic]
     if found.collecting:
         parts.append("it was collecting just then")
@@ -209,7 +219,9 @@ def cause_text(collections: dict[int, tuple[int, ...]]) -> str:
     """
     parts = []
     for ident, counts in sorted(collections.items()):
-        found = ", ".join(f"gen{generation} +{count}" for generation, count in enumerate(counts) if count)
+        found = ", ".join(
+            f"gen{generation} +{count}" for generation, count in enumerate(counts) if count
+        )
         if found:
             parts.append(found if ident == 0 else f"interpreter {ident}: {found}")
     return "; ".join(parts)

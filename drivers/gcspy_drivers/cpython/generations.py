@@ -92,7 +92,9 @@ def read_generations(memory: Memory, gc: Addr, layout: GcLayout) -> Generations 
         if found is not None and rings is not None:
             generations = _parse(found, rings.stats, gc, layout)
             if generations is not None:
-                return replace(generations, garbage=_garbage(memory, found, layout), times=rings.times)
+                return replace(
+                    generations, garbage=_garbage(memory, found, layout), times=rings.times
+                )
     return None
 
 
@@ -108,7 +110,10 @@ def list_heads(memory: Memory, gc: Addr, layout: GcLayout) -> tuple[int, ...] | 
     if begin is None:
         return None
     young = gc + begin
-    return (*(young + number * _GENERATION.itemsize for number in range(GENERATIONS)), gc + layout.permanent)
+    return (
+        *(young + number * _GENERATION.itemsize for number in range(GENERATIONS)),
+        gc + layout.permanent,
+    )
 
 
 def _garbage(memory: Memory, found: bytes, layout: GcLayout) -> int | None:
@@ -125,14 +130,18 @@ def _begin(found: bytes, gc: Addr, layout: GcLayout) -> int | None:
     # The state points to its own first generation, so where the array begins need not be believed of any header file.
     pointer = int.from_bytes(found[layout.generation0 : layout.generation0 + 8], "little")
     begin = pointer - gc
-    possible = 0 <= begin <= layout.generation0 - GENERATIONS * _GENERATION.itemsize and begin % 4 == 0
+    possible = (
+        0 <= begin <= layout.generation0 - GENERATIONS * _GENERATION.itemsize and begin % 4 == 0
+    )
     return begin if possible else None
 
 
 def _stats(memory: Memory, found: bytes, layout: GcLayout) -> Rings | None:
     """Return what each generation's collections did in all, and when; None when it cannot be read."""
     if not layout.stats_rings:
-        return Rings(np.frombuffer(found, dtype=_STATS, count=GENERATIONS, offset=layout.stats), None)
+        return Rings(
+            np.frombuffer(found, dtype=_STATS, count=GENERATIONS, offset=layout.stats), None
+        )
     return read_rings(memory, int.from_bytes(found[layout.stats : layout.stats + 8], "little"))
 
 

@@ -97,7 +97,9 @@ def bring_in(target: Target, how: str, *, secs: float) -> socket.socket:
         TargetError: It was not managed, or the target did not come to it.
     """
     if how not in WAYS:
-        raise Unsupported("no such way to bring a stub into a process", found=how, known=", ".join(WAYS))
+        raise Unsupported(
+            "no such way to bring a stub into a process", found=how, known=", ".join(WAYS)
+        )
     script = None if how == "gdb" else RemoteScript(target)
     gdb = shutil.which("gdb")
     if script is None and gdb is None:
@@ -168,19 +170,36 @@ def _have_it_run(gdb: str, target: Target, lines: Path, page: int) -> None:
         f"restore {lines} binary {page}",
         f"print ((int (*)(long, long)) {pending})({run}, {page})",
     )
-    command = [gdb, "-nx", "-batch", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off"]
+    command = [
+        gdb,
+        "-nx",
+        "-batch",
+        "-iex",
+        "set auto-load off",
+        "-iex",
+        "set debuginfod enabled off",
+    ]
     command += ["-p", str(target.process.pid)]
     for call in calls:
         command += ["-ex", call]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_GDB_SECS, check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_GDB_SECS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
     except subprocess.TimeoutExpired:
         raise TargetError(
             f"process {target.process.pid}: gdb did not come to an end within {_GDB_SECS:g} s and was killed; the target runs on"
         ) from None
     if "$1 = 1" not in done.stdout or "$2 = 0" not in done.stdout:
         said = " ".join(done.stderr.split())[-400:]
-        raise TargetError(f"process {target.process.pid}: gdb could not bring the stub in: {said or 'it did not say why'}")
+        raise TargetError(
+            f"process {target.process.pid}: gdb could not bring the stub in: {said or 'it did not say why'}"
+        )
 
 
 def _why_not(target: Target, folder: Handover, secs: float) -> str:

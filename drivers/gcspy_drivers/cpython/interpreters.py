@@ -37,7 +37,9 @@ class Interpreter:
     address: Addr
 
 
-def read_interpreters(memory: Memory, layout: Layout, runtime: Addr) -> tuple[Interpreter, ...] | None:
+def read_interpreters(
+    memory: Memory, layout: Layout, runtime: Addr
+) -> tuple[Interpreter, ...] | None:
     """List the interpreters, the main one first and then by id.
 
     Args:

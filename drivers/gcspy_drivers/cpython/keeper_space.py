@@ -37,7 +37,13 @@ class KeeperSpace:
     """
 
     def __init__(
-        self, server: Server, title: str, geometry: PoolGeometry, types: TypeSpace, *, tiles: HeapTiles
+        self,
+        server: Server,
+        title: str,
+        geometry: PoolGeometry,
+        types: TypeSpace,
+        *,
+        tiles: HeapTiles,
     ) -> None:
         self._types = types
         self._tiles = tiles.arenas
@@ -52,7 +58,10 @@ class KeeperSpace:
         for order, (name, description) in enumerate(
             (
                 ("Objects", "Python objects in the arena"),
-                ("Tracked", "Objects that the collector tracks: only these can be garbage in a cycle"),
+                (
+                    "Tracked",
+                    "Objects that the collector tracks: only these can be garbage in a cycle",
+                ),
                 (
                     "Other blocks",
                     "Blocks in use that are no object: items, keys, text of one that may be anywhere",
@@ -99,6 +108,8 @@ class KeeperSpace:
         counts = np.bincount(tiles, weights=objects.count[mine], minlength=self._types.space.count)
         top = np.argsort(-counts, kind="stable")[:_NAMED_TYPES]
         named = ", ".join(
-            f"{self._types.name_of(kind)} ×{int(counts[kind])}" for kind in top.tolist() if counts[kind]
+            f"{self._types.name_of(kind)} ×{int(counts[kind])}"
+            for kind in top.tolist()
+            if counts[kind]
         )
         return f"{len(easy)} arenas are kept by {_EASY_BLOCKS} blocks or fewer each, together by {int(blocks[easy].sum())}: {named}"

@@ -38,15 +38,21 @@ _LEAST_TILE: Final = 16
 """Bytes of the tile of a block whose size is not known."""
 
 _OF_TILE: Final = (
-    DetailColumn(name="Kind", kind=ColumnKind.TEXT, about="What the block is to the object it belongs to"),
+    DetailColumn(
+        name="Kind", kind=ColumnKind.TEXT, about="What the block is to the object it belongs to"
+    ),
     DetailColumn(name="Type", kind=ColumnKind.TEXT, about="Type of that object"),
     DetailColumn(name="Bytes", kind=ColumnKind.BYTES, about="As sys.getsizeof counts"),
     DetailColumn(name="Generation", kind=ColumnKind.TEXT, about="Of that object"),
     DetailColumn(name="Block", kind=ColumnKind.TEXT, about="Address of the block"),
-    DetailColumn(name="Object", kind=ColumnKind.TEXT, about="Address of the object: what id() returns of it"),
+    DetailColumn(
+        name="Object", kind=ColumnKind.TEXT, about="Address of the object: what id() returns of it"
+    ),
 )
 _OF_SPACE: Final = (
-    DetailColumn(name="Kind", kind=ColumnKind.TEXT, about="What the blocks are to the objects they belong to"),
+    DetailColumn(
+        name="Kind", kind=ColumnKind.TEXT, about="What the blocks are to the objects they belong to"
+    ),
     DetailColumn(name="Type", kind=ColumnKind.TEXT, about="Type of those objects"),
     DetailColumn(name="Blocks"),
     DetailColumn(name="Bytes", kind=ColumnKind.BYTES, about="As sys.getsizeof counts"),
@@ -168,7 +174,13 @@ class LargeTables:
     def _of_one(self, row: int) -> DetailTable:
         blocks = self.blocks
         size, of_list = int(blocks.size[row]), int(blocks.of_list[row])
-        generation = None if of_list == -1 else "not tracked" if of_list == NOT_TRACKED else LIST_NAMES[of_list % LISTS]
+        generation = (
+            None
+            if of_list == -1
+            else "not tracked"
+            if of_list == NOT_TRACKED
+            else LIST_NAMES[of_list % LISTS]
+        )
         cells = (
             KINDS[blocks.kind[row]],
             self.names[blocks.type[row]],
@@ -205,8 +217,12 @@ class LargeTables:
             columns=_OF_SPACE,
             rows=rows,
             rest=len(rest),
-            rest_cells=(None, None, int(count[rest].sum()), int(sums[rest].sum()), None) if len(rest) else (),
-            note=f"the bytes of {unsized:,} blocks are not known and count as none" if unsized else "",
+            rest_cells=(None, None, int(count[rest].sum()), int(sums[rest].sum()), None)
+            if len(rest)
+            else (),
+            note=f"the bytes of {unsized:,} blocks are not known and count as none"
+            if unsized
+            else "",
         )
 
 
@@ -224,7 +240,9 @@ def _info(blocks: LargeBlocks, with_tiles: I64) -> str:
             f"{blocks.elsewhere:,} more with {blocks.elsewhere_bytes:,} bytes are further on in long deques"
         )
     if not known.all():
-        parts.append(f"the bytes of {int(np.count_nonzero(~known)):,} frames and generators are not known")
+        parts.append(
+            f"the bytes of {int(np.count_nonzero(~known)):,} frames and generators are not known"
+        )
     if blocks.torn:
         parts.append(f"{blocks.torn:,} changed while they were read and are left out")
     return "; ".join(parts)

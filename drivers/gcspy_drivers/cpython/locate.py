@@ -16,7 +16,13 @@ import numpy as np
 import numpy.typing as npt
 from gcspy_protocol.errors import TargetError
 
-from gcspy_drivers.cpython.layouts import ARENA_OBJECT, POOL_HEADER, Layout, ObmallocHome, PoolGeometry
+from gcspy_drivers.cpython.layouts import (
+    ARENA_OBJECT,
+    POOL_HEADER,
+    Layout,
+    ObmallocHome,
+    PoolGeometry,
+)
 from gcspy_drivers.cpython.obmalloc import (
     MAX_ARENAS,
     ObmallocPlace,
@@ -35,10 +41,10 @@ __all__ = ["Locator"]
 _TABLE_HEAD: Final = 16  # entries that every table has
 _NEAR_BYTES: Final = 64  # how far apart two static variables of one file may be for the search
 _USED_LISTS: Final = 64  # pointers in usedpools
-_TRIES: Final = (
-    3  # of a target that makes and frees arenas all the time, every third table was torn when it was read
-)
-_MOST_SEARCHED: Final = 64 << 20  # bytes of static variables that are searched; CPython's own are 2 MB
+_TRIES: Final = 3  # of a target that makes and frees arenas all the time, every third table was torn when it was read
+_MOST_SEARCHED: Final = (
+    64 << 20
+)  # bytes of static variables that are searched; CPython's own are 2 MB
 
 U64 = npt.NDArray[np.uint64]
 U32 = npt.NDArray[np.uint32]
@@ -102,7 +108,9 @@ class Locator:
         if found is None:
             return None
         state = int.from_bytes(found, "little")
-        covered = self._maps.covers(np.array([state], dtype=np.uint64), self._layout.obmalloc.size_bytes)[0]
+        covered = self._maps.covers(
+            np.array([state], dtype=np.uint64), self._layout.obmalloc.size_bytes
+        )[0]
         return Addr(state) if covered else None
 
     def _place_of_state(self, state: Addr) -> ObmallocPlace:
@@ -121,7 +129,8 @@ class Locator:
         where = int.from_bytes(found[0:8], "little")
         length = int.from_bytes(found[8:12], "little")
         now, _, most = (
-            int(number) for number in np.frombuffer(found[layout.arenas_now - layout.arenas :], dtype="<u8")
+            int(number)
+            for number in np.frombuffer(found[layout.arenas_now - layout.arenas :], dtype="<u8")
         )
         return 0 < now <= most <= length and self._is_table(where, length, arenas_now=now)
 
@@ -161,7 +170,9 @@ class Locator:
         if not len(carved):
             return False
         data, ok = self._memory.read_many(carved.first_pool, POOL_HEADER.itemsize)
-        good = ok & judge(data.view(POOL_HEADER)[:, 0], carved.first_pool, carved.slot, self._layout.geometry)
+        good = ok & judge(
+            data.view(POOL_HEADER)[:, 0], carved.first_pool, carved.slot, self._layout.geometry
+        )
         return int(np.count_nonzero(good)) >= max(1, len(good) - 1 - len(good) // 10)
 
     def _search_interpreter(self, interpreter: Addr) -> list[ObmallocPlace]:
@@ -178,7 +189,9 @@ class Locator:
                 self._layout.interpreter_bytes // 8, dtype=np.uint64
             ) * np.uint64(8)
         else:
-            states = np.unique(words[(words % 8 == 0) & self._maps.maps.covers(words, layout.size_bytes)])
+            states = np.unique(
+                words[(words % 8 == 0) & self._maps.maps.covers(words, layout.size_bytes)]
+            )
         if not len(states):
             return []
         data, ok = self._memory.read_many(
@@ -270,11 +283,15 @@ class Locator:
 
 def _plausible_lengths(numbers: U32) -> npt.NDArray[np.bool_]:
     return np.asarray(
-        (numbers >= _TABLE_HEAD) & (numbers <= MAX_ARENAS) & (numbers & (numbers - np.uint32(1)) == 0)
+        (numbers >= _TABLE_HEAD)
+        & (numbers <= MAX_ARENAS)
+        & (numbers & (numbers - np.uint32(1)) == 0)
     )
 
 
-def _have_near(places: npt.NDArray[np.intp], lengths: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+def _have_near(
+    places: npt.NDArray[np.intp], lengths: npt.NDArray[np.intp]
+) -> npt.NDArray[np.bool_]:
     """Tell which places (in units of 4 bytes) have one of the lengths within `_NEAR_BYTES`."""
     reach = _NEAR_BYTES // 4
     first = np.searchsorted(lengths, places - reach, side="left")

@@ -26,11 +26,21 @@ from gcspy_drivers.remote.address import PAGE_BYTES
 from gcspy_drivers.remote.maps import PRIVATE, READ, WRITE, Maps, ResidentMaps, read_smaps
 from gcspy_drivers.remote.process import Process
 
-__all__ = ["MemoryKind", "MemoryMap", "MemoryMapper", "Resident", "classify", "resident_of", "share_out"]
+__all__ = [
+    "MemoryKind",
+    "MemoryMap",
+    "MemoryMapper",
+    "Resident",
+    "classify",
+    "resident_of",
+    "share_out",
+]
 
 _HEAP_BYTES: Final = 64 << 20  # HEAP_MAX_SIZE of glibc on 64 bits
 _MOST_GUARD_BYTES: Final = 64 << 10
-_MOST_NEW_THREADS: Final = 256  # whose stacks are looked up at one reading; the others' turn is the next
+_MOST_NEW_THREADS: Final = (
+    256  # whose stacks are looked up at one reading; the others' turn is the next
+)
 _PRESENT, _SWAPPED = np.uint64(1 << 63), np.uint64(1 << 62)
 
 U64 = npt.NDArray[np.uint64]
@@ -151,7 +161,8 @@ def classify(maps: Maps, on_stacks: Iterable[int]) -> npt.NDArray[np.uint8]:
     private = (maps.permissions & PRIVATE) != 0
     of_file = maps.inode != 0
     named = np.array(
-        [path.startswith("[") and not path.startswith("[anon") for path in maps.path], dtype=np.bool_
+        [path.startswith("[") and not path.startswith("[anon") for path in maps.path],
+        dtype=np.bool_,
     )
     writable = (maps.permissions & (READ | WRITE)) == (READ | WRITE)
     anonymous = private & ~of_file & ~named
@@ -171,7 +182,11 @@ def classify(maps: Maps, on_stacks: Iterable[int]) -> npt.NDArray[np.uint8]:
     touches_next[:-1] = maps.end[:-1] == maps.start[1:]
     after = np.roll(np.arange(len(maps)), -1)
     of_thread = (
-        anonymous & writable & (maps.start % np.uint64(_HEAP_BYTES) == 0) & touches_next & closed[after]
+        anonymous
+        & writable
+        & (maps.start % np.uint64(_HEAP_BYTES) == 0)
+        & touches_next
+        & closed[after]
     )
     of_thread &= maps.end[after] - maps.start >= np.uint64(_HEAP_BYTES)
     kind[of_thread] = MemoryKind.MALLOC
@@ -183,11 +198,15 @@ def classify(maps: Maps, on_stacks: Iterable[int]) -> npt.NDArray[np.uint8]:
         row = maps.row_of(addr)
         if row is not None and anonymous[row] and writable[row]:
             kind[row] = MemoryKind.STACKS
-    kind[np.array([path.startswith("[stack") for path in maps.path], dtype=np.bool_)] = MemoryKind.STACKS
+    kind[np.array([path.startswith("[stack") for path in maps.path], dtype=np.bool_)] = (
+        MemoryKind.STACKS
+    )
     return kind
 
 
-def resident_of(process: Process, resident: ResidentMaps, arenas: U64, arena_bytes: int) -> Resident:
+def resident_of(
+    process: Process, resident: ResidentMaps, arenas: U64, arena_bytes: int
+) -> Resident:
     """Count the pages of the arenas that are in memory, mapping by mapping.
 
     Args:
@@ -202,7 +221,9 @@ def resident_of(process: Process, resident: ResidentMaps, arenas: U64, arena_byt
     maps = resident.maps
     pages = _pages(arenas, arena_bytes)
     row = np.searchsorted(maps.start, pages, side="right") - 1
-    inside = (row >= 0) & (pages < maps.end[row]) if len(maps) else np.zeros(len(pages), dtype=np.bool_)
+    inside = (
+        (row >= 0) & (pages < maps.end[row]) if len(maps) else np.zeros(len(pages), dtype=np.bool_)
+    )
     row = row[inside]
     count = np.bincount(row, minlength=len(maps)).astype(np.int64)
     flags = _page_flags(process, arenas, arena_bytes)
@@ -210,11 +231,13 @@ def resident_of(process: Process, resident: ResidentMaps, arenas: U64, arena_byt
         mapped = np.maximum((maps.end - maps.start).astype(np.float64), 1.0)
         share = np.minimum(count * PAGE_BYTES / mapped, 1.0)
         rss, swapped = (
-            np.floor(share * figure).astype(np.int64) for figure in (resident.rss_bytes, resident.swap_bytes)
+            np.floor(share * figure).astype(np.int64)
+            for figure in (resident.rss_bytes, resident.swap_bytes)
         )
     else:
         rss, swapped = (
-            np.bincount(row[(flags[inside] & bit) != 0], minlength=len(maps)).astype(np.int64) * PAGE_BYTES
+            np.bincount(row[(flags[inside] & bit) != 0], minlength=len(maps)).astype(np.int64)
+            * PAGE_BYTES
             for bit in (_PRESENT, _SWAPPED)
         )
     # A page of zeros that was only read is present and not resident; and the two files are read one after the other.

@@ -71,6 +71,4 @@ class MemorySpace:
             stream.data[:] = column
         self.space.info = f"RSS {found.total_rss_bytes:,} bytes"
         if not found.arenas_exact:
-            self.space.info += (
-                "; the arenas' share is an estimate, because the kernel does not show the pages (pagemap)"
-            )
+            self.space.info += "; the arenas' share is an estimate, because the kernel does not show the pages (pagemap)"

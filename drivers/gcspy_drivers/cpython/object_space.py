@@ -46,7 +46,13 @@ class ObjectSpace:
     """
 
     def __init__(
-        self, server: Server, title: str, geometry: PoolGeometry, types: TypeSpace, *, tiles: HeapTiles
+        self,
+        server: Server,
+        title: str,
+        geometry: PoolGeometry,
+        types: TypeSpace,
+        *,
+        tiles: HeapTiles,
     ) -> None:
         self._tiles = tiles.pools
         self._types = types
@@ -138,7 +144,9 @@ class ObjectSpace:
         return int(counts[:, LISTS].sum())
 
 
-def top_types(objects: Objects, tile_of_pool: npt.NDArray[np.intp], tiles: int, types: TypeSpace) -> I64:
+def top_types(
+    objects: Objects, tile_of_pool: npt.NDArray[np.intp], tiles: int, types: TypeSpace
+) -> I64:
     """Return for each tile the tile in "Types" of the type with most bytes; 0 where there is no object.
 
     Args:
@@ -185,7 +193,11 @@ class TrackedSpace:
             (
                 ("Objects", "", "Objects on the list"),
                 ("Bytes", " bytes", "Bytes of the blocks of pymalloc that they are in"),
-                ("Large", "", "Those of them that are too large for pymalloc; their bytes are not known"),
+                (
+                    "Large",
+                    "",
+                    "Those of them that are too large for pymalloc; their bytes are not known",
+                ),
             )
         ):
             add_amount(self.space, name, description, order=order, suffix=suffix)

@@ -191,7 +191,9 @@ def size_classes(reading: HeapReading) -> SizeClasses:
     which = pools.size_class[used]
     count = geometry.size_classes
     in_class = np.bincount(which, minlength=count).astype(np.int64)
-    blocks_used = np.bincount(which, weights=pools.blocks_used[used], minlength=count).astype(np.int64)
+    blocks_used = np.bincount(which, weights=pools.blocks_used[used], minlength=count).astype(
+        np.int64
+    )
     block = block_bytes(geometry)
     capacity = capacities(geometry).astype(np.int64)
     return SizeClasses(
@@ -283,9 +285,9 @@ class _Plan:
         self.carved = np.flatnonzero(carved)
         self.carved_address = self.address[self.carved]
         self.carved_slot = arenas.slot[self.arena[self.carved]]
-        self.state = np.where(arenas.valid[self.arena], PoolState.UNCARVED, PoolState.UNKNOWN).astype(
-            np.uint8
-        )
+        self.state = np.where(
+            arenas.valid[self.arena], PoolState.UNCARVED, PoolState.UNKNOWN
+        ).astype(np.uint8)
         self.gather = Gather(memory.process, self.carved_address, POOL_HEADER.itemsize)
 
     def holds_for(self, arenas: Arenas) -> bool:
@@ -312,7 +314,9 @@ class PoolReader:
         place: Where the state is.
     """
 
-    def __init__(self, memory: Memory, maps: LiveMaps, geometry: PoolGeometry, place: ObmallocPlace) -> None:
+    def __init__(
+        self, memory: Memory, maps: LiveMaps, geometry: PoolGeometry, place: ObmallocPlace
+    ) -> None:
         self._memory = memory
         self._maps = maps
         self._geometry = geometry
@@ -359,13 +363,17 @@ class PoolReader:
         """
         table = self._read_table()
         return (
-            self._unreadable().arenas if table is None else judge_arenas(table, self._maps, self._geometry)[0]
+            self._unreadable().arenas
+            if table is None
+            else judge_arenas(table, self._maps, self._geometry)[0]
         )
 
     def _read_pools(self, plan: _Plan, arenas: Arenas) -> HeapReading:
         plan.gather.read()
         headers = plan.gather.data.view(POOL_HEADER)[:, 0]
-        good = judge(headers, plan.carved_address, plan.carved_slot, self._geometry) & plan.gather.ok
+        good = (
+            judge(headers, plan.carved_address, plan.carved_slot, self._geometry) & plan.gather.ok
+        )
         doubtful = np.flatnonzero(~good)
         still_there = np.ones(len(arenas), dtype=np.bool_)
         if len(doubtful):
@@ -393,7 +401,9 @@ class PoolReader:
         count = len(plan.address)
         used = good & (headers["count"] != 0)
         state = plan.state.copy()
-        state[plan.carved] = np.where(good, np.where(used, PoolState.USED, PoolState.FREE), PoolState.UNKNOWN)
+        state[plan.carved] = np.where(
+            good, np.where(used, PoolState.USED, PoolState.FREE), PoolState.UNKNOWN
+        )
         size_class = np.full(count, -1, dtype=np.int16)
         blocks_used = np.zeros(count, dtype=np.int32)
         capacity = np.zeros(count, dtype=np.int32)
@@ -415,9 +425,13 @@ class PoolReader:
         """Tell which arenas the table still has: headers that cannot be read may belong to one that was given back."""
         table = self._read_table()
         if table is None:
-            return np.ones(len(arenas), dtype=np.bool_)  # nobody knows; their pools are unknown already
+            return np.ones(
+                len(arenas), dtype=np.bool_
+            )  # nobody knows; their pools are unknown already
         inside = arenas.slot < len(table)
-        return np.asarray(inside & (table["address"][np.where(inside, arenas.slot, 0)] == arenas.address))
+        return np.asarray(
+            inside & (table["address"][np.where(inside, arenas.slot, 0)] == arenas.address)
+        )
 
     def _read_table(self) -> Records | None:
         """Read the table of arena_objects; None when it moved at each try, or is not plausible.
@@ -454,7 +468,11 @@ class PoolReader:
         )
 
     def _counters(self) -> npt.NDArray[np.uint64] | None:
-        found = None if self._place.counters is None else self._memory.try_read(self._place.counters, 24)
+        found = (
+            None
+            if self._place.counters is None
+            else self._memory.try_read(self._place.counters, 24)
+        )
         return None if found is None else np.frombuffer(found, dtype="<u8")
 
     def _unreadable(self) -> HeapReading:
@@ -467,7 +485,9 @@ class PoolReader:
             )
         plan = self._plan
         pools = self._pools(
-            plan, plan.gather.data.view(POOL_HEADER)[:, 0], np.zeros(len(plan.carved), dtype=np.bool_)
+            plan,
+            plan.gather.data.view(POOL_HEADER)[:, 0],
+            np.zeros(len(plan.carved), dtype=np.bool_),
         )
         pools = replace(pools, state=np.full(len(pools), PoolState.UNKNOWN, dtype=np.uint8))
         return HeapReading(
@@ -505,7 +525,8 @@ def _unmapped(plan: _Plan, unreadable: npt.NDArray[np.intp]) -> Mask:
     arenas = len(plan.arenas)
     carved = np.bincount(plan.arena[plan.carved], minlength=arenas)
     return np.asarray(
-        (carved > 0) & (np.bincount(plan.arena[plan.carved[unreadable]], minlength=arenas) == carved)
+        (carved > 0)
+        & (np.bincount(plan.arena[plan.carved[unreadable]], minlength=arenas) == carved)
     )
 
 

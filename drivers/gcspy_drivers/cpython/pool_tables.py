@@ -26,11 +26,18 @@ _COLUMNS: Final = (
     DetailColumn(name="Blocks of", kind=ColumnKind.TEXT, about="Size class of the pools"),
     DetailColumn(name="Pools", about="Pools of this size class"),
     DetailColumn(name="Blocks in use", about="Blocks that were handed out and not given back"),
-    DetailColumn(name="Free blocks", about="Other blocks of these pools: only this size class can have them"),
+    DetailColumn(
+        name="Free blocks", about="Other blocks of these pools: only this size class can have them"
+    ),
     DetailColumn(name="Bytes", kind=ColumnKind.BYTES, about="Bytes of the blocks in use"),
-    DetailColumn(name="Lost", kind=ColumnKind.BYTES, about="Bytes of these pools that are not in use"),
+    DetailColumn(
+        name="Lost", kind=ColumnKind.BYTES, about="Bytes of these pools that are not in use"
+    ),
 )
-_WITHOUT: Final = ((PoolState.FREE, "(free pools)"), (PoolState.UNCARVED, "(not carved into pools yet)"))
+_WITHOUT: Final = (
+    (PoolState.FREE, "(free pools)"),
+    (PoolState.UNCARVED, "(not carved into pools yet)"),
+)
 
 Row = tuple[str | int | None, ...]
 
@@ -65,7 +72,9 @@ class PoolTables:
         for which, name in _WITHOUT:
             if number := int(np.count_nonzero(state == which)):
                 rows.append((name, number, 0, 0, 0, number * pool_bytes))
-        sums = [sum(int(row[column] or 0) for row in rows[most:]) for column in range(1, len(_COLUMNS))]
+        sums = [
+            sum(int(row[column] or 0) for row in rows[most:]) for column in range(1, len(_COLUMNS))
+        ]
         return DetailTable(
             columns=_COLUMNS,
             rows=tuple(rows[:most]),
@@ -85,8 +94,12 @@ class PoolTables:
         count = geometry.size_classes
         number = np.bincount(classes, minlength=count)
         # Sums of less than 2^53 are exact as floats.
-        blocks = np.bincount(classes, weights=pools.blocks_used[mine][used], minlength=count).astype(np.int64)
-        room = np.bincount(classes, weights=pools.capacity[mine][used], minlength=count).astype(np.int64)
+        blocks = np.bincount(
+            classes, weights=pools.blocks_used[mine][used], minlength=count
+        ).astype(np.int64)
+        room = np.bincount(classes, weights=pools.capacity[mine][used], minlength=count).astype(
+            np.int64
+        )
         size = block_bytes(geometry).astype(np.int64)
         in_use = blocks * size
         lost = number * geometry.pool_bytes - in_use

@@ -84,16 +84,22 @@ def judge(
     count = headers["count"]
     following, last = headers["nextoffset"], headers["maxnextoffset"]
 
-    carved_bytes = following - header_bytes  # wraps below the header, and is refused as not >= 2 blocks then
+    carved_bytes = (
+        following - header_bytes
+    )  # wraps below the header, and is refused as not >= 2 blocks then
     carved = carved_bytes // size
     believable = has_class & (last == np.uint32(geometry.pool_bytes) - size)
     believable &= (
-        (following >= header_bytes + 2 * size) & (carved * size == carved_bytes) & (carved <= capacity)
+        (following >= header_bytes + 2 * size)
+        & (carved * size == carved_bytes)
+        & (carved <= capacity)
     )
     believable &= count <= carved
 
     free_block = headers["freeblock"]
-    place = free_block - addrs  # wraps when the block is before its pool: then it is beyond every nextoffset
+    place = (
+        free_block - addrs
+    )  # wraps when the block is before its pool: then it is beyond every nextoffset
     inside = (place >= header_bytes) & (place < following)
     place32 = np.where(inside, place, header_bytes).astype(np.uint32)
     on_list = inside & ((place32 - header_bytes) % size == 0)

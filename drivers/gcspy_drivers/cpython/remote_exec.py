@@ -56,7 +56,9 @@ class RemoteScript:
             )
         main = next(iter(target.interpreters() or ()), None)
         if main is None:
-            raise TargetError(f"process {self._process.pid} has no interpreter: it is starting or ending, try again")
+            raise TargetError(
+                f"process {self._process.pid} has no interpreter: it is starting or ending, try again"
+            )
         if self._number(main.address + support.enabled, 4) != 1:
             raise Unsupported(
                 "remote debugging is switched off there, by -X disable-remote-debug, PYTHON_DISABLE_REMOTE_DEBUG or the build: "
@@ -66,7 +68,9 @@ class RemoteScript:
             )
         thread = self._number(main.address + support.threads_main, 8)
         if not thread:
-            raise TargetError(f"process {self._process.pid} has no main thread any more: it is ending")
+            raise TargetError(
+                f"process {self._process.pid} has no main thread any more: it is ending"
+            )
         self._path_bytes = support.path_bytes
         self._flag = thread + support.support + support.pending_call
         self._path = thread + support.support + support.path
@@ -85,7 +89,9 @@ class RemoteScript:
         """
         data = path.encode() + b"\0"
         if len(data) > self._path_bytes:
-            raise TargetError(f"the path {path} is too long for process {self._process.pid}: {self._path_bytes - 1} bytes at most")
+            raise TargetError(
+                f"the path {path} is too long for process {self._process.pid}: {self._path_bytes - 1} bytes at most"
+            )
         write(self._process, self._path, data)
         write(self._process, self._flag, _ON)
 

@@ -57,7 +57,9 @@ class ReturnSpace:
             description="Arenas of pymalloc; each can be given back to the system only when none of its blocks is in use",
         )
         arena, bytes_ = geometry.arena_bytes, " bytes"
-        size = add_amount(self.space, "Size", "Bytes of its pools", order=6, most=arena, suffix=bytes_)
+        size = add_amount(
+            self.space, "Size", "Bytes of its pools", order=6, most=arena, suffix=bytes_
+        )
         self.used = add_amount(
             self.space,
             "Used",
@@ -118,7 +120,8 @@ class ReturnSpace:
         pools = reading.pools
         in_use = pools.state == PoolState.USED
         used = tiling.sums(
-            pools.blocks_used * ((pools.size_class.astype(np.int32) + 1) * self._geometry.alignment_bytes)
+            pools.blocks_used
+            * ((pools.size_class.astype(np.int32) + 1) * self._geometry.alignment_bytes)
         )
         blocks = tiling.sums(pools.blocks_used)
         unknown = tiling.sums(pools.state == PoolState.UNKNOWN) != 0
@@ -133,23 +136,32 @@ class ReturnSpace:
         self.classes.data[:] = _classes(reading, in_use)
         hide((one for one in self.space.streams if one not in (self.size, self.total)), unknown)
         self.space.control[:] = np.where(unknown | (blocks != 0), Control.USED, Control.UNUSED)
-        self.space.info = _info(tiling, used, blocks, ~unknown) if reading.complete else "could not be read"
+        self.space.info = (
+            _info(tiling, used, blocks, ~unknown) if reading.complete else "could not be read"
+        )
 
 
 def _classes(reading: HeapReading, in_use: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     """Count the size classes that have a pool in use in each arena, (arenas,)."""
     classes = reading.geometry.size_classes
     key = reading.pools.arena[in_use].astype(np.int64) * classes + reading.pools.size_class[in_use]
-    found: npt.NDArray[np.int64] = np.bincount(np.unique(key) // classes, minlength=len(reading.arenas))
+    found: npt.NDArray[np.int64] = np.bincount(
+        np.unique(key) // classes, minlength=len(reading.arenas)
+    )
     return found
 
 
 def _info(
-    tiling: Tiling, used: npt.NDArray[np.int64], blocks: npt.NDArray[np.int64], known: npt.NDArray[np.bool_]
+    tiling: Tiling,
+    used: npt.NDArray[np.int64],
+    blocks: npt.NDArray[np.int64],
+    known: npt.NDArray[np.bool_],
 ) -> str:
     size = tiling.size_bytes.astype(np.int64)
     sparse = known & (blocks > 0) & (_SPARSE_SHARE * used < size)
-    parts = [f"{len(size)} arenas, {int(np.count_nonzero(known & (blocks == 0)))} without a block in use"]
+    parts = [
+        f"{len(size)} arenas, {int(np.count_nonzero(known & (blocks == 0)))} without a block in use"
+    ]
     if sparse.any():
         parts.append(
             f"{int(np.count_nonzero(sparse))} are less than a quarter in use: {int(used[sparse].sum()):,} bytes in "

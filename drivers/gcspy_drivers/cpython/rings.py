@@ -24,11 +24,22 @@ __all__ = ["TIMED", "CollectionTimes", "Rings", "ToldTime", "read_rings", "times
 
 _STATS = np.dtype([("collections", "<i8"), ("collected", "<i8"), ("uncollectable", "<i8")])
 _ENTRY = np.dtype(
-    [("start", "<i8"), ("stop", "<i8"), ("stats", _STATS), ("candidates", "<i8"), ("secs", "<f8"), ("heap", "<i8")]
+    [
+        ("start", "<i8"),
+        ("stop", "<i8"),
+        ("stats", _STATS),
+        ("candidates", "<i8"),
+        ("secs", "<f8"),
+        ("heap", "<i8"),
+    ]
 )
 TIMED = np.dtype([("generation", "<i8"), ("number", "<i8"), ("start", "<i8"), ("stop", "<i8")])
 """A collection: its generation, its number in that from 1, when it began and ended in ns."""
-_RINGS: Final = ((0, 11), (712, 3), (912, 3))  # where each generation's begins, and how many entries it has
+_RINGS: Final = (
+    (0, 11),
+    (712, 3),
+    (912, 3),
+)  # where each generation's begins, and how many entries it has
 _RINGS_BYTES: Final = 1120
 _SEQUENCE_AT: Final = 1112
 _TRIES: Final = 3
@@ -107,7 +118,9 @@ def _parse(found: bytes, *, whole: bool) -> Rings:
         timed["start"], timed["stop"] = used["start"], used["stop"]
         rows.append(timed)
     recent = np.concatenate(rows)
-    return Rings(stats, CollectionTimes(np.sort(recent, order="start"), total_nanos) if whole else None)
+    return Rings(
+        stats, CollectionTimes(np.sort(recent, order="start"), total_nanos) if whole else None
+    )
 
 
 class ToldTime:
@@ -126,7 +139,9 @@ class ToldTime:
         self.total_micros = times.total_nanos // 1000
         self.last_micros = np.zeros(len(_RINGS), dtype=np.int64)
         for one in times.recent:  # by start: a later one of the same generation comes later
-            self.last_micros[int(one["generation"])] = (int(one["stop"]) - int(one["start"])) // 1000
+            self.last_micros[int(one["generation"])] = (
+                int(one["stop"]) - int(one["start"])
+            ) // 1000
 
     def note(self, collections: npt.NDArray[np.int64]) -> str:
         """Say it in words; empty before the first collection.
@@ -158,4 +173,6 @@ def times_text(times: CollectionTimes | None, before: npt.NDArray[np.int64]) -> 
 
 def _said(one: np.void) -> str:
     start, stop = int(one["start"]), int(one["stop"])
-    return f"gen{int(one['generation'])} at {start / _NANOS:.6f} s for {(stop - start) / 1e6:.3f} ms"
+    return (
+        f"gen{int(one['generation'])} at {start / _NANOS:.6f} s for {(stop - start) / 1e6:.3f} ms"
+    )

@@ -36,7 +36,11 @@ class SizeClassSpace:
         )
 
         def stream(
-            name: str, order: int, description: str, suffix: str = "", of: ServerStream | None = None
+            name: str,
+            order: int,
+            description: str,
+            suffix: str = "",
+            of: ServerStream | None = None,
         ) -> ServerStream:
             return add_amount(self.space, name, description, order=order, suffix=suffix, of=of)
 
@@ -50,10 +54,14 @@ class SizeClassSpace:
             " bytes",
         )
         stream(
-            "Partly used", 6, "Pools with blocks in use and free ones: what a burst that went leaves behind"
+            "Partly used",
+            6,
+            "Pools with blocks in use and free ones: what a burst that went leaves behind",
         )
         held = stream("Held", 7, "Bytes of the pools: nobody else can have them", " bytes")
-        stream("Used", 4, "Bytes of blocks in use, in percent of what the pools hold", " bytes", held)
+        stream(
+            "Used", 4, "Bytes of blocks in use, in percent of what the pools hold", " bytes", held
+        )
         stream(
             "Lost",
             5,
@@ -86,7 +94,9 @@ class SizeClassSpace:
                 stream.data[:] = stream.schema.default
                 stream.set_unknown(np.ones(len(column), dtype=np.bool_))
         unknown = int(np.count_nonzero(~pools.valid))
-        parts = [f"{unknown} pools are unknown and not counted" if unknown else "all pools are known"]
+        parts = [
+            f"{unknown} pools are unknown and not counted" if unknown else "all pools are known"
+        ]
         if reading.complete and held.any():
             lost = held - used
             worst = int(lost.argmax())

@@ -66,9 +66,13 @@ NUMBERS = struct.Struct("<15q")
 
 _WAITS, _TELLS = 1, 2
 _PR_SET_PTRACER = 0x59616D61
-_LOOK_EVERY = 64  # collections that nobody wants, after which it is looked whether the sidecar is there
+_LOOK_EVERY = (
+    64  # collections that nobody wants, after which it is looked whether the sidecar is there
+)
 
-_MANY = 1 << 22  # interruptions of one wait by signals; it is a bound for what cannot happen (a poll that always fails)
+_MANY = (
+    1 << 22
+)  # interruptions of one wait by signals; it is a bound for what cannot happen (a poll that always fails)
 # Made once: each such object is a reference cycle, and would be garbage for the collector that is watched.
 _create, _settime = ctypes.pythonapi["timerfd_create"], ctypes.pythonapi["timerfd_settime"]
 _send, _recv, _poll = ctypes.pythonapi["send"], ctypes.pythonapi["recv"], ctypes.pythonapi["poll"]
@@ -165,11 +169,19 @@ class _Line:
         at_once = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
         self._begin = (
             functools.partial(_settime, timer, 0, at + _TIMER_AT, None),
-            functools.partial(_send, fd, at + _EVENT_AT, EVENT.size + (0 if self._holds else NUMBERS.size), at_once),
+            functools.partial(
+                _send,
+                fd,
+                at + _EVENT_AT,
+                EVENT.size + (0 if self._holds else NUMBERS.size),
+                at_once,
+            ),
         )
         self._wait = functools.partial(_poll, at + _POLLFDS_AT, 2, -1)
         self._answer = functools.partial(_recv, fd, at + _EVENT_AT, EVENT.size, at_once)
-        self._over = frozenset((1, 2)).__contains__  # so many descriptors are ready; -1: a signal came, go on waiting
+        self._over = frozenset(
+            (1, 2)
+        ).__contains__  # so many descriptors are ready; -1: a signal came, go on waiting
         self._told = False
         self._pid = os.getpid()
 
@@ -205,12 +217,23 @@ class _Line:
         if now < words[4]:
             return ()
         get = info.get
-        numbers = get("generation", 0), threading.get_native_id(), number, now, get("collected", 0), get("uncollectable", 0)
+        numbers = (
+            get("generation", 0),
+            threading.get_native_id(),
+            number,
+            now,
+            get("collected", 0),
+            get("uncollectable", 0),
+        )
         EVENT.pack_into(self._room, _EVENT_AT, kind, *numbers)
         if not self._holds:
             stats = gc.get_stats()
-            totals = [one[name] for name in ("collections", "collected", "uncollectable") for one in stats]
-            NUMBERS.pack_into(self._room, _EVENT_AT + EVENT.size, *gc.get_count(), *gc.get_threshold(), *totals)
+            totals = [
+                one[name] for name in ("collections", "collected", "uncollectable") for one in stats
+            ]
+            NUMBERS.pack_into(
+                self._room, _EVENT_AT + EVENT.size, *gc.get_count(), *gc.get_threshold(), *totals
+            )
             return map(self._over, map(functools.partial.__call__, self._begin[1:]))
         self._told = True
         calls = itertools.chain(self._begin, itertools.repeat(self._wait, _MANY))
@@ -319,7 +342,9 @@ def _is_ours(error: BaseException) -> bool:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return isinstance(error, Exception) and trace is not None and trace.tb_frame.f_globals is globals()
+    return (
+        isinstance(error, Exception) and trace is not None and trace.tb_frame.f_globals is globals()
+    )
 
 
 def let_read(pid: int) -> None:
@@ -333,7 +358,9 @@ def let_read(pid: int) -> None:
 
 def peer_of(connection: socket.socket) -> int:
     """Return the process that made the other end of a connection; 0 when it is in another container."""
-    return int(struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
+    return int(
+        struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+    )
 
 
 def unmap(address: int, size_bytes: int) -> None:

@@ -14,10 +14,21 @@ import numpy as np
 import numpy.typing as npt
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
 
-from gcspy_drivers.cpython.discover import RuntimeFound, find_runtime, pymalloc_setting, without_pymalloc
+from gcspy_drivers.cpython.discover import (
+    RuntimeFound,
+    find_runtime,
+    pymalloc_setting,
+    without_pymalloc,
+)
 from gcspy_drivers.cpython.generations import LISTS, Generations, list_heads, read_generations
 from gcspy_drivers.cpython.interpreters import Interpreter, read_interpreters
-from gcspy_drivers.cpython.layouts import Layout, PoolGeometry, debug_offsets, known_text, layout_for
+from gcspy_drivers.cpython.layouts import (
+    Layout,
+    PoolGeometry,
+    debug_offsets,
+    known_text,
+    layout_for,
+)
 from gcspy_drivers.cpython.layouts.debug_offsets import DebuggerSupport
 from gcspy_drivers.cpython.locate import Locator
 from gcspy_drivers.cpython.memory_map import MemoryMap, MemoryMapper
@@ -200,7 +211,9 @@ class Target:
         """Tell whether pymalloc is not in use, though nothing says that it should not, in a process that has just started."""
         unused = all(known.reader is None for known in self._known.values())
         return (
-            unused and not without_pymalloc(self.malloc_setting) and self.process.age_secs() < _STARTING_SECS
+            unused
+            and not without_pymalloc(self.malloc_setting)
+            and self.process.age_secs() < _STARTING_SECS
         )
 
     def _attach(self) -> None:
@@ -225,7 +238,9 @@ class Target:
         self.image_path = found.path
         layout = layout_for(self.version)
         if layout.debug_offsets:
-            layout = debug_offsets.apply(layout, self._memory.read(runtime, debug_offsets.TABLE_BYTES))
+            layout = debug_offsets.apply(
+                layout, self._memory.read(runtime, debug_offsets.TABLE_BYTES)
+            )
         self._layout: Layout = layout
         self._runtime: Addr = runtime
         self._locator = Locator(self._memory, self._maps, layout, image)
@@ -310,7 +325,9 @@ class Target:
         return tuple(
             InterpreterReading(
                 ident=interpreter.ident,
-                generations=read_generations(self._memory, Addr(interpreter.address + offset), layout),
+                generations=read_generations(
+                    self._memory, Addr(interpreter.address + offset), layout
+                ),
             )
             for interpreter in interpreters
         )
@@ -397,10 +414,16 @@ class Target:
             found.append(HeapObjects(heap, objects, before))
             parts.append((copy, before))
             before = after
-        ends, owners = self._list_ends(interpreters) if copies is None else (copies.ends, copies.owners)
+        ends, owners = (
+            self._list_ends(interpreters) if copies is None else (copies.ends, copies.owners)
+        )
         nodes = Nodes.together([one.objects.nodes.moved(one.pools_before) for one in found])
         heads = None if copies is None else copies.heads
-        lists = ListReader(self._memory, self._maps, types, code, heads).read(nodes, ends) if ends else None
+        lists = (
+            ListReader(self._memory, self._maps, types, code, heads).read(nodes, ends)
+            if ends
+            else None
+        )
         self._outside = np.zeros(0, dtype=np.uint64) if lists is None else lists.outside.address
         by_pool, by_list = _NO_NODES
         if lists is not None:
@@ -425,14 +448,18 @@ class Target:
 
     def warm(self, heaps: tuple[Heap, ...]) -> bool:
         """Have room for copies of some heaps, so that `copy_objects` needs no memory of the system; False when there is too little."""
-        pools = sum(int(np.count_nonzero(heap.reading.pools.state == PoolState.USED)) for heap in heaps)
+        pools = sum(
+            int(np.count_nonzero(heap.reading.pools.state == PoolState.USED)) for heap in heaps
+        )
         if pools * self.geometry.pool_bytes > _MOST_OF_FREE_MEMORY * _free_bytes():
             return False
         self._room.begin(pools)
         self._type_table()
         return True
 
-    def copy_objects(self, heaps: tuple[Heap, ...], interpreters: tuple[Interpreter, ...]) -> ObjectCopies:
+    def copy_objects(
+        self, heaps: tuple[Heap, ...], interpreters: tuple[Interpreter, ...]
+    ) -> ObjectCopies:
         """Copy all that `objects` looks at, as fast as it goes.
 
         That is pools, types, the lists' heads, and the heads of objects outside of pools that were on a list the last time.
@@ -457,7 +484,9 @@ class Target:
         self._type_table().begin()
         return ObjectCopies(tuple(copies), heads, ends, owners)
 
-    def _list_ends(self, interpreters: tuple[Interpreter, ...]) -> tuple[dict[int, int], tuple[int, ...]]:
+    def _list_ends(
+        self, interpreters: tuple[Interpreter, ...]
+    ) -> tuple[dict[int, int], tuple[int, ...]]:
         """Return the number of each list by the address of its own head, and the interpreters that have them."""
         ends: dict[int, int] = {}
         owners = []
@@ -489,7 +518,9 @@ class Target:
             TargetError: The maps changed while they were read.
         """
         addresses: list[npt.NDArray[np.uint64]] = [found.address for found in arenas]
-        together = np.unique(np.concatenate(addresses)) if addresses else np.zeros(0, dtype=np.uint64)
+        together = (
+            np.unique(np.concatenate(addresses)) if addresses else np.zeros(0, dtype=np.uint64)
+        )
         return self._mapper.read(together, self.geometry.arena_bytes)
 
     def _readers(self, interpreters: tuple[Interpreter, ...]) -> list[tuple[int, PoolReader]]:
@@ -529,7 +560,9 @@ class Target:
     def _forget(self, reader: PoolReader) -> None:
         self._places = {place: kept for place, kept in self._places.items() if kept is not reader}
         self._known = {
-            interpreter: known for interpreter, known in self._known.items() if known.reader is not reader
+            interpreter: known
+            for interpreter, known in self._known.items()
+            if known.reader is not reader
         }
 
     def _forget_all_but(self, interpreters: tuple[Interpreter, ...]) -> None:
@@ -540,7 +573,9 @@ class Target:
                 if interpreter in interpreters
             }
             kept = {id(known.reader) for known in self._known.values()}
-            self._places = {place: reader for place, reader in self._places.items() if id(reader) in kept}
+            self._places = {
+                place: reader for place, reader in self._places.items() if id(reader) in kept
+            }
 
 
 def _free_bytes() -> int:

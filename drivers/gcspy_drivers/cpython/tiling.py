@@ -128,7 +128,10 @@ class PoolTiles:
         ):
             return before
         group = choose_group(
-            len(reading.pools), self._tiles, before=1 if before is None else before.group, most=self._most
+            len(reading.pools),
+            self._tiles,
+            before=1 if before is None else before.group,
+            most=self._most,
         )
         self._address, self._total = arenas.address.copy(), arenas.total_pools.copy()
         self._tiling = tile_pools(reading, group)

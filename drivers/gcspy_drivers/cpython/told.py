@@ -32,7 +32,14 @@ from gcspy_drivers.cpython.stub_events import GC_END, GC_START, KINDS, cause_of
 from gcspy_drivers.cpython.survivors import Survivors
 from gcspy_drivers.remote.process import Process
 from gcspy_drivers.remote.waiting import waited_nanos
-from gcspy_server.api import AttachOptions, Mode, PauseActsOn, Recognition, Server, ServerDescription
+from gcspy_server.api import (
+    AttachOptions,
+    Mode,
+    PauseActsOn,
+    Recognition,
+    Server,
+    ServerDescription,
+)
 
 __all__ = ["ToldDriver"]
 
@@ -71,7 +78,11 @@ class ToldDriver:
         if found.runtime != FREE_THREADED_RUNTIME:
             return Recognition()
         return Recognition(
-            runtime=found.runtime, version=found.version_text, detail=found.image, supported=False, why_not=found.why_not
+            runtime=found.runtime,
+            version=found.version_text,
+            detail=found.image,
+            supported=False,
+            why_not=found.why_not,
         )
 
     @classmethod
@@ -85,7 +96,9 @@ class ToldDriver:
         found = look(pid)
         if options.stub_fd is None:
             known = with_gil(found.version[:2])
-            raise Unsupported(FREE_THREADED, found=f"{FREE_THREADED_RUNTIME} {found.version_text}", known=known)
+            raise Unsupported(
+                FREE_THREADED, found=f"{FREE_THREADED_RUNTIME} {found.version_text}", known=known
+            )
         connection = socket.socket(fileno=options.stub_fd)
         try:
             process = Process(pid, start_ticks=found.start_ticks)
@@ -96,7 +109,9 @@ class ToldDriver:
         try:
             line.begin(_HELLO_SECS)
             if line.holds:
-                raise TargetError(f"process {pid}: its stub would have to be read while it waits, and this Python cannot be read")
+                raise TargetError(
+                    f"process {pid}: its stub would have to be read while it waits, and this Python cannot be read"
+                )
         except BaseException:
             line.close()
             process.close()
@@ -162,7 +177,9 @@ class ToldDriver:
             event = self._line.wait(secs)
         except StubLost as error:
             self._process.check()  # that it has ended is the better message
-            raise TargetError(f"process {self._process.pid} is alive, but {error}: attach again") from error
+            raise TargetError(
+                f"process {self._process.pid} is alive, but {error}: attach again"
+            ) from error
         if event is not None:
             self._take(server, event)
 
@@ -208,7 +225,12 @@ class ToldDriver:
             whole=False,
         )
         spent = self._times.told()
-        self._generations.fill(found, self._survivors, spent=spent, note="" if spent is None else spent.note(self._times.numbers))
+        self._generations.fill(
+            found,
+            self._survivors,
+            spent=spent,
+            note="" if spent is None else spent.note(self._times.numbers),
+        )
 
     def _read_map(self) -> None:
         try:
@@ -251,10 +273,20 @@ class _Times:
             return
         started, self._started = self._started, None
         generation = event.generation
-        if started is None or started[0] != event.number or generation >= GENERATIONS or event.time_nanos < started[1]:
+        if (
+            started is None
+            or started[0] != event.number
+            or generation >= GENERATIONS
+            or event.time_nanos < started[1]
+        ):
             return
         self._total_nanos[generation] += event.time_nanos - started[1]
-        self._last[generation] = generation, self._last[generation]["number"] + 1, started[1], event.time_nanos
+        self._last[generation] = (
+            generation,
+            self._last[generation]["number"] + 1,
+            started[1],
+            event.time_nanos,
+        )
 
     def told(self) -> ToldTime | None:
         """As streams have it; None before the first."""

@@ -53,7 +53,11 @@ class TypeSpace:
                     " bytes",
                     "Bytes of the blocks that its objects are in, without what they keep elsewhere",
                 ),
-                ("Objects", "", "Objects of the type; of what is no object, blocks with items, keys or text"),
+                (
+                    "Objects",
+                    "",
+                    "Objects of the type; of what is no object, blocks with items, keys or text",
+                ),
             )
         ):
             add_amount(self.space, name, description, order=order, suffix=suffix)

@@ -27,14 +27,21 @@ I64 = npt.NDArray[np.int64]
 
 _COLUMNS = (
     DetailColumn(name="Type", kind=ColumnKind.TEXT),
-    DetailColumn(name="Objects", about="Objects of the type; of what is no object, blocks with items, keys or text"),
     DetailColumn(
-        name="Bytes", kind=ColumnKind.BYTES, about="Bytes of their blocks, without what they keep elsewhere"
+        name="Objects",
+        about="Objects of the type; of what is no object, blocks with items, keys or text",
+    ),
+    DetailColumn(
+        name="Bytes",
+        kind=ColumnKind.BYTES,
+        about="Bytes of their blocks, without what they keep elsewhere",
     ),
     DetailColumn(name="Tracked", about="Those of them that the collector tracks"),
     DetailColumn(name="Young", about="Tracked objects in generation 0"),
     DetailColumn(name="Middle", about="Tracked objects in generation 1"),
-    DetailColumn(name="Old", about="Tracked objects in generation 2, and those that gc.freeze took out"),
+    DetailColumn(
+        name="Old", about="Tracked objects in generation 2, and those that gc.freeze took out"
+    ),
 )
 
 
@@ -69,7 +76,9 @@ class TypeTables:
     names: Sequence[str]
 
     @classmethod
-    def of(cls, found: HeapObjects, whole: ObjectReading, tile_of_pool: npt.NDArray[np.intp]) -> TypeTables:
+    def of(
+        cls, found: HeapObjects, whole: ObjectReading, tile_of_pool: npt.NDArray[np.intp]
+    ) -> TypeTables:
         """Keep what is needed of a reading.
 
         Args:
@@ -103,11 +112,17 @@ class TypeTables:
 
     def table(self, tile: int | None, most: int) -> DetailTable | None:
         """Return the types of a tile, or of all; None where no pool of it could be looked into."""
-        pools = self.tile_of_pool == tile if tile is not None else np.ones(len(self.unknown), dtype=np.bool_)
+        pools = (
+            self.tile_of_pool == tile
+            if tile is not None
+            else np.ones(len(self.unknown), dtype=np.bool_)
+        )
         torn = int(np.count_nonzero(pools & self.unknown))
         if not pools.any() or torn == int(np.count_nonzero(pools)):
             return None
-        return _ranked(self._sums(None if tile is None else pools), self.names, self.lists, most, torn)
+        return _ranked(
+            self._sums(None if tile is None else pools), self.names, self.lists, most, torn
+        )
 
     def _sums(self, pools: npt.NDArray[np.bool_] | None) -> I64:
         """Return objects, bytes, tracked, young, middle, old of each type, the last row what is no object: (types + 1, 6)."""
@@ -117,7 +132,9 @@ class TypeTables:
         kind, count = self.type[mine], self.count[mine].astype(np.int64)
         np.add.at(sums[:, 0], kind, count)
         np.add.at(sums[:, 1], kind, count * self.block_bytes[mine])
-        nodes: slice | npt.NDArray[np.bool_] = slice(None) if pools is None else pools[self.node_pool]
+        nodes: slice | npt.NDArray[np.bool_] = (
+            slice(None) if pools is None else pools[self.node_pool]
+        )
         kind, which = self.node_type[nodes], self.node_list[nodes].astype(np.int64)
         sums[:, 2] = np.bincount(kind[kind >= 0], minlength=kinds)
         seen = (kind >= 0) & (which >= 0)

@@ -43,13 +43,17 @@ _ANSWERS: Final = {
     "104": "it does not give events of its collections to an agent",
     "105": "its agent is in use at this moment: try again",
 }
-_OTHERWISE: Final = "with `gcspy run -- java …`, or with the option that `gcspy ps --java-option` prints"
+_OTHERWISE: Final = (
+    "with `gcspy run -- java …`, or with the option that `gcspy ps --java-option` prints"
+)
 _FORGET_SECS: Final = 2.0
 
 
 def library() -> Path | None:
     """Return where the agent is; None when it was not built."""
-    found = sorted(Path(__file__).parent.glob("gcspy-agent-*.so"), key=lambda path: path.stat().st_mtime)
+    found = sorted(
+        Path(__file__).parent.glob("gcspy-agent-*.so"), key=lambda path: path.stat().st_mtime
+    )
     return found[-1] if found else None
 
 
@@ -66,7 +70,9 @@ def why_not_loaded(jvm: Jvm) -> str:
     if jvm.flags.on("DisableAttachMechanism"):
         return f"it was started with -XX:+DisableAttachMechanism: start it without, or {_OTHERWISE}"
     if "EnableDynamicAgentLoading" in jvm.flags and not jvm.flags.on("EnableDynamicAgentLoading"):
-        return f"it was started with -XX:-EnableDynamicAgentLoading: start it without, or {_OTHERWISE}"
+        return (
+            f"it was started with -XX:-EnableDynamicAgentLoading: start it without, or {_OTHERWISE}"
+        )
     return AttachListener(jvm.process).why_not()
 
 
@@ -81,7 +87,11 @@ def at_start(option: str) -> str:
     """
     found = library()
     if found is None:
-        raise Unsupported(f"there is no agent for JVMs here: {BUILD_REMEDY}", found="no agent", known="watching from outside")
+        raise Unsupported(
+            f"there is no agent for JVMs here: {BUILD_REMEDY}",
+            found="no agent",
+            known="watching from outside",
+        )
     return f"-agentpath:{found}={option}"
 
 
@@ -114,22 +124,34 @@ class Agent:
         """
         pid = self._process.pid
         if how not in INJECTIONS:
-            raise Unsupported("a JVM takes no stub in this way", found=f"--inject {how}", known=", ".join(INJECTIONS))
+            raise Unsupported(
+                "a JVM takes no stub in this way",
+                found=f"--inject {how}",
+                known=", ".join(INJECTIONS),
+            )
         place = meeting_place(self._process)
         if place:
             return meet(self._process, place, secs=secs)
         why_not = why_not_loaded(jvm)
         image = library()
         if why_not or image is None:
-            raise Unsupported(f"process {pid} cannot be given the agent: {why_not}", found="no agent", known="watching from outside")
+            raise Unsupported(
+                f"process {pid} cannot be given the agent: {why_not}",
+                found="no agent",
+                known="watching from outside",
+            )
         deadline = time.monotonic() + secs
         with Handover(self._process, code=True) as folder:
             before = self._had(image.name)
             # The copy is made in any case: it is needed if what the maps seem to show does not work.
             fresh = folder.add(image.name, image.read_bytes())
             folder.give()
-            self._load([path for path in (before, fresh) if path], f"{folder.path}/socket", deadline)
-            if not select.select([folder.listener], [], [], max(0.1, deadline - time.monotonic()))[0]:
+            self._load(
+                [path for path in (before, fresh) if path], f"{folder.path}/socket", deadline
+            )
+            if not select.select([folder.listener], [], [], max(0.1, deadline - time.monotonic()))[
+                0
+            ]:
                 self._process.check()
                 raise TargetError(f"process {pid}: the agent did not connect; try again")
             return folder.listener.accept()[0]
@@ -142,7 +164,13 @@ class Agent:
 
     def _load(self, paths: list[str], listener: str, deadline: float) -> None:
         for last, path in [(path is paths[-1], path) for path in paths]:
-            answer = self._listener.ask("load", path, "true", f"connect:{listener}", secs=max(0.1, deadline - time.monotonic()))
+            answer = self._listener.ask(
+                "load",
+                path,
+                "true",
+                f"connect:{listener}",
+                secs=max(0.1, deadline - time.monotonic()),
+            )
             # Since 9 "return code: 0", before that "0"; anything else is why it was not even loaded, also behind a code 0.
             found = re.search(r"(?:^|return code:)\s*(\d+)\s*$", answer)
             if found is not None and found[1] == "0":
@@ -150,8 +178,14 @@ class Agent:
                 return
             if found is not None or last:
                 said = _ANSWERS.get(found[1], "") if found else ""
-                said = said.format(pid=self._process.pid) or " ".join(answer.split())[:400] or "it did not say why"
-                raise TargetError(f"process {self._process.pid}: the JVM did not take the agent: {said}")
+                said = (
+                    said.format(pid=self._process.pid)
+                    or " ".join(answer.split())[:400]
+                    or "it did not say why"
+                )
+                raise TargetError(
+                    f"process {self._process.pid}: the JVM did not take the agent: {said}"
+                )
 
     def _had(self, name: str) -> str:
         """Return the path by which the JVM knows the agent that it has already; empty if it has none."""

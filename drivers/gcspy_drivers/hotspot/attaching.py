@@ -41,7 +41,10 @@ _ARGUMENTS: Final = 3
 _MOST_ANSWER_BYTES: Final = 1 << 20
 _LOOK_SECS: Final = 0.005
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_SETRESUID, _SETRESGID = 117, 119  # x86-64; the system calls, and not libc's functions, which change all threads
+_SETRESUID, _SETRESGID = (
+    117,
+    119,
+)  # x86-64; the system calls, and not libc's functions, which change all threads
 _KEEP: Final = -1
 
 
@@ -97,7 +100,9 @@ class AttachListener:
         deadline = time.monotonic() + secs
         why_not = self.why_not()
         if why_not:
-            raise TargetError(f"process {self._process.pid} cannot be asked to do anything: {why_not}")
+            raise TargetError(
+                f"process {self._process.pid} cannot be asked to do anything: {why_not}"
+            )
         words = [command, *arguments, *[""] * (_ARGUMENTS - len(arguments))]
         request = b"\0".join([_VERSION, *(word.encode() for word in words), b""])
         with self._connected(deadline) as line:
@@ -105,7 +110,9 @@ class AttachListener:
         code, _, text = answer.partition("\n")
         if code != "0":
             said = " ".join(text.split())[:400]
-            raise TargetError(f"process {self._process.pid}: the JVM refused to {command}: {said or 'it did not say why'} (code {code[:20]})")
+            raise TargetError(
+                f"process {self._process.pid}: the JVM refused to {command}: {said or 'it did not say why'} (code {code[:20]})"
+            )
         return text
 
     # ------------------------------------------------------------------ the line
@@ -120,7 +127,9 @@ class AttachListener:
                 line.settimeout(max(0.1, deadline - time.monotonic()))
                 if not self._connect(line, status):
                     self._process.check()
-                    raise TargetError(f"process {self._process.pid}: the JVM's socket is there, and nobody listens to it: try again")
+                    raise TargetError(
+                        f"process {self._process.pid}: the JVM's socket is there, and nobody listens to it: try again"
+                    )
             yield line
 
     def _connect(self, line: socket.socket, status: _Status) -> bool:
@@ -144,7 +153,9 @@ class AttachListener:
             ) from None
         except OSError as error:
             self._process.check()
-            raise TargetError(f"process {self._process.pid}: its JVM cannot be spoken to: {error.strerror}; try again") from None
+            raise TargetError(
+                f"process {self._process.pid}: its JVM cannot be spoken to: {error.strerror}; try again"
+            ) from None
         finally:
             os.close(folder)
         return True
@@ -164,10 +175,14 @@ class AttachListener:
             raise self._silent("answer") from None
         except OSError as error:
             self._process.check()
-            raise TargetError(f"process {self._process.pid}: the JVM closed the connection ({error.strerror}): it is ending, or try again") from None
+            raise TargetError(
+                f"process {self._process.pid}: the JVM closed the connection ({error.strerror}): it is ending, or try again"
+            ) from None
         if not answer:
             self._process.check()
-            raise TargetError(f"process {self._process.pid}: the JVM answered nothing: it is ending, or does not take orders from uid {os.geteuid()}")
+            raise TargetError(
+                f"process {self._process.pid}: the JVM answered nothing: it is ending, or does not take orders from uid {os.geteuid()}"
+            )
         return answer.decode("utf-8", "replace")
 
     def _silent(self, what: str) -> TargetError:
@@ -210,7 +225,12 @@ class AttachListener:
             if folder < 0:
                 continue
             try:
-                file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
+                file = os.open(
+                    name,
+                    os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
+                    0o600,
+                    dir_fd=folder,
+                )
             except FileExistsError:
                 return folder  # somebody else attaches at this moment, or was killed at it: it serves as well
             except OSError as error:
@@ -223,7 +243,9 @@ class AttachListener:
             finally:
                 os.close(file)
             return folder
-        raise TargetError(f"process {self._process.pid}: no file can be made in its /tmp or its working directory, where the JVM looks for one: {why}")
+        raise TargetError(
+            f"process {self._process.pid}: no file can be made in its /tmp or its working directory, where the JVM looks for one: {why}"
+        )
 
     def _quit(self) -> None:
         """Send SIGQUIT to this very process, if it handles it still."""
@@ -234,7 +256,9 @@ class AttachListener:
         try:
             self._process.check()
             if not self._status().handles_sigquit:
-                raise TargetError(f"process {self._process.pid} does not handle SIGQUIT: it is starting, or is no JVM; it was not sent, try again")
+                raise TargetError(
+                    f"process {self._process.pid} does not handle SIGQUIT: it is starting, or is no JVM; it was not sent, try again"
+                )
             signal.pidfd_send_signal(handle, signal.SIGQUIT)
         except OSError as error:
             self._process.refuse(error, "pidfd_send_signal")
@@ -253,7 +277,9 @@ class AttachListener:
     def _listens(self, status: _Status) -> bool:
         """Tell whether there is a socket that only the target's user, or root, can have made."""
         try:
-            found = os.lstat(os.path.join("/proc", str(self._process.pid), "root", "tmp", _socket_name(status)))
+            found = os.lstat(
+                os.path.join("/proc", str(self._process.pid), "root", "tmp", _socket_name(status))
+            )
         except OSError:
             return False
         return stat.S_ISSOCK(found.st_mode) and found.st_uid in (status.uid, 0)
@@ -270,7 +296,9 @@ class AttachListener:
             )
         except (KeyError, IndexError, ValueError):
             self._process.check()
-            raise TargetError(f"process {self._process.pid}: its /proc/PID/status cannot be understood") from None
+            raise TargetError(
+                f"process {self._process.pid}: its /proc/PID/status cannot be understood"
+            ) from None
 
 
 def _socket_name(status: _Status) -> str:
@@ -285,8 +313,14 @@ def _as_user(uid: int, gid: int) -> Iterator[None]:
         yield
         return
     call = ctypes.CDLL(None, use_errno=True).syscall
-    keep, effective_uid, effective_gid = ctypes.c_long(_KEEP), ctypes.c_long(uid), ctypes.c_long(gid)
-    if call(ctypes.c_long(_SETRESGID), keep, effective_gid, keep) or call(ctypes.c_long(_SETRESUID), keep, effective_uid, keep):
+    keep, effective_uid, effective_gid = (
+        ctypes.c_long(_KEEP),
+        ctypes.c_long(uid),
+        ctypes.c_long(gid),
+    )
+    if call(ctypes.c_long(_SETRESGID), keep, effective_gid, keep) or call(
+        ctypes.c_long(_SETRESUID), keep, effective_uid, keep
+    ):
         call(ctypes.c_long(_SETRESGID), keep, ctypes.c_long(ours[1]), keep)
         raise PermissionError(ctypes.get_errno(), f"cannot act as uid {uid}")
     try:

@@ -79,7 +79,9 @@ class Beside:
                 f"{prefix}used", f"{prefix}capacity", f"{prefix}maxCapacity"
             )
             # A bound that is larger than any memory is none.
-            pools.append(Pool(name, used, committed, None if most is None or most >= 1 << 47 else most))
+            pools.append(
+                Pool(name, used, committed, None if most is None or most >= 1 << 47 else most)
+            )
         pools.append(code_pool(self._heaps) if self._heaps else Pool(CODE_POOL, None, None, None))
         if not len(counters):
             return pools, "metaspace: not available, this JVM keeps no counters (-XX:-UsePerfData)"

@@ -39,7 +39,9 @@ _MOST: Final = (1 << 63) - 1
 _COLUMNS: Final = (
     DetailColumn(name="Class", kind=ColumnKind.TEXT),
     DetailColumn(name="Objects", about="Objects of the class, reachable or not"),
-    DetailColumn(name="Bytes", kind=ColumnKind.BYTES, about="Their own bytes, without what they refer to"),
+    DetailColumn(
+        name="Bytes", kind=ColumnKind.BYTES, about="Their own bytes, without what they refer to"
+    ),
 )
 
 I64 = npt.NDArray[np.int64]
@@ -77,7 +79,11 @@ class ClassSpace:
             )
             for order, (name, suffix, description) in enumerate(
                 (
-                    ("Bytes", " bytes", "Bytes of the objects themselves, without what they refer to"),
+                    (
+                        "Bytes",
+                        " bytes",
+                        "Bytes of the objects themselves, without what they refer to",
+                    ),
                     ("Objects", "", "Objects of the class"),
                 )
             )
@@ -102,7 +108,9 @@ class ClassSpace:
             stream.data[:] = sums
         self.space.info = f"{int(np.count_nonzero(counts)):,} classes have objects"
         if found.unknown_bytes:
-            self.space.info += f"; {found.unknown_bytes:,} bytes could not be walked and are not counted"
+            self.space.info += (
+                f"; {found.unknown_bytes:,} bytes could not be walked and are not counted"
+            )
         self.space.answer_with(TYPES, ClassTable.of(found).whole)
 
     def _give_tiles(self, size: I64, names: Sequence[str]) -> None:
@@ -165,7 +173,11 @@ class ClassTable:
         rows: slice | npt.NDArray[np.bool_] = slice(None)
         note = ""
         if tile is None:
-            note = f"{self.torn_bytes:,} bytes could not be walked and are not counted" if self.torn_bytes else ""
+            note = (
+                f"{self.torn_bytes:,} bytes could not be walked and are not counted"
+                if self.torn_bytes
+                else ""
+            )
         else:
             first, last = np.searchsorted(self.tile, [tile, tile + 1])
             rows = slice(int(first), int(last))
@@ -176,7 +188,9 @@ class ClassTable:
         return _ranked(self.number[rows], self.count[rows], self.size[rows], self.names, most, note)
 
 
-def _ranked(number: I64, count: I64, size: I64, names: tuple[str, ...], most: int, note: str) -> DetailTable:
+def _ranked(
+    number: I64, count: I64, size: I64, names: tuple[str, ...], most: int, note: str
+) -> DetailTable:
     """Return the classes with most bytes, and the sums of all others."""
     sums = np.zeros((len(names), 2), dtype=np.int64)
     np.add.at(sums[:, 0], number, count)

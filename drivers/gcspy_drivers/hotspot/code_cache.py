@@ -93,7 +93,9 @@ class CodeCache:
 
     def _read_heap(self, heap: int) -> CodeHeapReading:
         for _ in range(_TRIES):
-            bounds = [self._word(heap + self._memory_at + offset) for offset in self._virtual.values()]
+            bounds = [
+                self._word(heap + self._memory_at + offset) for offset in self._virtual.values()
+            ]
             low_boundary, low, committed, high = bounds
             shift = int.from_bytes(self._memory.read(heap + self._shift_at, 4), "little")
             segments = (committed - low) >> shift if 3 <= shift <= 16 else -1

@@ -45,10 +45,17 @@ class CodeSpace:
         )
         self.committed = add_bytes(self.space, "Committed", 2, "Bytes of the tile that have memory")
         self.used = add_bytes(
-            self.space, "Used", 0, "Bytes of blocks in use, in percent of those committed", of=self.committed
+            self.space,
+            "Used",
+            0,
+            "Bytes of blocks in use, in percent of those committed",
+            of=self.committed,
         )
         self.returned = add_bytes(
-            self.space, "Given back", 1, "Bytes of blocks that were given back, between those in use"
+            self.space,
+            "Given back",
+            1,
+            "Bytes of blocks that were given back, between those in use",
         )
 
     def fill(self, heaps: list[CodeHeapReading]) -> None:
@@ -76,7 +83,9 @@ class CodeSpace:
             if tile:
                 control[tile] |= np.uint8(Control.SEPARATOR)
         blocks = sum(len(heap.size) for heap in heaps)
-        space.info = f"{len(heaps)} code heaps with {blocks:,} blocks; {_used(heaps):,} bytes in use"
+        space.info = (
+            f"{len(heaps)} code heaps with {blocks:,} blocks; {_used(heaps):,} bytes in use"
+        )
         if unknown.any():
             space.info += "; what changed each time while it was read is unknown"
 

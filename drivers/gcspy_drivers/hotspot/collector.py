@@ -32,7 +32,11 @@ def collector_of(flags: Flags, tables: Tables) -> str:
     """
     for flag, name in _BY_FLAG.items():
         if flags.on(flag):
-            return f"Generational {name}" if flags.text("ShenandoahGCMode") == "generational" and flag == "UseShenandoahGC" else name
+            return (
+                f"Generational {name}"
+                if flags.text("ShenandoahGCMode") == "generational" and flag == "UseShenandoahGC"
+                else name
+            )
     if flags.on("UseZGC"):
         return "Generational ZGC" if _is_generational(flags, tables) else "ZGC"
     return ""

@@ -25,7 +25,14 @@ from gcspy_drivers.hotspot.jvm import Jvm
 from gcspy_drivers.hotspot.object_view import ObjectView
 from gcspy_drivers.hotspot.view import OBJECTS
 from gcspy_drivers.remote.process import Process
-from gcspy_server.api import AttachOptions, GatherRequest, Mode, PauseActsOn, Server, ServerDescription
+from gcspy_server.api import (
+    AttachOptions,
+    GatherRequest,
+    Mode,
+    PauseActsOn,
+    Server,
+    ServerDescription,
+)
 
 __all__ = ["GC_END", "GC_START", "CooperativeHotSpotDriver"]
 
@@ -57,7 +64,14 @@ class CooperativeHotSpotDriver(HotSpotDriver):
 
     name: ClassVar[str] = "hotspot"
 
-    def __init__(self, process: Process, jvm: Jvm, options: AttachOptions, connection: socket.socket, agent: Agent) -> None:
+    def __init__(
+        self,
+        process: Process,
+        jvm: Jvm,
+        options: AttachOptions,
+        connection: socket.socket,
+        agent: Agent,
+    ) -> None:
         super().__init__(process, jvm, options)
         self.noticed = _COLLECTIONS if jvm.collector in _CONCURRENT else None
         self._agent = agent

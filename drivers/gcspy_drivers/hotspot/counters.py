@@ -57,7 +57,9 @@ class Counters:
 
     def names(self, begin: str, end: str) -> list[str]:
         """List the names that begin and end so, sorted."""
-        return sorted(name for name in self._places if name.startswith(begin) and name.endswith(end))
+        return sorted(
+            name for name in self._places if name.startswith(begin) and name.endswith(end)
+        )
 
     def text(self, name: str) -> str:
         """Return a text; empty when there is no such counter."""
@@ -73,14 +75,20 @@ class Counters:
 
     def numbers(self, *names: str) -> tuple[int | None, ...]:
         """Return several numbers, read in one go; None for each that is not there."""
-        there = tuple(name for name in names if name in self._places and not self._places[name].text_bytes)
+        there = tuple(
+            name for name in names if name in self._places and not self._places[name].text_bytes
+        )
         gather = self._gathers.get(there)
         if gather is None:
             addrs = np.array([self._places[name].address for name in there], dtype=np.uint64)
             gather = self._gathers[there] = Gather(self._memory.process, addrs, 8)
         gather.read()
         values = gather.data.view("<i8")[:, 0].tolist() if there else []
-        found = {name: value for name, value, ok in zip(there, values, gather.ok.tolist(), strict=True) if ok}
+        found = {
+            name: value
+            for name, value, ok in zip(there, values, gather.ok.tolist(), strict=True)
+            if ok
+        }
         return tuple(found.get(name) for name in names)
 
 
@@ -124,7 +132,11 @@ def _parse(found: bytes, first: int) -> dict[str, _Place]:
             or not name_offset < data_offset < length
         ):
             break  # one that is being made; those behind it are not known yet
-        name = found[at + name_offset : at + data_offset].partition(b"\0")[0].decode("utf-8", "replace")
+        name = (
+            found[at + name_offset : at + data_offset]
+            .partition(b"\0")[0]
+            .decode("utf-8", "replace")
+        )
         if kind == _NUMBER and not vector and data_offset + 8 <= length:
             places[name] = _Place(first + at + data_offset, 0)
         elif kind == _TEXT and 0 < vector <= length - data_offset:

@@ -51,7 +51,9 @@ class Collections:
             if _NAME.match(name)
         ]
         self._names = tuple(counters.text(f"{prefix}name") for prefix in prefixes)
-        self._wanted = tuple(f"{prefix}{what}" for what in ("invocations", "time") for prefix in prefixes)
+        self._wanted = tuple(
+            f"{prefix}{what}" for what in ("invocations", "time") for prefix in prefixes
+        )
         total = tables.offset("CollectedHeap", "_total_collections")
         self._total = None if total is None else heap + total
         self._frequency = counters.number("sun.os.hrt.frequency") or 0

@@ -64,7 +64,9 @@ class HotSpotDriver:
     noticed: int | None = COLLECTIONS
     """Kind of event for collections that are noticed at the tick after them; None: there is none."""
 
-    def __init__(self, process: Process, jvm: Jvm, options: AttachOptions, *, note: str = "") -> None:
+    def __init__(
+        self, process: Process, jvm: Jvm, options: AttachOptions, *, note: str = ""
+    ) -> None:
         self._process = process
         self._jvm = jvm
         self._options = options
@@ -108,7 +110,9 @@ class HotSpotDriver:
         """
         note = ""
         if options.rung == "stopped":
-            raise Unsupported("a JVM cannot be held while it is read", found="stopped", known="passive")
+            raise Unsupported(
+                "a JVM cannot be held while it is read", found="stopped", known="passive"
+            )
         if options.cooperates:
             from gcspy_drivers.hotspot.cooperative import CooperativeHotSpotDriver
 
@@ -242,7 +246,9 @@ class HotSpotDriver:
             raise AssertionError("open comes before tick")
         level = min(self._level, request.level)
         self._view.read(request, level)
-        objects = self._objects if self._objects is not None and self._walks(self._objects) else None
+        objects = (
+            self._objects if self._objects is not None and self._walks(self._objects) else None
+        )
         if objects is not None and not objects.wanted(request, level):
             objects = None
         copy = objects.copy(request, level) if objects is not None and held else None

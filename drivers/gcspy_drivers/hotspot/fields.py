@@ -69,11 +69,18 @@ def numbers_of(stream: bytes) -> Iterator[int]:
 
 
 def _symbol(memory: Memory, tables: Tables, place: int) -> str:
-    length_at, body_at = tables.offset("Symbol", "_length"), tables.offset("Symbol", "_body", "_body[0]")
+    length_at, body_at = (
+        tables.offset("Symbol", "_length"),
+        tables.offset("Symbol", "_body", "_body[0]"),
+    )
     if not place or length_at is None or body_at is None:
         return ""
     length = int.from_bytes(memory.try_read(place + length_at, 2) or b"", "little")
-    return (memory.try_read(place + body_at, length) or b"").decode("utf-8", "replace") if length < 256 else ""
+    return (
+        (memory.try_read(place + body_at, length) or b"").decode("utf-8", "replace")
+        if length < 256
+        else ""
+    )
 
 
 def _word(memory: Memory, place: int) -> int:

@@ -52,7 +52,11 @@ class Flags:
     def text(self, name: str) -> str:
         """Return a text; empty when this version has no such flag, or it has none."""
         where = self.number(name)
-        return read_texts(self._memory, np.array([where], dtype=np.uint64)).get(where, "") if where else ""
+        return (
+            read_texts(self._memory, np.array([where], dtype=np.uint64)).get(where, "")
+            if where
+            else ""
+        )
 
     def _read(self, name: str, size_bytes: int) -> bytes | None:
         place = self._places.get(name)
@@ -71,11 +75,17 @@ def read_flags(memory: Memory, tables: Tables) -> Flags:
     count = int.from_bytes(memory.read(tables.need_static(kind, "numFlags"), 8), "little")
     stride = tables.size_of(kind) or 0
     name, addr = tables.need_offset(kind, "_name"), tables.need_offset(kind, "_addr")
-    if not 0 < count <= _MOST_FLAGS or not 16 <= stride <= _MOST_STRIDE or max(name, addr) > stride - 8:
+    if (
+        not 0 < count <= _MOST_FLAGS
+        or not 16 <= stride <= _MOST_STRIDE
+        or max(name, addr) > stride - 8
+    ):
         raise TargetError(
             f"process {memory.process.pid}: {count} flags of {stride} bytes at {first:#x}: it is starting, or no HotSpot that can be read"
         )
-    entries = np.frombuffer(memory.read(first, count * stride), dtype=np.uint8).reshape(count, stride)
+    entries = np.frombuffer(memory.read(first, count * stride), dtype=np.uint8).reshape(
+        count, stride
+    )
     names = entries[:, name : name + 8].copy().view("<u8")[:, 0]
     addrs = entries[:, addr : addr + 8].copy().view("<u8")[:, 0]
     filled = (names != 0) & (addrs != 0)  # the last one is empty

@@ -127,15 +127,24 @@ class G1Reader:
         region = "G1HeapRegion" if "G1HeapRegion" in tables.types else "HeapRegion"
         manager = f"{region}Manager"
         self._size = tables.size_of(region) or 0
-        self._bottom, self._end = tables.need_offset(region, "_bottom"), tables.need_offset(region, "_end")
+        self._bottom, self._end = (
+            tables.need_offset(region, "_bottom"),
+            tables.need_offset(region, "_end"),
+        )
         self._top = _top_offset(tables, region)
         self._pinned = tables.offset(region, "_pinned_object_count")
         self._kinds = _kinds(tables, f"{region}Type")
         type_offset = tables.offset(region, "_type")
         self._tag = (
-            None if type_offset is None else type_offset + (tables.offset(f"{region}Type", "_tag") or 0)
+            None
+            if type_offset is None
+            else type_offset + (tables.offset(f"{region}Type", "_tag") or 0)
         )
-        table = heap + tables.need_offset("G1CollectedHeap", "_hrm") + tables.need_offset(manager, "_regions")
+        table = (
+            heap
+            + tables.need_offset("G1CollectedHeap", "_hrm")
+            + tables.need_offset(manager, "_regions")
+        )
         heads = (
             heap + tables.need_offset("CollectedHeap", "_total_collections"),
             heap + tables.need_offset("CollectedHeap", "_is_gc_active", "_is_stw_gc_active"),
@@ -143,7 +152,9 @@ class G1Reader:
             table + tables.need_offset("G1HeapRegionTable", "_length"),
         )
         self._heads = Gather(memory.process, np.array(heads, dtype=np.uint64), _WORD)
-        self.grain = int.from_bytes(memory.read(tables.need_static(region, "GrainBytes"), _WORD), "little")
+        self.grain = int.from_bytes(
+            memory.read(tables.need_static(region, "GrainBytes"), _WORD), "little"
+        )
         self._low, high = read_reserved(memory, tables, heap)
         self.regions = (high - self._low) // self.grain if 0 < self.grain <= _MOST_GRAIN else 0
         fields = (self._bottom, self._end, self._top, self._pinned or 0)
@@ -208,7 +219,11 @@ class G1Reader:
             now = self._judge(look, self._settled(look), heads)
             self._before = look
             # A collection in between: what is of before and what of after does not go together.
-            found = now if found is None or (found.collections, found.marks) != (now.collections, now.marks) else _completed(found, now)
+            found = (
+                now
+                if found is None or (found.collections, found.marks) != (now.collections, now.marks)
+                else _completed(found, now)
+            )
             if found.known.all() and self._read_heads() == heads:
                 return found
         return found
@@ -233,7 +248,11 @@ class G1Reader:
             if both is None:
                 continue
             last, following = np.frombuffer(both, dtype="<u8").tolist()
-            if last != following and self._bitmap.believes(following) and self._bitmap.believes(last):
+            if (
+                last != following
+                and self._bitmap.believes(following)
+                and self._bitmap.believes(last)
+            ):
                 return place
         return None
 
@@ -302,14 +321,18 @@ class G1Reader:
         settled: Bool = np.zeros(len(look.ok), dtype=np.bool_)
         before = self._before
         if before is not None and before.table is look.table:
-            settled = look.ok & before.ok & (look.bottom == before.bottom) & (look.end == before.end)
+            settled = (
+                look.ok & before.ok & (look.bottom == before.bottom) & (look.end == before.end)
+            )
             settled &= look.kind == before.kind
         rows = np.flatnonzero(~settled)
         if len(rows):
             again = Neighbours(self._memory.process, look.table[self._there[rows]], self._size)
             again.read()
             same = look.ok[rows] & again.ok & (again.column(self._bottom) == look.bottom[rows])
-            same &= (again.column(self._end) == look.end[rows]) & (self._kind_of(again, len(rows)) == look.kind[rows])
+            same &= (again.column(self._end) == look.end[rows]) & (
+                self._kind_of(again, len(rows)) == look.kind[rows]
+            )
             settled[rows] = same
         return settled
 
@@ -338,7 +361,9 @@ class G1Reader:
         marked_top = None
         if self._private is not None and self._private.marked_top is not None:
             marked_top = self._column(self._private.marked_top).astype(np.int64)
-            marked_top[(marked_top < bottom.astype(np.int64)) | (marked_top > top.astype(np.int64))] = 0
+            marked_top[
+                (marked_top < bottom.astype(np.int64)) | (marked_top > top.astype(np.int64))
+            ] = 0
         pinned = None if self._pinned is None else self._column(self._pinned).astype(np.int64)
         whole_kind, whole_used = spread(kind, RegionKind.UNCOMMITTED), spread(used, 0)
         if whole_kind is None or whole_used is None:
@@ -436,14 +461,23 @@ def _kinds(tables: Tables, tag_type: str) -> U8:
     """Return the kind of each tag, (256,)."""
     constants = tables.constants
     kinds = np.full(256, _UNTOLD, dtype=np.uint8)
-    old, archive = constants.get(f"{tag_type}::OldMask", 8), constants.get(f"{tag_type}::ArchiveMask")
+    old, archive = (
+        constants.get(f"{tag_type}::OldMask", 8),
+        constants.get(f"{tag_type}::ArchiveMask"),
+    )
     for tag in range(256):
         if tag & old:
             kinds[tag] = RegionKind.OLD
         if archive is not None and tag & archive:
             kinds[tag] = RegionKind.ARCHIVE
     # JDK 8 exports none: these are its values, and what it has there is believed only with its private layout.
-    usual = {"FreeTag": 0, "EdenTag": 2, "SurvTag": 3, "StartsHumongousTag": 4, "ContinuesHumongousTag": 5}
+    usual = {
+        "FreeTag": 0,
+        "EdenTag": 2,
+        "SurvTag": 3,
+        "StartsHumongousTag": 4,
+        "ContinuesHumongousTag": 5,
+    }
     meaning = {
         "FreeTag": RegionKind.FREE,
         "EdenTag": RegionKind.EDEN,

@@ -48,7 +48,13 @@ class G1Space:
     """
 
     def __init__(
-        self, server: Server, tiles: RegionTiles, first: G1Reading, *, cards: bool, why_no_private: str
+        self,
+        server: Server,
+        tiles: RegionTiles,
+        first: G1Reading,
+        *,
+        cards: bool,
+        why_no_private: str,
     ) -> None:
         self._tiles = tiles
         missing = _missing(first, why_no_private, cards=cards)
@@ -88,7 +94,9 @@ class G1Space:
             None if first.remembered is None else self._number("Remembered cards", 4, _REMEMBERED)
         )
         self.state = (
-            None if first.state is None else self._enum("Remembered set", 5, (*_STATE_NAMES, "mixed"), _STATE)
+            None
+            if first.state is None
+            else self._enum("Remembered set", 5, (*_STATE_NAMES, "mixed"), _STATE)
         )
         self.pinned = (
             None
@@ -116,7 +124,9 @@ class G1Space:
             committed: (regions,) which have memory; those that are in use are taken as such anyway.
         """
         streams = [self.committed, self.used, self.kind]
-        streams += [one for one in (self.live, self.remembered, self.state, self.pinned) if one is not None]
+        streams += [
+            one for one in (self.live, self.remembered, self.state, self.pinned) if one is not None
+        ]
         self.space.reset(*streams)
         tiles = self._tiles
         if reading is None:
@@ -145,7 +155,9 @@ class G1Space:
         )
         self.space.info = _info(reading, kind)
 
-    def fill_cards(self, dirty: I64, other: I64, covered: Bool, unknown: Bool, card_bytes: int) -> None:
+    def fill_cards(
+        self, dirty: I64, other: I64, covered: Bool, unknown: Bool, card_bytes: int
+    ) -> None:
         """Give the space the cards.
 
         Args:
@@ -161,7 +173,9 @@ class G1Space:
         bytes_there = self._tiles.filled(np.where(covered, self._tiles.grain, 0).astype(np.int64))
         self.cards.all.data[:] = bytes_there // card_bytes
         for stream, cards in ((self.cards.dirty, dirty), (self.cards.other, other)):
-            stream.data[:] = np.bincount(cards // (tiling.tile_bytes // card_bytes), minlength=tiling.count)
+            stream.data[:] = np.bincount(
+                cards // (tiling.tile_bytes // card_bytes), minlength=tiling.count
+            )
         if unknown.any():
             untold = self._tiles.any(unknown)
             for stream in (self.cards.all, self.cards.dirty, self.cards.other):
@@ -193,7 +207,9 @@ class G1Space:
         """Fill the control stream: what is unused, where regions begin, which belong together."""
         tiles = self._tiles
         control = self.space.control
-        control[:] = np.where((bytes_there != 0) | tiles.any(~reading.known), Control.USED, Control.UNUSED)
+        control[:] = np.where(
+            (bytes_there != 0) | tiles.any(~reading.known), Control.USED, Control.UNUSED
+        )
         if tiles.group == 1:
             joined = np.append(kind[1:] == RegionKind.HUMONGOUS_REST, False)
             last = np.arange(len(kind)) * tiles.parts + tiles.parts - 1
@@ -235,9 +251,7 @@ _LIVE: Final = (
 _REMEMBERED: Final = (
     "Cards of other regions that may have references into this one; unknown in parts of a region"
 )
-_STATE: Final = (
-    "Whether references into the region are remembered: complete where a mixed collection may take it"
-)
+_STATE: Final = "Whether references into the region are remembered: complete where a mixed collection may take it"
 
 
 def with_uncommitted(reading: G1Reading, committed: Bool) -> npt.NDArray[np.uint8]:
@@ -286,14 +300,20 @@ def _missing(first: G1Reading, why_no_private: str, *, cards: bool) -> str:
     absent += ["cards"] if not cards else []
     said = ["The collection set is there within a pause only, and no version exports it"]
     if absent:
-        why = f": {why_no_private}" if why_no_private else ": this version does not keep or not export them"
+        why = (
+            f": {why_no_private}"
+            if why_no_private
+            else ": this version does not keep or not export them"
+        )
         said.insert(0, f"Not available: {', '.join(absent)}{why}")
     return ". ".join(said)
 
 
 def _info(reading: G1Reading, kind: npt.NDArray[np.uint8]) -> str:
     counts = np.bincount(kind[reading.known], minlength=len(KIND_NAMES)).tolist()
-    said = ", ".join(f"{count} {name}" for count, name in zip(counts, KIND_NAMES, strict=True) if count)
+    said = ", ".join(
+        f"{count} {name}" for count, name in zip(counts, KIND_NAMES, strict=True) if count
+    )
     text = f"{len(kind)} regions of {reading.grain >> 10:,} KiB: {said}; {reading.collections:,} collections so far"
     unknown = int(np.count_nonzero(~reading.known))
     if unknown:

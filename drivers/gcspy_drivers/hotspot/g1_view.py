@@ -90,7 +90,12 @@ class G1View:
         """Read the regions, and their cards."""
         reading = self._reading = self._reader.read()
         self._found = None
-        if self._cards is not None and level >= CARDS and reading is not None and request.wants(self._space.space):
+        if (
+            self._cards is not None
+            and level >= CARDS
+            and reading is not None
+            and request.wants(self._space.space)
+        ):
             self._found = self._read_cards(self._cards, reading)
 
     def fill(self, request: GatherRequest) -> Sequence[Pool]:
@@ -101,12 +106,16 @@ class G1View:
             self._space.fill(reading, committed)
             if self._cards is not None and self._found is not None:
                 self._space.fill_cards(*self._found, self._cards.card_bytes)
-        kind = np.zeros(0, dtype=np.uint8) if reading is None else with_uncommitted(reading, committed)
+        kind = (
+            np.zeros(0, dtype=np.uint8) if reading is None else with_uncommitted(reading, committed)
+        )
         return pools_of(reading, kind)
 
     def layout(self) -> HeapLayout | None:
         """Return what of the heap can be walked, as of the latest reading."""
-        return None if self._reading is None else of_regions(self._reading, self._space.tiles.tiling)
+        return (
+            None if self._reading is None else of_regions(self._reading, self._space.tiles.tiling)
+        )
 
     def look(self) -> HeapLayout | None:
         """As `layout`, read now."""
@@ -143,7 +152,9 @@ class G1View:
         edges = np.flatnonzero(np.diff(np.concatenate(([False], wanted, [False]))))
         dirty, other = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
         for first, end in edges.reshape(-1, 2).tolist():
-            found = cards.read(reading.base + first * reading.grain, reading.base + end * reading.grain)
+            found = cards.read(
+                reading.base + first * reading.grain, reading.base + end * reading.grain
+            )
             if found is None:
                 unknown[first:end] = True
                 continue

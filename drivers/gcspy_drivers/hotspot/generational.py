@@ -21,7 +21,14 @@ from gcspy_protocol.errors import TargetError
 from gcspy_drivers.hotspot.tables import Tables
 from gcspy_drivers.remote.memory import Gather, Memory
 
-__all__ = ["Generation", "GenerationalReader", "GenerationalReading", "Part", "PartKind", "read_reserved"]
+__all__ = [
+    "Generation",
+    "GenerationalReader",
+    "GenerationalReading",
+    "Part",
+    "PartKind",
+    "read_reserved",
+]
 
 _TRIES: Final = 5
 _WORD: Final = 8
@@ -182,7 +189,8 @@ class GenerationalReader:
             return None
         for part in parts:
             fits = any(
-                one.committed_low <= part.bottom and part.end <= one.committed_high for one in generations
+                one.committed_low <= part.bottom and part.end <= one.committed_high
+                for one in generations
             )
             if (
                 not fits
@@ -210,7 +218,11 @@ def read_reserved(memory: Memory, tables: Tables, heap: int) -> tuple[int, int]:
 
 
 def _serial(memory: Memory, tables: Tables, heap: int) -> _Form:
-    holder = "SerialHeap" if tables.offset("SerialHeap", "_young_gen") is not None else "GenCollectedHeap"
+    holder = (
+        "SerialHeap"
+        if tables.offset("SerialHeap", "_young_gen") is not None
+        else "GenCollectedHeap"
+    )
     young_at = tables.offset(holder, "_young_gen")
     if young_at is None:  # JDK 8
         generations = heap + tables.need_offset("GenCollectedHeap", "_gens")
@@ -219,7 +231,8 @@ def _serial(memory: Memory, tables: Tables, heap: int) -> _Form:
         young = _word(memory, heap + young_at)
         old = _word(memory, heap + tables.need_offset(holder, "_old_gen"))
     survivors = [
-        young + tables.need_offset("DefNewGeneration", f"_{name}_space") for name in ("eden", "from", "to")
+        young + tables.need_offset("DefNewGeneration", f"_{name}_space")
+        for name in ("eden", "from", "to")
     ]
     space = tables.offset("TenuredGeneration", "_the_space")
     kinds = [PartKind.EDEN, PartKind.FROM, PartKind.TO]
@@ -231,14 +244,19 @@ def _serial(memory: Memory, tables: Tables, heap: int) -> _Form:
         heads=tuple(survivors),
         kinds=tuple(kinds),
         part=_part(tables, "ContiguousSpace"),
-        bounds=tuple(one + bounds + offset for one in (young, old) for offset in _virtual_space(tables)),
+        bounds=tuple(
+            one + bounds + offset for one in (young, old) for offset in _virtual_space(tables)
+        ),
     )
 
 
 def _parallel(memory: Memory, tables: Tables, _heap: int) -> _Form:
     young = _word(memory, tables.need_static("ParallelScavengeHeap", "_young_gen"))
     old = _word(memory, tables.need_static("ParallelScavengeHeap", "_old_gen"))
-    heads = [young + tables.need_offset("PSYoungGen", f"_{name}_space") for name in ("eden", "from", "to")]
+    heads = [
+        young + tables.need_offset("PSYoungGen", f"_{name}_space")
+        for name in ("eden", "from", "to")
+    ]
     heads.append(old + tables.need_offset("PSOldGen", "_object_space"))
     bounds = [
         _word(memory, young + tables.need_offset("PSYoungGen", "_virtual_space")),

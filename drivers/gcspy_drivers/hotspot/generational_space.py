@@ -33,7 +33,9 @@ class GenerationalSpace:
         cards: Whether the VM has a card table that can be read; else the reason why not.
     """
 
-    def __init__(self, server: Server, tiling: Tiling, *, cards: bool, why_no_cards: str = "") -> None:
+    def __init__(
+        self, server: Server, tiling: Tiling, *, cards: bool, why_no_cards: str = ""
+    ) -> None:
         self._tiling = tiling
         self.space = server.add_space(
             "Heap",
@@ -45,7 +47,9 @@ class GenerationalSpace:
             description="Eden, from, to and old in order of address; a line stands where a space begins"
             + (f". Cards: {why_no_cards}" if why_no_cards else ""),
         )
-        self.committed = add_bytes(self.space, "Committed", 3, "Bytes of the tile that the VM may use")
+        self.committed = add_bytes(
+            self.space, "Committed", 3, "Bytes of the tile that the VM may use"
+        )
         self.used = add_bytes(
             self.space,
             "Used",
@@ -103,7 +107,9 @@ class GenerationalSpace:
             tile = tiling.tile_at(addr)
             if tile:
                 control[tile] |= np.uint8(Control.SEPARATOR)
-        self.used.set_summary(int(used.sum()), int(committed.sum()), covered=int(np.count_nonzero(committed)))
+        self.used.set_summary(
+            int(used.sum()), int(committed.sum()), covered=int(np.count_nonzero(committed))
+        )
         self.space.info = _info(reading)
 
     def fill_cards(self, cards: RareCards | None, low: int, high: int, card_bytes: int) -> None:
@@ -135,7 +141,9 @@ class GenerationalSpace:
         return pools
 
 
-def _largest_parts(reading: GenerationalReading, tiling: Tiling, committed: I64) -> npt.NDArray[np.uint8]:
+def _largest_parts(
+    reading: GenerationalReading, tiling: Tiling, committed: I64
+) -> npt.NDArray[np.uint8]:
     """Return for each tile which space has most of its bytes, (tiles,); new."""
     found = np.where(committed == 0, _NOT_COMMITTED, _NO_PART).astype(np.uint8)
     most = committed // 2  # of a tile that no space has most of, nothing else is said
@@ -148,7 +156,9 @@ def _largest_parts(reading: GenerationalReading, tiling: Tiling, committed: I64)
 
 def _beginnings(reading: GenerationalReading) -> set[int]:
     """Return where spaces and generations begin."""
-    return {part.bottom for part in reading.parts} | {generation.low for generation in reading.generations}
+    return {part.bottom for part in reading.parts} | {
+        generation.low for generation in reading.generations
+    }
 
 
 def _info(reading: GenerationalReading) -> str:

@@ -40,7 +40,9 @@ class GenerationalView:
         heap = jvm.heap()
         self._reader = GenerationalReader(jvm.memory, jvm.tables, heap, jvm.collector)
         self._cards = (
-            find_cards(jvm.memory, jvm.tables, jvm.flags, heap) if jvm.collector != "Epsilon" else None
+            find_cards(jvm.memory, jvm.tables, jvm.flags, heap)
+            if jvm.collector != "Epsilon"
+            else None
         )
         self._reading: GenerationalReading | None = None
         self._read_cards = False  # at this event
@@ -78,7 +80,12 @@ class GenerationalView:
     def read(self, request: GatherRequest, level: int) -> None:
         """Read the bounds of the heap, and the cards of the old generation."""
         reading = self._reading = self._reader.read()
-        self._read_cards = self._cards is not None and level >= CARDS and reading is not None and request.wants(self._space.space)
+        self._read_cards = (
+            self._cards is not None
+            and level >= CARDS
+            and reading is not None
+            and request.wants(self._space.space)
+        )
         if self._cards is not None and self._read_cards and reading is not None:
             old = reading.generations[-1]
             self._found = self._cards.read(old.committed_low, old.committed_high)
@@ -90,12 +97,18 @@ class GenerationalView:
             self._space.fill(reading)
             if self._cards is not None and self._read_cards and reading is not None:
                 old = reading.generations[-1]
-                self._space.fill_cards(self._found, old.committed_low, old.committed_high, self._cards.card_bytes)
+                self._space.fill_cards(
+                    self._found, old.committed_low, old.committed_high, self._cards.card_bytes
+                )
         return self._space.pools(reading)
 
     def layout(self) -> HeapLayout | None:
         """Return what of the heap can be walked, as of the latest reading."""
-        return None if self._reading is None else of_generations(self._reading, self._space.tiling, *self.extent)
+        return (
+            None
+            if self._reading is None
+            else of_generations(self._reading, self._space.tiling, *self.extent)
+        )
 
     def look(self) -> HeapLayout | None:
         """As `layout`, read now."""

@@ -24,7 +24,16 @@ from gcspy_drivers.remote.process import Process
 
 __all__ = ["COLLECTORS", "Jvm"]
 
-COLLECTORS: Final = ("Serial", "Parallel", "Epsilon", "G1", "Shenandoah", "Generational Shenandoah", "ZGC", "Generational ZGC")
+COLLECTORS: Final = (
+    "Serial",
+    "Parallel",
+    "Epsilon",
+    "G1",
+    "Shenandoah",
+    "Generational Shenandoah",
+    "ZGC",
+    "Generational ZGC",
+)
 """Those whose heaps are read."""
 
 _LIBRARY: Final = re.compile(r"/libjvm\.so$")
@@ -97,7 +106,9 @@ class Jvm:
     @cached_property
     def command(self) -> str:
         """Main class or jar and its arguments; empty while the VM does not say it."""
-        return self.counters.text("sun.rt.javaCommand") or self._static_text("Arguments", "_java_command")
+        return self.counters.text("sun.rt.javaCommand") or self._static_text(
+            "Arguments", "_java_command"
+        )
 
     @cached_property
     def main_class(self) -> str:
@@ -152,7 +163,10 @@ class Jvm:
                 known=", ".join(COLLECTORS),
             )
 
-        if self.collector == "Shenandoah" and self.tables.offset("ShenandoahHeap", "_regions") is None:
+        if (
+            self.collector == "Shenandoah"
+            and self.tables.offset("ShenandoahHeap", "_regions") is None
+        ):
             raise Unsupported(
                 f"Java {self.release} does not export the regions of Shenandoah",
                 found=f"Shenandoah of {self.version}",

@@ -192,7 +192,9 @@ class Klasses:
             self._again = Gather(self._memory.process, places, self._at.klass_bytes)
         self._again.read()
         believed = self.classes[rows, CLASS.SHAPE] != Shape.REFUSED
-        same = self._again.ok & (self._identity(self._again.data) == self._identities[rows]).all(axis=1)
+        same = self._again.ok & (self._identity(self._again.data) == self._identities[rows]).all(
+            axis=1
+        )
         kept = believed & same
         if not kept.all():
             self._known = dict(zip(words[kept].tolist(), rows[kept].tolist(), strict=True))
@@ -233,7 +235,12 @@ class Klasses:
         """Return the row of an array's class; see ``Klass::_layout_helper``."""
         header, log_element = (layout >> 16) & 0xFF, layout & 0x3F
         tag = (layout >> 30) & 3
-        if tag not in (2, 3) or log_element > 3 or not self._form.length_offset + 4 <= header <= 32 or name[0] != "[":
+        if (
+            tag not in (2, 3)
+            or log_element > 3
+            or not self._form.length_offset + 4 <= header <= 32
+            or name[0] != "["
+        ):
             return None
         traits = (Trait.REFERENCES if tag == 2 else 0) | (Trait.FILLER if name in _FILLERS else 0)
         return [Shape.ARRAY, header, log_element, int(traits), 0, 0]
@@ -263,15 +270,29 @@ class Klasses:
         head = self._memory.try_read(address, at.instance_bytes)
         if head is None:
             return 0, -1
-        vtable, itable, words = (int.from_bytes(head[one : one + 4], "little", signed=True) for one in (at.vtable, at.itable, at.maps))
-        if not (0 <= vtable <= _MOST_VTABLE_WORDS and 0 <= itable <= _MOST_VTABLE_WORDS and 0 <= words <= _MOST_MAPS):
+        vtable, itable, words = (
+            int.from_bytes(head[one : one + 4], "little", signed=True)
+            for one in (at.vtable, at.itable, at.maps)
+        )
+        if not (
+            0 <= vtable <= _MOST_VTABLE_WORDS
+            and 0 <= itable <= _MOST_VTABLE_WORDS
+            and 0 <= words <= _MOST_MAPS
+        ):
             return 0, -1
-        found = self._memory.try_read(address + at.instance_bytes + (vtable + itable) * _WORD, words * _WORD)
+        found = self._memory.try_read(
+            address + at.instance_bytes + (vtable + itable) * _WORD, words * _WORD
+        )
         if found is None:
             return 0, -1
         maps = np.frombuffer(found, dtype="<i4").reshape(-1, 2).astype(np.int64)
         ends = maps[:, 0] + maps[:, 1] * self._form.oop_bytes
-        if ((maps[:, 0] < _WORD) | (maps[:, 0] % self._form.oop_bytes != 0) | (maps[:, 1] < 0) | (ends > size_bytes)).any():
+        if (
+            (maps[:, 0] < _WORD)
+            | (maps[:, 0] % self._form.oop_bytes != 0)
+            | (maps[:, 1] < 0)
+            | (ends > size_bytes)
+        ).any():
             return 0, -1
         while self._map_rows + words > len(self.maps):
             self.maps = np.concatenate((self.maps, np.zeros_like(self.maps)))
@@ -296,16 +317,33 @@ class Klasses:
         if head is None:
             return None
         length = int.from_bytes(head[self._at.length : self._at.length + 2], "little")
-        found = self._memory.try_read(symbol + self._at.body, min(length, _MOST_NAME_BYTES)) if length else None
+        found = (
+            self._memory.try_read(symbol + self._at.body, min(length, _MOST_NAME_BYTES))
+            if length
+            else None
+        )
         try:
-            return None if found is None else found.decode("utf-8", "surrogatepass").encode("utf-8", "replace").decode().replace("/", ".").replace("+", "/")
+            return (
+                None
+                if found is None
+                else found.decode("utf-8", "surrogatepass")
+                .encode("utf-8", "replace")
+                .decode()
+                .replace("/", ".")
+                .replace("+", "/")
+            )
         except UnicodeDecodeError:
             return None
 
     def _identity(self, heads: U8) -> U8:
         """Return what tells a class from another one that takes its place: name, layout, and where it stands among its superclasses."""
         at = self._at
-        fields = ((at.name, _WORD), (at.layout, 4), (at.check, 4), (at.supers, _PRIMARY_SUPERS * _WORD))
+        fields = (
+            (at.name, _WORD),
+            (at.layout, 4),
+            (at.check, 4),
+            (at.supers, _PRIMARY_SUPERS * _WORD),
+        )
         return np.concatenate([heads[:, first : first + size] for first, size in fields], axis=1)
 
 

@@ -43,7 +43,9 @@ def meeting_place(process: Process) -> str:
             continue
         if found is not None:
             numbers = re.search(rb"^NSpid:.*?(\d+)$", process.read_file("status"), re.M)
-            return os.fsdecode(found[1]).replace("%p", str(process.pid) if numbers is None else numbers[1].decode(), 1)
+            return os.fsdecode(found[1]).replace(
+                "%p", str(process.pid) if numbers is None else numbers[1].decode(), 1
+            )
     return ""
 
 
@@ -64,19 +66,27 @@ def meet(process: Process, place: str, *, secs: float) -> socket.socket:
     path = PurePosixPath(place)
     owner = os.stat(f"/proc/{process.pid}")
     try:
-        folder = os.open(os.path.join(f"/proc/{process.pid}/root", path.parent.relative_to("/")), _FOLDER)
+        folder = os.open(
+            os.path.join(f"/proc/{process.pid}/root", path.parent.relative_to("/")), _FOLDER
+        )
     except (OSError, ValueError) as error:
-        raise TargetError(f"process {process.pid} looks for gcspy at {place}, which cannot be opened: {error}") from None
+        raise TargetError(
+            f"process {process.pid} looks for gcspy at {place}, which cannot be opened: {error}"
+        ) from None
     try:
         found = os.fstat(folder)
         if found.st_uid not in (owner.st_uid, os.geteuid()) and not found.st_mode & stat.S_ISVTX:
-            raise TargetError(f"process {process.pid} looks for gcspy at {place}, in a folder of uid {found.st_uid}: no socket is made there")
+            raise TargetError(
+                f"process {process.pid} looks for gcspy at {place}, in a folder of uid {found.st_uid}: no socket is made there"
+            )
         return _meet_in(folder, path.name, process, owner, secs)
     finally:
         os.close(folder)
 
 
-def _meet_in(folder: int, name: str, process: Process, owner: os.stat_result, secs: float) -> socket.socket:
+def _meet_in(
+    folder: int, name: str, process: Process, owner: os.stat_result, secs: float
+) -> socket.socket:
     seen = f"/proc/self/fd/{folder}/{name}"
     _clear(folder, name, seen, process)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
@@ -86,13 +96,17 @@ def _meet_in(folder: int, name: str, process: Process, owner: os.stat_result, se
             if owner.st_uid != os.geteuid():
                 os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
         except OSError as error:
-            raise TargetError(f"process {process.pid} looks for gcspy at {name}, and no socket can be made there: {error.strerror}") from None
+            raise TargetError(
+                f"process {process.pid} looks for gcspy at {name}, and no socket can be made there: {error.strerror}"
+            ) from None
         try:
             listener.listen(1)
             until = time.monotonic() + secs
             while select.select([listener], [], [], max(0.0, until - time.monotonic()))[0]:
                 connection, _ = listener.accept()
-                pid, _, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+                pid, _, _ = _CREDENTIALS.unpack(
+                    connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+                )
                 if pid == process.pid:
                     return connection
                 connection.close()  # another JVM that was told the same place
@@ -119,4 +133,6 @@ def _clear(folder: int, name: str, seen: str, process: Process) -> None:
                 with suppress(OSError):
                     os.unlink(name, dir_fd=folder)
                 return
-    raise TargetError(f"process {process.pid} looks for gcspy at {name}, where another gcspy, or something else, is already")
+    raise TargetError(
+        f"process {process.pid} looks for gcspy at {name}, where another gcspy, or something else, is already"
+    )

@@ -15,7 +15,15 @@ from gcspy_drivers.hotspot.objects.found import AGES, REFERENCE, SUM, HeapObject
 from gcspy_drivers.hotspot.objects.layout import HeapLayout
 from gcspy_drivers.hotspot.tile_streams import MOST_TILE_BYTES, add_bytes
 from gcspy_drivers.hotspot.tiling import Tiling
-from gcspy_server.api import Control, PaintStyle, Presentation, Server, ServerSpace, ServerStream, StringNames
+from gcspy_server.api import (
+    Control,
+    PaintStyle,
+    Presentation,
+    Server,
+    ServerSpace,
+    ServerStream,
+    StringNames,
+)
 
 __all__ = ["AgeSpace", "ObjectSpace", "ReferenceSpace"]
 
@@ -43,7 +51,15 @@ class ObjectSpace:
         marks: Whether a completed marking tells what is alive; else why none does.
     """
 
-    def __init__(self, server: Server, tiling: Tiling, classes: ClassSpace, *, marks: bool, why_no_marks: str = "") -> None:
+    def __init__(
+        self,
+        server: Server,
+        tiling: Tiling,
+        classes: ClassSpace,
+        *,
+        marks: bool,
+        why_no_marks: str = "",
+    ) -> None:
         self._tiling = tiling
         self._classes = classes
         self.space = server.add_space(
@@ -78,9 +94,17 @@ class ObjectSpace:
                     ),
                     SUM.MARKED,
                 ),
-                (add_bytes(self.space, "Live bytes", 7, "Bytes of these objects"), SUM.MARKED_BYTES),
                 (
-                    add_bytes(self.space, "Dead bytes", 8, "Bytes of old objects that the last completed marking found dead"),
+                    add_bytes(self.space, "Live bytes", 7, "Bytes of these objects"),
+                    SUM.MARKED_BYTES,
+                ),
+                (
+                    add_bytes(
+                        self.space,
+                        "Dead bytes",
+                        8,
+                        "Bytes of old objects that the last completed marking found dead",
+                    ),
                     SUM.DEAD,
                 ),
             ]
@@ -142,7 +166,11 @@ class ReferenceSpace:
                 "Old to young",
                 "References in the tile, where it is old, to young objects: what a young collection has to be told of",
             ),
-            (REFERENCE.YOUNG_TO_OLD, "Young to old", "References in the tile, where it is young, to old objects"),
+            (
+                REFERENCE.YOUNG_TO_OLD,
+                "Young to old",
+                "References in the tile, where it is young, to old objects",
+            ),
         ):
             _number(self.space, name, int(column), description)
 
@@ -260,7 +288,9 @@ def _info(found: HeapObjects) -> str:
     if found.unknown_bytes:
         text += f"; {found.unknown_bytes:,} bytes could not be walked, as they were not in order at that moment"
     if found.kept:
-        text += f"; {found.kept:,} bytes of old objects were not read again, as nothing was moved there"
+        text += (
+            f"; {found.kept:,} bytes of old objects were not read again, as nothing was moved there"
+        )
     if found.collections:
         text += f"; {found.collections} collections happened while it was walked"
     return text

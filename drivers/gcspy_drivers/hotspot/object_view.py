@@ -33,7 +33,9 @@ _YOUNG_AND_FULL: Final = 2
 _WALKED: Final = ("Serial", "Parallel", "G1", "Epsilon")
 """Collectors whose heaps stay in order between collections."""
 
-_WHY_NO_MARKS: Final = {"G1": "only 11 and 17 keep the marks of a completed marking, where they are known"}
+_WHY_NO_MARKS: Final = {
+    "G1": "only 11 and 17 keep the marks of a completed marking, where they are known"
+}
 
 
 class ObjectView:
@@ -131,10 +133,17 @@ class ObjectView:
         if layout is None or self._walker is None:
             return None
         self._moved_at_copy = self._moved()
-        return self._walker.copy(layout, key=None if self._refers(request, level) else self._moved_at_copy)
+        return self._walker.copy(
+            layout, key=None if self._refers(request, level) else self._moved_at_copy
+        )
 
     def gather(
-        self, request: GatherRequest, level: int, copy: HeapCopy | None = None, *, settled: bool = False
+        self,
+        request: GatherRequest,
+        level: int,
+        copy: HeapCopy | None = None,
+        *,
+        settled: bool = False,
     ) -> None:
         """Walk the heap and fill the spaces; when it cannot be walked now they keep what they have, which is stale.
 
@@ -149,7 +158,13 @@ class ObjectView:
             NotPermitted: The system does not let us read it any more.
         """
         walker, layout = self._walker, self._view.layout()
-        if walker is None or layout is None or self._classes is None or self._objects is None or self._ages is None:
+        if (
+            walker is None
+            or layout is None
+            or self._classes is None
+            or self._objects is None
+            or self._ages is None
+        ):
             return
         references = self._refers(request, level)
         if copy is not None:
@@ -170,7 +185,11 @@ class ObjectView:
 
     def _refers(self, request: GatherRequest, level: int) -> bool:
         """Tell whether references are to be looked for."""
-        return self._references is not None and level >= REFERENCES and request.wants(self._references.space)
+        return (
+            self._references is not None
+            and level >= REFERENCES
+            and request.wants(self._references.space)
+        )
 
     def _moved(self) -> tuple[int, ...] | None:
         """Return what stays the same as long as no old object was moved; None when that cannot be said.
@@ -180,7 +199,10 @@ class ObjectView:
         counts = self._collections.now()
         if counts is None or counts.ticks is None:
             return None
-        if self._jvm.collector in ("Serial", "Parallel") and len(counts.invocations) == _YOUNG_AND_FULL:
+        if (
+            self._jvm.collector in ("Serial", "Parallel")
+            and len(counts.invocations) == _YOUNG_AND_FULL
+        ):
             return counts.invocations[1:]
         return counts.invocations
 

@@ -52,7 +52,9 @@ class PoolSpace:
             description="Parts of the VM's memory by purpose, of the heap and beside it",
         )
 
-        def stream(name: str, order: int, description: str, of: ServerStream | None = None) -> ServerStream:
+        def stream(
+            name: str, order: int, description: str, of: ServerStream | None = None
+        ) -> ServerStream:
             return self.space.add_stream(
                 name,
                 dtype="i8",

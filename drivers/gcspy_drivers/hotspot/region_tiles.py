@@ -78,4 +78,8 @@ class RegionTiles:
 
     def begins_region(self) -> npt.NDArray[np.intp]:
         """Return the tiles at which a region begins, where a tile is less than that; else none."""
-        return np.arange(0, self.tiling.count, self.parts) if self.parts > 1 else np.zeros(0, dtype=np.intp)
+        return (
+            np.arange(0, self.tiling.count, self.parts)
+            if self.parts > 1
+            else np.zeros(0, dtype=np.intp)
+        )

@@ -27,7 +27,6 @@ _MOST_REGION_BYTES: Final = 1 << 30
 _UNTOLD: Final = 255
 
 
-
 class RegionState(IntEnum):
     """What a region is for; the names are the VM's constants, without their underscore."""
 
@@ -142,7 +141,13 @@ class ShenandoahReader:
         state = self._states[tags]
         numbers = np.arange(self.regions, dtype=np.uint64)
         expected = np.uint64(self._low) + numbers * np.uint64(self.grain)
-        good = ok & self._structures.ok & (index == numbers) & (bottom == expected) & (state != _UNTOLD)
+        good = (
+            ok
+            & self._structures.ok
+            & (index == numbers)
+            & (bottom == expected)
+            & (state != _UNTOLD)
+        )
         good &= (
             (end == expected + np.uint64(self.grain))
             & (bottom <= top)
@@ -150,7 +155,9 @@ class ShenandoahReader:
             & (before == tags)
         )
         used = np.where(good, top - bottom, 0).astype(np.int64)
-        return ShenandoahReading(self._low, self.grain, good, np.where(good, state, 0).astype(np.uint8), used)
+        return ShenandoahReading(
+            self._low, self.grain, good, np.where(good, state, 0).astype(np.uint8), used
+        )
 
 
 def _completed(first: ShenandoahReading | None, then: ShenandoahReading) -> ShenandoahReading:

@@ -63,7 +63,9 @@ class ShenandoahView:
         self._reader = ShenandoahReader(jvm.memory, jvm.tables, jvm.heap())
         self._reading: ShenandoahReading | None = None
         low, high = self._reader.reserved
-        self._tiles = self._cut_to(choose_tile_bytes(high - low, tiles, smallest=self._reader.grain))
+        self._tiles = self._cut_to(
+            choose_tile_bytes(high - low, tiles, smallest=self._reader.grain)
+        )
         self._space = server.add_space(
             "Heap",
             names=self._tiles.tiling.names,
@@ -74,7 +76,9 @@ class ShenandoahView:
             description="Regions of Shenandoah in order of address; a line joins those of a humongous object. "
             "Not available: live bytes, ages and the generation of a region, which no version exports; it has no cards",
         )
-        self._committed = add_bytes(self._space, "Committed", 2, "Bytes of the tile that have memory")
+        self._committed = add_bytes(
+            self._space, "Committed", 2, "Bytes of the tile that have memory"
+        )
         self._used = add_bytes(
             self._space,
             "Used",
@@ -166,13 +170,17 @@ class ShenandoahView:
             control[last[joined]] |= np.uint8(Control.LINK)
         control[tiles.begins_region()[1:]] |= np.uint8(Control.SEPARATOR)
         counts = np.bincount(reading.state[reading.known], minlength=len(_NAMES)).tolist()
-        said = ", ".join(f"{count} {name}" for count, name in zip(counts, _NAMES, strict=True) if count)
+        said = ", ".join(
+            f"{count} {name}" for count, name in zip(counts, _NAMES, strict=True) if count
+        )
         space.info = f"{len(reading.state)} regions of {reading.grain >> 10:,} KiB: {said}"
         if unknown.any():
             space.info += f"; {int(np.count_nonzero(~reading.known))} changed each time while they were read, and are unknown"
 
     def _cut_to(self, tile_bytes: int) -> RegionTiles:
-        return RegionTiles(self._reader.reserved[0], self._reader.grain, self._reader.regions, tile_bytes)
+        return RegionTiles(
+            self._reader.reserved[0], self._reader.grain, self._reader.regions, tile_bytes
+        )
 
 
 def _pools(reading: ShenandoahReading) -> list[Pool]:
@@ -182,6 +190,11 @@ def _pools(reading: ShenandoahReading) -> list[Pool]:
     for name, states in _POOLS.items():
         mine = np.isin(reading.state, [int(state) for state in states])
         pools.append(
-            Pool(name, int(reading.used[mine].sum()), int(np.count_nonzero(mine)) * reading.grain, None)
+            Pool(
+                name,
+                int(reading.used[mine].sum()),
+                int(np.count_nonzero(mine)) * reading.grain,
+                None,
+            )
         )
     return pools

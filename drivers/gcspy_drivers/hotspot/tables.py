@@ -197,7 +197,8 @@ class _Reader:
         texts = read_texts(self._memory, np.concatenate((holder, name, kind)))
         found = {}
         for row in zip(
-            *(column.tolist() for column in (holder, name, kind, static, offset, address)), strict=True
+            *(column.tolist() for column in (holder, name, kind, static, offset, address)),
+            strict=True,
         ):
             type_name, field_name = texts.get(row[0]), texts.get(row[1])
             if type_name is None or field_name is None:
@@ -256,11 +257,13 @@ class _Reader:
         if end is None:
             raise self._damaged(f"{table} is at {first:#x}, which is none of its variables")
         parts: list[npt.NDArray[np.uint8]] = []
-        for chunk in range(first, min(end, first + _MOST_ENTRIES * stride), _CHUNK_ENTRIES * stride):
+        for chunk in range(
+            first, min(end, first + _MOST_ENTRIES * stride), _CHUNK_ENTRIES * stride
+        ):
             entries = min(_CHUNK_ENTRIES, (end - chunk) // stride)
-            found = np.frombuffer(self._memory.read(chunk, entries * stride), dtype=np.uint8).reshape(
-                entries, stride
-            )
+            found = np.frombuffer(
+                self._memory.read(chunk, entries * stride), dtype=np.uint8
+            ).reshape(entries, stride)
             names = _column(found, offsets[0])
             last = np.flatnonzero(names == 0)
             if len(last):

@@ -50,7 +50,9 @@ def add_bytes(
 def add_cards(space: ServerSpace, order: int) -> CardStreams:
     """Add the streams of a card table."""
 
-    def stream(name: str, at: int, description: str, of: ServerStream | None = None) -> ServerStream:
+    def stream(
+        name: str, at: int, description: str, of: ServerStream | None = None
+    ) -> ServerStream:
         return space.add_stream(
             name,
             dtype="u4",
@@ -78,7 +80,9 @@ def add_cards(space: ServerSpace, order: int) -> CardStreams:
     return CardStreams(everything, dirty, other)
 
 
-def count_cards(tiling: Tiling, cards: npt.NDArray[np.int64], low: int, card_bytes: int) -> npt.NDArray[np.int64]:
+def count_cards(
+    tiling: Tiling, cards: npt.NDArray[np.int64], low: int, card_bytes: int
+) -> npt.NDArray[np.int64]:
     """Count the cards in each tile.
 
     Args:

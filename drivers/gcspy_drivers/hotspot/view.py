@@ -94,7 +94,8 @@ def tile_size_setting(extent_bytes: int, tile_bytes: int) -> tuple[Setting, tupl
     sizes = tuple(
         1 << shift
         for shift in range(_SMALLEST_SHIFT, _GREATEST_SHIFT + 1)
-        if extent_bytes >> shift <= _MOST_TILES and (1 << shift <= extent_bytes or 1 << shift == tile_bytes)
+        if extent_bytes >> shift <= _MOST_TILES
+        and (1 << shift <= extent_bytes or 1 << shift == tile_bytes)
     )
     setting = Setting(
         id=TILE_SIZE,

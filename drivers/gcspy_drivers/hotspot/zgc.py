@@ -152,7 +152,9 @@ class ZReader:
         table = self._memory.try_read(self._map, self._granules * _WORD)
         if table is None:
             return None
-        entries = np.frombuffer(table, dtype="<u8") & ~np.uint64(7)  # 11 marks entries in their lowest bit
+        entries = np.frombuffer(table, dtype="<u8") & ~np.uint64(
+            7
+        )  # 11 marks entries in their lowest bit
         pages = np.unique(entries[entries != 0])
         data, ok = self._memory.read_many(pages, self._size)  # they are nobody's neighbours
         return pages, data, ok
@@ -169,7 +171,12 @@ class ZReader:
         places = np.minimum(np.searchsorted(first[0], pages), max(len(first[0]) - 1, 0))
         if len(first[0]):
             old_start, old_size = self._extents(first[1][places])
-            same = (first[0][places] == pages) & (old_start == start) & (old_size == size) & first[2][places]
+            same = (
+                (first[0][places] == pages)
+                & (old_start == start)
+                & (old_size == size)
+                & first[2][places]
+            )
             same &= first[1][places][:, self._type] == kind
         else:
             same = np.zeros(len(pages), dtype=np.bool_)
@@ -190,7 +197,9 @@ class ZReader:
             good &= (top >= start) & (top - start <= size)
             used = (top - start).astype(np.int64)
         sequence = (
-            None if self._sequence is None else _words(data, self._sequence).astype(np.int64) & 0xFFFFFFFF
+            None
+            if self._sequence is None
+            else _words(data, self._sequence).astype(np.int64) & 0xFFFFFFFF
         )
         order = np.argsort(start[good], kind="stable")
         rows = np.flatnonzero(good)[order]
@@ -213,7 +222,9 @@ class ZReader:
         if not self._private:
             return None
         generation, age = data[:, _GENERATION], data[:, _AGE]
-        consistent = ((generation <= 1) & (age <= OLD_AGE) & ((generation == 1) == (age == OLD_AGE))).all()
+        consistent = (
+            (generation <= 1) & (age <= OLD_AGE) & ((generation == 1) == (age == OLD_AGE))
+        ).all()
         return age.copy() if consistent else None
 
     def _extents(self, data: npt.NDArray[np.uint8]) -> tuple[U64, U64]:

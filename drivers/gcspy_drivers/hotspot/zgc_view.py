@@ -16,7 +16,14 @@ from gcspy_drivers.hotspot.objects.layout import Epoch, HeapLayout
 from gcspy_drivers.hotspot.objects.marks import Marks
 from gcspy_drivers.hotspot.pool_space import Pool
 from gcspy_drivers.hotspot.zgc import OLD_AGE, PAGE_KINDS, ZReader, ZReading
-from gcspy_server.api import ExtentNames, GatherRequest, PaintStyle, Presentation, Server, ServerStream
+from gcspy_server.api import (
+    ExtentNames,
+    GatherRequest,
+    PaintStyle,
+    Presentation,
+    Server,
+    ServerStream,
+)
 
 __all__ = ["ZView"]
 
@@ -38,10 +45,14 @@ class ZView:
         generational = jvm.collector == "Generational ZGC"
         most = jvm.flags.number("MaxHeapSize") or 0
         self._most = most
-        self._reader = ZReader(jvm.memory, jvm.tables, jvm.heap(), most_bytes=most, generational=generational)
+        self._reader = ZReader(
+            jvm.memory, jvm.tables, jvm.heap(), most_bytes=most, generational=generational
+        )
         first = self._reading = self._reader.read()
         if first is None:
-            raise TargetError(f"process {jvm.process.pid}: its table of pages could not be read: try again")
+            raise TargetError(
+                f"process {jvm.process.pid}: its table of pages could not be read: try again"
+            )
         missing = (
             ["live bytes"]
             if self._reader.tells_used
@@ -69,18 +80,24 @@ class ZView:
             "Type", 1, PAGE_KINDS, "Small pages have small objects; a large one has one object"
         )
         self._used = (
-            self._bytes("Used", 0, "Bytes below the page's top, in percent of its size", of=self._size)
+            self._bytes(
+                "Used", 0, "Bytes below the page's top, in percent of its size", of=self._size
+            )
             if self._reader.tells_used
             else None
         )
         self._sequence = (
-            self._number("Made in collection", 4, "Number of the collection in which it was taken into use")
+            self._number(
+                "Made in collection", 4, "Number of the collection in which it was taken into use"
+            )
             if self._reader.tells_sequence
             else None
         )
         self._generation = self._age = None
         if first.age is not None:
-            self._generation = self._enum("Generation", 2, ("young", "old"), "The page's generation")
+            self._generation = self._enum(
+                "Generation", 2, ("young", "old"), "The page's generation"
+            )
             self._age = self._number(
                 "Age", 5, f"Collections that its objects have survived; {OLD_AGE}: it is old"
             )
@@ -163,7 +180,9 @@ class ZView:
         said = ", ".join(f"{count} {name}" for count, name in zip(counts, PAGE_KINDS, strict=True))
         space.info = f"{len(reading.base)} pages of {int(reading.size.sum()):,} bytes: {said}"
         if reading.unsure:
-            space.info += f"; {reading.unsure} more changed each time while they were read, and are not shown"
+            space.info += (
+                f"; {reading.unsure} more changed each time while they were read, and are not shown"
+            )
 
     def _pools(self, reading: ZReading | None) -> list[Pool]:
         pools = []
@@ -176,7 +195,9 @@ class ZView:
             pools.append(Pool(name, used, int(reading.size[mine].sum()), None))
         return pools
 
-    def _bytes(self, name: str, order: int, description: str, of: ServerStream | None = None) -> ServerStream:
+    def _bytes(
+        self, name: str, order: int, description: str, of: ServerStream | None = None
+    ) -> ServerStream:
         return self._space.add_stream(
             name,
             dtype="i8",
@@ -199,7 +220,9 @@ class ZView:
             description=description,
         )
 
-    def _enum(self, name: str, order: int, names: tuple[str, ...], description: str) -> ServerStream:
+    def _enum(
+        self, name: str, order: int, names: tuple[str, ...], description: str
+    ) -> ServerStream:
         return self._space.add_stream(
             name,
             dtype="u1",

@@ -54,7 +54,15 @@ _MAX_PIECE_BYTES = 4096
 _BUFFER_BYTES = 16 << 10
 
 # What pyelftools runs into where a number leads nowhere: it checks some, and computes with the others.
-_DAMAGE = (ELFError, struct.error, ArithmeticError, AssertionError, LookupError, OSError, ValueError)
+_DAMAGE = (
+    ELFError,
+    struct.error,
+    ArithmeticError,
+    AssertionError,
+    LookupError,
+    OSError,
+    ValueError,
+)
 
 
 @dataclass(frozen=True)
@@ -98,7 +106,9 @@ class ElfFile:
         TargetError: It is not a 64-bit little-endian ELF program or library, or is damaged.
     """
 
-    def __init__(self, source: io.RawIOBase | io.BufferedIOBase, name: str, *, mapped: bool = False) -> None:
+    def __init__(
+        self, source: io.RawIOBase | io.BufferedIOBase, name: str, *, mapped: bool = False
+    ) -> None:
         self.name = name
         self._mapped = mapped
         self._stream = _Limited(source)
@@ -176,9 +186,13 @@ class ElfFile:
         elf = self._elf = ELFFile(self._stream)
         kind, segments = elf["e_type"], elf["e_phnum"]
         if elf.elfclass != 64 or not elf.little_endian:
-            raise TargetError(f"{self.name} is not a 64-bit little-endian ELF file ({elf.elfclass} bits)")
+            raise TargetError(
+                f"{self.name} is not a 64-bit little-endian ELF file ({elf.elfclass} bits)"
+            )
         if kind not in ("ET_EXEC", "ET_DYN") or segments > _MAX_SEGMENTS:
-            raise TargetError(f"{self.name} is no program or library: ELF type {kind}, {segments} segments")
+            raise TargetError(
+                f"{self.name} is no program or library: ELF type {kind}, {segments} segments"
+            )
         elf.header["e_shoff"] = (
             0  # all but `static` does without sections, so that file and memory are read in one way
         )
@@ -196,7 +210,9 @@ class ElfFile:
             for header in headers
             if header["p_type"] == "PT_LOAD"
         )
-        self._dynamic = next((header for header in headers if header["p_type"] == "PT_DYNAMIC"), None)
+        self._dynamic = next(
+            (header for header in headers if header["p_type"] == "PT_DYNAMIC"), None
+        )
 
     def _hash_tables(self) -> Iterator[GNUHashTable | ELFHashTable]:
         if self._dynamic is None:
@@ -381,7 +397,9 @@ class _Dynamic(DynamicSegment):
         place, offset = super().get_table_offset(tag_name)
         if place is None or place < self.loaded_at:
             return place, offset
-        return place - self.loaded_at, next(self.elffile.address_offsets(place - self.loaded_at), None)
+        return place - self.loaded_at, next(
+            self.elffile.address_offsets(place - self.loaded_at), None
+        )
 
 
 class _Limited(io.BufferedReader):
@@ -395,7 +413,9 @@ class _Limited(io.BufferedReader):
         """Read one piece; `ELFError` when the limit was reached."""
         self.pieces_left -= 1
         if size is None or not 0 <= size <= _MAX_PIECE_BYTES or self.pieces_left < 0:
-            raise ELFError(f"its numbers ask for more than {_MAX_PIECES} pieces of {_MAX_PIECE_BYTES} bytes")
+            raise ELFError(
+                f"its numbers ask for more than {_MAX_PIECES} pieces of {_MAX_PIECE_BYTES} bytes"
+            )
         return super().read(size)
 
     def table(self, section: Section) -> bytes:
@@ -445,12 +465,16 @@ class _MappedFile(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         """Go to an offset of the file; its end is where the last mapping ends."""
         end = max((end for _, end, _ in self._pieces), default=0)
-        self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: end}[whence]
+        self._position = (
+            offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: end}[whence]
+        )
         if self._position < 0:
             raise ValueError(f"offset {self._position} in a file")
         return self._position
 
-    def readinto(self, buffer: Any, /) -> int:  # a writable buffer, which has no name before Python 3.12
+    def readinto(
+        self, buffer: Any, /
+    ) -> int:  # a writable buffer, which has no name before Python 3.12
         """Fill a buffer from the mapping that holds the position, as far as it goes."""
         out = np.frombuffer(memoryview(buffer), dtype=np.uint8)
         for first, end, addr in self._pieces:

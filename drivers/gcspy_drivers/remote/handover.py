@@ -61,7 +61,9 @@ class Handover:
             self.listener.listen(1)
         except OSError as error:
             self.close()
-            raise TargetError(f"process {self._pid}: nothing can be made in its {self.path}: {error.strerror}") from error
+            raise TargetError(
+                f"process {self._pid}: nothing can be made in its {self.path}: {error.strerror}"
+            ) from error
 
     @property
     def seen_from_here(self) -> str:
@@ -94,7 +96,9 @@ class Handover:
         if name not in self._names:
             self._names.append(name)  # so that it is removed, too
         try:
-            fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._fd)
+            fd = os.open(
+                name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._fd
+            )
         except OSError:
             return None
         try:
@@ -122,7 +126,10 @@ class Handover:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 

@@ -40,7 +40,8 @@ READ, WRITE, EXECUTE, PRIVATE = 1, 2, 4, 8
 U64 = npt.NDArray[np.uint64]
 
 _HEADER = re.compile(
-    rb"^([0-9a-f]+)-([0-9a-f]+) ([-r])([-w])([-x])([ps]) ([0-9a-f]+) ([0-9a-f]+:[0-9a-f]+) (\d+) *(.*)$", re.M
+    rb"^([0-9a-f]+)-([0-9a-f]+) ([-r])([-w])([-x])([ps]) ([0-9a-f]+) ([0-9a-f]+:[0-9a-f]+) (\d+) *(.*)$",
+    re.M,
 )
 _DELETED = " (deleted)"
 
@@ -97,7 +98,9 @@ class Maps:
         wanted = addrs.astype(np.uint64)
         row = np.searchsorted(start, wanted, side="right") - 1
         inside = row >= 0
-        room = end[row] - wanted  # wraps where wanted is beyond the end; such rows fail the next test
+        room = (
+            end[row] - wanted
+        )  # wraps where wanted is beyond the end; such rows fail the next test
         return np.asarray(inside & (wanted < end[row]) & (room >= np.uint64(size_bytes)))
 
     def cover(self, addr: int, size_bytes: int = 1) -> bool:

@@ -101,7 +101,10 @@ class Memory:
             TargetError: ``out`` is longer than `MAX_READ_BYTES`.
         """
         gather = Gather(
-            self.process, np.array([addr & (2**64 - 1)], dtype=np.uint64), len(out), out=out.reshape(1, -1)
+            self.process,
+            np.array([addr & (2**64 - 1)], dtype=np.uint64),
+            len(out),
+            out=out.reshape(1, -1),
         )
         gather.read()
         return bool(gather.ok[0])
@@ -146,7 +149,9 @@ class Gather:
         TargetError: More than `MAX_READ_BYTES` in all.
     """
 
-    def __init__(self, process: Process, addrs: U64, size_bytes: int, *, out: Bytes | None = None) -> None:
+    def __init__(
+        self, process: Process, addrs: U64, size_bytes: int, *, out: Bytes | None = None
+    ) -> None:
         count = len(addrs)
         _check_bound(process.pid, count * size_bytes)
         self._process = process
@@ -174,7 +179,11 @@ class Gather:
         if not self._size_bytes:
             return
         pid, size, count = self._process.pid, self._size_bytes, len(self.ok)
-        data, local, remote = self.data.ctypes.data, self._local.ctypes.data, self._remote.ctypes.data
+        data, local, remote = (
+            self.data.ctypes.data,
+            self._local.ctypes.data,
+            self._remote.ctypes.data,
+        )
         row = 0
         while row < count:
             pieces = min(_PIECES_PER_CALL, count - row)
@@ -212,7 +221,9 @@ class Neighbours:
 
     def __init__(self, process: Process, addrs: U64, size_bytes: int) -> None:
         if size_bytes % _WORD or (addrs % np.uint64(_WORD)).any():
-            raise TargetError(f"process {process.pid}: structures of {size_bytes} bytes lie between words: they are not what they should be")
+            raise TargetError(
+                f"process {process.pid}: structures of {size_bytes} bytes lie between words: they are not what they should be"
+            )
         self._process = process
         self._addrs = addrs
         self._size_bytes = size_bytes
@@ -278,7 +289,12 @@ class Neighbours:
             wanted = int(self._ends[end - 1]) - done
             self._local[:] = self._buffer.ctypes.data + done, wanted
             copied = _READV(
-                self._process.pid, self._local.ctypes.data, 1, self._remote.ctypes.data + row * 16, end - row, 0
+                self._process.pid,
+                self._local.ctypes.data,
+                1,
+                self._remote.ctypes.data + row * 16,
+                end - row,
+                0,
             )
             if copied < 0 and (number := ctypes.get_errno()) != errno.EFAULT:
                 self._process.refuse(OSError(number, os.strerror(number)), "its memory")

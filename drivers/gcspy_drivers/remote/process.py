@@ -62,7 +62,9 @@ class Process:
         self._stat_fd = -1
         self._directory_fd = -1
         try:
-            self._directory_fd = os.open(f"/proc/{pid}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            self._directory_fd = os.open(
+                f"/proc/{pid}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+            )
             self._stat_fd = os.open("stat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._directory_fd)
         except (FileNotFoundError, ProcessLookupError):
             self.close()
@@ -72,7 +74,8 @@ class Process:
         except PermissionError as error:  # /proc is mounted with hidepid
             self.close()
             raise NotPermitted(
-                f"not permitted to look at process {pid} ({error.strerror})", remedy=permission_remedy(pid)
+                f"not permitted to look at process {pid} ({error.strerror})",
+                remedy=permission_remedy(pid),
             ) from None
         try:
             found = self.stat()
@@ -138,7 +141,9 @@ class Process:
         self._refuse_ended(now)
         # 0 is "you may not know", which can begin when the target drops its rights.
         if now.start_stack and self._start_stack and now.start_stack != self._start_stack:
-            raise TargetGone(f"process {self.pid} has executed another program ({now.name}): attach again")
+            raise TargetGone(
+                f"process {self.pid} has executed another program ({now.name}): attach again"
+            )
 
     def alive(self) -> bool:
         """Whether `check` finds it as it was."""
@@ -231,7 +236,9 @@ class Process:
         if error.errno in (errno.ESRCH, errno.ENOENT):
             self._refuse_ended(self.stat())
             if error.errno == errno.ESRCH:
-                raise TargetGone(f"process {self.pid} has ended ({what}: {error.strerror})") from None
+                raise TargetGone(
+                    f"process {self.pid} has ended ({what}: {error.strerror})"
+                ) from None
         raise TargetError(
             f"could not read {what} of process {self.pid}: {error.strerror} (errno {error.errno})"
         ) from None

@@ -144,7 +144,8 @@ class Hold:
             )
         if number in (errno.EPERM, errno.EACCES):
             raise NotPermitted(
-                f"not permitted to hold process {process.pid}", remedy=permission_remedy(process.pid)
+                f"not permitted to hold process {process.pid}",
+                remedy=permission_remedy(process.pid),
             )
         raise TargetError(
             f"process {process.pid} could not be held: {os.strerror(number)} (errno {number}); watch without holding: --rung passive"

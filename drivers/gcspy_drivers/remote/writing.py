@@ -21,7 +21,14 @@ _MOST_BYTES: Final = 4096
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _WRITEV = _LIBC.process_vm_writev
 _WRITEV.restype = ctypes.c_ssize_t
-_WRITEV.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_ulong]
+_WRITEV.argtypes = [
+    ctypes.c_int,
+    ctypes.c_void_p,
+    ctypes.c_ulong,
+    ctypes.c_void_p,
+    ctypes.c_ulong,
+    ctypes.c_ulong,
+]
 
 
 class _Piece(ctypes.Structure):
@@ -44,7 +51,9 @@ def write(process: Process, addr: int, data: bytes) -> None:
         NotPermitted: The system does not let us.
     """
     if len(data) > _MOST_BYTES:
-        raise TargetError(f"refused to write {len(data)} bytes into process {process.pid} (at most {_MOST_BYTES})")
+        raise TargetError(
+            f"refused to write {len(data)} bytes into process {process.pid} (at most {_MOST_BYTES})"
+        )
     process.check()
     source = ctypes.create_string_buffer(data, len(data))
     ours, theirs = _Piece(ctypes.addressof(source), len(data)), _Piece(addr, len(data))
@@ -53,4 +62,6 @@ def write(process: Process, addr: int, data: bytes) -> None:
         number = ctypes.get_errno()
         process.refuse(OSError(number, os.strerror(number)), f"writing at {addr:#x}")
     if written != len(data):
-        raise TargetError(f"only {written} of {len(data)} bytes could be written into process {process.pid} at {addr:#x}")
+        raise TargetError(
+            f"only {written} of {len(data)} bytes could be written into process {process.pid} at {addr:#x}"
+        )

@@ -284,7 +284,9 @@ class Heap:
         allocated_words: Words of all objects ever made.
     """
 
-    def __init__(self, max_bytes: int, *, roots: int = 256, base: int = 0x1000_0000, align_words: int = 1) -> None:
+    def __init__(
+        self, max_bytes: int, *, roots: int = 256, base: int = 0x1000_0000, align_words: int = 1
+    ) -> None:
         size = max_bytes // WORD_BYTES
         if not 16 <= size <= _MAX_WORDS or max_bytes % (WORD_BYTES * align_words):
             raise LocalProtocolError(
@@ -304,7 +306,9 @@ class Heap:
         """Return the number of a type of this name, a new one if there was none."""
         if name not in self.types:
             if len(self.types) > _TYPE_MASK:
-                raise LocalProtocolError(f"type {name!r} is one more than the {_TYPE_MASK + 1} there can be: use fewer")
+                raise LocalProtocolError(
+                    f"type {name!r} is one more than the {_TYPE_MASK + 1} there can be: use fewer"
+                )
             self.types.append(name)
         return self.types.index(name)
 
@@ -314,7 +318,9 @@ class Heap:
 
     def bytes_of(self, cells: Words | int) -> NDArray[np.uint64]:
         """Turn addresses (numbers of words) to those in bytes that people are shown; a copy, uint64."""
-        return (np.atleast_1d(np.asarray(cells, dtype=np.int64) - FIRST) * WORD_BYTES + self.base).astype(np.uint64)
+        return (
+            np.atleast_1d(np.asarray(cells, dtype=np.int64) - FIRST) * WORD_BYTES + self.base
+        ).astype(np.uint64)
 
     def cells(self, start: int, end: int) -> Words:
         """Return the addresses of all objects and free cells of a range, in order; a copy.
@@ -327,7 +333,9 @@ class Heap:
         count = walk(self.words, start, end, self._scratch)
         if count < 0:
             size = int(self.words[-count] & SIZE_MASK)
-            raise LocalProtocolError(f"the cell at word {-count} has {size} words, in a space from {start} to {end}: its collector has a defect")
+            raise LocalProtocolError(
+                f"the cell at word {-count} has {size} words, in a space from {start} to {end}: its collector has a defect"
+            )
         return self._scratch[:count].copy()
 
     def columns(self, cells: Words) -> Objects:

@@ -30,7 +30,18 @@ from gcspy_objects.machine_code import VARIABLE, cache_folder
 from gcspy_protocol.errors import LocalProtocolError
 from numpy.typing import NDArray
 
-__all__ = ["Bytes", "Loop", "Words", "as_machine_code", "as_written", "available", "compile_all", "forget", "loop", "want"]
+__all__ = [
+    "Bytes",
+    "Loop",
+    "Words",
+    "as_machine_code",
+    "as_written",
+    "available",
+    "compile_all",
+    "forget",
+    "loop",
+    "want",
+]
 
 Words: TypeAlias = NDArray[np.int64]
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -38,7 +49,14 @@ Bytes: TypeAlias = NDArray[np.uint8]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_TYPES: Final = {"Words": "int64[::1]", "Bytes": "uint8[::1]", "int": "int64", "bool": "boolean", "None": "void", "tuple[int, int]": "UniTuple(int64, 2)"}
+_TYPES: Final = {
+    "Words": "int64[::1]",
+    "Bytes": "uint8[::1]",
+    "int": "int64",
+    "bool": "boolean",
+    "None": "void",
+    "tuple[int, int]": "UniTuple(int64, 2)",
+}
 _state = SimpleNamespace(machine=True, thread=None, lock=threading.Lock())
 _loops: list[Loop[Any, Any]] = []
 
@@ -73,7 +91,9 @@ class Loop(Generic[P, R]):
             return f"{result}({', '.join(_TYPES[one] for one in notes.values())})"
         except KeyError as error:
             name = self.written.__qualname__
-            raise LocalProtocolError(f"loop {name}: {error} is no type of {', '.join(_TYPES)}: a loop takes these only") from None
+            raise LocalProtocolError(
+                f"loop {name}: {error} is no type of {', '.join(_TYPES)}: a loop takes these only"
+            ) from None
 
     @property
     def used(self) -> dict[str, Loop[Any, Any]]:
@@ -85,9 +105,18 @@ class Loop(Generic[P, R]):
     def fingerprint(self) -> str:
         """A digest of what it and the loops and numbers that it uses are: what was compiled of others is not taken for it."""
         code, space = self._parts()
-        numbers = [(name, space[name]) for name in code.co_names if isinstance(space.get(name), int)]
+        numbers = [
+            (name, space[name]) for name in code.co_names if isinstance(space.get(name), int)
+        ]
         inner = [one.fingerprint for one in self.used.values()]
-        what = (self.signature, code.co_code, code.co_names, [one for one in code.co_consts if not isinstance(one, CodeType)], numbers, inner)
+        what = (
+            self.signature,
+            code.co_code,
+            code.co_names,
+            [one for one in code.co_consts if not isinstance(one, CodeType)],
+            numbers,
+            inner,
+        )
         return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()
 
     def compile(self, njit: Callable[..., Any], *, keep: bool) -> Callable[..., R]:
@@ -97,7 +126,9 @@ class Loop(Generic[P, R]):
             function = self._copy(inner)
             # numba finds what it kept by this name, and does not look whether what the function calls is still the same.
             function.__qualname__ = f"{self.written.__qualname__}_{self.fingerprint}"
-            self._machine = njit([self.signature], nogil=True, cache=keep, error_model="numpy")(function)
+            self._machine = njit([self.signature], nogil=True, cache=keep, error_model="numpy")(
+                function
+            )
         return self._machine
 
     def forget(self) -> None:
@@ -162,7 +193,9 @@ def want() -> None:
     with _state.lock:
         if _state.thread is None and os.environ.get(VARIABLE) != "no":
             # A daemon: who leaves meanwhile does not wait for the compiler.
-            _state.thread = threading.Thread(target=compile_all, name="gcspy simulator's machine code", daemon=True)
+            _state.thread = threading.Thread(
+                target=compile_all, name="gcspy simulator's machine code", daemon=True
+            )
             _state.thread.start()
 
 

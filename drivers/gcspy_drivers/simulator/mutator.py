@@ -39,7 +39,9 @@ class Mutator:
         stack_slots: Root slots of each thread's stack.
     """
 
-    def __init__(self, plan: Plan, *, seed: int = 1, shadow: bool = False, globals_: int = 0) -> None:
+    def __init__(
+        self, plan: Plan, *, seed: int = 1, shadow: bool = False, globals_: int = 0
+    ) -> None:
         self.plan = plan
         self.heap = plan.heap
         self.dice = np.random.default_rng(seed)
@@ -60,7 +62,9 @@ class Mutator:
         """The slots of globals."""
         return range(self.globals_start, len(self.heap.roots))
 
-    def new(self, slot: int, fields: int, data: int = 0, *, type_id: int = 0, thread: int = 0) -> None:
+    def new(
+        self, slot: int, fields: int, data: int = 0, *, type_id: int = 0, thread: int = 0
+    ) -> None:
         """Make an object with null fields and let a slot hold it.
 
         Args:
@@ -93,7 +97,9 @@ class Mutator:
         holder = self._holder(slot, field)
         self.plan.write(holder, field, 0 if value is None else int(self.heap.roots[value]))
         if self.shadow is not None:
-            self.shadow.objects[self.shadow.roots[slot]].fields[field] = 0 if value is None else self.shadow.roots[value]
+            self.shadow.objects[self.shadow.roots[slot]].fields[field] = (
+                0 if value is None else self.shadow.roots[value]
+            )
 
     def copy(self, to: int, slot: int) -> None:
         """Let slot `to` hold what `slot` holds."""
@@ -131,7 +137,9 @@ class Mutator:
         has = (int(self.heap.words[cell]) >> FIELDS_SHIFT) & _FIELDS_MASK if cell else 0
         if not 0 <= field < has:
             what = f"an object with {has} fields" if cell else "null"
-            raise LocalProtocolError(f"field {field} of slot {slot}, which holds {what}: the program has a defect")
+            raise LocalProtocolError(
+                f"field {field} of slot {slot}, which holds {what}: the program has a defect"
+            )
         return cell
 
     def _settle(self) -> None:

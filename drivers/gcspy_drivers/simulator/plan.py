@@ -26,7 +26,19 @@ from gcspy_protocol.errors import LocalProtocolError
 from gcspy_drivers.simulator.facts import Cards, FreeLists, Regions, RememberedSet
 from gcspy_drivers.simulator.heap import FREE, HEADER_WORDS, WORD_BYTES, Heap, Objects, status_of
 
-__all__ = ["FULL", "WHOLE", "Choice", "Collection", "Knob", "Listener", "OutOfHeap", "Phase", "Plan", "Space", "heap_knob"]
+__all__ = [
+    "FULL",
+    "WHOLE",
+    "Choice",
+    "Collection",
+    "Knob",
+    "Listener",
+    "OutOfHeap",
+    "Phase",
+    "Plan",
+    "Space",
+    "heap_knob",
+]
 
 WHOLE: Final = 1 << 60
 """A limit that no phase reaches."""
@@ -205,7 +217,9 @@ class Plan(ABC):
             self.finish()
         identity = (heap.identities + 1) & 0xFFFF_FFFF
         status = status_of(size, fields, type_id)
-        cell = self._allocate(thread, size, status, identity) or self._make_room(thread, size, status, identity)
+        cell = self._allocate(thread, size, status, identity) or self._make_room(
+            thread, size, status, identity
+        )
         if not cell:
             raise OutOfHeap(
                 f"{size * WORD_BYTES} bytes do not fit: {self.used_words() * WORD_BYTES} bytes of the heap's {self.heap_words * WORD_BYTES} are in use "
@@ -240,9 +254,13 @@ class Plan(ABC):
     def begin(self, kind: str = FULL, cause: str = "asked for") -> None:
         """Begin a collection: from now on `step` drives it."""
         if kind not in self.kinds:
-            raise LocalProtocolError(f"{self.name} has no collection {kind!r}: ask for one of {', '.join(self.kinds) or 'none'}")
+            raise LocalProtocolError(
+                f"{self.name} has no collection {kind!r}: ask for one of {', '.join(self.kinds) or 'none'}"
+            )
         if self.collection is not None:
-            raise LocalProtocolError(f"{self.name}: a collection is under way: step or finish it first")
+            raise LocalProtocolError(
+                f"{self.name}: a collection is under way: step or finish it first"
+            )
         self.collections += 1
         self.collection = Collection(self.collections, kind, cause, self.used_words())
         self._at = -1
@@ -380,7 +398,10 @@ class Plan(ABC):
             fits, wanted = value in knob.values.names, f"one of {', '.join(knob.values.names)}"
         else:
             low, high = knob.values
-            fits, wanted = isinstance(value, int) and low <= value <= high, f"a number from {low} to {high}"
+            fits, wanted = (
+                isinstance(value, int) and low <= value <= high,
+                f"a number from {low} to {high}",
+            )
         if not fits:
             raise LocalProtocolError(f"{name} of {self.name} cannot be {value!r}: give {wanted}")
         self._turn(name, value)

@@ -56,7 +56,9 @@ def verify(plan: Plan, shadow: Shadow, *, collected: bool = False) -> list[str]:
                 continue
             number = words[cell + 1] & ((1 << LINK_SHIFT) - 1)
             if number not in reachable:
-                found.append(f"object {number} at word {cell} cannot be reached, but survived a full collection")
+                found.append(
+                    f"object {number} at word {cell} cannot be reached, but survived a full collection"
+                )
     found.extend(plan.check())
     shadow.prune(reachable)
     return found[:_MOST]
@@ -66,7 +68,9 @@ def _check_spaces(plan: Plan, found: list[str]) -> None:
     behind = FIRST
     for space in plan.spaces():
         if not behind <= space.start <= space.top <= space.end <= plan.heap.end:
-            found.append(f"space {space.name} is {space.start} to {space.end}, top {space.top}, behind one that ends at {behind}")
+            found.append(
+                f"space {space.name} is {space.start} to {space.end}, top {space.top}, behind one that ends at {behind}"
+            )
         behind = space.end
 
 
@@ -76,40 +80,57 @@ def _walk(plan: Plan, words: list[int], found: list[str]) -> dict[int, int]:
     behind = FIRST
     for start, end in plan.extents():
         if start < behind:
-            found.append(f"the extent {start} to {end} begins before the one in front of it ends, at {behind}")
+            found.append(
+                f"the extent {start} to {end} begins before the one in front of it ends, at {behind}"
+            )
         behind = cell = end
         cell = start
         while cell < end:
             size = words[cell] & SIZE_MASK
             if size == 0 or cell + size > end:
-                found.append(f"the cell at word {cell} has {size} words, in an extent from {start} to {end}")
+                found.append(
+                    f"the cell at word {cell} has {size} words, in an extent from {start} to {end}"
+                )
                 break
-            if not words[cell] & FREE and size < HEADER_WORDS + ((words[cell] >> FIELDS_SHIFT) & 0xFFFF):
+            if not words[cell] & FREE and size < HEADER_WORDS + (
+                (words[cell] >> FIELDS_SHIFT) & 0xFFFF
+            ):
                 found.append(f"the object at word {cell} has {size} words, too few for its fields")
             cells[cell] = size
             cell += size
     return cells
 
 
-def _check_graph(plan: Plan, words: list[int], cells: dict[int, int], shadow: Shadow, found: list[str]) -> None:
+def _check_graph(
+    plan: Plan, words: list[int], cells: dict[int, int], shadow: Shadow, found: list[str]
+) -> None:
     idle = [(space.start, space.end) for space in plan.spaces() if space.role == "idle"]
     places: dict[int, int] = {}
     left: list[tuple[int, int, str]] = [
-        (cell, number, f"root {slot}") for slot, (cell, number) in enumerate(zip(plan.heap.roots.tolist(), shadow.roots, strict=True))
+        (cell, number, f"root {slot}")
+        for slot, (cell, number) in enumerate(
+            zip(plan.heap.roots.tolist(), shadow.roots, strict=True)
+        )
     ]
     while left and len(found) < _MOST:
         cell, number, where = left.pop()
         if number == 0 or cell == 0:
             if number != cell:
-                found.append(f"{where} holds {'an object' if cell else 'null'}, and should hold {f'object {number}' if number else 'null'}")
+                found.append(
+                    f"{where} holds {'an object' if cell else 'null'}, and should hold {f'object {number}' if number else 'null'}"
+                )
             continue
         if number in places:
             if places[number] != cell:
-                found.append(f"{where} holds object {number} at word {cell}, others at {places[number]}")
+                found.append(
+                    f"{where} holds object {number} at word {cell}, others at {places[number]}"
+                )
             continue
         places[number] = cell
         if cell not in cells or words[cell] & FREE:
-            found.append(f"{where} should hold object {number}, but at word {cell} there is {'a free cell' if cell in cells else 'no cell'}")
+            found.append(
+                f"{where} should hold object {number}, but at word {cell} there is {'a free cell' if cell in cells else 'no cell'}"
+            )
             continue
         wrong = _object_wrong(words, cell, number, shadow)
         if not wrong and any(start <= cell < end for start, end in idle):
@@ -141,7 +162,9 @@ def _object_wrong(words: list[int], cell: int, number: int, shadow: Shadow) -> s
     return ""
 
 
-def _check_free_lists(plan: Plan, words: list[int], cells: dict[int, int], found: list[str]) -> None:
+def _check_free_lists(
+    plan: Plan, words: list[int], cells: dict[int, int], found: list[str]
+) -> None:
     lists = plan.free_lists()
     if lists is None:
         return
@@ -151,13 +174,25 @@ def _check_free_lists(plan: Plan, words: list[int], cells: dict[int, int], found
         for cell in lists.cells[starts[at] : starts[at + 1]].tolist():
             size = cells.get(cell, 0)
             if not size or not words[cell] & FREE:
-                found.append(f"free list {name} has word {cell}, where there is {'an object' if size else 'no cell'}")
+                found.append(
+                    f"free list {name} has word {cell}, where there is {'an object' if size else 'no cell'}"
+                )
             elif cell in seen:
-                found.append(f"free list {name} has the cell at word {cell}, which is in a list already")
-            elif size < lists.smallest[at] or (at + 1 < len(lists.names) and size >= lists.smallest[at + 1]):
+                found.append(
+                    f"free list {name} has the cell at word {cell}, which is in a list already"
+                )
+            elif size < lists.smallest[at] or (
+                at + 1 < len(lists.names) and size >= lists.smallest[at + 1]
+            ):
                 found.append(f"free list {name} has the cell at word {cell}, of {size} words")
             seen.add(cell)
     if plan.collection is None:
-        lost = [cell for cell, size in cells.items() if words[cell] & FREE and size >= lists.smallest[0] and cell not in seen]
+        lost = [
+            cell
+            for cell, size in cells.items()
+            if words[cell] & FREE and size >= lists.smallest[0] and cell not in seen
+        ]
         if lost and plan.lists_all_free:
-            found.append(f"{len(lost)} free cells are in no free list, the first at word {min(lost)}")
+            found.append(
+                f"{len(lost)} free cells are in no free list, the first at word {min(lost)}"
+            )

@@ -37,7 +37,9 @@ def dominant(tiles: I64, categories: I64, weights: I64, count: int, *, nothing: 
         return found
     width = int(categories.max()) + 1
     if count * width <= _MOST_CELLS * len(tiles) and int(weights.sum()) < _EXACT:
-        cells = np.bincount(tiles * width + categories, weights, count * width).reshape(count, width)
+        cells = np.bincount(tiles * width + categories, weights, count * width).reshape(
+            count, width
+        )
         return np.where(cells.any(axis=1), width - 1 - cells[:, ::-1].argmax(axis=1), nothing)
     keys, where = np.unique(tiles * width + categories, return_inverse=True)
     sums = np.zeros(len(keys), dtype=np.int64)

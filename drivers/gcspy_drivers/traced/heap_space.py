@@ -32,7 +32,13 @@ BIG_LENGTH: Final = 255
 
 _SMALLEST_OBJECT = 16
 _MOST_AGE = 255
-_COLOURS: Final = {"Used": (200, 60, 50), "Objects": (60, 110, 190), "Survived": (70, 150, 70), "Died": (120, 80, 180), "Promoted": (40, 150, 150)}
+_COLOURS: Final = {
+    "Used": (200, 60, 50),
+    "Objects": (60, 110, 190),
+    "Survived": (70, 150, 70),
+    "Died": (120, 80, 180),
+    "Promoted": (40, 150, 150),
+}
 
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -41,7 +47,9 @@ Mask = NDArray[np.bool_]
 def extents_of(spaces: tuple[Space, ...], tile_bytes: int) -> ExtentNames:
     """The tiles of spaces: each space has its own, the last of which may be smaller."""
     bases = [np.arange(one.start, one.end, tile_bytes, dtype=np.int64) for one in spaces]
-    ends = [np.full(len(base), one.end, dtype=np.int64) for base, one in zip(bases, spaces, strict=True)]
+    ends = [
+        np.full(len(base), one.end, dtype=np.int64) for base, one in zip(bases, spaces, strict=True)
+    ]
     if not bases:
         return ExtentNames((), ())
     base, end = np.concatenate(bases), np.concatenate(ends)
@@ -107,19 +115,48 @@ class HeapSpace:
         """Add the streams, when the spaces are there that those of categories name."""
         self._top_type, self._top_thread = types, threads
         most = max(1, self._tile_bytes // _SMALLEST_OBJECT)
-        self.used = self._bytes("Used", "Bytes of all that lies in the tile, the fillers of buffers among it, dead or alive.")
-        self.objects = self._count("Objects", most, "Objects of the program that begin in the tile.")
-        self.survived = self._bytes("Survived", "Bytes of the program's objects that this collection, or the latest, found alive.")
-        self.died = self._bytes("Died", "Bytes of the program's objects that this collection, or the latest, found dead.")
-        self.promoted = self._bytes("Promoted", "Bytes of those that this collection, or the latest, moved from young to old.")
-        self.new = self._bytes("New", "Bytes of the program's objects that were allocated since the event before.")
-        self.age = self._count("Age", _MOST_AGE, "Collections that the oldest object of the tile survived.")
-        self.instances = self._count("Instances", most, "Objects of the program that are no arrays.")
-        self.small = self._count("Small arrays", most, f"Arrays of fewer than {BIG_LENGTH} elements.")
+        self.used = self._bytes(
+            "Used",
+            "Bytes of all that lies in the tile, the fillers of buffers among it, dead or alive.",
+        )
+        self.objects = self._count(
+            "Objects", most, "Objects of the program that begin in the tile."
+        )
+        self.survived = self._bytes(
+            "Survived",
+            "Bytes of the program's objects that this collection, or the latest, found alive.",
+        )
+        self.died = self._bytes(
+            "Died",
+            "Bytes of the program's objects that this collection, or the latest, found dead.",
+        )
+        self.promoted = self._bytes(
+            "Promoted",
+            "Bytes of those that this collection, or the latest, moved from young to old.",
+        )
+        self.new = self._bytes(
+            "New", "Bytes of the program's objects that were allocated since the event before."
+        )
+        self.age = self._count(
+            "Age", _MOST_AGE, "Collections that the oldest object of the tile survived."
+        )
+        self.instances = self._count(
+            "Instances", most, "Objects of the program that are no arrays."
+        )
+        self.small = self._count(
+            "Small arrays", most, f"Arrays of fewer than {BIG_LENGTH} elements."
+        )
         self.big = self._count("Big arrays", most, f"Arrays of {BIG_LENGTH} elements or more.")
-        self.fillers = self._bytes("Fillers", "Bytes that are no object of the program: the rest of a thread's buffer, and what a failed promotion left behind.")
-        self.top_type = self._category("Top type", self._top_type, "The type that has most bytes of the tile.")
-        self.top_thread = self._category("Allocated by", self._top_thread, "The thread that allocated most bytes of the tile.")
+        self.fillers = self._bytes(
+            "Fillers",
+            "Bytes that are no object of the program: the rest of a thread's buffer, and what a failed promotion left behind.",
+        )
+        self.top_type = self._category(
+            "Top type", self._top_type, "The type that has most bytes of the tile."
+        )
+        self.top_thread = self._category(
+            "Allocated by", self._top_thread, "The thread that allocated most bytes of the tile."
+        )
 
     def _bytes(self, name: str, about: str) -> ServerStream:
         self._order += 1
@@ -149,7 +186,13 @@ class HeapSpace:
     def _category(self, name: str, named: NameSpace, about: str) -> ServerStream:
         self._order += 1
         return self.space.add_stream(
-            name, dtype="u2", maximum=65535, paint_style=PaintStyle.ZERO, names_from=named.space.id, order=self._order, description=about
+            name,
+            dtype="u2",
+            maximum=65535,
+            paint_style=PaintStyle.ZERO,
+            names_from=named.space.id,
+            order=self._order,
+            description=about,
         )
 
     # ------------------------------------------------------------------------- gathering
@@ -169,7 +212,9 @@ class HeapSpace:
         if not collects and self._gathered == (len(here), heap.collections, self._spaces):
             self._repeat(told)
             return
-        self._gathered = (len(here), heap.collections, self._spaces) if moment.kind != GC_START else None
+        self._gathered = (
+            (len(here), heap.collections, self._spaces) if moment.kind != GC_START else None
+        )
         self.space.reset(*(one for one in self.space.streams if collects or one not in told))
         self._mark_spaces()
         rows = self._rows(heap.address[here], heap.size[here])
@@ -180,13 +225,19 @@ class HeapSpace:
         self._spread(self.fillers, rows, filler)
         self._spread(self.new, ours, heap.birth[columns] >= since)
         self._count_kinds(ours, heap.type[columns], heap.length[columns])
-        np.maximum.at(self.age.data, ours.tile, np.minimum(heap.age[columns], _MOST_AGE).astype(self.age.data.dtype))
+        np.maximum.at(
+            self.age.data,
+            ours.tile,
+            np.minimum(heap.age[columns], _MOST_AGE).astype(self.age.data.dtype),
+        )
         self._summarise(self.age, int(heap.age[columns].max(initial=0)))
         for stream, named, category in (
             (self.top_type, self._top_type, heap.type[columns]),
             (self.top_thread, self._top_thread, heap.thread[columns]),
         ):
-            stream.data[:] = dominant(ours.tile, named.tiles_of(category), ours.size, self.space.count)
+            stream.data[:] = dominant(
+                ours.tile, named.tiles_of(category), ours.size, self.space.count
+            )
         if collects and moment.step is not None:
             self._tell_collection(moment.step, ended=moment.kind == GC_END)
         self.space.info = self._info(rows, ours)
@@ -200,8 +251,14 @@ class HeapSpace:
 
     def _rows_here(self, heap: Snapshot) -> I64:
         """Rows of the objects that lie here: of each space they follow each other."""
-        bounds = np.searchsorted(heap.address, np.array([(one.start, one.end) for one in self._spaces], dtype=np.int64).reshape(-1, 2))
-        return np.concatenate([np.arange(first, last) for first, last in bounds.tolist()] or [np.zeros(0, dtype=np.int64)])
+        bounds = np.searchsorted(
+            heap.address,
+            np.array([(one.start, one.end) for one in self._spaces], dtype=np.int64).reshape(-1, 2),
+        )
+        return np.concatenate(
+            [np.arange(first, last) for first, last in bounds.tolist()]
+            or [np.zeros(0, dtype=np.int64)]
+        )
 
     def _repeat(self, told: list[ServerStream]) -> None:
         """Say the same again: between two collections nothing goes, so that as many objects are the same objects."""
@@ -223,7 +280,9 @@ class HeapSpace:
     def _rows(self, address: I64, size: I64) -> _Rows:
         return _Rows(address, size, self.space.tiles_of(address))
 
-    def _count_kinds(self, ours: _Rows, types: NDArray[np.int32], length: NDArray[np.int32]) -> None:
+    def _count_kinds(
+        self, ours: _Rows, types: NDArray[np.int32], length: NDArray[np.int32]
+    ) -> None:
         array = np.asarray(self._types.kind)[types] == TypeKind.ARRAY
         for stream, which in (
             (self.objects, None),
@@ -232,11 +291,15 @@ class HeapSpace:
             (self.big, array & (length >= BIG_LENGTH)),
         ):
             tiles = ours.tile if which is None else ours.tile[which]
-            stream.data[:] = np.minimum(np.bincount(tiles, minlength=self.space.count), np.iinfo(stream.data.dtype).max)
+            stream.data[:] = np.minimum(
+                np.bincount(tiles, minlength=self.space.count), np.iinfo(stream.data.dtype).max
+            )
             self._summarise(stream, len(tiles))
 
     def _spread(self, stream: ServerStream, rows: _Rows, which: Mask | None) -> None:
-        address, size = (rows.address, rows.size) if which is None else (rows.address[which], rows.size[which])
+        address, size = (
+            (rows.address, rows.size) if which is None else (rows.address[which], rows.size[which])
+        )
         self.space.spread(stream, address, size)
         self._summarise(stream, int(size.sum()), self._capacity)
 
@@ -261,7 +324,9 @@ class HeapSpace:
 
     def _mark_spaces(self) -> None:
         """Draw a line where another space begins."""
-        starts = self.space.tiles_of(np.array([one.start for one in self._spaces[1:]], dtype=np.int64))
+        starts = self.space.tiles_of(
+            np.array([one.start for one in self._spaces[1:]], dtype=np.int64)
+        )
         self.space.control[starts[starts >= 0]] |= np.uint8(Control.SEPARATOR)
 
     def _info(self, rows: _Rows, ours: _Rows) -> str:

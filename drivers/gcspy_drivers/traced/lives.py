@@ -38,7 +38,9 @@ def describe(heap: Heap, life: Life) -> str:
     trace = heap.trace
     array = f", {life.length:,} elements" if life.length else ""
     frames = trace.sites.frames(life.site)
-    stack = " ← ".join(map(str, frames[:_MOST_FRAMES])) + (" ← …" if len(frames) > _MOST_FRAMES else "")
+    stack = " ← ".join(map(str, frames[:_MOST_FRAMES])) + (
+        " ← …" if len(frames) > _MOST_FRAMES else ""
+    )
     where = stack or trace.sites.name(life.site)
     return f"{trace.types.names[life.type]}, {life.size:,} bytes{array}, allocated by {trace.threads.name(life.thread)} at {where}"
 
@@ -51,21 +53,49 @@ def life_table(heap: Heap, life: Life, birth_bytes: int, number: Number) -> Deta
         DetailColumn(name=ADDRESS, kind=ColumnKind.TEXT),
         DetailColumn(name="Space", kind=ColumnKind.TEXT),
         DetailColumn(name="Age", about="Collections that it survived."),
-        DetailColumn(name="Allocated since", kind=ColumnKind.BYTES, about="What the program has allocated since its birth."),
+        DetailColumn(
+            name="Allocated since",
+            kind=ColumnKind.BYTES,
+            about="What the program has allocated since its birth.",
+        ),
     )
     rows: list[tuple[int | str | None, ...]] = []
     for age, stay in enumerate(life.stays):
         collection = heap.collections[stay.collection - 1] if stay.collection else None
-        what = "born" if collection is None or stay.fate is None else f"{_FATES[stay.fate]} by {words_of(collection)}"
+        what = (
+            "born"
+            if collection is None or stay.fate is None
+            else f"{_FATES[stay.fate]} by {words_of(collection)}"
+        )
         since = 0 if collection is None else collection.bytes - birth_bytes
-        rows.append((what, number(stay.event), f"{stay.address:#x}", space_name(stay.space_kind), age, since))
+        rows.append(
+            (
+                what,
+                number(stay.event),
+                f"{stay.address:#x}",
+                space_name(stay.space_kind),
+                age,
+                since,
+            )
+        )
     age = len(life.stays) - 1
     if life.died_event is not None:
         words = words_of(heap.collections[life.died_in - 1])
-        rows.append((f"found dead by {words}", number(life.died_event), "", "", age, life.life_bytes))
+        rows.append(
+            (f"found dead by {words}", number(life.died_event), "", "", age, life.life_bytes)
+        )
     else:
         last = life.stays[-1]
-        rows.append(("lives at the end of the trace", number(heap.events - 1), f"{last.address:#x}", space_name(last.space_kind), age, life.life_bytes))
+        rows.append(
+            (
+                "lives at the end of the trace",
+                number(heap.events - 1),
+                f"{last.address:#x}",
+                space_name(last.space_kind),
+                age,
+                life.life_bytes,
+            )
+        )
     return DetailTable(columns=columns, rows=tuple(rows), note=describe(heap, life))
 
 
@@ -85,26 +115,69 @@ def neighbour_table(heap: Heap, now: Snapshot, row: int, most: int) -> DetailTab
         DetailColumn(name="Size", kind=ColumnKind.BYTES),
         DetailColumn(name="Space", kind=ColumnKind.TEXT),
         DetailColumn(name="Then at", kind=ColumnKind.TEXT),
-        DetailColumn(name="Distance then", kind=ColumnKind.TEXT, about="Bytes from where the object is afterwards; nothing where one of the two is dead."),
+        DetailColumn(
+            name="Distance then",
+            kind=ColumnKind.TEXT,
+            about="Bytes from where the object is afterwards; nothing where one of the two is dead.",
+        ),
     )
     if step is None:
         cells = [
-            ("no collection follows that touches it", f"{int(now.address[one]):#x}", int(far), int(now.size[one]), place_of(now, int(now.address[one])), "", "")
+            (
+                "no collection follows that touches it",
+                f"{int(now.address[one]):#x}",
+                int(far),
+                int(now.size[one]),
+                place_of(now, int(now.address[one])),
+                "",
+                "",
+            )
             for one, far in zip(same[:most].tolist(), distance[:most].tolist(), strict=True)
         ]
-        return DetailTable(columns=columns, rows=tuple(cells), rest=max(0, len(same) - most), rest_cells=(None,) * 7 if len(same) > most else ())
+        return DetailTable(
+            columns=columns,
+            rows=tuple(cells),
+            rest=max(0, len(same) - most),
+            rest_cells=(None,) * 7 if len(same) > most else (),
+        )
     places = _rows_of(step.before, now.birth[same])
     fates, to = step.fate[places], step.to[places]
     own = int(step.to[_rows_of(step.before, now.birth[[row]])[0]])
     cells = []
-    for one, far, fate, new in zip(same[:most].tolist(), distance[:most].tolist(), fates[:most].tolist(), to[:most].tolist(), strict=True):
+    for one, far, fate, new in zip(
+        same[:most].tolist(),
+        distance[:most].tolist(),
+        fates[:most].tolist(),
+        to[:most].tolist(),
+        strict=True,
+    ):
         address = int(now.address[one])
         then = f"{new:#x}" if new >= 0 else ""
         apart = f"{new - own:,}" if new >= 0 and own >= 0 else ""
-        cells.append((_FATES[Fate(fate)], f"{address:#x}", int(far), int(now.size[one]), place_of(now, address), then, apart))
-    words = ", ".join(f"{int((fates == fate).sum()):,} {text.split(':')[0]}" for fate, text in _FATES.items() if (fates == fate).any())
+        cells.append(
+            (
+                _FATES[Fate(fate)],
+                f"{address:#x}",
+                int(far),
+                int(now.size[one]),
+                place_of(now, address),
+                then,
+                apart,
+            )
+        )
+    words = ", ".join(
+        f"{int((fates == fate).sum()):,} {text.split(':')[0]}"
+        for fate, text in _FATES.items()
+        if (fates == fate).any()
+    )
     note = f"{words_of(step.collection)}. Of {len(same):,} others of this site: {words or 'none'}"
-    return DetailTable(columns=columns, rows=tuple(cells), rest=max(0, len(same) - most), rest_cells=(None,) * 7 if len(same) > most else (), note=note)
+    return DetailTable(
+        columns=columns,
+        rows=tuple(cells),
+        rest=max(0, len(same) - most),
+        rest_cells=(None,) * 7 if len(same) > most else (),
+        note=note,
+    )
 
 
 def _next_step(heap: Heap, now: Snapshot, birth: int) -> Step | None:

@@ -16,7 +16,17 @@ import numpy as np
 from gcspy_objects.heap import Collection, Heap, Snapshot, Step
 from gcspy_objects.records import CollectionKind
 
-__all__ = ["CLOCK", "ENDS", "GC_END", "GC_START", "KINDS", "STARTS", "Moment", "moments_of", "words_of"]
+__all__ = [
+    "CLOCK",
+    "ENDS",
+    "GC_END",
+    "GC_START",
+    "KINDS",
+    "STARTS",
+    "Moment",
+    "moments_of",
+    "words_of",
+]
 
 STARTS, CLOCK, GC_START, GC_END, ENDS = range(5)
 """Numbers of the kinds of event."""
@@ -50,7 +60,11 @@ class Moment:
 def words_of(collection: Collection) -> str:
     """What a collection is, and why."""
     what = "full" if collection.full else "minor"
-    told = ", all objects told" if collection.kind in (CollectionKind.FULL_SNAPSHOT, CollectionKind.MINOR_SNAPSHOT) else ""
+    told = (
+        ", all objects told"
+        if collection.kind in (CollectionKind.FULL_SNAPSHOT, CollectionKind.MINOR_SNAPSHOT)
+        else ""
+    )
     failed = ", promotion failed" if collection.failed else ""
     return f"{what} GC {collection.number}: {collection.cause}{told}{failed}"
 
@@ -109,7 +123,9 @@ def _allocated_at(heap: Heap) -> int:
     return heap.collections[-1].bytes if len(heap.collections) else 0
 
 
-def _clock(until: Snapshot, since: int, clock_bytes: int, times: _Times, until_nanos: int) -> Iterator[Moment]:
+def _clock(
+    until: Snapshot, since: int, clock_bytes: int, times: _Times, until_nanos: int
+) -> Iterator[Moment]:
     """The moments of the clock before `until`, after event `since`."""
     rows = np.flatnonzero(until.birth >= since)
     rows = rows[np.argsort(until.birth[rows], kind="stable")]
@@ -121,7 +137,12 @@ def _clock(until: Snapshot, since: int, clock_bytes: int, times: _Times, until_n
     places = np.unique(np.searchsorted(allocated, marks))
     for place in places[places < len(rows)].tolist():
         event, done = int(births[place]), int(allocated[place])
-        yield Moment(CLOCK, _before(until, event, done), "", times.between(done, until_nanos, until.allocated_bytes))
+        yield Moment(
+            CLOCK,
+            _before(until, event, done),
+            "",
+            times.between(done, until_nanos, until.allocated_bytes),
+        )
 
 
 def _before(until: Snapshot, event: int, allocated: int) -> Snapshot:

@@ -40,7 +40,15 @@ class NameSpace:
         rows: What each tile stands for; -1: nothing, or several.
     """
 
-    def __init__(self, server: Server, title: str, one: str, name: Callable[[int], str], *, details: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        server: Server,
+        title: str,
+        one: str,
+        name: Callable[[int], str],
+        *,
+        details: tuple[str, ...] = (),
+    ) -> None:
         self._name = name
         self._names = ["(none)", f"(other {title.lower()})"]
         self._tile: I64 = np.zeros(0, dtype=np.int64)
@@ -56,7 +64,9 @@ class NameSpace:
             description=f"{title} with objects in the heap, each with what it has there",
             details=details,
         )
-        self.bytes = self._add("Bytes", " bytes", "Bytes of its objects in the heap, dead or alive.", 1)
+        self.bytes = self._add(
+            "Bytes", " bytes", "Bytes of its objects in the heap, dead or alive.", 1
+        )
         self.objects = self._add("Objects", "", "Objects in the heap.", 2)
         self.new = self._add("New", " bytes", "Bytes that it allocated since the event before.", 3)
 
@@ -94,22 +104,32 @@ class NameSpace:
         width = max(len(self._sums), int(rows.max(initial=-1)) + 1)
         if not goes_on:
             self._sums[:], self._counts[:] = 0, 0
-        self._sums, self._counts = (np.pad(one, (0, width - len(one))) for one in (self._sums, self._counts))
+        self._sums, self._counts = (
+            np.pad(one, (0, width - len(one))) for one in (self._sums, self._counts)
+        )
         self._counts += np.bincount(rows, minlength=width)
         np.add.at(self._sums, rows, size)
         self._give_tiles()
         fresh = np.zeros(width, dtype=np.int64)
         np.add.at(fresh, rows[new], size[new])
         self.space.reset()
-        for stream, figures in ((self.bytes, self._sums), (self.new, fresh), (self.objects, self._counts)):
+        for stream, figures in (
+            (self.bytes, self._sums),
+            (self.new, fresh),
+            (self.objects, self._counts),
+        ):
             np.add.at(stream.data, self._tile, figures)
         self.space.info = f"{np.count_nonzero(self._counts):,} have objects in the heap"
 
     def _give_tiles(self) -> None:
         """Give tiles to what has objects and no tile, the largest first."""
-        self._tile = np.pad(self._tile, (0, len(self._sums) - len(self._tile)), constant_values=_OTHERS)
+        self._tile = np.pad(
+            self._tile, (0, len(self._sums) - len(self._tile)), constant_values=_OTHERS
+        )
         without = np.flatnonzero((self._tile == _OTHERS) & (self._counts > 0))
-        without = without[np.argsort(-self._sums[without], kind="stable")][: _MOST_TILES - len(self._names)]
+        without = without[np.argsort(-self._sums[without], kind="stable")][
+            : _MOST_TILES - len(self._names)
+        ]
         if not len(without):
             return
         self._tile[without] = np.arange(len(self._names), len(self._names) + len(without))

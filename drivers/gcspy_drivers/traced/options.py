@@ -38,7 +38,9 @@ class TracedOptions:
         """
         tile = self.tile_bytes or max(_SMALLEST_TILE, _power_above(heap_bytes / _TILES))
         if tile < 1 or heap_bytes // tile > _MOST_TILES:
-            raise LocalProtocolError(f"tiles of {tile:,} bytes: a heap of {heap_bytes:,} bytes takes {_power_above(heap_bytes / _MOST_TILES):,} or more")
+            raise LocalProtocolError(
+                f"tiles of {tile:,} bytes: a heap of {heap_bytes:,} bytes takes {_power_above(heap_bytes / _MOST_TILES):,} or more"
+            )
         return tile
 
     def clock_of(self, allocated_bytes: int) -> int:

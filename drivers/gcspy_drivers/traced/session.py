@@ -63,7 +63,10 @@ class TracedSession:
         self._now = 0
         self.server = Server(
             trace.name,
-            events=tuple(EventKind(id=number, name=name, description=about) for number, (name, about) in enumerate(zip(KINDS, _ABOUT, strict=True))),
+            events=tuple(
+                EventKind(id=number, name=name, description=about)
+                for number, (name, about) in enumerate(zip(KINDS, _ABOUT, strict=True))
+            ),
             mode=Mode.EMBEDDED,  # the VM itself tells
             pause_acts_on=PauseActsOn.PROGRAM,
             general_info=self._general_info(),
@@ -72,7 +75,14 @@ class TracedSession:
         )
         kinds = {one.kind for row in spaces for one in row}
         self._heaps = [
-            HeapSpace(self.server, kind, largest, types=trace.types, tile_bytes=self.tile_bytes, details=KINDS_ASKED)
+            HeapSpace(
+                self.server,
+                kind,
+                largest,
+                types=trace.types,
+                tile_bytes=self.tile_bytes,
+                details=KINDS_ASKED,
+            )
             for kind in sorted(kinds & {int(one) for one in SpaceKind})
         ]
         self._types = self._add_names("Types", "Type", lambda row: str(trace.types.names[row]))
@@ -90,7 +100,9 @@ class TracedSession:
         full = sum(one.full for one in collections)
         words = f"{self.heap.events:,} events, {len(collections) - full:,} minor and {full:,} full collections"
         ended = self.heap.ended
-        return f"A trace of every allocation and every move: {words}." + (f" It was rebuilt as far as it goes: {ended}" if ended else "")
+        return f"A trace of every allocation and every move: {words}." + (
+            f" It was rebuilt as far as it goes: {ended}" if ended else ""
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -98,7 +110,9 @@ class TracedSession:
         ended, findings = self.heap.ended, self.heap.findings
         notes = [f"rebuilt as far as it goes: {ended}"] if ended else []
         if len(findings):
-            notes.append(f"{len(findings):,} things in the trace contradict each other (gcspy objects check tells which); the first: {findings.first}")
+            notes.append(
+                f"{len(findings):,} things in the trace contradict each other (gcspy objects check tells which); the first: {findings.first}"
+            )
         return tuple(notes)
 
     def _facts(self, allocated_bytes: int) -> dict[str, str]:
@@ -132,15 +146,25 @@ class TracedSession:
         request = self.server.should_transmit(moment.kind)
         if request:
             heap = moment.heap
-            for named, rows in ((self._types, heap.type), (self._sites, heap.site), (self._threads, heap.thread)):
+            for named, rows in (
+                (self._types, heap.type),
+                (self._sites, heap.site),
+                (self._threads, heap.thread),
+            ):
                 named.gather(heap, rows, since)
             for space in self._heaps:
                 space.gather(moment, since)
-        self.server.finish(moment.kind, moment.cause, (PROGRAM_CLOCK, moment.heap.allocated_bytes), holds=False)
+        self.server.finish(
+            moment.kind, moment.cause, (PROGRAM_CLOCK, moment.heap.allocated_bytes), holds=False
+        )
 
     def category_of(self, title: str) -> str:
         """What the tiles of one of `names` stand for, as a kind of question."""
-        return {self._types.space.name: TYPES, self._sites.space.name: SITES, self._threads.space.name: THREADS}[title]
+        return {
+            self._types.space.name: TYPES,
+            self._sites.space.name: SITES,
+            self._threads.space.name: THREADS,
+        }[title]
 
     def kind_of(self, title: str) -> int | None:
         """Which kind of space has this title; None: it is none of the heap's."""

@@ -27,7 +27,14 @@ _LONGEST_NAME = 400
 I64 = NDArray[np.int64]
 
 
-def by_category(heap: Snapshot, rows: I64, of: NDArray[np.int32], title: str, name: Callable[[int], str], most: int) -> DetailTable:
+def by_category(
+    heap: Snapshot,
+    rows: I64,
+    of: NDArray[np.int32],
+    title: str,
+    name: Callable[[int], str],
+    most: int,
+) -> DetailTable:
     """Objects by type, site or thread, the one with most bytes first.
 
     Args:
@@ -52,7 +59,10 @@ def by_category(heap: Snapshot, rows: I64, of: NDArray[np.int32], title: str, na
     shown, rest = order[:most], order[most:]
     return DetailTable(
         columns=columns,
-        rows=tuple((name(int(kinds[one]))[:_LONGEST_NAME], int(counts[one]), int(sizes[one])) for one in shown),
+        rows=tuple(
+            (name(int(kinds[one]))[:_LONGEST_NAME], int(counts[one]), int(sizes[one]))
+            for one in shown
+        ),
         rest=len(rest),
         rest_cells=(None, int(counts[rest].sum()), int(sizes[rest].sum())) if len(rest) else (),
     )
@@ -98,5 +108,13 @@ def object_table(heap: Snapshot, trace: Trace, rows: I64, most: int) -> DetailTa
         )
         for row in shown.tolist()
     )
-    left = (None, None, int(heap.size[rest].sum()), None, None, None, None, None) if len(rest) else ()
-    return DetailTable(columns=columns, rows=cells, rest=len(rest), rest_cells=left, note="" if len(rows) else "nothing is like that here")
+    left = (
+        (None, None, int(heap.size[rest].sum()), None, None, None, None, None) if len(rest) else ()
+    )
+    return DetailTable(
+        columns=columns,
+        rows=cells,
+        rest=len(rest),
+        rest_cells=left,
+        note="" if len(rows) else "nothing is like that here",
+    )

@@ -18,7 +18,15 @@ from gcspy_objects.heap import Snapshot
 from gcspy_protocol.errors import CommandError
 from numpy.typing import NDArray
 
-from gcspy_drivers.traced.kinds import KINDS_OF_ALL, LIFE, NEIGHBOURS, OBJECTS, SITES, THREADS, TYPES
+from gcspy_drivers.traced.kinds import (
+    KINDS_OF_ALL,
+    LIFE,
+    NEIGHBOURS,
+    OBJECTS,
+    SITES,
+    THREADS,
+    TYPES,
+)
 from gcspy_drivers.traced.lives import life_table, neighbour_table
 from gcspy_drivers.traced.session import TracedSession
 from gcspy_drivers.traced.tables import by_category, object_table, place_of
@@ -50,7 +58,15 @@ class Teller:
             self._whole.close()
 
     def tell(
-        self, kind: str, text: str, most: int, *, number: int, space: str, tile: int | None, extent: tuple[int, int] | None
+        self,
+        kind: str,
+        text: str,
+        most: int,
+        *,
+        number: int,
+        space: str,
+        tile: int | None,
+        extent: tuple[int, int] | None,
     ) -> DetailTable | None:
         """Answer a question.
 
@@ -75,7 +91,9 @@ class Teller:
             now = self._at(self._session.events[number - 1])
             if kind in (LIFE, NEIGHBOURS):
                 return self._of_one(kind, now, text, most)
-            return self._of_many(kind, now, self._there(now, space, tile, extent, whole=kind == OBJECTS), text, most)
+            return self._of_many(
+                kind, now, self._there(now, space, tile, extent, whole=kind == OBJECTS), text, most
+            )
 
     def _at(self, event: int) -> Snapshot:
         found = self._kept.pop(event, None)
@@ -84,12 +102,26 @@ class Teller:
             self._kept.popitem(last=False)
         return found
 
-    def _there(self, now: Snapshot, space: str, tile: int | None, extent: tuple[int, int] | None, *, whole: bool) -> NDArray[np.bool_]:
+    def _there(
+        self,
+        now: Snapshot,
+        space: str,
+        tile: int | None,
+        extent: tuple[int, int] | None,
+        *,
+        whole: bool,
+    ) -> NDArray[np.bool_]:
         """Which objects belong to a tile, or a space; `whole`: also what only reaches into the tile."""
         named = self._session.names.get(space)
         if named is not None:
-            column = {TYPES: now.type, SITES: now.site, THREADS: now.thread}[self._session.category_of(space)]
-            return np.ones(len(now), dtype=np.bool_) if tile is None else named.tiles_of(column) == tile
+            column = {TYPES: now.type, SITES: now.site, THREADS: now.thread}[
+                self._session.category_of(space)
+            ]
+            return (
+                np.ones(len(now), dtype=np.bool_)
+                if tile is None
+                else named.tiles_of(column) == tile
+            )
         if extent is not None:
             start, end = extent[0], sum(extent)
             return (now.address < end) & (now.address + (now.size if whole else 1) > start)
@@ -97,14 +129,18 @@ class Teller:
         mask: NDArray[np.bool_] = kinds[now.space] == self._session.kind_of(space)
         return mask
 
-    def _of_many(self, kind: str, now: Snapshot, there: NDArray[np.bool_], text: str, most: int) -> DetailTable | None:
+    def _of_many(
+        self, kind: str, now: Snapshot, there: NDArray[np.bool_], text: str, most: int
+    ) -> DetailTable | None:
         trace = self._heap.trace
         rows = rows_of(now, trace, sought_of(text))
         rows = rows[there[rows]]
         if kind == OBJECTS:
             return object_table(now, trace, rows, most)
         if kind == TYPES:
-            return by_category(now, rows, now.type, "Type", lambda row: str(trace.types.names[row]), most)
+            return by_category(
+                now, rows, now.type, "Type", lambda row: str(trace.types.names[row]), most
+            )
         if kind == SITES:
             return by_category(now, rows, now.site, "Site", trace.sites.name, most)
         if kind == THREADS:
@@ -116,12 +152,19 @@ class Teller:
         assert address is not None
         row = now.row_at(address[0])
         if row is None:
-            raise CommandError(f"no object has the address {address[0]:#x} at this event ({place_of(now, address[0])})")
+            raise CommandError(
+                f"no object has the address {address[0]:#x} at this event ({place_of(now, address[0])})"
+            )
         if now.filler[row]:
             raise CommandError(f"{address[0]:#x} is in a filler, which is no object of the program")
         if kind == NEIGHBOURS:
             return neighbour_table(self._heap, now, row, most)
-        return life_table(self._heap, self._heap.follow(int(now.birth[row])), int(now.birth_bytes[row]), self.number_after)
+        return life_table(
+            self._heap,
+            self._heap.follow(int(now.birth[row])),
+            int(now.birth_bytes[row]),
+            self.number_after,
+        )
 
     def number_after(self, event: int) -> int:
         """The first event of the session that shows what an event of the trace did."""

@@ -38,11 +38,18 @@ def table_of(findings: Findings, most: int) -> DetailTable:
     from gcspy_objects.analysis.findings import Unit
 
     kinds = {Unit.TEXT: ColumnKind.TEXT, Unit.BYTES: ColumnKind.BYTES}
-    columns = tuple(DetailColumn(name=one.heading, kind=kinds.get(one.unit, ColumnKind.NUMBER), about=one.about) for one in findings.columns)
+    columns = tuple(
+        DetailColumn(name=one.heading, kind=kinds.get(one.unit, ColumnKind.NUMBER), about=one.about)
+        for one in findings.columns
+    )
     rows = tuple(tuple(map(_cell, row)) for row in findings.rows[:most])
     left_out = len(findings.rows) - len(rows) + findings.rest
     return DetailTable(
-        columns=columns, rows=rows, rest=left_out, rest_cells=(None,) * len(columns) if left_out else (), note=" ".join(findings.notes)
+        columns=columns,
+        rows=rows,
+        rest=left_out,
+        rest_cells=(None,) * len(columns) if left_out else (),
+        note=" ".join(findings.notes),
     )
 
 
@@ -96,7 +103,9 @@ class Whole:
             from gcspy_objects.analysis.lifetimes import distribution
             from gcspy_objects.analysis.survival import Clock, survival
         except ModuleNotFoundError as error:
-            raise CommandError(f"this needs the package {error.name} where the trace is played: pip install 'gcspy[objects]'") from error
+            raise CommandError(
+                f"this needs the package {error.name} where the trace is played: pip install 'gcspy[objects]'"
+            ) from error
         if self._store is None:
             self._store = gather(self._heap)
         clock = Clock.COLLECTIONS if kind in (SURVIVAL_GCS, LIFETIMES_GCS) else Clock.BYTES

@@ -23,11 +23,17 @@ _SHOWN = 10
 
 @click.command()
 @trace_argument
-@click.option("--log", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The VM's log; without it, gc.log beside the trace, if it is there.")
+@click.option(
+    "--log",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The VM's log; without it, gc.log beside the trace, if it is there.",
+)
 @click.option("--no-log", is_flag=True, help="Compare with no log.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.pass_context
-def command(context: click.Context, trace: Path, log: Path | None, no_log: bool, as_json: bool) -> None:
+def command(
+    context: click.Context, trace: Path, log: Path | None, no_log: bool, as_json: bool
+) -> None:
     """Rebuild the heap, and look whether what the trace tells can be.
 
     Objects have to follow each other in each space without hole or overlap at the start and the end of each collection, fill their threads' buffers,
@@ -41,8 +47,18 @@ def command(context: click.Context, trace: Path, log: Path | None, no_log: bool,
 
     from gcspy.progress import progress_bar
 
-    lines = None if no_log else find_log(trace) if log is None else log.read_text("utf-8", "replace").splitlines()
-    with open_trace(trace) as opened, Heap(opened) as heap, progress_bar(f"checking {trace.name}") as progress:
+    lines = (
+        None
+        if no_log
+        else find_log(trace)
+        if log is None
+        else log.read_text("utf-8", "replace").splitlines()
+    )
+    with (
+        open_trace(trace) as opened,
+        Heap(opened) as heap,
+        progress_bar(f"checking {trace.name}") as progress,
+    ):
         report = check(heap, read_log(lines) if lines is not None else None, progress)
     if as_json:
         click.echo(json.dumps({"trace": str(trace)} | report.as_json()))
@@ -58,7 +74,9 @@ def _told(name: str, report: Report) -> Iterator[str]:
     if report.ended is not None:
         yield f"  it was not read to its end: {report.ended}"
     if report.findings:
-        counts = ", ".join(f"{count:,} {rule}" for rule, count in report.findings.counts.most_common())
+        counts = ", ".join(
+            f"{count:,} {rule}" for rule, count in report.findings.counts.most_common()
+        )
         yield f"  {len(report.findings):,} findings ({counts}); the first:"
         for one in report.findings.kept[:_SHOWN]:
             yield f"    {one}"

@@ -7,7 +7,12 @@ from typing import Any
 
 import click
 
-from gcspy.commands.objects.options import bytes_option, only_options, output_options, trace_argument
+from gcspy.commands.objects.options import (
+    bytes_option,
+    only_options,
+    output_options,
+    trace_argument,
+)
 
 __all__ = ["command"]
 

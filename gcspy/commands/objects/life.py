@@ -14,8 +14,22 @@ __all__ = ["command"]
 @click.command()
 @click.argument("trace", metavar="TRACE", type=click.Path(exists=True, path_type=Path))
 @click.option("--address", required=True, metavar="ADDRESS", help="0x…: any byte of it.")
-@click.option("--at", "at", default="end", show_default=True, metavar="WHEN", help="When it is there: end, gc:3 (its start), gc:3:end, or the number of an event.")
-@click.option("--neighbours", type=click.IntRange(0, 1000), default=10, show_default=True, metavar="N", help="Of the same site, the nearest first.")
+@click.option(
+    "--at",
+    "at",
+    default="end",
+    show_default=True,
+    metavar="WHEN",
+    help="When it is there: end, gc:3 (its start), gc:3:end, or the number of an event.",
+)
+@click.option(
+    "--neighbours",
+    type=click.IntRange(0, 1000),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Of the same site, the nearest first.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def command(trace: Path, address: str, at: str, neighbours: int, as_json: bool) -> None:
     """Follow one object through its moves to its death, and tell what became of those of the same site that lay next to it.
@@ -32,16 +46,28 @@ def command(trace: Path, address: str, at: str, neighbours: int, as_json: bool) 
 
     place = sought_of(f"address:{address}").address
     assert place is not None
-    with progress_bar(f"reading {trace.name}") as bar, opened_heap(trace, lambda _what, done, total: bar(done, total)) as heap:
+    with (
+        progress_bar(f"reading {trace.name}") as bar,
+        opened_heap(trace, lambda _what, done, total: bar(done, total)) as heap,
+    ):
         now = heap.at(event_of(heap, at))
         row = now.row_at(place[0])
         if row is None or now.filler[row]:
             what = "no object" if row is None else "a filler, which is no object of the program,"
-            raise CommandError(f"{what} has the address {place[0]:#x} then ({place_of(now, place[0])}); gcspy objects find lists what there is")
-        life = life_table(heap, heap.follow(int(now.birth[row])), int(now.birth_bytes[row]), lambda event: event + 1)
+            raise CommandError(
+                f"{what} has the address {place[0]:#x} then ({place_of(now, place[0])}); gcspy objects find lists what there is"
+            )
+        life = life_table(
+            heap,
+            heap.follow(int(now.birth[row])),
+            int(now.birth_bytes[row]),
+            lambda event: event + 1,
+        )
         near = neighbour_table(heap, now, row, neighbours) if neighbours else None
     if as_json:
-        data = {"life": rows_as_json(life)} | ({} if near is None else {"neighbours": rows_as_json(near)})
+        data = {"life": rows_as_json(life)} | (
+            {} if near is None else {"neighbours": rows_as_json(near)}
+        )
         click.echo(json.dumps(data, indent=2))
         return
     print_table(life)

@@ -22,7 +22,11 @@ __all__ = ["command"]
 @click.command()
 @trace_argument
 @only_options
-@click.option("--each", type=click.Choice(["type", "site"]), help="By which age a half of each type's or site's objects is gone.")
+@click.option(
+    "--each",
+    type=click.Choice(["type", "site"]),
+    help="By which age a half of each type's or site's objects is gone.",
+)
 @clock_option
 @bytes_option
 @top_option(20)

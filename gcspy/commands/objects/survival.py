@@ -23,7 +23,14 @@ __all__ = ["command"]
 @only_options
 @clock_option
 @bytes_option
-@click.option("--points", type=click.IntRange(0), default=40, show_default=True, metavar="N", help="About so many ages of each generation; 0: all.")
+@click.option(
+    "--points",
+    type=click.IntRange(0),
+    default=40,
+    show_default=True,
+    metavar="N",
+    help="About so many ages of each generation; 0: all.",
+)
 @output_options
 def command(trace: Path, **options: Any) -> None:
     """Tell which share of objects is still there at which age: of all, of young objects, and of old ones since they are old.

@@ -21,8 +21,16 @@ __all__ = ["command"]
 @click.command()
 @trace_argument
 @only_options
-@click.option("--gc", "number", type=click.IntRange(1), metavar="N", help="What happened in collection N, and was allocated just before it.")
-@click.option("--each-gc", is_flag=True, help="What happened in each collection, of the --top types.")
+@click.option(
+    "--gc",
+    "number",
+    type=click.IntRange(1),
+    metavar="N",
+    help="What happened in collection N, and was allocated just before it.",
+)
+@click.option(
+    "--each-gc", is_flag=True, help="What happened in each collection, of the --top types."
+)
 @bytes_option
 @top_option(20)
 @output_options

@@ -22,12 +22,16 @@ _NOBODY = (
     "Nobody can join from another computer: this session listens on this one only.\n"
     "Start it with --listen tls:0.0.0.0:0, and the line to join with is shown here."
 )
-_TOKEN = "They are asked for the session's token: say it, or give it in a file. It is not in this line."
+_TOKEN = (
+    "They are asked for the session's token: say it, or give it in a file. It is not in this line."
+)
 
 
 def join_line(address: str) -> str:
     """What a student types."""
-    return f"gcspy view --follow '{address}'" if "#" in address else f"gcspy view --follow {address}"
+    return (
+        f"gcspy view --follow '{address}'" if "#" in address else f"gcspy view --follow {address}"
+    )
 
 
 class JoinSheet(QDialog):
@@ -74,7 +78,9 @@ class JoinSheet(QDialog):
         buttons.addWidget(close)
         column.addLayout(buttons)
         if parent is not None:
-            self.resize(round(parent.width() * 0.8), round(parent.height() * (0.6 if self.lines else 0.3)))
+            self.resize(
+                round(parent.width() * 0.8), round(parent.height() * (0.6 if self.lines else 0.3))
+            )
         self._fit()
 
     def copy_line(self) -> None:
@@ -97,7 +103,9 @@ class JoinSheet(QDialog):
             while size > _SMALLEST:
                 font.setPointSizeF(size)
                 label.setFont(font)
-                if label.fontMetrics().averageCharWidth() * longest <= 3 * max(200, self.width() - 80):
+                if label.fontMetrics().averageCharWidth() * longest <= 3 * max(
+                    200, self.width() - 80
+                ):
                     break
                 size -= 1.0
 

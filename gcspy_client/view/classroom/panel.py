@@ -70,11 +70,21 @@ class ClassPanel(QFrame):
         self.table = QTableView()
         self.table.setAccessibleName("Who is present")
         self._dress_table()
-        self.follow = self._button("Follow", "Look where the leader looks, or roam (Shift+F)", self.follow_toggled.emit)
+        self.follow = self._button(
+            "Follow", "Look where the leader looks, or roam (Shift+F)", self.follow_toggled.emit
+        )
         self.hand = self._button("Hand over", "Let the chosen one control and lead", self._hand)
-        self.heir = self._button("Successor", "Let the chosen one inherit control when this connection is lost", self._name)
-        self.line = self._button("Join line", "Show the line to join with, large", self.line_asked.emit)
-        self.rename = self._button("Your name", "Say what the others shall call you", self.name_asked.emit)
+        self.heir = self._button(
+            "Successor",
+            "Let the chosen one inherit control when this connection is lost",
+            self._name,
+        )
+        self.line = self._button(
+            "Join line", "Show the line to join with, large", self.line_asked.emit
+        )
+        self.rename = self._button(
+            "Your name", "Say what the others shall call you", self.name_asked.emit
+        )
         grid = QGridLayout()
         grid.setSpacing(6)
         for place, button in enumerate((self.follow, self.hand, self.heir)):
@@ -134,7 +144,9 @@ class ClassPanel(QFrame):
 
     # ------------------------------------------------------------------------- saying
 
-    def tell(self, seats: Sequence[Seat], *, following: bool, may_hand: bool, is_playback: bool) -> None:
+    def tell(
+        self, seats: Sequence[Seat], *, following: bool, may_hand: bool, is_playback: bool
+    ) -> None:
         """Say who is present.
 
         Args:

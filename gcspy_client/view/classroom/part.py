@@ -18,7 +18,15 @@ from gcspy_protocol.playback import Seek
 from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QInputDialog
 
-from gcspy_client.model.attending import ClassWish, Moments, Seat, leader_of, login_name, place_of, roster
+from gcspy_client.model.attending import (
+    ClassWish,
+    Moments,
+    Seat,
+    leader_of,
+    login_name,
+    place_of,
+    roster,
+)
 from gcspy_client.model.looks import TABLE, TILES
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.actions import Action
@@ -132,7 +140,12 @@ class ClassPart(QObject):
     def ask_name(self) -> None:
         """Ask the user for a name."""
         now = self._window.link.person
-        name, wanted = QInputDialog.getText(self._window, "Your name", f"What the others see, up to {PERSON_CHARS} letters:", text=now)
+        name, wanted = QInputDialog.getText(
+            self._window,
+            "Your name",
+            f"What the others see, up to {PERSON_CHARS} letters:",
+            text=now,
+        )
         if wanted:
             self.call(name)
 
@@ -163,12 +176,18 @@ class ClassPart(QObject):
     def leads(self) -> bool:
         """Whether this window is whom the others follow."""
         live = self._window.session.live
-        return live.welcome is not None and leader_of(live) == live.welcome.client_id and live.is_controller()
+        return (
+            live.welcome is not None
+            and leader_of(live) == live.welcome.client_id
+            and live.is_controller()
+        )
 
     @property
     def may_hand(self) -> bool:
         """Whether this window has control that it may hand over."""
-        return self._window.link.status.phase.connected and self._window.session.live.is_controller()
+        return (
+            self._window.link.status.phase.connected and self._window.session.live.is_controller()
+        )
 
     @property
     def others(self) -> list[Seat]:
@@ -204,7 +223,9 @@ class ClassPart(QObject):
         """Ask for one of the others; the chosen row of the panel first."""
         others = self.others
         names = [seat.name for seat in others]
-        chosen = next((i for i, seat in enumerate(others) if seat.number == self.panel.chosen_number), 0)
+        chosen = next(
+            (i for i, seat in enumerate(others) if seat.number == self.panel.chosen_number), 0
+        )
         name, wanted = QInputDialog.getItem(self._window, title, question, names, chosen, False)
         return others[names.index(name)].number if wanted and name in names else None
 
@@ -224,7 +245,9 @@ class ClassPart(QObject):
         """Say anew who is present, if anybody sees it."""
         if self.panel.isVisible():
             playback = self._window.session.is_playback
-            self.panel.tell(self.seats, following=self.following, may_hand=self.may_hand, is_playback=playback)
+            self.panel.tell(
+                self.seats, following=self.following, may_hand=self.may_hand, is_playback=playback
+            )
 
     def show_line(self) -> JoinSheet:
         """Show the line to join with."""
@@ -295,7 +318,9 @@ class ClassPart(QObject):
 
     def _matters(self) -> bool:
         live = self._window.session.live
-        return not self._stopped and self.leads and not self._obeying and len(live.clients.clients) > 1
+        return (
+            not self._stopped and self.leads and not self._obeying and len(live.clients.clients) > 1
+        )
 
     def _tell_place(self) -> None:
         if not self._matters():
@@ -311,7 +336,11 @@ class ClassPart(QObject):
         try:
             self._go_to(at)
             self._look_at(at)
-            if at.panel and at.panel in self._window.docks and not self._window.docks[at.panel].in_sight:
+            if (
+                at.panel
+                and at.panel in self._window.docks
+                and not self._window.docks[at.panel].in_sight
+            ):
                 self._window.docks.show(at.panel)
         finally:
             self._obeying = False
@@ -327,7 +356,9 @@ class ClassPart(QObject):
             return
         time_nanos = self._moments.time_of(at.sequence)
         if time_nanos is None:
-            window.say(f"The leader looks at event {at.sequence:,}, which was before this window came.")
+            window.say(
+                f"The leader looks at event {at.sequence:,}, which was before this window came."
+            )
         elif window.timing.usable:
             window.timing.playing.seek(Seek(time_nanos=time_nanos))
 
@@ -342,7 +373,11 @@ class ClassPart(QObject):
             session.choose_stream(number, at.stream)
             window.spaces.show_stream(number)
         look = session.looks.of(number)
-        if at.view and at.view != look.view and (at.view in (TILES, TABLE) or at.view in known_renderers()):
+        if (
+            at.view
+            and at.view != look.view
+            and (at.view in (TILES, TABLE) or at.view in known_renderers())
+        ):
             session.looks.by_space[number] = replace(look, view=at.view)
             window.spaces.show_look(number)
         if at.key is None:
@@ -396,7 +431,9 @@ def actions_of_class(window: MainWindow) -> tuple[Action, ...]:
             enabled=lambda: part.may_hand and bool(part.others),
             why_not=f"{_NOT_OURS}, and {_NOBODY_ELSE}",
         ),
-        Action(name="class.name", menu=_MENU, text="Your &name…", run=part.ask_name, begins_group=True),
+        Action(
+            name="class.name", menu=_MENU, text="Your &name…", run=part.ask_name, begins_group=True
+        ),
         Action(
             name="class.line",
             menu=_MENU,

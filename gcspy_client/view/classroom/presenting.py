@@ -72,7 +72,11 @@ class Presenting(QObject):
         self.on = True
         self._full = bool(window.windowState() & Qt.WindowState.WindowFullScreen)
         self._layout = window.docks.state()
-        self._hidden = [part for part in (window.menuBar(), window.footer, window.time_panel) if not part.isHidden()]
+        self._hidden = [
+            part
+            for part in (window.menuBar(), window.footer, window.time_panel)
+            if not part.isHidden()
+        ]
         for part in self._hidden:
             part.hide()
         front = window.classroom.front

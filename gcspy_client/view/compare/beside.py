@@ -186,7 +186,10 @@ class SideBySide(QObject):
                 continue
             left, right = mine.interpreter.spaces[pair.left], theirs.interpreter.spaces[pair.right]
             chosen = mine.chosen_stream(pair.left)
-            stream = next((one.right for one in pair_streams(left.space, right.space) if one.left == chosen), None)
+            stream = next(
+                (one.right for one in pair_streams(left.space, right.space) if one.left == chosen),
+                None,
+            )
             if stream is not None and stream != theirs.chosen_stream(pair.right):
                 theirs.choose_stream(pair.right, stream)
                 self.pane.spaces.show_stream(pair.right)
@@ -206,7 +209,9 @@ class SideBySide(QObject):
             self.pane.legend.hide()
         self.changed.emit()
 
-    def state_of(self, space: SpaceState, source: TileSource) -> tuple[SpaceState, TileSource] | str:
+    def state_of(
+        self, space: SpaceState, source: TileSource
+    ) -> tuple[SpaceState, TileSource] | str:
         """A's space for one of B's, and the same stream."""
         number = next((pair.left for pair in self.pairs if pair.right == space.space.id), None)
         left = None if number is None else self._window.session.interpreter.spaces.get(number)
@@ -224,9 +229,20 @@ class SideBySide(QObject):
 
     def alone(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Names of the spaces that only one side has: A's, and B's."""
-        mine, theirs = self._window.session.interpreter.spaces, self.other.session.interpreter.spaces
-        left = tuple(mine[one.left].space.name for one in self.pairs if one.left in mine and one.right is None)
-        right = tuple(theirs[one.right].space.name for one in self.pairs if one.right in theirs and one.left is None)
+        mine, theirs = (
+            self._window.session.interpreter.spaces,
+            self.other.session.interpreter.spaces,
+        )
+        left = tuple(
+            mine[one.left].space.name
+            for one in self.pairs
+            if one.left in mine and one.right is None
+        )
+        right = tuple(
+            theirs[one.right].space.name
+            for one in self.pairs
+            if one.right in theirs and one.left is None
+        )
         return left, right
 
     def _compared(self) -> None:
@@ -247,7 +263,11 @@ class SideBySide(QObject):
         if number is None or there is None or number not in self.pane.spaces.panels:
             return
         names = self._window.session.interpreter.spaces[space].names
-        found = (tile if tile < there.count else None) if self.by_place else there.names.index_of(names.key(tile))
+        found = (
+            (tile if tile < there.count else None)
+            if self.by_place
+            else there.names.index_of(names.key(tile))
+        )
         self.other.session.select(number, found)
         self.pane.spaces.select(number)
 
@@ -259,7 +279,11 @@ class SideBySide(QObject):
         if number is None or here is None or number not in self._window.spaces.panels:
             return
         names = self.other.session.interpreter.spaces[space].names
-        found = (tile if tile < here.count else None) if self.by_place else here.names.index_of(names.key(tile))
+        found = (
+            (tile if tile < here.count else None)
+            if self.by_place
+            else here.names.index_of(names.key(tile))
+        )
         if found is not None:
             self._window.select(number, found)
 
@@ -282,7 +306,9 @@ class SideBySide(QObject):
         session, other = self._window.session, self.other.session
         server = session.live.welcome.server if session.live.welcome is not None else "this session"
         self._window.sides.head.say(server, event_words(session.interpreter, session.number))
-        self.pane.head.say(self.other.title, event_words(other.interpreter, other.number) if self._ready else "")
+        self.pane.head.say(
+            self.other.title, event_words(other.interpreter, other.number) if self._ready else ""
+        )
         if not self._ready:
             self.changed.emit()
             return
@@ -290,8 +316,12 @@ class SideBySide(QObject):
             bar = self._window.sides.bar
             matching = bar.by.currentText()
             clocks = (self._left_side().clock, self.other.clock)
-            if bar.alignment.by is EventMatching.PROGRAM and (len({one.name for one in clocks if one}) != 1 or not all(clocks)):
-                self.pane.say("Not both sessions tell a clock of the program's, or not the same one. Choose another matching.")
+            if bar.alignment.by is EventMatching.PROGRAM and (
+                len({one.name for one in clocks if one}) != 1 or not all(clocks)
+            ):
+                self.pane.say(
+                    "Not both sessions tell a clock of the program's, or not the same one. Choose another matching."
+                )
                 self.changed.emit()
                 return
             last = other.timeline.last

@@ -60,13 +60,18 @@ class Moment:
         """What it is called."""
         return event_words(self.state, self.number)
 
-    def state_of(self, space: SpaceState, source: TileSource) -> tuple[SpaceState, TileSource] | str:
+    def state_of(
+        self, space: SpaceState, source: TileSource
+    ) -> tuple[SpaceState, TileSource] | str:
         """The space as it was then, and the same stream."""
         then = self.state.spaces.get(space.space.id)
         if then is None or then.space.name != space.space.name:
             return f"There was no space {space.space.name!r} at A: press A at an event at which there is."
         stream = source.schema.id
-        if stream >= 0 and (stream not in then.streams or not same_meaning(then.streams[stream].schema, source.schema)):
+        if stream >= 0 and (
+            stream not in then.streams
+            or not same_meaning(then.streams[stream].schema, source.schema)
+        ):
             return f"There was no stream {source.schema.name!r} at A, or it meant something else."
         return then, copy(source)
 
@@ -125,7 +130,10 @@ class ComparePart(QObject):
     @property
     def can_set(self) -> bool:
         """Whether there is an event to set as A."""
-        there = self._session.interpreter.last_event is not None and self._session.live.welcome is not None
+        there = (
+            self._session.interpreter.last_event is not None
+            and self._session.live.welcome is not None
+        )
         return there and self.beside is None
 
     def set_a(self) -> None:
@@ -134,7 +142,9 @@ class ComparePart(QObject):
         if not self.can_set or welcome is None:
             return
         self._given_up = None
-        self.moment = Moment(self._session.interpreter.copy(), self._session.number, welcome.session)
+        self.moment = Moment(
+            self._session.interpreter.copy(), self._session.number, welcome.session
+        )
         self.differencing.begin(self.moment)
         self._window.docks.show("compare")
         self._window.timing.refresh()
@@ -148,7 +158,11 @@ class ComparePart(QObject):
     @property
     def may_go(self) -> bool:
         """Whether A can be gone to."""
-        return self.moment is not None and self.moment.number > 0 and self.moment.number in self._session.timeline
+        return (
+            self.moment is not None
+            and self.moment.number > 0
+            and self.moment.number in self._session.timeline
+        )
 
     def swap(self) -> None:
         """Show A, and compare it with what is shown now."""
@@ -180,7 +194,12 @@ class ComparePart(QObject):
 
     def _return(self) -> None:
         moment, welcome = self._given_up, self._session.live.welcome
-        if moment is None or welcome is None or welcome.session != moment.identity or self.beside is not None:
+        if (
+            moment is None
+            or welcome is None
+            or welcome.session != moment.identity
+            or self.beside is not None
+        ):
             return
         self.moment = moment
         self.differencing.begin(moment)
@@ -229,7 +248,9 @@ class ComparePart(QObject):
         if self.may_open:
             show()
         else:
-            self._window.event_shown.connect(lambda _event: show(), Qt.ConnectionType.SingleShotConnection)
+            self._window.event_shown.connect(
+                lambda _event: show(), Qt.ConnectionType.SingleShotConnection
+            )
 
     def _join(self, address: Address) -> None:
         self.put_beside(OtherLive(address), difference=False)
@@ -239,7 +260,9 @@ class ComparePart(QObject):
 
     def ask_recording(self) -> None:
         """Ask which recording to show beside this session."""
-        paths, _ = QFileDialog.getOpenFileNames(self._window, "Compare with a recording", "", "Recordings (*.gcspy);;All files (*)")
+        paths, _ = QFileDialog.getOpenFileNames(
+            self._window, "Compare with a recording", "", "Recordings (*.gcspy);;All files (*)"
+        )
         if paths:
             self.open_recording(*(Path(path) for path in paths))
 
@@ -277,12 +300,20 @@ class ComparePart(QObject):
         """For the timeline: where A is."""
         if self.moment is None or not self.moment.number:
             return ()
-        return (Flag(number=self.moment.number, title="A: what is shown is compared with it", letter="A"),)
+        return (
+            Flag(
+                number=self.moment.number, title="A: what is shown is compared with it", letter="A"
+            ),
+        )
 
     def refresh(self) -> None:
         """Say everything anew; what is of another session is left."""
         welcome = self._session.live.welcome
-        if self.moment is not None and welcome is not None and welcome.session != self.moment.identity:
+        if (
+            self.moment is not None
+            and welcome is not None
+            and welcome.session != self.moment.identity
+        ):
             self.leave()
         if self.beside is not None:
             self.beside.refresh()
@@ -293,7 +324,11 @@ class ComparePart(QObject):
         moment, shown = self.moment, self._session.interpreter
         if moment is not None:
             note = ""
-            gone = [one.space.name for number, one in moment.state.spaces.items() if number not in shown.spaces]
+            gone = [
+                one.space.name
+                for number, one in moment.state.spaces.items()
+                if number not in shown.spaces
+            ]
             if gone:
                 note = f"Only at A, and not compared: {', '.join(gone)}."
             facts = CompareFacts(

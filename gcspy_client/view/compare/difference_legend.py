@@ -71,7 +71,11 @@ class DifferenceLegend(QWidget):
         self._shown: tuple[object, ...] = ()
         self.scale = _Scale()
         self.ends = [ElidedLabel(), ElidedLabel(), ElidedLabel()]
-        sides = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight)
+        sides = (
+            Qt.AlignmentFlag.AlignLeft,
+            Qt.AlignmentFlag.AlignHCenter,
+            Qt.AlignmentFlag.AlignRight,
+        )
         words = QHBoxLayout()
         for label, side in zip(self.ends, sides, strict=True):
             label.setProperty("dim", "true")

@@ -65,7 +65,13 @@ class DifferenceView(SpaceView):
     keeps_height = True
 
     def __init__(
-        self, space: SpaceState, source: TileSource, theme: Theme, look: Look, *, stale: Callable[[], None]
+        self,
+        space: SpaceState,
+        source: TileSource,
+        theme: Theme,
+        look: Look,
+        *,
+        stale: Callable[[], None],
     ) -> None:
         super().__init__()
         self.space, self.source, self.look = space, source, look
@@ -120,7 +126,9 @@ class DifferenceView(SpaceView):
             def make(space: SpaceState, source: TileSource, palette: Palette) -> Renderer:
                 return load()(space, source, palette)
 
-            canvas = _DifferenceCanvas(title_of(self.look.view), make, compared.space, compared.source, self._theme)
+            canvas = _DifferenceCanvas(
+                title_of(self.look.view), make, compared.space, compared.source, self._theme
+            )
             canvas.failed.connect(self.failed)
         canvas.hovered.connect(self._hovered)
         canvas.picked.connect(self._picked)
@@ -186,7 +194,11 @@ class DifferenceView(SpaceView):
         if self.compared is None:
             return ""
         told = self.compared.summary
-        words = [f"B − A: {self.compared.net_short}" if self.compared.net else f"{told.changed:,} are another"]
+        words = [
+            f"B − A: {self.compared.net_short}"
+            if self.compared.net
+            else f"{told.changed:,} are another"
+        ]
         words += [f"{told.only_right:,} came"] if told.only_right else []
         words += [f"{told.only_left:,} went"] if told.only_left else []
         return ", ".join(words)
@@ -251,7 +263,14 @@ class DifferenceView(SpaceView):
         """The tooltip says what the tile under the mouse was and is."""
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             told = self.words(self.under_mouse)
-            rows = "".join(f"<tr><td><b>{escape(name)}</b>&nbsp;&nbsp;</td><td>{escape(text)}</td></tr>" for name, text in told[1:])
-            QToolTip.showText(event.globalPos(), f"{escape(told[0][1])}<table>{rows}</table>" if told else "", self)
+            rows = "".join(
+                f"<tr><td><b>{escape(name)}</b>&nbsp;&nbsp;</td><td>{escape(text)}</td></tr>"
+                for name, text in told[1:]
+            )
+            QToolTip.showText(
+                event.globalPos(),
+                f"{escape(told[0][1])}<table>{rows}</table>" if told else "",
+                self,
+            )
             return True
         return super().event(event)

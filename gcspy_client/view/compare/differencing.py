@@ -32,7 +32,9 @@ _SETTLE_SECS = 20.0
 class LeftSide(Protocol):
     """What spaces are compared with."""
 
-    def state_of(self, space: SpaceState, source: TileSource) -> tuple[SpaceState, TileSource] | str:
+    def state_of(
+        self, space: SpaceState, source: TileSource
+    ) -> tuple[SpaceState, TileSource] | str:
         """The other state of a space, which nobody changes any more, and the same numbers there; else why there is none."""
 
     def pairing(self) -> Pairing:
@@ -103,7 +105,9 @@ class Differencing(QObject):
         for space_id in self._spaces.panels:
             self._spaces.show_look(space_id)
 
-    def _make(self, space: SpaceState, source: TileSource, theme: Theme, look: Look) -> DifferenceView:
+    def _make(
+        self, space: SpaceState, source: TileSource, theme: Theme, look: Look
+    ) -> DifferenceView:
         view = DifferenceView(space, source, theme, look, stale=self.ask)
         self.ask()
         return view
@@ -118,7 +122,11 @@ class Differencing(QObject):
 
     def _views(self) -> dict[int, DifferenceView]:
         panels = self._spaces.panels
-        return {number: panel.view for number, panel in panels.items() if isinstance(panel.view, DifferenceView)}
+        return {
+            number: panel.view
+            for number, panel in panels.items()
+            if isinstance(panel.view, DifferenceView)
+        }
 
     def _begin(self) -> None:
         """Copy what is compared, and have it compared; the copies are made here, as events are followed here."""
@@ -136,7 +144,13 @@ class Differencing(QObject):
             subjects.append(Subject(number, left, view.space.copy(), source, copy(view.source)))
         event = self._session.interpreter.last_event
         self._errand.ask(
-            partial(compare_spaces, subjects, event=event, pairing=self._left.pairing(), scales=self._scales)
+            partial(
+                compare_spaces,
+                subjects,
+                event=event,
+                pairing=self._left.pairing(),
+                scales=self._scales,
+            )
         )
 
     def _take(self) -> None:

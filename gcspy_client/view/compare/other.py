@@ -67,7 +67,12 @@ class Other(QObject):
         """Its events."""
         welcome = self.session.interpreter.welcome
         kinds = () if welcome is None else welcome.events
-        return Side(self.session.timeline, kinds, 0 if welcome is None else welcome.wall_offset_nanos, self.clock)
+        return Side(
+            self.session.timeline,
+            kinds,
+            0 if welcome is None else welcome.wall_offset_nanos,
+            self.clock,
+        )
 
     @property
     def title(self) -> str:
@@ -78,7 +83,9 @@ class Other(QObject):
     @property
     def shows_what_was_wished(self) -> bool:
         """Whether it shows the event that it was told last."""
-        return self.session.interpreter.last_event is not None and self.session.number == self.wished
+        return (
+            self.session.interpreter.last_event is not None and self.session.number == self.wished
+        )
 
     def show(self, number: int) -> None:
         """Show an event, soon."""
@@ -115,7 +122,9 @@ class OtherRecording(Other):
         self._recording: Recording | None = None
         self._first: ClientInterpreter | None = None
         self._opened = False
-        self._errand: LatestErrand[_Reached | Timetable] = LatestErrand("the other session", self._done.emit)
+        self._errand: LatestErrand[_Reached | Timetable] = LatestErrand(
+            "the other session", self._done.emit
+        )
         self._done.connect(self._take, Qt.ConnectionType.QueuedConnection)
         self._errand.ask(self._open)
 
@@ -126,7 +135,11 @@ class OtherRecording(Other):
             table = Timetable(recording)
             state = recording.seek(recording.first) if len(recording) else None
             # Only where the first event tells of a clock: all events have to be read for it.
-            if state is not None and state.last_event is not None and state.last_event.program_clock is not None:
+            if (
+                state is not None
+                and state.last_event is not None
+                and state.last_event.program_clock is not None
+            ):
                 self.clock = ProgramClock.of(*events_with_clock(recording))
         except RecordingError:
             recording.close()
@@ -195,7 +208,9 @@ class OtherLive(Other):
 
     _done = Signal()
 
-    def __init__(self, address: Address, *, token: str | None = None, parent: QObject | None = None) -> None:
+    def __init__(
+        self, address: Address, *, token: str | None = None, parent: QObject | None = None
+    ) -> None:
         self.shift = TimeShift()
         super().__init__(str(address), Session(self.shift.timeline), parent)
         self.link = Link(self)
@@ -225,7 +240,9 @@ class OtherLive(Other):
                 return
         if self.session.is_playback:
             self.link.close()
-            self.failed.emit(f"{self.name} plays a recording: open its file, so that it can be moved along")
+            self.failed.emit(
+                f"{self.name} plays a recording: open its file, so that it can be moved along"
+            )
             return
         if events and not self._known:
             self._known = True

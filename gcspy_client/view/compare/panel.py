@@ -91,7 +91,9 @@ class _Rows(QAbstractTableModel):
         if len(rows) == len(self._rows):
             self._rows = rows
             if rows:
-                self.dataChanged.emit(self.index(0, 0), self.index(len(rows) - 1, len(self._columns) - 1))
+                self.dataChanged.emit(
+                    self.index(0, 0), self.index(len(rows) - 1, len(self._columns) - 1)
+                )
             return
         self.beginResetModel()
         self._rows = rows
@@ -152,7 +154,11 @@ class _Rows(QAbstractTableModel):
         return None
 
     def _alignment(self, column: int) -> Qt.AlignmentFlag:
-        side = Qt.AlignmentFlag.AlignRight if self._columns[column].right else Qt.AlignmentFlag.AlignLeft
+        side = (
+            Qt.AlignmentFlag.AlignRight
+            if self._columns[column].right
+            else Qt.AlignmentFlag.AlignLeft
+        )
         return side | Qt.AlignmentFlag.AlignVCenter
 
 
@@ -176,8 +182,15 @@ def _whole(row: object, *, left: bool) -> str:
 
 def _tile_columns(names: Callable[[int], str]) -> list[_Column]:
     return [
-        _Column("Space", lambda row: names(_tile(row).space), lambda row: names(_tile(row).space), right=False),
-        _Column("Tile", lambda row: _tile(row).name, lambda row: float(_tile(row).key), right=False),
+        _Column(
+            "Space",
+            lambda row: names(_tile(row).space),
+            lambda row: names(_tile(row).space),
+            right=False,
+        ),
+        _Column(
+            "Tile", lambda row: _tile(row).name, lambda row: float(_tile(row).key), right=False
+        ),
         _Column("A", lambda row: _tile(row).left, lambda row: _tile(row).left_number),
         _Column("B", lambda row: _tile(row).right, lambda row: _tile(row).right_number),
         _Column("B − A", lambda row: _tile(row).more, lambda row: _tile(row).size),
@@ -185,7 +198,12 @@ def _tile_columns(names: Callable[[int], str]) -> list[_Column]:
 
 
 _SPACE_COLUMNS = [
-    _Column("Space", lambda row: _space(row).space.space.name, lambda row: _space(row).space.space.name, right=False),
+    _Column(
+        "Space",
+        lambda row: _space(row).space.space.name,
+        lambda row: _space(row).space.space.name,
+        right=False,
+    ),
     _Column("Whole A", lambda row: _whole(row, left=True), lambda row: _whole(row, left=True)),
     _Column("Whole B", lambda row: _whole(row, left=False), lambda row: _whole(row, left=False)),
     _Column(
@@ -194,11 +212,29 @@ _SPACE_COLUMNS = [
         lambda row: float(_space(row).summary.net),
         tip=lambda row: _space(row).net or "names are the same or not",
     ),
-    _Column("More", lambda row: f"{_space(row).summary.up:,}", lambda row: float(_space(row).summary.up)),
-    _Column("Less", lambda row: f"{_space(row).summary.down:,}", lambda row: float(_space(row).summary.down)),
-    _Column("Came", lambda row: f"{_space(row).summary.only_right:,}", lambda row: float(_space(row).summary.only_right)),
-    _Column("Went", lambda row: f"{_space(row).summary.only_left:,}", lambda row: float(_space(row).summary.only_left)),
-    _Column("Unknown", lambda row: f"{_space(row).summary.unknown:,}", lambda row: float(_space(row).summary.unknown)),
+    _Column(
+        "More", lambda row: f"{_space(row).summary.up:,}", lambda row: float(_space(row).summary.up)
+    ),
+    _Column(
+        "Less",
+        lambda row: f"{_space(row).summary.down:,}",
+        lambda row: float(_space(row).summary.down),
+    ),
+    _Column(
+        "Came",
+        lambda row: f"{_space(row).summary.only_right:,}",
+        lambda row: float(_space(row).summary.only_right),
+    ),
+    _Column(
+        "Went",
+        lambda row: f"{_space(row).summary.only_left:,}",
+        lambda row: float(_space(row).summary.only_left),
+    ),
+    _Column(
+        "Unknown",
+        lambda row: f"{_space(row).summary.unknown:,}",
+        lambda row: float(_space(row).summary.unknown),
+    ),
 ]
 
 
@@ -272,7 +308,8 @@ class ComparePanel(QWidget):
         for table, stretch in ((self.tile_table, 1), (self.space_table, 0)):
             header, columns = table.horizontalHeader(), table.model().columnCount()
             widths = [
-                max(min(table.sizeHintForColumn(i), _WIDEST), header.sectionSizeHint(i)) + 4 for i in range(columns)
+                max(min(table.sizeHintForColumn(i), _WIDEST), header.sectionSizeHint(i)) + 4
+                for i in range(columns)
             ]
             room = table.width() - table.verticalScrollBar().sizeHint().width() - 2
             left = room - sum(widths) + widths[stretch]
@@ -310,7 +347,9 @@ class ComparePanel(QWidget):
         row.setSpacing(16)
         row.addWidget(self.space_table, 6)
         row.addWidget(self.tile_table, 5)
-        self._pages.setMinimumHeight(_LEAST_ROWS * self.tile_table.verticalHeader().defaultSectionSize())
+        self._pages.setMinimumHeight(
+            _LEAST_ROWS * self.tile_table.verticalHeader().defaultSectionSize()
+        )
         self._pages.addWidget(empty)
         self._pages.addWidget(tables)
         column = QVBoxLayout(self)
@@ -332,8 +371,12 @@ class ComparePanel(QWidget):
         self.which.currentIndexChanged.connect(self._show_tables)
         self.tile_table.clicked.connect(self._tile_clicked)
         self.space_table.clicked.connect(self._space_clicked)
-        self.tiles.colour = lambda row, column: self._colour(_tile(row).size if column == 4 else 0.0)
-        self.spaces.colour = lambda row, column: self._colour(float(_space(row).summary.net) if column == 3 else 0.0)
+        self.tiles.colour = lambda row, column: self._colour(
+            _tile(row).size if column == 4 else 0.0
+        )
+        self.spaces.colour = lambda row, column: self._colour(
+            float(_space(row).summary.net) if column == 3 else 0.0
+        )
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Both tables, where there is room for both."""
@@ -381,7 +424,9 @@ class ComparePanel(QWidget):
         self._comparison = comparison
         found = {} if comparison is None else comparison.spaces
         self._names = {number: one.space.space.name for number, one in found.items()}
-        changes = sorted((change for one in found.values() for change in one.changes), key=lambda one: -one.share)
+        changes = sorted(
+            (change for one in found.values() for change in one.changes), key=lambda one: -one.share
+        )
         self.spaces.set_rows(list(found.values()))
         self.tiles.set_rows(changes[:_MOST_ROWS])
         self._fit()

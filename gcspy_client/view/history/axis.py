@@ -30,9 +30,14 @@ def axis_ticks(events: HistoryEvents, view: HistoryView, most: int) -> list[tupl
     stretch = Stretch(view.first, view.last, view.events_pixels, by_time=view.by_time)
     if view.by_time:
         places, step = ticks_in(stretch, most, float(begin))
-        return [(view.share_of_event(place), "", moment_text(place - begin, step)) for place in places.tolist()]
+        return [
+            (view.share_of_event(place), "", moment_text(place - begin, step))
+            for place in places.tolist()
+        ]
     numbers, (places, step) = events.numbers, ticks_in(stretch, most)
-    whole = [int(place) for place in places.tolist() if place == int(place) and 0 <= place < len(events)]
+    whole = [
+        int(place) for place in places.tolist() if place == int(place) and 0 <= place < len(events)
+    ]
     apart = max(1.0, float(times[min(len(times) - 1, max(1, int(step)))] - begin))
     return [
         (
@@ -87,15 +92,21 @@ class HistoryAxis(QWidget):
         with QPainter(self) as painter:
             painter.setFont(small_font(self.font()))
             metrics = painter.fontMetrics()
-            for share, number, moment in axis_ticks(drawn.events, view, max(1, area.width() // _PIXELS_A_TICK)):
+            for share, number, moment in axis_ticks(
+                drawn.events, view, max(1, area.width() // _PIXELS_A_TICK)
+            ):
                 x = canvas.x_of_share(share)
                 if not area.left() <= x <= area.right() + 1:
                     continue
                 painter.setPen(QPen(QColor(t.border), 1))
                 painter.drawLine(QPointF(x, 0), QPointF(x, 4))
-                lines = [(text, colour) for text, colour in ((number, t.text), (moment, t.dim)) if text]
+                lines = [
+                    (text, colour) for text, colour in ((number, t.text), (moment, t.dim)) if text
+                ]
                 for line, (text, colour) in enumerate(lines):
                     wide = metrics.horizontalAdvance(text)
                     left = min(max(float(LEFT), x - wide / 2), area.right() - wide)
                     painter.setPen(QColor(colour))
-                    painter.drawText(QPointF(left, 4 + metrics.ascent() + line * (metrics.height() - 2)), text)
+                    painter.drawText(
+                        QPointF(left, 4 + metrics.ascent() + line * (metrics.height() - 2)), text
+                    )

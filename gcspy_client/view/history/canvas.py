@@ -191,7 +191,9 @@ class HistoryCanvas(QWidget):
         picture = drawn.picture
         self.drawn = picture if len(picture.events) else None
         height, width = picture.pixels.shape
-        self._image = QImage(picture.pixels.data, width, height, 4 * width, QImage.Format.Format_RGB32)
+        self._image = QImage(
+            picture.pixels.data, width, height, 4 * width, QImage.Format.Format_RGB32
+        )
         self._image.setDevicePixelRatio(self.devicePixelRatioF())
         self._rest_until = time.monotonic() + _REST_PER_DRAWING * drawn.secs
         self.drawn_anew.emit()
@@ -324,7 +326,9 @@ class HistoryCanvas(QWidget):
                 return
             painter.save()
             painter.setClipRect(area)
-            painter.drawImage(self._place_of_image(drawn, view), self._image, QRectF(self._image.rect()))
+            painter.drawImage(
+                self._place_of_image(drawn, view), self._image, QRectF(self._image.rect())
+            )
             painter.restore()
             self._paint_tiles(painter, drawn, view)
             self._paint_preview(painter, drawn, view)
@@ -337,8 +341,22 @@ class HistoryCanvas(QWidget):
         """Where the picture that there is belongs in what is seen now."""
         area, had = self.area(), drawn.view
         size = self._image.deviceIndependentSize()
-        same = (had.first, had.last, had.first_tile, had.last_tile, had.events_pixels, had.tiles_pixels)
-        if same == (view.first, view.last, view.first_tile, view.last_tile, view.events_pixels, view.tiles_pixels):
+        same = (
+            had.first,
+            had.last,
+            had.first_tile,
+            had.last_tile,
+            had.events_pixels,
+            had.tiles_pixels,
+        )
+        if same == (
+            view.first,
+            view.last,
+            view.first_tile,
+            view.last_tile,
+            view.events_pixels,
+            view.tiles_pixels,
+        ):
             return QRectF(QPointF(area.topLeft()), size)
         left, right = (self.x_of_share(view.share_of_event(edge)) for edge in (had.first, had.last))
         top, bottom = (self._y(view, edge) for edge in (had.first_tile, had.last_tile))
@@ -356,7 +374,9 @@ class HistoryCanvas(QWidget):
             if y - metrics.height() / 2 < free or not area.top() <= y <= area.bottom() + 1:
                 continue
             box = QRectF(0, y - metrics.height() / 2, LEFT - 8, metrics.height())
-            painter.drawText(box, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), text)
+            painter.drawText(
+                box, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), text
+            )
             free = y + metrics.height() / 2 + 2
 
     def _paint_preview(self, painter: QPainter, drawn: HistoryPicture, view: HistoryView) -> None:
@@ -369,7 +389,9 @@ class HistoryCanvas(QWidget):
         place, colour = self._place_of_image(drawn, view), QColor(tokens(self._theme).warning)
         share = place.width() / max(1, drawn.view.events_pixels)
         for begin, end in edges.tolist():
-            bar = QRectF(place.left() + begin * share, self.area().bottom() - 2, (end - begin) * share, 3)
+            bar = QRectF(
+                place.left() + begin * share, self.area().bottom() - 2, (end - begin) * share, 3
+            )
             painter.fillRect(bar.intersected(QRectF(self.area())), colour)
 
     def _paint_counts(self, painter: QPainter, drawn: HistoryPicture, view: HistoryView) -> None:
@@ -379,7 +401,9 @@ class HistoryCanvas(QWidget):
             place = drawn.events.place_of(line.value)
             if place is None:
                 continue
-            share = view.share_of_event(float(drawn.events.times[place]) if view.by_time else float(place))
+            share = view.share_of_event(
+                float(drawn.events.times[place]) if view.by_time else float(place)
+            )
             text = f"{int(drawn.events.occurrences[place]):,}"
             x, wide = self.x_of_share(share), metrics.horizontalAdvance(text) + 6
             if x < free or x + wide > self.area().right():
@@ -407,7 +431,12 @@ class HistoryCanvas(QWidget):
                 painter.setPen(QPen(colour, width))
                 painter.drawRect(frame)
             if name and bottom - top > metrics.height() + 2:
-                plate = QRectF(area.right() - metrics.horizontalAdvance(name) - 8, top + 1, metrics.horizontalAdvance(name) + 8, metrics.height())
+                plate = QRectF(
+                    area.right() - metrics.horizontalAdvance(name) - 8,
+                    top + 1,
+                    metrics.horizontalAdvance(name) + 8,
+                    metrics.height(),
+                )
                 painter.fillRect(plate, own)
                 painter.setPen(QColor(tokens(self._theme).canvas))
                 painter.drawText(plate, Qt.AlignmentFlag.AlignCenter, name)
@@ -427,8 +456,12 @@ class HistoryCanvas(QWidget):
             painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
         if self._mouse is not None and area.contains(self._mouse):
             painter.setPen(QPen(QColor(t.text), 1, Qt.PenStyle.DotLine))
-            painter.drawLine(QPointF(self._mouse.x(), area.top()), QPointF(self._mouse.x(), area.bottom()))
-            painter.drawLine(QPointF(area.left(), self._mouse.y()), QPointF(area.right(), self._mouse.y()))
+            painter.drawLine(
+                QPointF(self._mouse.x(), area.top()), QPointF(self._mouse.x(), area.bottom())
+            )
+            painter.drawLine(
+                QPointF(area.left(), self._mouse.y()), QPointF(area.right(), self._mouse.y())
+            )
 
     # -------------------------------------------------------------------------- events
 
@@ -509,7 +542,11 @@ class HistoryCanvas(QWidget):
 
     def event(self, event: QEvent) -> bool:
         """Keys that mean something here are not the window's."""
-        if event.type() is QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self._by_key(event) is not None:
+        if (
+            event.type() is QEvent.Type.ShortcutOverride
+            and isinstance(event, QKeyEvent)
+            and self._by_key(event) is not None
+        ):
             event.accept()
             return True
         return super().event(event)
@@ -534,9 +571,15 @@ class HistoryCanvas(QWidget):
             case Qt.Key.Key_Down if not ctrl:
                 return lambda: self.move_tiles(_STEP)
             case Qt.Key.Key_Plus | Qt.Key.Key_Equal:
-                return (lambda: self.zoom_tiles(_ZOOM)) if ctrl else (lambda: self._time.zoom(_ZOOM))
+                return (
+                    (lambda: self.zoom_tiles(_ZOOM)) if ctrl else (lambda: self._time.zoom(_ZOOM))
+                )
             case Qt.Key.Key_Minus:
-                return (lambda: self.zoom_tiles(1 / _ZOOM)) if ctrl else (lambda: self._time.zoom(1 / _ZOOM))
+                return (
+                    (lambda: self.zoom_tiles(1 / _ZOOM))
+                    if ctrl
+                    else (lambda: self._time.zoom(1 / _ZOOM))
+                )
             case Qt.Key.Key_0 if not ctrl:
                 return self.fit
         return None

@@ -60,13 +60,17 @@ class HistoryExport(QObject):
 
     def ask_picture(self) -> None:
         """Ask for a file, and write the graphs into it."""
-        path, _ = QFileDialog.getSaveFileName(self._over, "Export history graphs", "history.png", "Pictures (*.png *.svg)")
+        path, _ = QFileDialog.getSaveFileName(
+            self._over, "Export history graphs", "history.png", "Pictures (*.png *.svg)"
+        )
         if path:
             self.picture(Path(path))
 
     def ask_series(self) -> None:
         """Ask for a file, and write the series into it."""
-        path, _ = QFileDialog.getSaveFileName(self._over, "Export series", "series.csv", "Tables (*.csv)")
+        path, _ = QFileDialog.getSaveFileName(
+            self._over, "Export series", "series.csv", "Tables (*.csv)"
+        )
         if path:
             self.series(Path(path))
 
@@ -82,7 +86,9 @@ class HistoryExport(QObject):
 
         def write() -> None:
             svg = svg_of(graphs, title=title, ticks=ticks)
-            path.write_bytes(svg.encode() if path.suffix.lower() == ".svg" else png_of(_rendered(svg)))
+            path.write_bytes(
+                svg.encode() if path.suffix.lower() == ".svg" else png_of(_rendered(svg))
+            )
 
         self._begin(path, write)
 
@@ -100,11 +106,15 @@ class HistoryExport(QObject):
             self.ended.emit("no tiles are chosen: drag over some in a history graph first")
             return
         events, event_name = drawn.events, self._event_name
-        self._begin(path, lambda: path.write_text(csv_of(named, events, event_name), encoding="utf-8"))
+        self._begin(
+            path, lambda: path.write_text(csv_of(named, events, event_name), encoding="utf-8")
+        )
 
     def _begin(self, path: Path, write: Callable[[], object]) -> None:
         self.stop()
-        self._thread = threading.Thread(target=self._run, args=(path, write), name="gcspy history export", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, args=(path, write), name="gcspy history export", daemon=True
+        )
         self._thread.start()
 
     def _run(self, path: Path, write: Callable[[], object]) -> None:
@@ -158,5 +168,7 @@ def _rendered(svg: str) -> Pixels:
     image.fill(0)
     with QPainter(image) as painter:
         renderer.render(painter)
-    rows = np.frombuffer(image.constBits(), dtype=np.uint32).reshape(image.height(), image.bytesPerLine() // 4)
+    rows = np.frombuffer(image.constBits(), dtype=np.uint32).reshape(
+        image.height(), image.bytesPerLine() // 4
+    )
     return rows[:, : image.width()].copy()

@@ -46,11 +46,17 @@ class HistoryFeed(QObject):
     _told = Signal()
     _painted = Signal()
 
-    def __init__(self, open_recording: Callable[[], Recording | None] | None, parent: QObject | None = None) -> None:
+    def __init__(
+        self, open_recording: Callable[[], Recording | None] | None, parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
         self.events = HistoryEvents()
         self._painter = HistoryPainter(self._painted.emit)
-        self._filling = None if open_recording is None else HistoryFilling(open_recording, self._take_events, self._told.emit)
+        self._filling = (
+            None
+            if open_recording is None
+            else HistoryFilling(open_recording, self._take_events, self._told.emit)
+        )
         self._begun = self._closed = False
         self._readers: list[ValueReader] = []
         self._told.connect(self._told_of)

@@ -37,7 +37,11 @@ _VIEW, _MENU = "&View", "&View/&History graphs"
 
 HISTORY_GESTURES = (
     Gesture(_VIEW, "Click on the history graph", "go to that event, select that tile"),
-    Gesture(_VIEW, "Drag on the history graph", "plot what these tiles held; several times for several lines"),
+    Gesture(
+        _VIEW,
+        "Drag on the history graph",
+        "plot what these tiles held; several times for several lines",
+    ),
     Gesture(_VIEW, "Wheel, + − on the history graph", "look closer at time; with Ctrl at tiles"),
     Gesture(_VIEW, "Shift + wheel, arrows, middle drag on it", "move along"),
     Gesture(_VIEW, "Double click, 0 on the history graph", "everything"),
@@ -57,9 +61,13 @@ class HistoryMenus:
         self.export = HistoryExport(lambda: panel.tracks, self._title, self._event_name, panel)
         self.export.ended.connect(panel.refuse)
         panel.stopped.connect(self.export.stop)
-        self.add = self._button("Add graph", "another stream or space below, on the same axis of events", self._fill_add)
+        self.add = self._button(
+            "Add graph", "another stream or space below, on the same axis of events", self._fill_add
+        )
         self.look = self._button("Look", "pooling, size of tiles, lines", self._fill_look)
-        self.save = self._button("Export", "write the graphs as a picture, or series as a table", self._fill_export)
+        self.save = self._button(
+            "Export", "write the graphs as a picture, or series as a table", self._fill_export
+        )
         panel.renaming.connect(self.ask_name)
 
     def _button(self, text: str, tip: str, fill: Callable[[QMenu], None]) -> QPushButton:
@@ -116,7 +124,9 @@ class HistoryMenus:
             return
         streams = ", ".join(state.schema.name for state in space.streams.values())
         formula, wanted = QInputDialog.getText(
-            self._panel, "Graph an expression", f"Of the tiles of {space.space.name}; its streams are {streams}:"
+            self._panel,
+            "Graph an expression",
+            f"Of the tiles of {space.space.name}; its streams are {streams}:",
         )
         if wanted and formula.strip():
             self.add_expression(formula.strip())
@@ -143,7 +153,12 @@ class HistoryMenus:
         panel, canvas = self._panel, self._panel.canvas
         pooling = menu.addMenu("Several tiles in a pixel")
         for pool in Pooling:
-            _choice(pooling, f"the {pool.value}", panel.first.spec.pooling is pool, partial(panel.set_pooling, pool))
+            _choice(
+                pooling,
+                f"the {pool.value}",
+                panel.first.spec.pooling is pool,
+                partial(panel.set_pooling, pool),
+            )
         sizes = menu.addMenu("Height of a tile")
         fits = canvas.tile_pixels is None
         _choice(sizes, "all fit", fits, partial(panel.set_tile_pixels, None))
@@ -152,17 +167,34 @@ class HistoryMenus:
             words = f"{pixels} pixel" if pixels == 1 else f"{pixels} pixels"
             _choice(sizes, words, chosen, partial(panel.set_tile_pixels, float(pixels)))
         every = menu.addMenu("Lines between tiles")
-        _choice(every, "as fits", canvas.every == AUTOMATIC, partial(panel.set_lines, every=AUTOMATIC))
+        _choice(
+            every, "as fits", canvas.every == AUTOMATIC, partial(panel.set_lines, every=AUTOMATIC)
+        )
         _choice(every, "none", canvas.every == 0, partial(panel.set_lines, every=0))
         for tiles in _EVERY:
-            _choice(every, f"every {tiles:,}", canvas.every == tiles, partial(panel.set_lines, every=tiles))
+            _choice(
+                every,
+                f"every {tiles:,}",
+                canvas.every == tiles,
+                partial(panel.set_lines, every=tiles),
+            )
         _choice(every, "every…", canvas.every > 0 and canvas.every not in _EVERY, self.ask_every)
         at = menu.addMenu("Lines at events")
         _choice(at, "none", canvas.at_kind is None, partial(panel.set_lines, at_kind=None))
         welcome = self._session.live.welcome
         for kind in () if welcome is None else welcome.events:
-            _choice(at, kind.name.replace("&", "&&"), canvas.at_kind == kind.id, partial(panel.set_lines, at_kind=kind.id))
-        _choice(menu, "Mark pixels that hide a change", canvas.marks, partial(panel.set_marks, not canvas.marks))
+            _choice(
+                at,
+                kind.name.replace("&", "&&"),
+                canvas.at_kind == kind.id,
+                partial(panel.set_lines, at_kind=kind.id),
+            )
+        _choice(
+            menu,
+            "Mark pixels that hide a change",
+            canvas.marks,
+            partial(panel.set_marks, not canvas.marks),
+        )
         menu.addSeparator()
         menu.addAction("All events and tiles").triggered.connect(panel.fit)
 
@@ -170,7 +202,12 @@ class HistoryMenus:
         """Ask after how many tiles a line is drawn."""
         now = self._panel.canvas.every
         tiles, wanted = QInputDialog.getInt(
-            self._panel, "Lines between tiles", "A line after every so many tiles:", now if now > 0 else 80, 1, 1 << 30
+            self._panel,
+            "Lines between tiles",
+            "A line after every so many tiles:",
+            now if now > 0 else 80,
+            1,
+            1 << 30,
         )
         if wanted:
             self._panel.set_lines(every=tiles)
@@ -178,18 +215,24 @@ class HistoryMenus:
     def next_pooling(self) -> None:
         """The next of greatest, mean and least."""
         kinds = list(Pooling)
-        self._panel.set_pooling(kinds[(kinds.index(self._panel.first.spec.pooling) + 1) % len(kinds)])
+        self._panel.set_pooling(
+            kinds[(kinds.index(self._panel.first.spec.pooling) + 1) % len(kinds)]
+        )
 
     def next_kind(self) -> None:
         """Lines at the next kind of event, and after the last at none."""
         welcome = self._session.live.welcome
         kinds = [None, *(kind.id for kind in (() if welcome is None else welcome.events))]
         now = self._panel.canvas.at_kind
-        self._panel.set_lines(at_kind=kinds[(kinds.index(now) + 1) % len(kinds)] if now in kinds else None)
+        self._panel.set_lines(
+            at_kind=kinds[(kinds.index(now) + 1) % len(kinds)] if now in kinds else None
+        )
 
     def ask_name(self, track: HistoryTrack, brush: Brush) -> None:
         """Ask what chosen tiles are called."""
-        name, wanted = QInputDialog.getText(self._panel, "Chosen tiles", "What are these tiles called?", text=brush.name)
+        name, wanted = QInputDialog.getText(
+            self._panel, "Chosen tiles", "What are these tiles called?", text=brush.name
+        )
         if wanted:
             track.rename_brush(brush, name)
 
@@ -219,7 +262,12 @@ def actions_of_history(window: MainWindow) -> tuple[Action, ...]:
     table: tuple[tuple[str, str, Callable[[], object], Callable[[], bool]], ...] = (
         ("add", "&Add a graph of what is shown", menus.add_shown, opened),
         ("expression", "Add a graph of an &expression…", menus.ask_expression, opened),
-        ("remove", "&Remove the last graph", menus.remove_last, lambda: opened() and len(panel.tracks) > 1),
+        (
+            "remove",
+            "&Remove the last graph",
+            menus.remove_last,
+            lambda: opened() and len(panel.tracks) > 1,
+        ),
         ("pooling", "Greatest, &mean or least in a pixel", menus.next_pooling, opened),
         ("every", "&Lines between tiles…", menus.ask_every, opened),
         ("kind", "Lines at the next &kind of event", menus.next_kind, opened),
@@ -233,6 +281,13 @@ def actions_of_history(window: MainWindow) -> tuple[Action, ...]:
         ("series", "Export &series…", menus.export.ask_series, lambda: menus.export.has_series),
     )
     return tuple(
-        Action(name=f"history.{name}", menu=_MENU, text=text, about=f"history graphs: {text.replace('&', '').removesuffix('…').lower()}", run=run, enabled=enabled)
+        Action(
+            name=f"history.{name}",
+            menu=_MENU,
+            text=text,
+            about=f"history graphs: {text.replace('&', '').removesuffix('…').lower()}",
+            run=run,
+            enabled=enabled,
+        )
         for name, text, run, enabled in table
     )

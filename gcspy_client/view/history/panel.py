@@ -44,7 +44,9 @@ from gcspy_client.view.widgets.elided import ElidedLabel
 
 __all__ = ["HistoryPanel"]
 
-_UNKNOWN_FILES = "the files of this recording are not known here: the graph begins with the next event"
+_UNKNOWN_FILES = (
+    "the files of this recording are not known here: the graph begins with the next event"
+)
 
 _BUDGET_BYTES = 192 << 20
 """Memory for the rows of all graphs together; a part that is looked at closely may take as much again."""
@@ -168,7 +170,11 @@ class HistoryPanel(QWidget):
         track.colours = self._colours
         if self.tracks:
             before = self.tracks[-1].canvas
-            track.canvas.every, track.canvas.at_kind, track.canvas.marks = before.every, before.at_kind, before.marks
+            track.canvas.every, track.canvas.at_kind, track.canvas.marks = (
+                before.every,
+                before.at_kind,
+                before.marks,
+            )
         self.tracks.append(track)
         self._splitter.addWidget(track)
         track.pointed.connect(partial(self._track_pointed, track))
@@ -299,9 +305,13 @@ class HistoryPanel(QWidget):
         for track in self.tracks:
             self._refresh_track(track, feed)
             space = None if track.graphed is None else track.graphed.space
-            track.separator.setVisible(above is not None and space != above)  # as between the spaces of one graph
+            track.separator.setVisible(
+                above is not None and space != above
+            )  # as between the spaces of one graph
             above = space
-            track.canvas.show_marks(None if event is None else event.sequence, self._selected(track))
+            track.canvas.show_marks(
+                None if event is None else event.sequence, self._selected(track)
+            )
 
     def _refresh_track(self, track: HistoryTrack, feed: HistoryFeed) -> None:
         found = graphed(track.spec, self._session, track.graphed)
@@ -323,13 +333,19 @@ class HistoryPanel(QWidget):
         track.canvas.wish()
 
     def _selected(self, track: HistoryTrack) -> int | None:
-        space = None if track.graphed is None else self._session.interpreter.spaces.get(track.graphed.space)
+        space = (
+            None
+            if track.graphed is None
+            else self._session.interpreter.spaces.get(track.graphed.space)
+        )
         selected = None if space is None else self._session.selected(space.space.id)
         return None if space is None or selected is None else space.names.key(selected)
 
     def _begin(self) -> None:
         recorded = self._recorded()
-        feed = self._feed = HistoryFeed(None if recorded is None else partial(self._open, recorded), self)
+        feed = self._feed = HistoryFeed(
+            None if recorded is None else partial(self._open, recorded), self
+        )
         self._was_read = False
         feed.grew.connect(self._grown)
         feed.drawn.connect(self._show_drawn)
@@ -354,7 +370,9 @@ class HistoryPanel(QWidget):
     def _colours(self, space: int, stream: Stream, theme: Theme) -> Palette:
         """In which colours the user wants a stream."""
         state = self._session.interpreter.spaces.get(space) or self._session.live.spaces.get(space)
-        return self._session.palettes.palette("" if state is None else state.space.name, stream, theme)
+        return self._session.palettes.palette(
+            "" if state is None else state.space.name, stream, theme
+        )
 
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""
@@ -368,7 +386,11 @@ class HistoryPanel(QWidget):
         if self._feed is None or self._feed.reads:
             return
         for track in self.tracks:
-            space = None if track.graphed is None else self._session.live.spaces.get(track.graphed.space)
+            space = (
+                None
+                if track.graphed is None
+                else self._session.live.spaces.get(track.graphed.space)
+            )
             if track.follow(space, change):
                 track.canvas.wish_soon()
 
@@ -385,10 +407,16 @@ class HistoryPanel(QWidget):
         view, events = drawn.picture.view, drawn.picture.events
         if drawn.look.span is None:
             ends = (view.first, view.last)
-            self.time.whole = ends if view.by_time else (events.number_at_place(ends[0]), events.number_at_place(ends[1]))
+            self.time.whole = (
+                ends
+                if view.by_time
+                else (events.number_at_place(ends[0]), events.number_at_place(ends[1]))
+            )
         track.show_drawn(drawn)
         if track is self.first and len(events) and len(drawn.picture.rows.begins):
-            numbers = events.numbers[[drawn.picture.rows.begins[0], drawn.picture.rows.ends[-1] - 1]].tolist()
+            numbers = events.numbers[
+                [drawn.picture.rows.begins[0], drawn.picture.rows.ends[-1] - 1]
+            ].tolist()
             if self._feed is not None and all(numbers):
                 self._feed.look_at(*numbers)
         self._say()
@@ -454,7 +482,11 @@ class HistoryPanel(QWidget):
         if drawn is None:
             return ""
         # What comes live is read a moment later: that is not worth a word.
-        more = "" if self.read > (_READ_BEFORE if self._was_read else 1 - 1e-9) else f" · {self.read:.0%} read"
+        more = (
+            ""
+            if self.read > (_READ_BEFORE if self._was_read else 1 - 1e-9)
+            else f" · {self.read:.0%} read"
+        )
         return f"{len(drawn.events):,} events · {len(drawn.keys):,} tiles{more}"
 
     def _words(self, track: HistoryTrack, under: Under) -> str:
@@ -469,7 +501,9 @@ class HistoryPanel(QWidget):
         if len(under.events) > 1:
             words = f"{len(under.events)} events to {words}"
         title, text = f"tile {under.tiles[0]:,}", "…" if track.reads_values else ""
-        value = track.ask_value(TileAt(number, graphed_now.space, under.keys[0])) if number else None
+        value = (
+            track.ask_value(TileAt(number, graphed_now.space, under.keys[0])) if number else None
+        )
         if value is not None:
             title, text = value.title or title, value.text
         if len(under.tiles) > 1:

@@ -111,7 +111,13 @@ class HistorySeries(QWidget):
     def _pooled(self, drawn: HistoryPicture, view: HistoryView) -> list[tuple[Floats, Floats]]:
         """The lines in what is seen; worked out again when there is more, or something else is seen."""
         pixels = max(1, self._canvas.area().width())
-        state = (drawn, view, pixels, self.kind, *((one.series, len(one.series)) for one in self.plotted))
+        state = (
+            drawn,
+            view,
+            pixels,
+            self.kind,
+            *((one.series, len(one.series)) for one in self.plotted),
+        )
         if self._lines[0] != state:
             lines = []
             sequences = drawn.events.sequences
@@ -121,9 +127,16 @@ class HistorySeries(QWidget):
                 here = places < len(sequences)
                 here[here] = sequences[places[here]] == known[here]
                 places, values = places[here], values[here]
-                where = drawn.events.times[places].astype(np.float64) if view.by_time else places.astype(np.float64) + 0.5
+                where = (
+                    drawn.events.times[places].astype(np.float64)
+                    if view.by_time
+                    else places.astype(np.float64) + 0.5
+                )
                 shares: Floats = (where - view.first) / (view.last - view.first)
-                seen = slice(max(0, int(np.searchsorted(shares, 0.0)) - 1), int(np.searchsorted(shares, 1.0)) + 1)
+                seen = slice(
+                    max(0, int(np.searchsorted(shares, 0.0)) - 1),
+                    int(np.searchsorted(shares, 1.0)) + 1,
+                )
                 lines.append(pooled_line(shares[seen], values[seen], pixels))
             self._lines = state, lines
         return self._lines[1]
@@ -137,10 +150,16 @@ class HistorySeries(QWidget):
             painter.setFont(small_font(self.font()))
             painter.fillRect(area, QColor(t.canvas))
             lines = [] if drawn is None or view is None else self._pooled(drawn, view)
-            known = np.concatenate([values[np.isfinite(values)] for _, values in lines]) if lines else np.empty(0)
+            known = (
+                np.concatenate([values[np.isfinite(values)] for _, values in lines])
+                if lines
+                else np.empty(0)
+            )
             if not len(known):
                 painter.setPen(QColor(t.dim))
-                painter.drawText(area, Qt.AlignmentFlag.AlignCenter, "no value of these tiles is known yet")
+                painter.drawText(
+                    area, Qt.AlignmentFlag.AlignCenter, "no value of these tiles is known yet"
+                )
                 return
             low, high = float(known.min()), float(known.max())
             painter.setPen(QColor(t.dim))
@@ -155,7 +174,9 @@ class HistorySeries(QWidget):
                 painter.setPen(QPen(one.brush.colour, 1.6))
                 self._paint_line(painter, area.left() + shares * area.width(), values, low, high)
 
-    def _paint_line(self, painter: QPainter, x: Floats, values: Floats, low: float, high: float) -> None:
+    def _paint_line(
+        self, painter: QPainter, x: Floats, values: Floats, low: float, high: float
+    ) -> None:
         share = np.full(len(values), 0.5) if high == low else (values - low) / (high - low)
         y = self.height() - _EDGE - share * (self.height() - 2 * _EDGE)
         run: list[QPointF] = []

@@ -55,7 +55,9 @@ class HistoryTime(QObject):
         if span != self.span:
             self.span = span
             self.changed.emit()
-            self._telling = True  # elsewhere there may be no room beyond the last event: that is no wish
+            self._telling = (
+                True  # elsewhere there may be no room beyond the last event: that is no wish
+            )
             self.chosen.emit(span)
             self._telling = False
 

@@ -13,7 +13,15 @@ from gcspy_protocol.model import Stream
 from gcspy_replay.file import Recording
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollBar, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QPushButton,
+    QScrollBar,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gcspy_client.model.history_filling import Filled
 from gcspy_client.model.history_graph import DetailWanted, HistoryGraph
@@ -68,7 +76,9 @@ class HistoryTrack(QWidget):
     renaming = Signal(object)
     _valued = Signal()
 
-    def __init__(self, spec: TrackSpec, time: HistoryTime, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, spec: TrackSpec, time: HistoryTime, theme: Theme, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self.spec, self._theme = spec, theme
         self.graph: HistoryGraph | None = None
@@ -136,7 +146,9 @@ class HistoryTrack(QWidget):
         graph.addWidget(self.canvas, 1)
         graph.addWidget(self.scroll_bar)
         keeps = self.scroll_bar.sizePolicy()
-        keeps.setRetainSizeWhenHidden(True)  # graphs on one axis are equally wide, whatever is seen of their tiles
+        keeps.setRetainSizeWhenHidden(
+            True
+        )  # graphs on one axis are equally wide, whatever is seen of their tiles
         self.scroll_bar.setSizePolicy(keeps)
         self.scroll_bar.hide()
         column = QVBoxLayout(self)
@@ -174,7 +186,11 @@ class HistoryTrack(QWidget):
     @property
     def height_below(self) -> int:
         """What the series below the picture take of its height."""
-        return self.series.sizeHint().height() + self._foot.sizeHint().height() + 4 if self.canvas.brushes else 0
+        return (
+            self.series.sizeHint().height() + self._foot.sizeHint().height() + 4
+            if self.canvas.brushes
+            else 0
+        )
 
     # -------------------------------------------------------------------- what it is of
 
@@ -189,7 +205,12 @@ class HistoryTrack(QWidget):
         return self.colours(found.space, schema, self._theme)
 
     def begin(
-        self, graphed: Graphed, feed: HistoryFeed, open_recording: Callable[[], Recording] | None, *, budget_bytes: int
+        self,
+        graphed: Graphed,
+        feed: HistoryFeed,
+        open_recording: Callable[[], Recording] | None,
+        *,
+        budget_bytes: int,
     ) -> None:
         """Be a graph of this from now on."""
         self.leave()
@@ -203,7 +224,11 @@ class HistoryTrack(QWidget):
             self._maker = graph.maker()
             return
         self._filled = Filled(
-            graphed.space, graph.maker, partial(_take, graph), take_rough=partial(_take_rough, graph), done=partial(_done, graph)
+            graphed.space,
+            graph.maker,
+            partial(_take, graph),
+            take_rough=partial(_take_rough, graph),
+            done=partial(_done, graph),
         )
         feed.add(self._filled)
         self._reader = ValueReader(open_recording, graphed.source(), self._valued.emit)
@@ -265,7 +290,14 @@ class HistoryTrack(QWidget):
         feed, graph, graphed = self._feed, self.graph, self.graphed
         events = drawn.picture.events
         first, last = (events.place_of(sequence) for sequence in (wanted.first, wanted.last))
-        if feed is None or not feed.reads or graph is None or graphed is None or first is None or last is None:
+        if (
+            feed is None
+            or not feed.reads
+            or graph is None
+            or graphed is None
+            or first is None
+            or last is None
+        ):
             return
         ends = int(events.numbers[first]), int(events.numbers[last])
         if not all(ends):
@@ -275,7 +307,11 @@ class HistoryTrack(QWidget):
         if self._detail is not None:
             feed.remove(self._detail)
         self._detail = Filled(
-            graphed.space, partial(graph.maker, wanted), partial(_take_detail, graph, wanted), numbers=ends, first=True
+            graphed.space,
+            partial(graph.maker, wanted),
+            partial(_take_detail, graph, wanted),
+            numbers=ends,
+            first=True,
         )
         feed.do(partial(_begin_detail, graph, wanted))
         feed.add(self._detail)
@@ -283,7 +319,11 @@ class HistoryTrack(QWidget):
     def _follow_tiles(self) -> None:
         """Let the scroll bar tell which tiles are seen."""
         view, drawn = self.canvas.view(), self.canvas.drawn
-        part = view is not None and drawn is not None and view.last_tile - view.first_tile < len(drawn.keys) - 0.5
+        part = (
+            view is not None
+            and drawn is not None
+            and view.last_tile - view.first_tile < len(drawn.keys) - 0.5
+        )
         self.scroll_bar.setVisible(part)
         if view is not None and drawn is not None and part:
             page = max(1, int(view.last_tile - view.first_tile))
@@ -316,7 +356,11 @@ class HistoryTrack(QWidget):
         if self.graphed is None or self._feed is None or self.graph is None:
             return
         series, source = TileSeries(), self.graphed.source()
-        filled = Filled(self.graphed.space, lambda: SeriesMaker(source, (brush.low, brush.high)), partial(_take_point, series))
+        filled = Filled(
+            self.graphed.space,
+            lambda: SeriesMaker(source, (brush.low, brush.high)),
+            partial(_take_point, series),
+        )
         self._series[id(brush)] = filled
         kept = [one for one in self.series.plotted if one.brush is not brush]
         self.series.show_series(self.graph.source.schema, [*kept, Plotted(brush, series)])
@@ -328,7 +372,9 @@ class HistoryTrack(QWidget):
         filled = self._series.pop(id(brush), None)
         if filled is not None and self._feed is not None:
             self._feed.remove(filled)
-        self.series.show_series(self.series.stream, [one for one in self.series.plotted if one.brush is not brush])
+        self.series.show_series(
+            self.series.stream, [one for one in self.series.plotted if one.brush is not brush]
+        )
         self._show_brushes()
 
     def rename_brush(self, brush: Brush, name: str) -> None:

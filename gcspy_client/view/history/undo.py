@@ -48,22 +48,31 @@ class HistoryUndo(QObject):
         self._panel, self._undo = panel, undo
         self._before = self._state()
         panel.tracks_changed.connect(partial(self._note, "history graphs", None))
-        panel.tiles_changed.connect(partial(self._note, "tiles of history graphs", "tiles of history graphs"))
-        panel.time.chosen.connect(lambda _span: self._note("time in history graphs", "time in history graphs"))
+        panel.tiles_changed.connect(
+            partial(self._note, "tiles of history graphs", "tiles of history graphs")
+        )
+        panel.time.chosen.connect(
+            lambda _span: self._note("time in history graphs", "time in history graphs")
+        )
 
     def _state(self) -> _State:
         tracks = [(track.spec, track.canvas) for track in self._panel.tracks]
         return _State(
             self._panel.time.span,
             self._panel.time.by_time,
-            tuple(_Track(spec, c.tiles, c.tile_pixels, c.every, c.at_kind, c.marks) for spec, c in tracks),
+            tuple(
+                _Track(spec, c.tiles, c.tile_pixels, c.every, c.at_kind, c.marks)
+                for spec, c in tracks
+            ),
         )
 
     def _note(self, text: str, merge_key: str | None) -> None:
         before, now = self._before, self._state()
         self._before = now
         if now != before:
-            self._undo.done(text, partial(self._restore, now), partial(self._restore, before), merge_key)
+            self._undo.done(
+                text, partial(self._restore, now), partial(self._restore, before), merge_key
+            )
 
     def _restore(self, state: _State) -> None:
         panel = self._panel

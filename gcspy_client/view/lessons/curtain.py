@@ -52,4 +52,8 @@ class Curtain(QWidget):
         painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(self._colours.surface))
         painter.setPen(QColor(self._colours.dim))
-        painter.drawText(self.rect().adjusted(12, 4, -12, -4), Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self._words)
+        painter.drawText(
+            self.rect().adjusted(12, 4, -12, -4),
+            Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap,
+            self._words,
+        )

@@ -78,7 +78,12 @@ class Leading(QObject):
     def asks(self) -> bool:
         """Whether a question waits for its answer: then nothing that comes later may be seen."""
         step = self.step
-        return step is not None and step.question is not None and self.arrived and self.at not in self.answers
+        return (
+            step is not None
+            and step.question is not None
+            and self.arrived
+            and self.at not in self.answers
+        )
 
     @property
     def limit(self) -> int | None:
@@ -104,13 +109,22 @@ class Leading(QObject):
             return "not connected"
         if live.state is ControlState.ENDED:
             return "the program has ended"
-        return "" if live.is_controller() else "only the client in control may run the program: Session ▸ Take control"
+        return (
+            ""
+            if live.is_controller()
+            else "only the client in control may run the program: Session ▸ Take control"
+        )
 
     # ------------------------------------------------------------------- what users do
 
     def open(self, lesson: Lesson | None) -> None:
         """Begin a lesson, or put it away."""
-        if lesson is None and self.lesson is not None and self._link.status.phase is LinkPhase.LIVE and not self._why_not_run():
+        if (
+            lesson is None
+            and self.lesson is not None
+            and self._link.status.phase is LinkPhase.LIVE
+            and not self._why_not_run()
+        ):
             self._link.send(Trigger(id=TRIGGER))
         self.lesson = lesson
         self.at, self.waiting, self.problem, self._begun = 0, False, "", False
@@ -132,7 +146,12 @@ class Leading(QObject):
     def answer(self, choice: int) -> None:
         """Answer the question of this step; only the first answer counts."""
         step = self.step
-        if self.asks and step is not None and step.question is not None and 0 <= choice < len(step.question.choices):
+        if (
+            self.asks
+            and step is not None
+            and step.question is not None
+            and 0 <= choice < len(step.question.choices)
+        ):
             self.answers[self.at] = choice
             self.changed.emit()
 
@@ -143,20 +162,33 @@ class Leading(QObject):
         if self.lesson is None:
             return
         live = self._session.live
-        if not self._begun and self._session.interpreter.last_event is not None and not self._why_not_run():
+        if (
+            not self._begun
+            and self._session.interpreter.last_event is not None
+            and not self._why_not_run()
+        ):
             self._begun = True
             if live.state is ControlState.RUNNING:
                 self._link.send(Pause())
             self._turn_to(0, rewound=self._session.is_playback)
         if self.waiting and live.state is ControlState.ENDED:
             self.waiting = False
-            self.problem = f"The program ended before the event of this step: {live.state_reason}" if live.state_reason else "The program ended before the event of this step."
+            self.problem = (
+                f"The program ended before the event of this step: {live.state_reason}"
+                if live.state_reason
+                else "The program ended before the event of this step."
+            )
             self.changed.emit()
 
     def fired(self, firings: list[Firing]) -> None:
         """The event of the step may have come."""
         for firing in firings:
-            if self.waiting and firing.fired.trigger.id == TRIGGER and self.step is not None and firing.fired.trigger.expression == self.step.until:
+            if (
+                self.waiting
+                and firing.fired.trigger.id == TRIGGER
+                and self.step is not None
+                and firing.fired.trigger.expression == self.step.until
+            ):
                 self.waiting = False
                 self.reached[self.at] = firing.number or self._session.timeline.last
                 self._link.send(Trigger(id=TRIGGER))
@@ -185,7 +217,13 @@ class Leading(QObject):
                 self._link.send(Trigger(id=TRIGGER, expression=step.until, note=step.title))
                 self._link.send(Resume())
             else:
-                self.reached[place] = _FIRST if rewound else self._session.number if self._session.is_playback else self._session.timeline.last
+                self.reached[place] = (
+                    _FIRST
+                    if rewound
+                    else self._session.number
+                    if self._session.is_playback
+                    else self._session.timeline.last
+                )
         self.changed.emit()
 
     def _look_at(self, place: int) -> None:

@@ -126,7 +126,9 @@ class LessonPanel(QWidget):
             part.setVisible(lesson is not None)
         if lesson is None or step is None:
             self.title.setText("No lesson")
-            self.text.setMarkdown("`gcspy demo --list` lists the lessons; *Lesson ▸ Open a lesson…* opens one of your own.")
+            self.text.setMarkdown(
+                "`gcspy demo --list` lists the lessons; *Lesson ▸ Open a lesson…* opens one of your own."
+            )
             self._card.hide()
             self.note.hide()
             self._shown = ()
@@ -140,7 +142,10 @@ class LessonPanel(QWidget):
             self.text.setMarkdown(self._markdown(lesson, leading.at))
             self._make_choices(step.question)
         self._refresh_question(step.question)
-        self.note.setText(leading.problem or ("The program runs to the next event of the lesson …" if leading.waiting else ""))
+        self.note.setText(
+            leading.problem
+            or ("The program runs to the next event of the lesson …" if leading.waiting else "")
+        )
         self.note.setVisible(bool(self.note.text()))
         why = leading.why_not_next
         self.next.setEnabled(not why)
@@ -174,7 +179,15 @@ class LessonPanel(QWidget):
         self.asked.setText(question.ask)
         given = leading.answers.get(leading.at)
         for number, button in enumerate(self.choices):
-            mark = "" if given is None else "✓ " if number == question.answer else "✗ " if number == given else ""
+            mark = (
+                ""
+                if given is None
+                else "✓ "
+                if number == question.answer
+                else "✗ "
+                if number == given
+                else ""
+            )
             button.setText(f"{mark}{number + 1}   {question.choices[number]}")
             button.setEnabled(given is None)
         self.told.setVisible(given is not None)

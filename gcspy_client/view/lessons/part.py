@@ -52,10 +52,17 @@ class LessonPart(QObject):
         self.panel = LessonPanel(self.leading, window.theme)
         self.panel.guide_asked.connect(window.show_guide)
         about = "the lesson: its text and questions"
-        window.docks.add("lesson", "Lesson", self.panel, Qt.DockWidgetArea.LeftDockWidgetArea, about=about)
+        window.docks.add(
+            "lesson", "Lesson", self.panel, Qt.DockWidgetArea.LeftDockWidgetArea, about=about
+        )
         colours = tokens(window.theme)
-        self._over_now = [Curtain(one, _HIDDEN, colours) for one in (window.sides, window.event_bar, window.details.tile, window.details.trend)]
-        self._over_time = [Curtain(one, _HIDDEN, colours) for one in (window.history, window.time_panel)]
+        self._over_now = [
+            Curtain(one, _HIDDEN, colours)
+            for one in (window.sides, window.event_bar, window.details.tile, window.details.trend)
+        ]
+        self._over_time = [
+            Curtain(one, _HIDDEN, colours) for one in (window.history, window.time_panel)
+        ]
         self.leading.changed.connect(self.refresh)
         self.leading.view_wished.connect(self.look)
         self.leading.event_wished.connect(self._go_to)
@@ -138,7 +145,14 @@ class LessonPart(QObject):
         for name in view.close:
             if name in window.docks and window.docks.is_open(name):
                 window.docks[name].close()
-        found = next((one for one in window.session.interpreter.spaces.values() if one.space.name == view.space), None)
+        found = next(
+            (
+                one
+                for one in window.session.interpreter.spaces.values()
+                if one.space.name == view.space
+            ),
+            None,
+        )
         if found is not None:
             number = found.space.id
             stream = next((one.id for one in found.space.streams if one.name == view.stream), None)
@@ -195,7 +209,13 @@ def actions_of_lessons(window: MainWindow) -> tuple[Action, ...]:
     part = window.lessons
     leading = part.leading
     return (
-        Action(name="lesson.open", menu=_LESSON, text="&Open a lesson…", about="a lesson of your own, from its file", run=part.ask_file),
+        Action(
+            name="lesson.open",
+            menu=_LESSON,
+            text="&Open a lesson…",
+            about="a lesson of your own, from its file",
+            run=part.ask_file,
+        ),
         Action(
             name="lesson.close",
             menu=_LESSON,
@@ -242,4 +262,9 @@ def actions_of_lessons(window: MainWindow) -> tuple[Action, ...]:
 
 def _may_answer(part: LessonPart, number: int) -> bool:
     step = part.leading.step
-    return part.leading.asks and step is not None and step.question is not None and number < len(step.question.choices)
+    return (
+        part.leading.asks
+        and step is not None
+        and step.question is not None
+        and number < len(step.question.choices)
+    )

@@ -61,7 +61,9 @@ class AgePanel(ChartView):
         self.unit.addItems(["Bytes", "Objects"])
         self.unit.setToolTip("Count bytes or objects")
         self.type.setPlaceholderText("all types")
-        self.type.setToolTip("Objects of this type only: its name, a part of it, or a pattern with *; Enter asks")
+        self.type.setToolTip(
+            "Objects of this type only: its name, a part of it, or a pattern with *; Enter asks"
+        )
         self.type.setClearButtonEnabled(True)
         self.type.setMaximumWidth(220)
         for one in (self.kind, self.unit):
@@ -98,7 +100,14 @@ class Ages(QObject):
         self.asking = AskingOnce(window.link.send)
         self.panel = AgePanel(window.theme)
         about = "how long objects live: survival curves and ages at death, of a trace of objects"
-        window.docks.add("ages", "Life times", self.panel, Qt.DockWidgetArea.BottomDockWidgetArea, keys=("Shift+E",), about=about)
+        window.docks.add(
+            "ages",
+            "Life times",
+            self.panel,
+            Qt.DockWidgetArea.BottomDockWidgetArea,
+            keys=("Shift+E",),
+            about=about,
+        )
         self.panel.opened.connect(self._opened)
         self.panel.asked.connect(self.refresh)
         window.link.welcomed.connect(self._forget)
@@ -132,7 +141,11 @@ class Ages(QObject):
         kind, text, in_bytes = self.panel.wanted
         space = self._space(kind)
         if space is None:
-            self.panel.show_words("Nothing is shown yet." if self._window.session.live.last_event is None else _NONE_HERE)
+            self.panel.show_words(
+                "Nothing is shown yet."
+                if self._window.session.live.last_event is None
+                else _NONE_HERE
+            )
             return
         title = _TITLES[kind] + (f", of type {text}" if text else "")
         if not self._window.link.status.phase.connected:
@@ -143,7 +156,9 @@ class Ages(QObject):
         if answer is None:
             self.panel.show_words("Reading the lives of all objects…", title)
         elif answer.state is AnswerState.NOT_RECORDED:
-            self.panel.show_words("Not recorded: this is told of the trace itself, with gcspy replay TRACE.", title)
+            self.panel.show_words(
+                "Not recorded: this is told of the trace itself, with gcspy replay TRACE.", title
+            )
         elif answer.state is not AnswerState.ANSWERED:
             self.panel.show_words(f"Unknown: {answer.reason}.", title)
         else:
@@ -159,6 +174,12 @@ class Ages(QObject):
             return
         chart = self._charts[key]
         if chart is None:
-            self.panel.show_words("There is nothing to be drawn: the trace has no such objects, or no collection.", title)
+            self.panel.show_words(
+                "There is nothing to be drawn: the trace has no such objects, or no collection.",
+                title,
+            )
         else:
-            self.panel.show_chart(chart, f"{title} (the first {len(answer.table.rows):,})" if answer.table.rest else title)
+            self.panel.show_chart(
+                chart,
+                f"{title} (the first {len(answer.table.rows):,})" if answer.table.rest else title,
+            )

@@ -23,7 +23,10 @@ _BYTES = 2
 
 def columns_of(table: DetailTable) -> list[BarColumn]:
     """The columns of a table."""
-    return [BarColumn(one.name, one.about, right=one.kind is not ColumnKind.TEXT) for one in table.columns]
+    return [
+        BarColumn(one.name, one.about, right=one.kind is not ColumnKind.TEXT)
+        for one in table.columns
+    ]
 
 
 def rows_of(table: DetailTable) -> list[tuple[BarCell, ...]]:
@@ -33,7 +36,10 @@ def rows_of(table: DetailTable) -> list[tuple[BarCell, ...]]:
         for place in range(len(table.columns))
     ]
     rows = [
-        tuple(_cell(value, column.kind, top) for value, column, top in zip(row, table.columns, tops, strict=True))
+        tuple(
+            _cell(value, column.kind, top)
+            for value, column, top in zip(row, table.columns, tops, strict=True)
+        )
         for row in table.rows
     ]
     if table.rest:
@@ -53,7 +59,9 @@ def _cell(value: Cell, kind: ColumnKind, top: int) -> BarCell:
     if isinstance(value, str):
         return BarCell(value, value)
     text = f"{short_number(value, 1024)}B" if kind is ColumnKind.BYTES else f"{value:,}"
-    return BarCell(text, float(value), value / top if top > 0 else None, tone="text" if value else "dim")
+    return BarCell(
+        text, float(value), value / top if top > 0 else None, tone="text" if value else "dim"
+    )
 
 
 class ContentsPanel(TablePanel):
@@ -77,7 +85,9 @@ class ContentsPanel(TablePanel):
         self.which.setToolTip("Tell of the selected tile, or of the whole space")
         self.which.currentIndexChanged.connect(lambda place: self.whole_asked.emit(place == 1))
         self.kind = Chooser()
-        self.kind.setToolTip("What is told: of which types the objects are, where they were allocated …")
+        self.kind.setToolTip(
+            "What is told: of which types the objects are, where they were allocated …"
+        )
         self.kind.activated.connect(self.kind_asked)
         self.kind.hide()
         self.head.insertWidget(self.head.indexOf(self.copy), self.kind)

@@ -49,7 +49,9 @@ class Copying(QObject):
         """Copy what is known of the tile that is meant."""
         space, tile = self._window.session.active_space(), self.tile()
         if space is not None and tile is not None:
-            QGuiApplication.clipboard().setText(tile_text(self._window.session, space.space.id, tile))
+            QGuiApplication.clipboard().setText(
+                tile_text(self._window.session, space.space.id, tile)
+            )
 
     def menu(self) -> QMenu:
         """What can be done with the tile that is meant."""

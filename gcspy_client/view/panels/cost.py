@@ -40,7 +40,10 @@ if TYPE_CHECKING:
 __all__ = ["CostPanel", "CostPart", "actions_of_cost"]
 
 _LEVEL_MENU, _BUDGET_MENU, _RUNG_MENU = "&Session/&Level", "&Session/&Budget", "&Session/R&ung"
-_RUNGS = ((Mode.PASSIVE, "&Passive", "read the program while it runs"), (Mode.STOPPED, "&Stopped", "hold the program while it is read"))
+_RUNGS = (
+    (Mode.PASSIVE, "&Passive", "read the program while it runs"),
+    (Mode.STOPPED, "&Stopped", "hold the program while it is read"),
+)
 _MOST_LEVELS = 4
 _OF_NOBODY = "Only the client in control may do that: Session ▸ Take control."
 _RECORDED = "This is a recording: what was gathered stays as it is."
@@ -80,7 +83,13 @@ class _Meter(QWidget):
         within = self._spent <= 1.15 * self._allowed
         with QPainter(self) as painter:
             painter.fillRect(0, 3, self.width(), 6, QColor(colours.raised))
-            painter.fillRect(0, 3, round(min(1.0, self._spent) * self.width()), 6, QColor(colours.good if within else colours.warning))
+            painter.fillRect(
+                0,
+                3,
+                round(min(1.0, self._spent) * self.width()),
+                6,
+                QColor(colours.good if within else colours.warning),
+            )
             mark = min(self.width() - 2, round(self._allowed * self.width()))
             painter.fillRect(mark, 0, 2, 12, QColor(colours.text))
 
@@ -207,7 +216,14 @@ class CostPanel(QFrame):
                 button.setChecked(one.chosen)
                 button.setEnabled(not why_not)
                 between = one.given and not one.chosen
-                button.setToolTip(why_not or ("Most events are gathered at this level now, for the budget" if between else ""))
+                button.setToolTip(
+                    why_not
+                    or (
+                        "Most events are gathered at this level now, for the budget"
+                        if between
+                        else ""
+                    )
+                )
                 label.setText(("now  " if between else "") + one.cost)
 
     def _show_rung(self, session: ClientInterpreter, why_not: str) -> None:
@@ -232,7 +248,9 @@ class CostPanel(QFrame):
     def _rung_chosen(self, place: int) -> None:
         self.wished.emit(self._rung_id, self.rung.itemData(place))
 
-    def _show_budget(self, session: ClientInterpreter, setting: Setting | None, why_not: str) -> None:
+    def _show_budget(
+        self, session: ClientInterpreter, setting: Setting | None, why_not: str
+    ) -> None:
         there = setting is not None
         self._budget_id = 0 if setting is None else setting.id
         for widget in (self._budget_caption, self.budget):
@@ -244,7 +262,10 @@ class CostPanel(QFrame):
         if [self.budget.itemData(place) for place in range(self.budget.count())] != values:
             self.budget.clear()
             for value in values:
-                self.budget.addItem(cost.budget_text(value) + (" of the program's time" if value < 1000 else ""), value)
+                self.budget.addItem(
+                    cost.budget_text(value) + (" of the program's time" if value < 1000 else ""),
+                    value,
+                )
         if not self.budget.view().isVisible():
             self.budget.setCurrentIndex(values.index(setting.value))
         self.budget.setEnabled(not why_not)
@@ -252,7 +273,11 @@ class CostPanel(QFrame):
 
     def _show_kinds(self, session: ClientInterpreter) -> None:
         kinds = cost.kinds_of_event(session)
-        texts = [("Events", "gathered", "left out"), *((n, f"{g:,}", f"{o:,}") for n, g, o in kinds)] if kinds else []
+        texts = (
+            [("Events", "gathered", "left out"), *((n, f"{g:,}", f"{o:,}") for n, g, o in kinds)]
+            if kinds
+            else []
+        )
         while len(self._kind_rows) < len(texts):
             cells = QLabel(), QLabel(), QLabel()
             for column, cell in enumerate(cells):
@@ -279,7 +304,9 @@ def _sentence(words: str) -> str:
 
 def _old_words(session: ClientInterpreter) -> str:
     old = [f"{name}: {duration(age)} before" for name, age in cost.old_spaces(session)]
-    return "Not gathered at the latest event\n" + "\n".join(f"  {one}" for one in old) if old else ""
+    return (
+        "Not gathered at the latest event\n" + "\n".join(f"  {one}" for one in old) if old else ""
+    )
 
 
 class CostPart(QObject):
@@ -298,7 +325,13 @@ class CostPart(QObject):
         self.words = _FooterWords()
         self.words.clicked.connect(partial(window.docks.show, "cost"))
         about = "what watching costs: level, budget, and what was left out"
-        self._dock = window.docks.add("cost", "Cost and budget", self.panel, Qt.DockWidgetArea.RightDockWidgetArea, about=about)
+        self._dock = window.docks.add(
+            "cost",
+            "Cost and budget",
+            self.panel,
+            Qt.DockWidgetArea.RightDockWidgetArea,
+            about=about,
+        )
         self._dock.seen.connect(lambda _seen: self.refresh())
         window.footer.add_words(self.words)
 
@@ -453,7 +486,11 @@ def _may_level(part: CostPart, value: int) -> bool:
 
 def _level_words(part: CostPart, value: int) -> str:
     setting = part.level()
-    return f"Level &{value}" if setting is None or not setting.allows(value) else f"Level {setting.name_of(value)}"
+    return (
+        f"Level &{value}"
+        if setting is None or not setting.allows(value)
+        else f"Level {setting.name_of(value)}"
+    )
 
 
 def _set_budget(part: CostPart, value: int) -> None:

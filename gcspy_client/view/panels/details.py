@@ -81,7 +81,9 @@ class Details(QObject):
         self._name.setFont(font)
         self._age = QLabel()
         self._age.setProperty("tone", "warning")
-        self._info = ElidedLabel()  # one line, so that the panel is as high for every space; the rest is its tip
+        self._info = (
+            ElidedLabel()
+        )  # one line, so that the panel is as high for every space; the rest is its tip
         self._info.setProperty("dim", "true")
         self._chooser = Chooser()
         self._chooser.setToolTip("The stream in which the active space is painted ([ and ])")
@@ -91,11 +93,17 @@ class Details(QObject):
         self._difference_legend.hide()
         self._mouse_name = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
         self._selected_name = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
-        self._streams = RowsModel(("Stream", "Mouse", "Selected", "Whole space"), (1, 2, 3), colours)
+        self._streams = RowsModel(
+            ("Stream", "Mouse", "Selected", "Whole space"), (1, 2, 3), colours
+        )
         self._stream_table = RowTable(self._streams, most_rows=12)
-        self._stream_table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        self._stream_table.horizontalHeader().setSectionResizeMode(
+            0, QHeaderView.ResizeMode.Stretch
+        )
         for column, width in ((1, 76), (2, 76), (3, 100)):
-            self._stream_table.horizontalHeader().setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
+            self._stream_table.horizontalHeader().setSectionResizeMode(
+                column, QHeaderView.ResizeMode.Fixed
+            )
             self._stream_table.setColumnWidth(column, width)
         self._stream_table.clicked.connect(self._row_clicked)
         self.graph = Sparkline(colours, self._event_name)
@@ -183,7 +191,9 @@ class Details(QObject):
         if self._session.selection_gone(space.space.id):
             self._selected_name.setText("this tile is gone")
         else:
-            self._selected_name.setText("click a tile" if selected is None else tile_title(space, selected))
+            self._selected_name.setText(
+                "click a tile" if selected is None else tile_title(space, selected)
+            )
         self._streams.set_rows(self._stream_rows(space, picture.stream_id, under_mouse, selected))
         stream = self._summed(space, stream)
         owner = space.space.id, stream.id
@@ -191,13 +201,17 @@ class Details(QObject):
         now_nanos = 0 if event is None else event.time_nanos
         series = self._session.history.series(*owner)
         if not self._session.is_live or self._session.is_playback:
-            series = series_until(series, now_nanos)  # what came after what is shown is not yet known there
+            series = series_until(
+                series, now_nanos
+            )  # what came after what is shown is not yet known there
         self.graph.show_series(stream, series, now_nanos, owner)
 
     def _summed(self, space: SpaceState, stream: Stream) -> Stream:
         """The stream whose summary is graphed: of one that the user made there is none, so the one chosen before."""
         chosen = self._session.chosen_stream(space.space.id)
-        return stream if stream.id in space.streams or chosen is None else space.streams[chosen].schema
+        return (
+            stream if stream.id in space.streams or chosen is None else space.streams[chosen].schema
+        )
 
     def _explain(self, picture: Picture, view: SpaceView | None) -> None:
         unused = picture.space.space.unused_text
@@ -228,7 +242,9 @@ class Details(QObject):
         self._chooser.insertSeparator(len(streams))
         self._chooser.addItem("Formula…", None)
         self._chooser.setItemData(
-            len(streams) + 1, "Make a stream of others, such as Used / Size", Qt.ItemDataRole.ToolTipRole
+            len(streams) + 1,
+            "Make a stream of others, such as Used / Size",
+            Qt.ItemDataRole.ToolTipRole,
         )
         ids = [s.id for s in streams]
         self._chooser.setCurrentIndex(ids.index(chosen) if chosen in ids else -1)
@@ -245,26 +261,46 @@ class Details(QObject):
             tip = stream.description or stream.name
             name = Cell(
                 f"{stream.name} (stale)" if stale else stream.name,
-                f"{tip}\nGathered at an earlier event, occurrence {state.occurrence:,}" if stale else tip,
+                f"{tip}\nGathered at an earlier event, occurrence {state.occurrence:,}"
+                if stale
+                else tip,
                 tone="warning" if stale else "accent" if stream.id == chosen else "text",
                 bold=stream.id == chosen,
             )
             summary = state.summary
             old = summary is not None and event is not None and summary.sequence != event.sequence
-            covered = f"\ncovers {summary.covered:,} of {space.count:,} tiles" if summary is not None else ""
+            covered = (
+                f"\ncovers {summary.covered:,} of {space.count:,} tiles"
+                if summary is not None
+                else ""
+            )
             whole = Cell(
                 summary_short(stream, summary if space.count else None),
-                summary_text(stream, summary) + covered + ("\nstale: from an earlier event" if old else ""),
+                summary_text(stream, summary)
+                + covered
+                + ("\nstale: from an earlier event" if old else ""),
                 tone="warning" if old else "text",
             )
             rows.append(
-                (name, _tile_cell(space, stream, under_mouse), _tile_cell(space, stream, selected), whole)
+                (
+                    name,
+                    _tile_cell(space, stream, under_mouse),
+                    _tile_cell(space, stream, selected),
+                    whole,
+                )
             )
         for made in self._session.looks.made_of(space):
             schema = made.schema
             name = Cell(schema.name, f"{schema.name} = {made.formula}", bold=schema.id == chosen,
                         tone="accent" if schema.id == chosen else "text")  # fmt: skip
-            rows.append((name, _made_cell(space, made, under_mouse), _made_cell(space, made, selected), _NOTHING))
+            rows.append(
+                (
+                    name,
+                    _made_cell(space, made, under_mouse),
+                    _made_cell(space, made, selected),
+                    _NOTHING,
+                )
+            )
         return rows
 
     def _show_events(self, *, connected: bool) -> None:
@@ -314,7 +350,12 @@ class Details(QObject):
 def series_until(series: Series, time_nanos: int) -> Series:
     """The points of a series up to a time; views."""
     there = slice(0, int(np.searchsorted(series.time_nanos, time_nanos, side="right")))
-    return Series(series.time_nanos[there], series.values[there], series.events[there], series.occurrences[there])
+    return Series(
+        series.time_nanos[there],
+        series.values[there],
+        series.events[there],
+        series.occurrences[there],
+    )
 
 
 def _card(*parts: QWidget | QHBoxLayout | QVBoxLayout, stretches: bool = False) -> QFrame:

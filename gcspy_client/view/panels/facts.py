@@ -148,7 +148,12 @@ class FactPanels(QObject):
         self._panels = tuple(
             _Panel(panel, self._dock(name, title, panel), ask)
             for name, title, panel, ask in (
-                ("general", "General information", self.general, lambda: general_facts(window.session)),
+                (
+                    "general",
+                    "General information",
+                    self.general,
+                    lambda: general_facts(window.session),
+                ),
                 ("timers", "Timers", self.timers, self._timer_facts),
                 ("connection", "Connection", self.connection, self._connection_facts),
             )

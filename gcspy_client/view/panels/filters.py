@@ -215,7 +215,11 @@ class _Model(QAbstractTableModel):
             on = Qt.CheckState(value) is Qt.CheckState.Checked
             wished = replace(one, enabled=on) if column == _ON else replace(one, pause=on)
         elif isinstance(value, int):
-            wished = replace(one, period=value) if column == _PERIOD else replace(one, delay_millis=value)
+            wished = (
+                replace(one, period=value)
+                if column == _PERIOD
+                else replace(one, delay_millis=value)
+            )
         else:
             return False
         if wished != one:
@@ -249,19 +253,34 @@ class _Checks(QStyledItemDelegate):
         painter.setBrush(colour if on else Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(where, 3, 3)
         if on:
-            painter.setPen(QPen(QColor(t.on_accent if may else t.dim), 1.8, c=Qt.PenCapStyle.RoundCap))
+            painter.setPen(
+                QPen(QColor(t.on_accent if may else t.dim), 1.8, c=Qt.PenCapStyle.RoundCap)
+            )
             left, top = where.left(), where.top()
-            painter.drawPolyline([QPointF(left + 3, top + 6.4), QPointF(left + 5.4, top + 8.8), QPointF(left + 9.2, top + 3.8)])
+            painter.drawPolyline(
+                [
+                    QPointF(left + 3, top + 6.4),
+                    QPointF(left + 5.4, top + 8.8),
+                    QPointF(left + 9.2, top + 3.8),
+                ]
+            )
         painter.restore()
 
     def editorEvent(
         self, event: QEvent, model: QAbstractItemModel, option: QStyleOptionViewItem, index: _Index
     ) -> bool:
         """Turn it over when the cell is pressed."""
-        if event.type() is not QEvent.Type.MouseButtonRelease or not index.flags() & Qt.ItemFlag.ItemIsUserCheckable:
+        if (
+            event.type() is not QEvent.Type.MouseButtonRelease
+            or not index.flags() & Qt.ItemFlag.ItemIsUserCheckable
+        ):
             return False
         on = Qt.CheckState(index.data(Qt.ItemDataRole.CheckStateRole)) is Qt.CheckState.Checked
-        return model.setData(index, Qt.CheckState.Unchecked if on else Qt.CheckState.Checked, Qt.ItemDataRole.CheckStateRole)
+        return model.setData(
+            index,
+            Qt.CheckState.Unchecked if on else Qt.CheckState.Checked,
+            Qt.ItemDataRole.CheckStateRole,
+        )
 
 
 class _Numbers(QStyledItemDelegate):
@@ -361,7 +380,13 @@ class Filters(QFrame):
     def _widen(self) -> None:
         """Give each column what its widest usual words need in this font; the names get the rest."""
         measure = self.table.fontMetrics().horizontalAdvance
-        columns = ((_HAPPENED, "Happened"), (_ON, "On"), (_PERIOD, "1 in"), (_DELAY, "999 ms"), (_PAUSE, "Pause"))
+        columns = (
+            (_HAPPENED, "Happened"),
+            (_ON, "On"),
+            (_PERIOD, "1 in"),
+            (_DELAY, "999 ms"),
+            (_PAUSE, "Pause"),
+        )
         for place, words in columns:
             self.table.setColumnWidth(place, measure(words) + 16)
 
@@ -374,7 +399,9 @@ class Filters(QFrame):
     def _fit(self) -> None:
         rows = min(max(1, self.model.rowCount()), _MOST_ROWS)
         high = self.table.verticalHeader().defaultSectionSize()
-        self.table.setFixedHeight(self.table.horizontalHeader().sizeHint().height() + rows * high + 2)
+        self.table.setFixedHeight(
+            self.table.horizontalHeader().sizeHint().height() + rows * high + 2
+        )
 
     def set_theme(self, theme: Theme) -> None:
         """Use the colours of another theme."""
@@ -403,14 +430,27 @@ class Filters(QFrame):
                 widget.deleteLater()
         in_force = parts_in_force(self._filters.values())
         for one in in_force:
-            self._add_chip(f"{names[one.event]}: {one.words}  ✕", "Remove this filter", reason, partial(self._remove, one))
+            self._add_chip(
+                f"{names[one.event]}: {one.words}  ✕",
+                "Remove this filter",
+                reason,
+                partial(self._remove, one),
+            )
         sorts = [part for part in FilterPart if sum(one.part is part for one in in_force) > 1]
         for part in sorts:
-            self._add_chip(part.value, "Remove all of this sort", reason, partial(self.remove_all, part), plain=True)
+            self._add_chip(
+                part.value,
+                "Remove all of this sort",
+                reason,
+                partial(self.remove_all, part),
+                plain=True,
+            )
         self._chips.setVisible(bool(in_force))
         self._chips.updateGeometry()
 
-    def _add_chip(self, text: str, tip: str, reason: str, press: object, *, plain: bool = False) -> None:
+    def _add_chip(
+        self, text: str, tip: str, reason: str, press: object, *, plain: bool = False
+    ) -> None:
         chip = QPushButton(text)
         chip.setProperty("chip", "plain" if plain else "filter")
         chip.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -421,7 +461,11 @@ class Filters(QFrame):
 
     def chips(self) -> list[QPushButton]:
         """What is in force, as it can be removed."""
-        widgets = [item.widget() for i in range(self._flow.count()) if (item := self._flow.itemAt(i)) is not None]
+        widgets = [
+            item.widget()
+            for i in range(self._flow.count())
+            if (item := self._flow.itemAt(i)) is not None
+        ]
         return [widget for widget in widgets if isinstance(widget, QPushButton)]
 
     def _remove(self, one: InForce, _checked: bool = False) -> None:

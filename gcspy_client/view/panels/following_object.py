@@ -32,7 +32,9 @@ _OBJECTS, _LIFE, _NEIGHBOURS = SOUGHT
 _FIRST_FOUND, _FIRST_NEAR, _FIRST_LIFE = 1 << 24, 2 << 24, 3 << 24
 """Each kind of question has numbers of its own: the answers come over one connection."""
 
-_NONE_HERE = "This session does not tell of single objects.\nAn object trace does: gcspy replay TRACE."
+_NONE_HERE = (
+    "This session does not tell of single objects.\nAn object trace does: gcspy replay TRACE."
+)
 _FOLLOW_FIRST = "No object is followed.\nFind objects, and press Enter on one."
 
 
@@ -110,7 +112,11 @@ class FollowingObject(QObject):
         if space is not None and not self._awaits_life:
             self._awaits_life = True
             self._life_number += 1
-            self._window.link.send(Query(number=self._life_number, space=space.space.id, kind=_LIFE, text=f"{address:#x}"))
+            self._window.link.send(
+                Query(
+                    number=self._life_number, space=space.space.id, kind=_LIFE, text=f"{address:#x}"
+                )
+            )
 
     def follow_chosen(self) -> None:
         """Follow the object of the row that is chosen in the panel."""
@@ -118,7 +124,11 @@ class FollowingObject(QObject):
 
     def step(self, step: int) -> None:
         """Go to the next (1) or previous (-1) event at which something happens to the followed object."""
-        number = None if self.followed is None else self.followed.event_beside(self._window.session.number, step)
+        number = (
+            None
+            if self.followed is None
+            else self.followed.event_beside(self._window.session.number, step)
+        )
         if number is not None:
             self._window.timing.go_to(number)
 
@@ -134,8 +144,16 @@ class FollowingObject(QObject):
             return
         address = address_of(cells.get("Address"))
         event_now = self._window.session.interpreter.last_event
-        answer = None if event_now is None else (self._found if self._view == FOUND else self._near).answer(event_now.sequence, live=False)
-        if address is not None and answer is not None:  # an address of another event may be another object's now
+        answer = (
+            None
+            if event_now is None
+            else (self._found if self._view == FOUND else self._near).answer(
+                event_now.sequence, live=False
+            )
+        )
+        if (
+            address is not None and answer is not None
+        ):  # an address of another event may be another object's now
             self.follow(address)
 
     # ------------------------------------------------------------------------------- telling
@@ -158,8 +176,14 @@ class FollowingObject(QObject):
 
     def _space_of(self, kind: str) -> SpaceState | None:
         """A space that tells of the whole heap: one of names, whose tiles are all objects of a type."""
-        spaces = [one for one in self._window.session.interpreter.spaces.values() if kind in one.space.details]
-        return next((one for one in spaces if one.space.naming is Naming.STRINGS), next(iter(spaces), None))
+        spaces = [
+            one
+            for one in self._window.session.interpreter.spaces.values()
+            if kind in one.space.details
+        ]
+        return next(
+            (one for one in spaces if one.space.naming is Naming.STRINGS), next(iter(spaces), None)
+        )
 
     def _subject(self, space: SpaceState, kind: str, key: int | None, text: str) -> Subject:
         welcome = self._window.session.live.welcome
@@ -168,18 +192,28 @@ class FollowingObject(QObject):
     def _tell_found(self) -> None:
         session = self._window.session
         if self._text is None:
-            self.panel.say("Say what is sought, and press Enter.\nNothing said: all objects, the largest first.")
+            self.panel.say(
+                "Say what is sought, and press Enter.\nNothing said: all objects, the largest first."
+            )
             return
         scope = self.panel.scope.currentIndex()
         space = self._space_of(_OBJECTS) if scope == 0 else session.active_space()
         if space is None or _OBJECTS not in space.space.details:
-            self.panel.say("The active space does not tell of single objects: choose the whole heap, or another space (N).")
+            self.panel.say(
+                "The active space does not tell of single objects: choose the whole heap, or another space (N)."
+            )
             return
         tile = session.selected(space.space.id) if scope == 2 else None
         if scope == 2 and tile is None:
             self.panel.say("Select a tile: the objects in it are sought.", space.space.name)
             return
-        title = "Objects in the heap" if scope == 0 else f"Objects in {space.space.name}" if tile is None else f"Objects in {tile_title(space, tile)}"
+        title = (
+            "Objects in the heap"
+            if scope == 0
+            else f"Objects in {space.space.name}"
+            if tile is None
+            else f"Objects in {tile_title(space, tile)}"
+        )
         key = None if tile is None else space.names.key(tile)
         self._tell(self._found, FOUND, self._subject(space, _OBJECTS, key, self._text), title)
 
@@ -187,9 +221,17 @@ class FollowingObject(QObject):
         number = self._window.session.number
         place, space = followed.place_at(number), self._space_of(_NEIGHBOURS)
         if place is None or space is None:
-            self.panel.say("The object is not there at this event: go to one of its life.", "Neighbours of the same site")
+            self.panel.say(
+                "The object is not there at this event: go to one of its life.",
+                "Neighbours of the same site",
+            )
             return
-        self._tell(self._near, NEIGHBOURS, self._subject(space, _NEIGHBOURS, None, f"{place.address:#x}"), "Neighbours of the same site")
+        self._tell(
+            self._near,
+            NEIGHBOURS,
+            self._subject(space, _NEIGHBOURS, None, f"{place.address:#x}"),
+            "Neighbours of the same site",
+        )
 
     def _tell(self, asking: Asking, view: int, subject: Subject, title: str) -> None:
         session = self._window.session
@@ -201,7 +243,12 @@ class FollowingObject(QObject):
         if answer is None:
             self.panel.say("Asking…", title)
         elif answer.state is AnswerState.ANSWERED:
-            self.panel.tell(view, answer.table, title, "" if answer.sequence == event.sequence else "of another event: asking…")
+            self.panel.tell(
+                view,
+                answer.table,
+                title,
+                "" if answer.sequence == event.sequence else "of another event: asking…",
+            )
         else:
             self.panel.say(answer.reason, title)
 
@@ -234,13 +281,28 @@ class FollowingObject(QObject):
             return
         session = self._window.session
         place = self.followed.place_at(session.number)
-        space = None if place is None else next((one for one in session.interpreter.spaces.values() if one.space.name == place.space), None)
+        space = (
+            None
+            if place is None
+            else next(
+                (
+                    one
+                    for one in session.interpreter.spaces.values()
+                    if one.space.name == place.space
+                ),
+                None,
+            )
+        )
         tile = None if place is None or space is None else tile_at(space, place.address)
         mark = None if space is None or tile is None else (space.space.id, space.names.key(tile))
         if mark == self._marked:
             return
         before, self._marked = self._marked, mark
-        if before is not None and before[0] in session.interpreter.spaces and (mark is None or mark[0] != before[0]):
+        if (
+            before is not None
+            and before[0] in session.interpreter.spaces
+            and (mark is None or mark[0] != before[0])
+        ):
             session.select(before[0], None)
             self._window.spaces.select(before[0])
         if mark is not None:
@@ -314,5 +376,12 @@ def actions_of_objects(window: MainWindow) -> tuple[Action, ...]:
             enabled=follows,
             why_not=nobody,
         ),
-        Action(name="objects.release", menu=menu, text="Follow no o&bject", run=part.release, enabled=follows, why_not=nobody),
+        Action(
+            name="objects.release",
+            menu=menu,
+            text="Follow no o&bject",
+            run=part.release,
+            enabled=follows,
+            why_not=nobody,
+        ),
     )

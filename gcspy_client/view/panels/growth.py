@@ -37,7 +37,9 @@ class GrowthPanel(TablePanel):
         self.when.setText("")
         self.show_words(why)
 
-    def tell(self, rows: Sequence[GrowthRow], measures: Sequence[Stream], title: str, when: str) -> None:
+    def tell(
+        self, rows: Sequence[GrowthRow], measures: Sequence[Stream], title: str, when: str
+    ) -> None:
         """Show what grew.
 
         Args:
@@ -50,10 +52,15 @@ class GrowthPanel(TablePanel):
         self.when.setText(when)
         columns = [BarColumn("Type", right=False)]
         for one in measures:
-            columns.append(BarColumn(f"{one.name} grew", f"{one.description}: how many more than then"))
+            columns.append(
+                BarColumn(f"{one.name} grew", f"{one.description}: how many more than then")
+            )
             columns.append(BarColumn(f"{one.name} now", one.description))
         columns.append(BarColumn("Over time", f"{measures[0].name} from then to now", spark=True))
-        tops = [max((abs(row.changes[i].grew or 0) for row in rows), default=0) for i in range(len(measures))]
+        tops = [
+            max((abs(row.changes[i].grew or 0) for row in rows), default=0)
+            for i in range(len(measures))
+        ]
         self.show_rows(columns, [_row(row, measures, tops) for row in rows])
 
 
@@ -63,7 +70,9 @@ def _row(row: GrowthRow, measures: Sequence[Stream], tops: Sequence[int]) -> tup
         cells.append(_grew(change, measure, top))
         now = change.now
         cells.append(
-            BarCell("unknown", None, tone="dim") if now is None else BarCell(short_amount(measure, now).strip(), float(now))
+            BarCell("unknown", None, tone="dim")
+            if now is None
+            else BarCell(short_amount(measure, now).strip(), float(now))
         )
     return (*cells, BarCell("", None, line=_line(row.line)))
 
@@ -80,7 +89,14 @@ def _grew(change: Change, measure: Stream, top: int) -> BarCell:
 def _line(values: Sequence[int | None]) -> tuple[float | None, ...]:
     """A line of a few points, from the least at 0 to the greatest at 1: how it went, where the column beside tells how much."""
     last = len(values) - 1
-    picked = [values[round(place * last / (_POINTS - 1))] for place in range(_POINTS)] if last >= _POINTS else values
+    picked = (
+        [values[round(place * last / (_POINTS - 1))] for place in range(_POINTS)]
+        if last >= _POINTS
+        else values
+    )
     there = [value for value in picked if value is not None]
     low, high = min(there, default=0), max(there, default=0)
-    return tuple(None if value is None else (value - low) / (high - low) if high > low else 0.5 for value in picked)
+    return tuple(
+        None if value is None else (value - low) / (high - low) if high > low else 0.5
+        for value in picked
+    )

@@ -10,7 +10,14 @@ from dataclasses import replace
 
 from gcspy_protocol.details import DetailTable
 from PySide6.QtCore import QModelIndex, Qt, Signal
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLineEdit, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QToolButton,
+    QWidget,
+)
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.panels.contents import columns_of, rows_of
@@ -54,7 +61,9 @@ class ObjectsPanel(TablePanel):
         self._ordered = FOUND
         self.text = QLineEdit()
         self.text.setPlaceholderText(_EXAMPLE)
-        self.text.setToolTip("What is sought: words side by side must all hold; a word alone is a part of a type's name. Enter finds")
+        self.text.setToolTip(
+            "What is sought: words side by side must all hold; a word alone is a part of a type's name. Enter finds"
+        )
         self.text.setClearButtonEnabled(True)
         self.text.returnPressed.connect(self.sought)
         self.scope = Chooser()
@@ -120,7 +129,11 @@ class ObjectsPanel(TablePanel):
         if "Event" not in names:
             return
         place = names.index("Event")
-        rows = [row for row, cells in enumerate(self.table.rows) if (key := cells[place].key) is not None and float(key) <= number]
+        rows = [
+            row
+            for row, cells in enumerate(self.table.rows)
+            if (key := cells[place].key) is not None and float(key) <= number
+        ]
         if rows:
             self.table.selectRow(rows[-1])
         else:
@@ -134,7 +147,9 @@ class ObjectsPanel(TablePanel):
         if self._shown is None or not index.isValid() or index.row() >= len(self.table.rows):
             return {}
         cells = self.table.rows[index.row()]
-        return {column.name: cell.text for column, cell in zip(self._shown.columns, cells, strict=True)}
+        return {
+            column.name: cell.text for column, cell in zip(self._shown.columns, cells, strict=True)
+        }
 
     def _activated(self, index: QModelIndex) -> None:
         cells = self._cells(index)
@@ -148,4 +163,8 @@ def _orders(table: DetailTable) -> Sequence[tuple[int, Qt.SortOrder]]:
     largest = names.index("Size") if "Size" in names else 0
     when = names.index("Event") if "Event" in names else 0
     far = names.index("Distance") if "Distance" in names else 0
-    return ((largest, Qt.SortOrder.DescendingOrder), (when, Qt.SortOrder.AscendingOrder), (far, Qt.SortOrder.AscendingOrder))
+    return (
+        (largest, Qt.SortOrder.DescendingOrder),
+        (when, Qt.SortOrder.AscendingOrder),
+        (far, Qt.SortOrder.AscendingOrder),
+    )

@@ -63,7 +63,14 @@ class _AmountAxis(pg.AxisItem):
 
     def tickSpacing(self, low: float, high: float, size: float, /) -> list[tuple[float, float]]:
         """One level of round values."""
-        return [(amount_step(self.stream, max(high - low, 1e-9), max(2, int(size / _PIXELS_AN_AMOUNT))), 0.0)]
+        return [
+            (
+                amount_step(
+                    self.stream, max(high - low, 1e-9), max(2, int(size / _PIXELS_AN_AMOUNT))
+                ),
+                0.0,
+            )
+        ]
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         """Values with their unit."""
@@ -85,7 +92,9 @@ class Plot(pg.PlotWidget):
 
     def __init__(self, colours: Tokens, parent: QWidget | None = None) -> None:
         amounts, times = _AmountAxis("left"), _TimeAxis("bottom")
-        super().__init__(parent, None, axisItems={"left": amounts, "bottom": times}, enableMenu=False)
+        super().__init__(
+            parent, None, axisItems={"left": amounts, "bottom": times}, enableMenu=False
+        )
         self._axes = amounts, times
         self._seconds = np.empty(0)
         self._values = np.empty(0)
@@ -98,14 +107,19 @@ class Plot(pg.PlotWidget):
         item.setContentsMargins(0, 7, 10, 0)
         item.disableAutoRange()
         for axis in self._axes:
-            axis.setStyle(tickFont=small_font(self.font()), tickLength=0, tickTextOffset=5, maxTickLevel=0)
+            axis.setStyle(
+                tickFont=small_font(self.font()), tickLength=0, tickTextOffset=5, maxTickLevel=0
+            )
         times.setStyle(hideOverlappingLabels=12)
         amounts.setGrid(90)
         self._area = pg.PlotCurveItem(connect="finite", fillLevel="enclosed")
         self._line = pg.PlotCurveItem(connect="finite")
         self._dots = pg.ScatterPlotItem(size=5.5, pxMode=True)
         self._marker = pg.ScatterPlotItem(size=8, pxMode=True)
-        self._crosshair = pg.InfiniteLine(angle=90, movable=False), pg.InfiniteLine(angle=0, movable=False)
+        self._crosshair = (
+            pg.InfiniteLine(angle=90, movable=False),
+            pg.InfiniteLine(angle=0, movable=False),
+        )
         for part in (self._area, *self._crosshair, self._line, self._dots, self._marker):
             item.addItem(part, ignoreBounds=True)
         self._show_crosshair()
@@ -137,7 +151,9 @@ class Plot(pg.PlotWidget):
         for line in self._crosshair:
             line.setPen(_pen(QColor(colours.dim), 1))
 
-    def show_points(self, stream: Stream, seconds: NDArray[np.float64], values: NDArray[np.float64]) -> None:
+    def show_points(
+        self, stream: Stream, seconds: NDArray[np.float64], values: NDArray[np.float64]
+    ) -> None:
         """Show points, at least one.
 
         Args:
@@ -192,7 +208,9 @@ class Plot(pg.PlotWidget):
         value = float(self._values[point])
         box = self.getPlotItem().getViewBox()
         level = value if np.isfinite(value) else box.viewRange()[1][0]
-        return QPointF(self.mapFromScene(box.mapViewToScene(QPointF(float(self._seconds[point]), level))))
+        return QPointF(
+            self.mapFromScene(box.mapViewToScene(QPointF(float(self._seconds[point]), level)))
+        )
 
     def _point_at(self, point: int) -> None:
         if point != self._at:
@@ -221,7 +239,13 @@ class _ChartAxis(pg.AxisItem):
 
     def tickSpacing(self, low: float, high: float, size: float, /) -> list[tuple[float, float]]:
         """One level of round values; of a logarithm whole powers of two."""
-        span, most = max(high - low, 1e-9), max(2, int(size / (_PIXELS_A_TIME if self.orientation == "bottom" else _PIXELS_AN_AMOUNT)))
+        span, most = (
+            max(high - low, 1e-9),
+            max(
+                2,
+                int(size / (_PIXELS_A_TIME if self.orientation == "bottom" else _PIXELS_AN_AMOUNT)),
+            ),
+        )
         if self.axis.log:
             return [(float(max(1, -(-span // most))), 0.0)]
         return [(amount_step(self.axis.stream, span, most), 0.0)]
@@ -246,7 +270,12 @@ class ChartPlot(pg.PlotWidget):
 
     def __init__(self, colours: Tokens, parent: QWidget | None = None) -> None:
         self._axes = _ChartAxis("left"), _ChartAxis("bottom")
-        super().__init__(parent, None, axisItems={"left": self._axes[0], "bottom": self._axes[1]}, enableMenu=False)
+        super().__init__(
+            parent,
+            None,
+            axisItems={"left": self._axes[0], "bottom": self._axes[1]},
+            enableMenu=False,
+        )
         self._colours = colours
         self._chart: Chart | None = None
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -257,9 +286,13 @@ class ChartPlot(pg.PlotWidget):
         item.setContentsMargins(0, 7, 18, 0)
         item.disableAutoRange()
         for axis in self._axes:
-            axis.setStyle(tickFont=small_font(self.font()), tickLength=0, tickTextOffset=5, maxTickLevel=0)
+            axis.setStyle(
+                tickFont=small_font(self.font()), tickLength=0, tickTextOffset=5, maxTickLevel=0
+            )
             axis.setGrid(70)
-        self._bands = tuple(pg.PlotCurveItem(connect="finite", fillLevel="enclosed") for _ in range(_MOST_CURVES))
+        self._bands = tuple(
+            pg.PlotCurveItem(connect="finite", fillLevel="enclosed") for _ in range(_MOST_CURVES)
+        )
         self._lines = tuple(pg.PlotCurveItem(connect="finite") for _ in range(_MOST_CURVES))
         self._upright = pg.InfiniteLine(angle=90, movable=False)
         self._upright.setVisible(False)
@@ -298,16 +331,24 @@ class ChartPlot(pg.PlotWidget):
             axis.setStyle(maxTickLevel=0)  # forgets the words of the chart before
         (first, last), edge = chart.span, _EDGE * chart.top
         side = _LATEST_EDGE * (last - first)  # a tick on the very edge would be left out
-        self.getPlotItem().getViewBox().setRange(xRange=(first - side, last + side), yRange=(-edge, chart.top + edge), padding=0)
+        self.getPlotItem().getViewBox().setRange(
+            xRange=(first - side, last + side), yRange=(-edge, chart.top + edge), padding=0
+        )
         nothing = np.empty(0)
         for place in range(_MOST_CURVES):
             there = place < len(chart.curves)
             curve = chart.curves[place] if there else None
-            self._lines[place].setData(nothing if curve is None else curve.x, nothing if curve is None else curve.y)
+            self._lines[place].setData(
+                nothing if curve is None else curve.x, nothing if curve is None else curve.y
+            )
             outline = nothing, nothing
             if curve is not None and curve.filled:
                 low = curve.low
-                outline = area_under(curve.x, curve.y, 0.0) if low is None else (np.append(curve.x, curve.x[::-1]), np.append(curve.y, low[::-1]))
+                outline = (
+                    area_under(curve.x, curve.y, 0.0)
+                    if low is None
+                    else (np.append(curve.x, curve.x[::-1]), np.append(curve.y, low[::-1]))
+                )
             self._bands[place].setData(*outline)
         self._upright.setVisible(False)
 
@@ -342,9 +383,16 @@ class ChartPlot(pg.PlotWidget):
 
 def pens_of(colours: Tokens) -> tuple[QPen, ...]:
     """How each of the curves of a chart is drawn: colours that can be told from each other, and dashes for those who cannot."""
-    styles = Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DotLine, Qt.PenStyle.DashDotLine
+    styles = (
+        Qt.PenStyle.SolidLine,
+        Qt.PenStyle.DashLine,
+        Qt.PenStyle.DotLine,
+        Qt.PenStyle.DashDotLine,
+    )
     pens = []
-    for colour, style in zip((colours.accent, colours.good, colours.warning, colours.error), styles, strict=True):
+    for colour, style in zip(
+        (colours.accent, colours.good, colours.warning, colours.error), styles, strict=True
+    ):
         pen = _pen(QColor(colour), 1.8)
         pen.setStyle(style)
         pens.append(pen)

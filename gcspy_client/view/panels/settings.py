@@ -52,7 +52,9 @@ class _Row(QObject):
             self.chooser = Chooser()
             for number, name in enumerate(setting.choices):
                 self.chooser.addItem(name, setting.minimum + number)
-            self.chooser.activated.connect(lambda place: self.wished.emit(self._id, setting.minimum + place))
+            self.chooser.activated.connect(
+                lambda place: self.wished.emit(self._id, setting.minimum + place)
+            )
             self.widgets.append(self.chooser)
         else:
             self._make_range(setting)
@@ -90,7 +92,11 @@ class _Row(QObject):
     @property
     def waits(self) -> bool:
         """Whether what was chosen does not hold yet."""
-        return self.setting.kind is not SettingKind.ACTION and self._holds is not None and self.setting.value != self._holds
+        return (
+            self.setting.kind is not SettingKind.ACTION
+            and self._holds is not None
+            and self.setting.value != self._holds
+        )
 
     def _slid(self, value: int) -> None:
         self.wished.emit(self._id, value)
@@ -107,14 +113,21 @@ class _Row(QObject):
             widget.setToolTip(tip)
         for widget in self.widgets:
             widget.setEnabled(not why_not)
-        self.label.setText(f"{setting.name} ({_short(setting, self._holds)} →)" if self.waits else setting.name)
+        self.label.setText(
+            f"{setting.name} ({_short(setting, self._holds)} →)" if self.waits else setting.name
+        )
         if self.label.property("tone") != (tone := "warning" if self.waits else ""):
             self.label.setProperty("tone", tone)
             self.label.style().unpolish(self.label)
             self.label.style().polish(self.label)
         if self.chooser is not None and not self.chooser.view().isVisible():
             self.chooser.setCurrentIndex(setting.value - setting.minimum)
-        if self.slider is not None and self.field is not None and not self.slider.isSliderDown() and not self.field.hasFocus():
+        if (
+            self.slider is not None
+            and self.field is not None
+            and not self.slider.isSliderDown()
+            and not self.field.hasFocus()
+        ):
             for part in (self.slider, self.field):
                 part.blockSignals(True)
                 part.setValue(max(-_MOST, min(_MOST, setting.value)))
@@ -156,7 +169,9 @@ class SettingsPanel(QFrame):
 
     def show_settings(self, settings: tuple[Setting, ...], why_not: str) -> None:
         """Show these."""
-        shape = tuple((one.id, one.name, one.kind, one.minimum, one.maximum, one.choices) for one in settings)
+        shape = tuple(
+            (one.id, one.name, one.kind, one.minimum, one.maximum, one.choices) for one in settings
+        )
         if shape != self._made_of:
             self._made_of = shape
             self._make(settings)
@@ -200,7 +215,14 @@ class SettingPart(QObject):
         self.panel = SettingsPanel()
         self.panel.wished.connect(self.set)
         about = "settings of what is watched: of a simulation heap, nursery, pace, slow motion"
-        self._dock = window.docks.add("settings", "Settings", self.panel, Qt.DockWidgetArea.RightDockWidgetArea, keys=("Shift+S",), about=about)
+        self._dock = window.docks.add(
+            "settings",
+            "Settings",
+            self.panel,
+            Qt.DockWidgetArea.RightDockWidgetArea,
+            keys=("Shift+S",),
+            about=about,
+        )
         self._dock.seen.connect(partial(self.refresh))
 
     @property
@@ -220,6 +242,10 @@ class SettingPart(QObject):
         """Say everything anew, where it can be seen."""
         if self._dock.in_sight:
             live = self._window.session.live
-            others = {one.id for one in (cost.level_setting(live), cost.budget_setting(live)) if one is not None}
+            others = {
+                one.id
+                for one in (cost.level_setting(live), cost.budget_setting(live))
+                if one is not None
+            }
             shown = tuple(one for one in live.settings.settings if one.id not in others)
             self.panel.show_settings(shown, self.why_not)

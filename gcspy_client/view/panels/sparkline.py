@@ -86,7 +86,9 @@ class Sparkline(QWidget):
     def begin_load(self) -> None:
         """Make the plot in a while, if there is none yet: when what draws it was loaded."""
         if self.plot is None and self._loading is None:
-            self._loading = threading.Thread(target=self._load_library, name="gcspy plot library", daemon=True)
+            self._loading = threading.Thread(
+                target=self._load_library, name="gcspy plot library", daemon=True
+            )
             self._loading.start()
 
     def _load_library(self) -> None:
@@ -110,7 +112,9 @@ class Sparkline(QWidget):
         if self.plot is not None:
             self.plot.set_colours(colours)
 
-    def show_series(self, stream: Stream, series: Series, now_nanos: int, owner: tuple[int, int]) -> None:
+    def show_series(
+        self, stream: Stream, series: Series, now_nanos: int, owner: tuple[int, int]
+    ) -> None:
         """Show summaries.
 
         Args:

@@ -83,14 +83,24 @@ def _rows_of(state: StreamState, count: int, event: Event | None) -> list[tuple[
     old = event is not None and summary.sequence != event.sequence
     tone = "warning" if old or not summary.covered else "text"
     whole = summary_text(schema, summary)
-    covers = f"{summary.covered:,}" if summary.covered == count else f"{summary.covered:,} of {count:,}"
-    tiles = Cell(covers, "tiles that the summary covers", tone="text" if summary.covered == count else "warning")
+    covers = (
+        f"{summary.covered:,}" if summary.covered == count else f"{summary.covered:,} of {count:,}"
+    )
+    tiles = Cell(
+        covers,
+        "tiles that the summary covers",
+        tone="text" if summary.covered == count else "warning",
+    )
     tip = f"{whole}\nstale: from an earlier event" if old else whole
     if schema.presentation is not Presentation.ENUM or not summary.covered:
         return [(name, Cell(f"{whole} (stale)" if old else whole, tip, tone=tone), tiles)]
     lines: list[tuple[Cell, ...]] = [(name, Cell("stale" if old else "", tip, tone=tone), tiles)]
     grows = isinstance(schema, NamedStream)
-    named = counted_names(schema, summary, _MOST_ROWS) if grows else list(zip(schema.enum_names, summary.values, strict=False))
+    named = (
+        counted_names(schema, summary, _MOST_ROWS)
+        if grows
+        else list(zip(schema.enum_names, summary.values, strict=False))
+    )
     for one, amount in named:
         share = f"{amount:,}  ({100 * amount / summary.covered:.1f} %)"
         lines.append((Cell(f"    {one}", tone="dim"), Cell(share, share, tone=tone), Cell("")))

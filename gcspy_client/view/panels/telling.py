@@ -14,7 +14,14 @@ from gcspy_protocol.messages import Message
 from PySide6.QtCore import QObject, Qt, QTimer
 
 from gcspy_client.model.asking import Asking, Subject, kinds_of
-from gcspy_client.model.growth import GrowthLog, Sample, growing_space, growth, measures_of, sample_of
+from gcspy_client.model.growth import (
+    GrowthLog,
+    Sample,
+    growing_space,
+    growth,
+    measures_of,
+    sample_of,
+)
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import tile_title
 from gcspy_client.model.text import duration
@@ -59,7 +66,14 @@ class Telling(QObject):
         self._again.timeout.connect(self.refresh)
         bottom = Qt.DockWidgetArea.BottomDockWidgetArea
         about = "what is in this tile: types, objects and bytes"
-        window.docks.add("contents", "What is in this tile", self.contents, bottom, keys=("Shift+C",), about=about)
+        window.docks.add(
+            "contents",
+            "What is in this tile",
+            self.contents,
+            bottom,
+            keys=("Shift+C",),
+            about=about,
+        )
         about = "what grew: types by their growth since an earlier event"
         window.docks.add("growth", "What grew", self.growth, bottom, keys=("Shift+G",), about=about)
         self.contents.whole_asked.connect(self._show_whole)
@@ -121,7 +135,11 @@ class Telling(QObject):
         tile = None if self.whole else session.selected(space.space.id)
         if tile is None and not self.whole:
             gone = session.selection_gone(space.space.id)
-            why = "The selected tile is gone." if gone else "Select a tile: what is in it is told here."
+            why = (
+                "The selected tile is gone."
+                if gone
+                else "Select a tile: what is in it is told here."
+            )
             self.contents.say(f"{why}\nOr choose the whole space.", space.space.name)
             return
         title = f"{space.space.name}, whole" if tile is None else tile_title(space, tile)
@@ -132,13 +150,21 @@ class Telling(QObject):
             None if tile is None else space.names.key(tile),
         )
         self._wish(subject)
-        answer = self.asking.answer(event.sequence, live=session.is_live)  # of a playback the latest, until that of this event has come
+        answer = self.asking.answer(
+            event.sequence, live=session.is_live
+        )  # of a playback the latest, until that of this event has come
         if answer is None:
             self.contents.say(self._why_nothing(), title)
         elif answer.state is AnswerState.ANSWERED:
             behind = event.sequence - answer.sequence
             ago = f"of {behind:,} {'event' if behind == 1 else 'events'} ago"
-            when = "of this event" if not behind else "of another event: asking…" if session.is_playback else ago
+            when = (
+                "of this event"
+                if not behind
+                else "of another event: asking…"
+                if session.is_playback
+                else ago
+            )
             if answer.table.rows:
                 self.contents.tell(answer.table, title, when)
             else:
@@ -169,7 +195,11 @@ class Telling(QObject):
         return "Asking…"
 
     def _none_here(self, space: SpaceState) -> str:
-        others = [one.space.name for one in self._window.session.interpreter.spaces.values() if kinds_of(one.space.details)]
+        others = [
+            one.space.name
+            for one in self._window.session.interpreter.spaces.values()
+            if kinds_of(one.space.details)
+        ]
         where = f"Spaces that do: {', '.join(others)}." if others else _LEVEL
         return f"The space {space.space.name} does not tell what is in its tiles.\n{where}"
 
@@ -204,10 +234,16 @@ class Telling(QObject):
         now = sample_of(shown, space)
         then, called = self._then(space.space.id)
         if now is None or then is None:
-            self.growth.say("Types were not gathered at this event." if now is None else "Types were not gathered at A: set another event as A.")
+            self.growth.say(
+                "Types were not gathered at this event."
+                if now is None
+                else "Types were not gathered at A: set another event as A."
+            )
             return
         if then.sequence >= now.sequence:
-            self.growth.say("This is the earlier event itself, or one before it.\nGo on to a later event, or set an earlier one as A (key A).")
+            self.growth.say(
+                "This is the earlier event itself, or one before it.\nGo on to a later event, or set an earlier one as A (key A)."
+            )
             return
         rows = growth(then, now, space, self.log.samples)
         if not rows:
@@ -235,6 +271,9 @@ def actions_of_telling(window: MainWindow) -> tuple[Action, ...]:
             text="What is in this space",
             about="what the whole active space is made of, by type",
             run=part.ask_whole,
-            enabled=lambda: bool((space := window.session.active_space()) is not None and kinds_of(space.space.details)),
+            enabled=lambda: bool(
+                (space := window.session.active_space()) is not None
+                and kinds_of(space.space.details)
+            ),
         ),
     )

@@ -71,7 +71,9 @@ class ServingChild(QObject):
     @property
     def starting(self) -> Launch | None:
         """What was started and does not serve yet."""
-        return self._next or (self._launch if self._child is not None and not self._answered else None)
+        return self._next or (
+            self._launch if self._child is not None and not self._answered else None
+        )
 
     def start(self, launch: Launch) -> None:
         """Start a child, as soon as the one before has ended."""
@@ -104,7 +106,9 @@ class ServingChild(QObject):
             return
         child.blockSignals(True)
         child.closeWriteChannel()
-        if child.state() is not QProcess.ProcessState.NotRunning and not child.waitForFinished(_STOP_MILLIS):
+        if child.state() is not QProcess.ProcessState.NotRunning and not child.waitForFinished(
+            _STOP_MILLIS
+        ):
             child.kill()
             child.waitForFinished(_STOP_MILLIS)
         child.deleteLater()
@@ -136,19 +140,31 @@ class ServingChild(QObject):
             if "progress" in answer:
                 what, done, total = answer["progress"]
                 self._answered = False
-                self.progressed.emit(launch, str(what), min(1.0, max(0.0, int(done) / max(1, int(total)))))
+                self.progressed.emit(
+                    launch, str(what), min(1.0, max(0.0, int(done) / max(1, int(total))))
+                )
                 return
             if "error" in answer:
                 self.failed.emit(launch, str(answer["error"]))
                 return
-            ready = Ready(str(answer["addresses"][0]), tuple(str(note) for note in answer.get("notes", ())), tuple(map(Path, answer.get("files", ()))))
+            ready = Ready(
+                str(answer["addresses"][0]),
+                tuple(str(note) for note in answer.get("notes", ())),
+                tuple(map(Path, answer.get("files", ()))),
+            )
         except (ValueError, KeyError, IndexError, TypeError, RecursionError):
-            self.failed.emit(launch, f"{launch.command[0]} answered what makes no sense: {line[:200]!r}")
+            self.failed.emit(
+                launch, f"{launch.command[0]} answered what makes no sense: {line[:200]!r}"
+            )
             return
         self.ready.emit(launch, ready)
 
     def _went_wrong(self, error: QProcess.ProcessError) -> None:
-        if error is QProcess.ProcessError.FailedToStart and self._child is not None and self._launch is not None:
+        if (
+            error is QProcess.ProcessError.FailedToStart
+            and self._child is not None
+            and self._launch is not None
+        ):
             words = f"cannot start {self._launch.command[0]}: {self._child.errorString()}"
             self._drop()
             self.failed.emit(self._launch, words)
@@ -157,7 +173,9 @@ class ServingChild(QObject):
         answered, launch = self._answered, self._launch
         self._drop()
         if not answered and launch is not None:
-            self.failed.emit(launch, f"it ended at once (exit code {code}); what it said is in the terminal")
+            self.failed.emit(
+                launch, f"it ended at once (exit code {code}); what it said is in the terminal"
+            )
         following, self._next = self._next, None
         if following is not None:
             self.start(following)

@@ -108,13 +108,20 @@ class _Rows(QStyledItemDelegate):
         painter.save()
         if chosen:
             painter.fillRect(option.rect, QColor(t.raised))
-            painter.fillRect(QRect(option.rect.left(), option.rect.top(), 3, option.rect.height()), QColor(t.accent))
+            painter.fillRect(
+                QRect(option.rect.left(), option.rect.top(), 3, option.rect.height()),
+                QColor(t.accent),
+            )
         small = small_font(option.font)
         painter.setFont(small)
         painter.setPen(QColor(t.dim))
         group = inside.adjusted(0, 0, 0, 0)
         group.setWidth(84)
-        painter.drawText(group, _LEFT, painter.fontMetrics().elidedText(entry.group, Qt.TextElideMode.ElideRight, 80))
+        painter.drawText(
+            group,
+            _LEFT,
+            painter.fontMetrics().elidedText(entry.group, Qt.TextElideMode.ElideRight, 80),
+        )
         keys = painter.fontMetrics().horizontalAdvance(entry.keys)
         painter.drawText(inside, _RIGHT, entry.keys)
         words = inside.adjusted(88, 0, -keys - 12, 0)
@@ -123,11 +130,15 @@ class _Rows(QStyledItemDelegate):
             painter.setFont(small)
             painter.setPen(QColor(t.warning if chosen else t.dim))
             rest = words.adjusted(used + 12, 0, 0, 0)
-            why = painter.fontMetrics().elidedText(entry.why_not, Qt.TextElideMode.ElideRight, max(0, rest.width()))
+            why = painter.fontMetrics().elidedText(
+                entry.why_not, Qt.TextElideMode.ElideRight, max(0, rest.width())
+            )
             painter.drawText(rest, _LEFT, why)
         painter.restore()
 
-    def _words(self, painter: QPainter, where: QRect, font: QFont, entry: Entry, found: Match) -> int:
+    def _words(
+        self, painter: QPainter, where: QRect, font: QFont, entry: Entry, found: Match
+    ) -> int:
         """Draw the words; returns their width in pixels."""
         bold = QFont(font)
         bold.setBold(True)
@@ -162,7 +173,9 @@ class CommandPalette(QFrame):
         window: Over what it lies.
     """
 
-    def __init__(self, entries: Callable[[], Sequence[Entry]], colours: Tokens, window: QWidget) -> None:
+    def __init__(
+        self, entries: Callable[[], Sequence[Entry]], colours: Tokens, window: QWidget
+    ) -> None:
         super().__init__(window)
         self._window = window
         self._ask = entries
@@ -170,7 +183,9 @@ class CommandPalette(QFrame):
         self._used: list[str] = []
         self.setProperty("sheet", "true")
         self.field = QLineEdit()
-        self.field.setPlaceholderText("What to do: an action, a panel, a space, a stream, a bookmark")
+        self.field.setPlaceholderText(
+            "What to do: an action, a panel, a space, a stream, a bookmark"
+        )
         self.field.setClearButtonEnabled(True)
         self.field.installEventFilter(self)
         self.field.textChanged.connect(self._find)
@@ -209,8 +224,13 @@ class CommandPalette(QFrame):
         parent = self._window
         width = min(_WIDTH, parent.width() - 40)
         row = self.fontMetrics().height() + 12
-        height = min(self.field.sizeHint().height() + _ROWS * row + self._said.sizeHint().height() + 30, parent.height() - 80)
-        self.setGeometry((parent.width() - width) // 2, min(_TOP, (parent.height() - height) // 2), width, height)
+        height = min(
+            self.field.sizeHint().height() + _ROWS * row + self._said.sizeHint().height() + 30,
+            parent.height() - 80,
+        )
+        self.setGeometry(
+            (parent.width() - width) // 2, min(_TOP, (parent.height() - height) // 2), width, height
+        )
         self.show()
         self.raise_()
         self.field.setFocus(Qt.FocusReason.PopupFocusReason)
@@ -227,7 +247,13 @@ class CommandPalette(QFrame):
             found = match(wanted, entry.text)
             if found is None:  # the sort counts as a word: "space heap"
                 whole = match(wanted, f"{entry.text} {entry.group}")
-                found = None if whole is None else Match(whole.score - 30, tuple(p for p in whole.places if p < len(entry.text)))
+                found = (
+                    None
+                    if whole is None
+                    else Match(
+                        whole.score - 30, tuple(p for p in whole.places if p < len(entry.text))
+                    )
+                )
             if found is not None:
                 rows.append((self._rank(entry, found, wanted), number, entry, found))
         rows.sort(key=lambda row: row[:2])
@@ -238,7 +264,10 @@ class CommandPalette(QFrame):
 
     def _rank(self, entry: Entry, found: Match, wanted: str) -> tuple[int, int]:
         if not wanted:
-            return (self._used.index(entry.text) if entry.text in self._used else len(self._used), 0)
+            return (
+                self._used.index(entry.text) if entry.text in self._used else len(self._used),
+                0,
+            )
         return (-found.score, 1 if entry.why_not else 0)
 
     # -------------------------------------------------------------------------- events
@@ -256,7 +285,12 @@ class CommandPalette(QFrame):
 
     def _key(self, key: Qt.Key) -> bool:
         page = max(1, self.list.viewport().height() // max(1, self.list.sizeHintForRow(0)) - 1)
-        steps = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1, Qt.Key.Key_PageUp: -page, Qt.Key.Key_PageDown: page}
+        steps = {
+            Qt.Key.Key_Up: -1,
+            Qt.Key.Key_Down: 1,
+            Qt.Key.Key_PageUp: -page,
+            Qt.Key.Key_PageDown: page,
+        }
         if key in steps:
             self._move(steps[key])
         elif key is Qt.Key.Key_Escape:

@@ -73,7 +73,9 @@ class ConnectDialog(QDialog):
             self._say(str(error))
             return
         if not isinstance(self._address, UnixAddress) and not self.token.text():
-            self._say("TCP and TLS need the token that the server printed, or that is in its token file.")
+            self._say(
+                "TCP and TLS need the token that the server printed, or that is in its token file."
+            )
             return
         self.accept()
 

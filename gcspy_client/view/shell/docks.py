@@ -68,7 +68,9 @@ class _Title(QWidget):
         self.label = ElidedLabel(title)
         self.label.setProperty("caption", "true")
         self.label.setFont(small_font(self.label.font()))
-        self.float = self._button("float", "Let it float, or put it back (double click on the title)")
+        self.float = self._button(
+            "float", "Let it float, or put it back (double click on the title)"
+        )
         self.close_button = self._button("cross", f"Close; View ▸ Panels ▸ {title} opens it again")
         self.float.clicked.connect(lambda: dock.setFloating(not dock.isFloating()))
         self.close_button.clicked.connect(dock.close)
@@ -116,7 +118,11 @@ class Dock(QDockWidget):
         """Height in which all that stands in it now can be seen; what Qt remembers may be older."""
         inside = self.widget()
         content = inside.widget() if isinstance(inside, QScrollArea) else inside
-        return self.bar.sizeHint().height() + (0 if content is None else content.sizeHint().height()) + 2
+        return (
+            self.bar.sizeHint().height()
+            + (0 if content is None else content.sizeHint().height())
+            + 2
+        )
 
     def _seen(self, seen: bool) -> None:
         if seen != self.in_sight:
@@ -148,7 +154,9 @@ class _Area(QMainWindow):
         for side in (Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea):
             self.setTabPosition(side, QTabWidget.TabPosition.North)
         for corner in (Qt.Corner.BottomRightCorner, Qt.Corner.TopRightCorner):
-            self.setCorner(corner, Qt.DockWidgetArea.RightDockWidgetArea)  # the bottom is below the tiles only
+            self.setCorner(
+                corner, Qt.DockWidgetArea.RightDockWidgetArea
+            )  # the bottom is below the tiles only
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
 
     def event(self, event: QEvent) -> bool:
@@ -173,14 +181,19 @@ class _Scroll(QScrollArea):
 
     def sizeHint(self) -> QSize:
         widget = self.widget()
-        return QSize(SIDE_WIDTH, super().sizeHint().height() if widget is None else widget.sizeHint().height())
+        return QSize(
+            SIDE_WIDTH,
+            super().sizeHint().height() if widget is None else widget.sizeHint().height(),
+        )
 
     def minimumSizeHint(self) -> QSize:
         widget = self.widget()
         if widget is None:
             return QSize(0, _LOWEST)
         bar = self.verticalScrollBar().sizeHint().width()
-        return QSize(widget.minimumSizeHint().width() + bar, min(_LOWEST, widget.minimumSizeHint().height()))
+        return QSize(
+            widget.minimumSizeHint().width() + bar, min(_LOWEST, widget.minimumSizeHint().height())
+        )
 
 
 class Docks(QObject):
@@ -203,7 +216,9 @@ class Docks(QObject):
         self._added: dict[str, _Added] = {}
         self._restored: bytes | None = None
         self._default = False
-        self._before: list[tuple[object, ...]] = []  # where each panel was when nobody had changed that yet
+        self._before: list[
+            tuple[object, ...]
+        ] = []  # where each panel was when nobody had changed that yet
 
     def __getitem__(self, name: str) -> Dock:
         return self._added[name].dock
@@ -234,7 +249,10 @@ class Docks(QObject):
             about: What the sheet of shortcuts says of it; by default its title.
         """
         assert name not in self._added, f"two panels {name!r}"
-        sideways = area in (Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea)
+        sideways = area in (
+            Qt.DockWidgetArea.LeftDockWidgetArea,
+            Qt.DockWidgetArea.RightDockWidgetArea,
+        )
         dock = Dock(name, title, _Scroll(widget) if sideways else widget, self.area)
         dock.bar.set_theme(self._theme)
         self._added[name] = _Added(dock, area, shown, keys, about)
@@ -277,7 +295,9 @@ class Docks(QObject):
                 name=f"panel.{name}",
                 menu=_MENU,
                 text=one.dock.windowTitle(),
-                run=partial(self._change, f"panel {one.dock.windowTitle()}", partial(self.toggle, name)),
+                run=partial(
+                    self._change, f"panel {one.dock.windowTitle()}", partial(self.toggle, name)
+                ),
                 keys=one.keys,
                 about=one.about,
                 checked=partial(self.is_open, name),
@@ -298,7 +318,9 @@ class Docks(QObject):
         """Do something to the layout, so that it can be taken back."""
         before = self.state()
         change()
-        self._undo.done(what, partial(self.use_state, self.state()), partial(self.use_state, before))
+        self._undo.done(
+            what, partial(self.use_state, self.state()), partial(self.use_state, before)
+        )
 
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""
@@ -394,13 +416,26 @@ class Docks(QObject):
         """In the default layout, give each panel the height that suits what stands in it now."""
         if not self._default or self.area.dragged:
             return
-        side = [one.dock for one in self._added.values() if one.area is Qt.DockWidgetArea.RightDockWidgetArea and one.shown]
+        side = [
+            one.dock
+            for one in self._added.values()
+            if one.area is Qt.DockWidgetArea.RightDockWidgetArea and one.shown
+        ]
         if not side:
             return
-        self.area.resizeDocks(side[:1], [_WIDE_SIDE_WIDTH if self.area.window().width() >= _WIDE_WIDTH else SIDE_WIDTH], Qt.Orientation.Horizontal)
+        self.area.resizeDocks(
+            side[:1],
+            [_WIDE_SIDE_WIDTH if self.area.window().width() >= _WIDE_WIDTH else SIDE_WIDTH],
+            Qt.Orientation.Horizontal,
+        )
         wanted = [dock.wanted_height() for dock in side]
-        if not self._roomy():  # the last ones share a place, and have what is left: Qt would share it out among all
+        if (
+            not self._roomy()
+        ):  # the last ones share a place, and have what is left: Qt would share it out among all
             above = sum(wanted[: _STACKED - 1])
             rest = self.area.height() - above - _SEPARATOR * (_STACKED - 1)
-            wanted = [high if number < _STACKED - 1 else max(1, rest) for number, high in enumerate(wanted)]
+            wanted = [
+                high if number < _STACKED - 1 else max(1, rest)
+                for number, high in enumerate(wanted)
+            ]
         self.area.resizeDocks(side, wanted, Qt.Orientation.Vertical)

@@ -27,13 +27,23 @@ def dropped_files(data: QMimeData) -> list[Path]:
 
 def words_of(files: Sequence[Path]) -> tuple[str, str]:
     """What is said while files hover: a title and a sentence; the title is empty where they cannot be played."""
-    strange = [file for file in files if file.suffix != _SUFFIX and not file.is_dir() and not _may_be_trace(file)]
+    strange = [
+        file
+        for file in files
+        if file.suffix != _SUFFIX and not file.is_dir() and not _may_be_trace(file)
+    ]
     if not files or strange:
         name = strange[0].name if strange else "what is dragged"
-        return "", f"{name} is no recording: drop {_SUFFIX} files, the folder of a ring, or an object trace"
+        return (
+            "",
+            f"{name} is no recording: drop {_SUFFIX} files, the folder of a ring, or an object trace",
+        )
     if len(files) == 1:
         return f"Play {files[0].name}", "It takes the place of what this window shows"
-    return f"Play these {len(files)} files together", "They must be parts of one session, as `gcspy replay A B` wants them"
+    return (
+        f"Play these {len(files)} files together",
+        "They must be parts of one session, as `gcspy replay A B` wants them",
+    )
 
 
 def _may_be_trace(file: Path) -> bool:

@@ -62,7 +62,14 @@ class EventBar(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(2, 0, 2, 0)
         row.setSpacing(9)
-        for widget in (self._server, self._mode, self._recorded, self._role, self._missed, self.past):
+        for widget in (
+            self._server,
+            self._mode,
+            self._recorded,
+            self._role,
+            self._missed,
+            self.past,
+        ):
             row.addWidget(widget)
         row.addWidget(self._facts, 1)
         row.addWidget(self._event)
@@ -122,7 +129,11 @@ class EventBar(QWidget):
         controller = live.clients.controller
         if self._session.is_playback:
             self._role.setText("own playback" if live.is_controller() else "following")
-            whose = clients.get(controller, "another client") if controller is not None else "another client"
+            whose = (
+                clients.get(controller, "another client")
+                if controller is not None
+                else "another client"
+            )
             self._role.setToolTip(
                 "This window moves by itself; others are not moved by it."
                 if live.is_controller()
@@ -136,7 +147,9 @@ class EventBar(QWidget):
             self._role.setToolTip("Nobody controls this session: Session ▸ Take control.")
         else:
             self._role.setText("viewer")
-            self._role.setToolTip(f"{clients.get(controller, 'Another client')} controls this session.")
+            self._role.setToolTip(
+                f"{clients.get(controller, 'Another client')} controls this session."
+            )
 
     def _say_event(self) -> None:
         interpreter = self._session.interpreter
@@ -161,7 +174,9 @@ class EventBar(QWidget):
         self._facts.setText("  ·  ".join(parts))
 
 
-def recorded_words(welcome: Welcome, playback: Playback | None, rung: Mode | None = None) -> list[str]:
+def recorded_words(
+    welcome: Welcome, playback: Playback | None, rung: Mode | None = None
+) -> list[str]:
     """What is said of the session when it was recorded: for the chip, how it was watched, then what filters hid.
 
     Args:
@@ -179,7 +194,11 @@ def recorded_words(welcome: Welcome, playback: Playback | None, rung: Mode | Non
             hidden.append(f"Recorded no {name}: what happened of it is not recorded.")
         elif one.period > 1:
             hidden.append(f"Recorded 1 in {one.period:,} of {name}: the others are not recorded.")
-    about = f"Watched in the mode {mode!r} when it was recorded" if mode else "How it was watched is not recorded"
+    about = (
+        f"Watched in the mode {mode!r} when it was recorded"
+        if mode
+        else "How it was watched is not recorded"
+    )
     about += f"; a pause held the {pause}." if pause else "."
     chip = f"recorded {mode}" if mode else "recorded"
     return [f"{chip}, with filters" if hidden else chip, about, *hidden]

@@ -112,7 +112,9 @@ class Footer(QWidget):
 
     def _say_link(self, status: LinkStatus) -> None:
         clients = len(self._session.live.clients.clients)
-        others = f"  ·  {clients} watching" if clients > 1 and status.phase is LinkPhase.LIVE else ""
+        others = (
+            f"  ·  {clients} watching" if clients > 1 and status.phase is LinkPhase.LIVE else ""
+        )
         words = status.phase.value
         if status.phase is LinkPhase.LIVE:
             words = status.address

@@ -37,7 +37,9 @@ class GuideWindow(QDialog):
         keys: All keys of the window, to be told in the pages.
     """
 
-    def __init__(self, pages: Sequence[Page], keys: Sequence[Keys], parent: QWidget | None = None) -> None:
+    def __init__(
+        self, pages: Sequence[Page], keys: Sequence[Keys], parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._pages = tuple(pages)
         self._texts = [page.text(keys) for page in self._pages]

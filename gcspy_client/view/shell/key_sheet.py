@@ -81,7 +81,9 @@ class KeySheet(QDialog):
         header.setHighlightSections(False)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         kinds = QHeaderView.ResizeMode
-        for column, mode in enumerate((kinds.ResizeToContents, kinds.ResizeToContents, kinds.Stretch)):
+        for column, mode in enumerate(
+            (kinds.ResizeToContents, kinds.ResizeToContents, kinds.Stretch)
+        ):
             header.setSectionResizeMode(column, mode)
         self.copy.clicked.connect(self._copy)
         self.print.clicked.connect(self._ask_printer)
@@ -143,7 +145,9 @@ class KeySheet(QDialog):
             if row.menu != menu:
                 parts.append(f"<tr><td colspan='2'><h3>{escape(row.menu)}</h3></td></tr>")
                 menu = row.menu
-            parts.append(f"<tr><td><b>{escape(row.keys)}</b></td><td>&nbsp;&nbsp;{escape(row.about)}</td></tr>")
+            parts.append(
+                f"<tr><td><b>{escape(row.keys)}</b></td><td>&nbsp;&nbsp;{escape(row.about)}</td></tr>"
+            )
         made = QTextDocument(self)
         made.setHtml(f"<h2>GCspy: keys</h2><table cellspacing='2'>{''.join(parts)}</table>")
         return made

@@ -24,26 +24,22 @@ def page_words(status: LinkStatus, session: Session) -> tuple[str, str, bool, bo
     """
     match status.phase:
         case LinkPhase.IDLE:
-            text = (
-                "Ctrl+Shift+O shows what can be opened here: processes, recordings, samples; Ctrl+J connects to a session that somebody serves."
-            )
+            text = "Ctrl+Shift+O shows what can be opened here: processes, recordings, samples; Ctrl+J connects to a session that somebody serves."
             return "Not connected", text, bool(status.address), True
         case LinkPhase.CONNECTING:
             return "Connecting…", status.address, False, False
         case LinkPhase.GREETING:
             return "Connected", f"Waiting for {status.address} to introduce itself", False, False
         case LinkPhase.FAILED | LinkPhase.ENDED | LinkPhase.LOST:
-            title = "The session has ended" if status.phase is LinkPhase.ENDED else "Could not connect"
+            title = (
+                "The session has ended" if status.phase is LinkPhase.ENDED else "Could not connect"
+            )
             parts = [status.address, _sentence(status.message), _sentence(status.remedy)]
             return title, "\n".join(part for part in parts if part), True, True
         case LinkPhase.LIVE:
             if session.live.state is ControlState.ENDED:
                 return "The target has ended", _sentence(session.live.state_reason), False, True
-            name = (
-                session.live.welcome.server
-                if session.live.welcome is not None
-                else "the server"
-            )
+            name = session.live.welcome.server if session.live.welcome is not None else "the server"
             text = (
                 f"{name} is connected; tiles appear with its next event. If none comes, look whether it is paused, or whether event "
                 "filters are in force (Session ▸ Event filters: enable all)."
@@ -53,7 +49,10 @@ def page_words(status: LinkStatus, session: Session) -> tuple[str, str, bool, bo
 
 def banner_words(status: LinkStatus, session: Session) -> tuple[str, str]:
     """What is said above tiles that are no longer live: a text, and ``warning``, ``error`` or nothing."""
-    if session.live.state is ControlState.ENDED and status.phase in (LinkPhase.LIVE, LinkPhase.ENDED):
+    if session.live.state is ControlState.ENDED and status.phase in (
+        LinkPhase.LIVE,
+        LinkPhase.ENDED,
+    ):
         reason = session.live.state_reason
         return (
             f"The target has ended{f': {reason}' if reason else ''}. What was received last stays here. {_WHAT_NEXT}",
@@ -63,14 +62,23 @@ def banner_words(status: LinkStatus, session: Session) -> tuple[str, str]:
         return "", ""
     again = f"trying again, attempt {status.attempt + 1}" if status.attempt else "trying again"
     texts = {
-        LinkPhase.IDLE: (f"Disconnected. What was received last stays here. {_WHAT_NEXT}", "warning"),
+        LinkPhase.IDLE: (
+            f"Disconnected. What was received last stays here. {_WHAT_NEXT}",
+            "warning",
+        ),
         LinkPhase.CONNECTING: (f"Connecting to {status.address}…", "warning"),
-        LinkPhase.GREETING: (f"Connected to {status.address}, waiting for its greeting…", "warning"),
+        LinkPhase.GREETING: (
+            f"Connected to {status.address}, waiting for its greeting…",
+            "warning",
+        ),
         LinkPhase.LOST: (
             f"Connection lost: {status.message}; {again}. What was received last stays here.",
             "error",
         ),
-        LinkPhase.ENDED: (f"Session over: {status.message}. What was received last stays here. {_WHAT_NEXT}", "warning"),
+        LinkPhase.ENDED: (
+            f"Session over: {status.message}. What was received last stays here. {_WHAT_NEXT}",
+            "warning",
+        ),
         LinkPhase.FAILED: (
             _sentence(f"{status.message}{': ' if status.remedy else ''}{status.remedy}"),
             "error",

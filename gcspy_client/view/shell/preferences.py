@@ -34,7 +34,13 @@ MEMORY_MIB = (16, 16_384, 256)
 DISK_GIB = (0, 1_024, 4)
 """Least, most and usual; 0: no temporary files."""
 
-_SCALE, _PALETTES, _MEMORY, _DISK, _RESTORE = "look.scale", "look.palettes", "shift.memory", "shift.disk", "layout.restore"
+_SCALE, _PALETTES, _MEMORY, _DISK, _RESTORE = (
+    "look.scale",
+    "look.palettes",
+    "shift.memory",
+    "shift.disk",
+    "layout.restore",
+)
 
 
 def scale_of(settings: Settings) -> int:
@@ -135,7 +141,9 @@ class Preferences(QObject):
         self._use_budgets()
 
     def _use_budgets(self) -> None:
-        self._window.shift.set_budgets(memory_bytes=self.memory_mib << 20, disk_bytes=self.disk_gib << 30)
+        self._window.shift.set_budgets(
+            memory_bytes=self.memory_mib << 20, disk_bytes=self.disk_gib << 30
+        )
 
     # -------------------------------------------------------------------------- layout
 
@@ -162,7 +170,12 @@ class Preferences(QObject):
     def streams(self) -> list[tuple[str, str]]:
         """Names of space and stream of all that has colours of its own, or could have."""
         spaces = self._window.session.interpreter.spaces.values()
-        there = [(space.space.name, stream.name) for space in spaces for stream in space.space.streams if not stream.enum_names]
+        there = [
+            (space.space.name, stream.name)
+            for space in spaces
+            for stream in space.space.streams
+            if not stream.enum_names
+        ]
         return there + [names for names in sorted(self.palettes.by_stream) if names not in there]
 
     def open(self) -> PreferencesDialog:

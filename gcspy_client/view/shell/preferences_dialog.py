@@ -113,7 +113,12 @@ class _Preview(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(6)
         self._swatches = []
-        for code, words in ((UNUSED, "unused"), (ZERO, "zero"), (OVERFLOW, "above the highest"), (UNKNOWN, "unknown")):
+        for code, words in (
+            (UNUSED, "unused"),
+            (ZERO, "zero"),
+            (OVERFLOW, "above the highest"),
+            (UNKNOWN, "unknown"),
+        ):
             swatch = Swatch()
             swatch.setToolTip(words)
             self._swatches.append((swatch, code))
@@ -167,13 +172,20 @@ class PreferencesDialog(QDialog):
         self._filling = False
         self.setWindowTitle("Preferences")
         self.setMinimumWidth(520)
-        self.theme, self.palette_of_all, self.stream, self.palette_of_one = (Chooser() for _ in range(4))
+        self.theme, self.palette_of_all, self.stream, self.palette_of_one = (
+            Chooser() for _ in range(4)
+        )
         self.scale = QSlider(Qt.Orientation.Horizontal)
         self.percent, self.scale_words = QLabel(), QLabel()
         self.hints = CheckBox("A stream has the hue that its driver gave it")
         self.preview, self.preview_of_one = _Preview(), _Preview()
-        self.memory = _Amounts((64, 128, 256, 512, 1024, 2048, 4096), lambda mib: f"{mib} MiB" if mib < 1024 else f"{mib // 1024} GiB")
-        self.disk = _Amounts((0, 1, 2, 4, 8, 16, 32, 64), lambda gib: f"{gib} GiB" if gib else "none")
+        self.memory = _Amounts(
+            (64, 128, 256, 512, 1024, 2048, 4096),
+            lambda mib: f"{mib} MiB" if mib < 1024 else f"{mib // 1024} GiB",
+        )
+        self.disk = _Amounts(
+            (0, 1, 2, 4, 8, 16, 32, 64), lambda gib: f"{gib} GiB" if gib else "none"
+        )
         self.layouts = CheckBox("Restore panels and window")
         self.defaults = QPushButton("Defaults")
         self._build()
@@ -193,7 +205,9 @@ class PreferencesDialog(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 14, 16, 14)
         column.setSpacing(10)
-        column.addWidget(_section("Appearance", ("Theme", self.theme), ("Scale", scale), ("", self.scale_words)))
+        column.addWidget(
+            _section("Appearance", ("Theme", self.theme), ("Scale", scale), ("", self.scale_words))
+        )
         column.addWidget(
             _section(
                 "Colours of tiles",
@@ -205,7 +219,9 @@ class PreferencesDialog(QDialog):
                 ("", self.preview_of_one),
             )
         )
-        column.addWidget(_section("Looking back", ("Memory", self.memory), ("Temporary files", self.disk)))
+        column.addWidget(
+            _section("Looking back", ("Memory", self.memory), ("Temporary files", self.disk))
+        )
         column.addWidget(_section("Window", ("", self.layouts)))
         close = QPushButton("Close")
         close.setProperty("primary", "true")
@@ -277,7 +293,9 @@ class PreferencesDialog(QDialog):
         filling, self._filling = self._filling, True
         self.palette_of_one.setCurrentIndex(0 if own is None else 1 + list(_RAMPS).index(own))
         self._filling = filling
-        self.preview_of_one.show_palette(wanted.palettes.palette(names[0], Stream(id=1, name=names[1]), theme))
+        self.preview_of_one.show_palette(
+            wanted.palettes.palette(names[0], Stream(id=1, name=names[1]), theme)
+        )
 
     def _shown_theme(self) -> Theme:
         dark = self.palette().window().color().lightness() < 128
@@ -287,7 +305,9 @@ class PreferencesDialog(QDialog):
 
     def _choose_theme(self, index: int) -> None:
         if not self._filling:
-            self._preferred.set_theme(list(_THEMES)[index])  # Qt makes plain texts of enumerations of texts
+            self._preferred.set_theme(
+                list(_THEMES)[index]
+            )  # Qt makes plain texts of enumerations of texts
             self._show()
 
     def _choose_scale(self, step: int) -> None:
@@ -314,7 +334,9 @@ class PreferencesDialog(QDialog):
 
     def _choose_budgets(self, _index: int) -> None:
         if not self._filling:
-            self._preferred.set_budgets(memory_mib=self.memory.amount(), disk_gib=self.disk.amount())
+            self._preferred.set_budgets(
+                memory_mib=self.memory.amount(), disk_gib=self.disk.amount()
+            )
 
     def _choose_layout(self, wanted: bool) -> None:
         if not self._filling:

@@ -136,7 +136,9 @@ class ProcessList(QFrame):
         self.said = ElidedLabel()
         self.attach = QPushButton("Attach")
         self.attach.setProperty("primary", "true")
-        self.attach.setToolTip("Watch the chosen process from outside (Enter, double click); nothing is loaded into it")
+        self.attach.setToolTip(
+            "Watch the chosen process from outside (Enter, double click); nothing is loaded into it"
+        )
         self._build()
         self._wire()
         self._arrange()
@@ -166,7 +168,11 @@ class ProcessList(QFrame):
         header.setMinimumSectionSize(56)
         for column in range(len(_HEADER)):
             stretches = column == ProcessColumn.COMMAND
-            mode = QHeaderView.ResizeMode.Stretch if stretches else QHeaderView.ResizeMode.ResizeToContents
+            mode = (
+                QHeaderView.ResizeMode.Stretch
+                if stretches
+                else QHeaderView.ResizeMode.ResizeToContents
+            )
             header.setSectionResizeMode(column, mode)
         foot = QHBoxLayout()
         foot.addWidget(self.said, 1)
@@ -212,14 +218,18 @@ class ProcessList(QFrame):
 
     def _arrange(self, _text: str = "") -> None:
         before = self.chosen()
-        if self.model.show(arranged(self._all, self.field.text(), self._by, descending=self._descending)):
+        if self.model.show(
+            arranged(self._all, self.field.text(), self._by, descending=self._descending)
+        ):
             pids = [row.pid for row in self.model.rows]
             place = pids.index(before.pid) if before is not None and before.pid in pids else 0
             self.table.setCurrentIndex(self.model.index(place, 0))
         self._say()
 
     def _sort(self, column: int) -> None:
-        self._descending = not self._descending if column == self._by else column == ProcessColumn.MEMORY
+        self._descending = (
+            not self._descending if column == self._by else column == ProcessColumn.MEMORY
+        )
         self._by = ProcessColumn(column)
         self.model.by, self.model.arrow = column, " ↓" if self._descending else " ↑"
         self.model.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(_HEADER) - 1)

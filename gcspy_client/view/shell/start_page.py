@@ -117,7 +117,9 @@ class StartPage(QWidget):
         whole.addStretch(1)
 
     def _side(self) -> QVBoxLayout:
-        self.open.setToolTip("Play a recording, or an object trace of a Java VM; files can also be dropped on the window")
+        self.open.setToolTip(
+            "Play a recording, or an object trace of a Java VM; files can also be dropped on the window"
+        )
         self.connect_to.setToolTip("Join a session that somebody serves")
         self.demo.setToolTip("Start a small web service whose cache leaks a little, and watch it")
         self.open.setProperty("primary", "true")
@@ -177,7 +179,13 @@ class StartPage(QWidget):
             gone = one.missing()
             where = (one.address and "a server") or str(one.files[0].parent)
             tip = "\n".join(str(path) for path in one.files) or one.address
-            self.recent.add(one.name, "gone: it was moved or deleted" if gone else where, tip, one, usable=not gone)
+            self.recent.add(
+                one.name,
+                "gone: it was moved or deleted" if gone else where,
+                tip,
+                one,
+                usable=not gone,
+            )
         self._none.setVisible(not recent)
         self.recent.setVisible(bool(recent))
         self.forget.setVisible(bool(recent))
@@ -232,7 +240,9 @@ class _List(QListWidget):
 
     def titles(self) -> list[str]:
         """What is listed."""
-        texts = (self.item(row).data(Qt.ItemDataRole.AccessibleTextRole) for row in range(self.count()))
+        texts = (
+            self.item(row).data(Qt.ItemDataRole.AccessibleTextRole) for row in range(self.count())
+        )
         return [str(text) for text in texts]
 
     def _ask(self, item: QListWidgetItem) -> None:

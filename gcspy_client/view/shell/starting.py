@@ -91,7 +91,11 @@ class Starting(QObject):
     def wanted(self) -> bool:
         """Whether the start page is what the window should show."""
         nothing = self._link.status.phase is LinkPhase.IDLE and not self._window.following.has_tiles
-        return self._asked or self.child.starting is not None or (nothing and self._link.address is None)
+        return (
+            self._asked
+            or self.child.starting is not None
+            or (nothing and self._link.address is None)
+        )
 
     def open_page(self) -> None:
         """Show what can be opened; the session that is there goes on."""
@@ -169,7 +173,9 @@ class Starting(QObject):
         """Ask for the files of a recording, and play them."""
         traces = " ".join(f"*{suffix}" for suffix in TRACE_SUFFIXES)
         filters = f"Recordings and object traces (*{SUFFIX} {traces} trace trace_*);;Recordings (*{SUFFIX});;All files (*)"
-        paths, _ = QFileDialog.getOpenFileNames(self._window, "Open recording", self._settings.text("recent.folder"), filters)
+        paths, _ = QFileDialog.getOpenFileNames(
+            self._window, "Open recording", self._settings.text("recent.folder"), filters
+        )
         if paths:
             self._settings.store("recent.folder", str(Path(paths[0]).parent))
             self.play([Path(path) for path in paths])
@@ -211,7 +217,9 @@ class Starting(QObject):
     def _open_offer(self, offer: Offer) -> None:
         self.play([offer.path])
 
-    def _open_at(self, address: str, recent: Recent | None, *, token: str | None = None, control: bool = True) -> None:
+    def _open_at(
+        self, address: str, recent: Recent | None, *, token: str | None = None, control: bool = True
+    ) -> None:
         """Join a server that is no child of ours."""
         self.child.leave()
         self._join(address, recent, (), token=token, control=control)
@@ -232,7 +240,13 @@ class Starting(QObject):
             self._window.say(note)
 
     def _join(
-        self, address: str, recent: Recent | None, files: tuple[Path, ...], *, token: str | None = None, control: bool = True
+        self,
+        address: str,
+        recent: Recent | None,
+        files: tuple[Path, ...],
+        *,
+        token: str | None = None,
+        control: bool = True,
     ) -> None:
         self._opening, self._asked = recent, False
         self.page.say("")
@@ -317,5 +331,3 @@ def actions_of_starting(window: MainWindow) -> tuple[Action, ...]:
             why_not=no_front,
         ),
     )
-
-

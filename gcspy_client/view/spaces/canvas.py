@@ -143,7 +143,9 @@ class TileCanvas(QWidget):
         """Larger cells (1) or smaller ones (-1), with the tile at a place in the widget staying at its height."""
         if self._anchor is None or self._anchor[0] != position:
             self._anchor = position, self.tile_at(position)
-        tile = self._anchor[1]  # of several steps the first: each step may move tiles to another column
+        tile = self._anchor[
+            1
+        ]  # of several steps the first: each step may move tiles to another column
         self.zoom(step)
         layout = self.picture.layout
         if tile is not None and layout.scrolls:
@@ -152,7 +154,9 @@ class TileCanvas(QWidget):
 
     def zoom_to_tiles(self) -> None:
         """A pixel for each tile."""
-        self.picture.set_zoom(1, keep=self.selected if self.selected is not None else self.under_mouse)
+        self.picture.set_zoom(
+            1, keep=self.selected if self.selected is not None else self.under_mouse
+        )
         self.update()
 
     def mark_tiles(self, tiles: list[int]) -> None:
@@ -179,7 +183,9 @@ class TileCanvas(QWidget):
         with QPainter(self) as painter:
             size = image.deviceIndependentSize()
             # Only what the picture leaves open: to fill under it as well costs more than the picture.
-            right, below = (int(size.width()), int(size.height())) if picture.layout.count else (0, 0)
+            right, below = (
+                (int(size.width()), int(size.height())) if picture.layout.count else (0, 0)
+            )
             ground = QColor(tokens(picture.theme).surface)
             painter.fillRect(right, 0, self.width() - right, below, ground)
             painter.fillRect(0, below, self.width(), self.height() - below, ground)
@@ -228,7 +234,9 @@ class TileCanvas(QWidget):
                 else QColor.fromRgb(int(picture.palette.ink[code]))
             )
             painter.setPen(ink)
-            text = QRectF(cell.left() + inset, cell.top() + 3, cell.width() - 2 * inset, cell.height() - 6)
+            text = QRectF(
+                cell.left() + inset, cell.top() + 3, cell.width() - 2 * inset, cell.height() - 6
+            )
             name = space.names.name(tile)
             painter.setFont(name_font)
             metrics = painter.fontMetrics()
@@ -237,11 +245,7 @@ class TileCanvas(QWidget):
                 int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop),
                 metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, int(text.width())),
             )
-            value = (
-                space.space.unused_text
-                if code == UNUSED
-                else picture.source.short(space, tile)
-            )
+            value = space.space.unused_text if code == UNUSED else picture.source.short(space, tile)
             painter.setFont(value_font)
             metrics = painter.fontMetrics()
             painter.drawText(
@@ -271,7 +275,11 @@ class TileCanvas(QWidget):
         self._anchor = None
         if self._drag is not None:
             position, first_row, _ = self._drag
-            rows = (position.y() - event.position().y()) * self.devicePixelRatioF() / self.picture.layout.cell_height
+            rows = (
+                (position.y() - event.position().y())
+                * self.devicePixelRatioF()
+                / self.picture.layout.cell_height
+            )
             self.picture.scroll_to(first_row + round(rows))
             self.update()
             return
@@ -304,7 +312,9 @@ class TileCanvas(QWidget):
             first, self._mark_from = self._mark_from, None
             last = self.tile_at(event.position())
             if last is not None:
-                self.marked.emit(first, last, not event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+                self.marked.emit(
+                    first, last, not event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+                )
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Ctrl: zoom. Without: scroll, where there is something to scroll."""

@@ -54,10 +54,14 @@ def checked(name: str, formula: str, space: SpaceState) -> DerivedSource:
     return DerivedSource(name, formula, SpaceState(space.space))
 
 
-def _made(space: SpaceState, name: str, formula: str, percent: bool, ends: Ends, number: int) -> DerivedSource:
+def _made(
+    space: SpaceState, name: str, formula: str, percent: bool, ends: Ends, number: int
+) -> DerivedSource:
     if percent and ends == (None, None):
         ends = 0.0, 1.0
-    return DerivedSource(name, formula, space, least=ends[0], greatest=ends[1], percent=percent, number=number)
+    return DerivedSource(
+        name, formula, space, least=ends[0], greatest=ends[1], percent=percent, number=number
+    )
 
 
 class Formulas(QObject):
@@ -151,7 +155,8 @@ class Formulas(QObject):
         remembered = settings.mapping(_SETTING)
         remembered.pop(space.space.name, None)
         remembered[space.space.name] = [
-            [one.schema.name, one.formula, one.percent, *one.ends] for one in self.made_of(space.space.id)
+            [one.schema.name, one.formula, one.percent, *one.ends]
+            for one in self.made_of(space.space.id)
         ]
         settings.store(_SETTING, dict(list(remembered.items())[-_MOST_REMEMBERED:]))
 
@@ -166,10 +171,18 @@ class Formulas(QObject):
             found = self._window.settings.mapping(_SETTING).get(space.space.name)
             for one in found if isinstance(found, list) else []:
                 match one:
-                    case [str(name), str(formula), bool(percent), (int() | float() | None) as low, (int() | float() | None) as high]:
+                    case [
+                        str(name),
+                        str(formula),
+                        bool(percent),
+                        (int() | float() | None) as low,
+                        (int() | float() | None) as high,
+                    ]:
                         self._make_again(space, name, formula, percent, (low, high))
 
-    def _make_again(self, space: SpaceState, name: str, formula: str, percent: bool, ends: Ends) -> None:
+    def _make_again(
+        self, space: SpaceState, name: str, formula: str, percent: bool, ends: Ends
+    ) -> None:
         looks, space_id = self._window.session.looks, space.space.id
         try:
             made = _made(space, name, formula, percent, ends, looks.next_number(space_id))
@@ -198,7 +211,9 @@ class FormulaDialog(QDialog):
         remove: Forgets the chosen one.
     """
 
-    def __init__(self, formulas: Formulas, space: SpaceState, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, formulas: Formulas, space: SpaceState, theme: Theme, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._formulas, self._space, self._theme = formulas, space, theme
         self._number: int | None = None
@@ -209,12 +224,16 @@ class FormulaDialog(QDialog):
         self.name.setMaxLength(_LONGEST_NAME)
         self.formula = ExpressionEdit(self._offer, tokens(theme))
         first = [stream.name for stream in space.space.streams][:2]
-        self.formula.setPlaceholderText(" / ".join(f'"{name}"' if " " in name else name for name in first) or "1")
+        self.formula.setPlaceholderText(
+            " / ".join(f'"{name}"' if " " in name else name for name in first) or "1"
+        )
         self.percent = QCheckBox("a share, told as percent")
         self.least, self.greatest = QLineEdit(), QLineEdit()
         for line, words in ((self.least, "the least now"), (self.greatest, "the greatest now")):
             line.setPlaceholderText(words)
-            line.setToolTip("End of the scale of colours; empty: what is there when the formula is made")
+            line.setToolTip(
+                "End of the scale of colours; empty: what is there when the formula is made"
+            )
             line.textChanged.connect(self._check)
         self.said = QLabel()
         self.said.setWordWrap(True)
@@ -345,9 +364,13 @@ class FormulaDialog(QDialog):
             try:
                 ends.append(float(words) if words else None)
             except ValueError:
-                raise ValueError(f"{words!r} is no number: write an end of the scale such as 0 or 1.5") from None
+                raise ValueError(
+                    f"{words!r} is no number: write an end of the scale such as 0 or 1.5"
+                ) from None
         low, high = ends
-        if any(end is not None and not isfinite(end) for end in ends) or (low is not None and high is not None and low >= high):
+        if any(end is not None and not isfinite(end) for end in ends) or (
+            low is not None and high is not None and low >= high
+        ):
             raise ValueError("the scale must go from a number to a greater one")
         return low, high
 
@@ -375,7 +398,10 @@ class FormulaDialog(QDialog):
         for line in (self.name, self.formula, self.least, self.greatest):
             line.clear()
         self._fill()
-        self._say(f"{made.schema.name} is in the view chooser, in the table and wherever streams are chosen.", "dim")
+        self._say(
+            f"{made.schema.name} is in the view chooser, in the table and wherever streams are chosen.",
+            "dim",
+        )
 
     def _remove(self) -> None:
         if self._number is not None:

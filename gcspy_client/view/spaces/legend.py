@@ -15,7 +15,17 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWi
 from gcspy_client.model.bivariate import STEPS, bivariate
 from gcspy_client.model.bivariate import legend as square
 from gcspy_client.model.codes import names_by_code
-from gcspy_client.model.palette import HIGH, LEVELS, LOW, OVERFLOW, UNKNOWN, UNUSED, ZERO, Palette, Theme
+from gcspy_client.model.palette import (
+    HIGH,
+    LEVELS,
+    LOW,
+    OVERFLOW,
+    UNKNOWN,
+    UNUSED,
+    ZERO,
+    Palette,
+    Theme,
+)
 from gcspy_client.model.raster import atlas
 from gcspy_client.model.tile_source import StreamSource, TileSource
 from gcspy_client.view.theme import small_font
@@ -125,12 +135,19 @@ class _Square(QWidget):
             metrics = painter.fontMetrics()
             painter.setPen(self.palette().color(self.foregroundRole()))
             line, room = metrics.height(), self.width() - side - 12
-            lines = (f"↑  {first}", f"     {low} to {high}", f"→  {second}", f"     {left} to {right}")
+            lines = (
+                f"↑  {first}",
+                f"     {low} to {high}",
+                f"→  {second}",
+                f"     {left} to {right}",
+            )
             for number, text in enumerate(lines):
                 y = number * (side - line) // (len(lines) - 1)
                 words = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
                 place = QRect(side + 12, y, room, line)
-                painter.drawText(place, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), words)
+                painter.drawText(
+                    place, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), words
+                )
 
 
 class Legend(QWidget):
@@ -160,7 +177,11 @@ class Legend(QWidget):
         ends = QHBoxLayout()
         for label, place in zip(
             self._ends,
-            (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight),
+            (
+                Qt.AlignmentFlag.AlignLeft,
+                Qt.AlignmentFlag.AlignHCenter,
+                Qt.AlignmentFlag.AlignRight,
+            ),
             strict=True,
         ):
             label.setProperty("dim", "true")
@@ -218,7 +239,9 @@ class Legend(QWidget):
         self._say(said)
         self._fill(self._entries(stream, unused_text), palette)
 
-    def show_two(self, first: TileSource, second: TileSource, theme: Theme, unused_text: str) -> None:
+    def show_two(
+        self, first: TileSource, second: TileSource, theme: Theme, unused_text: str
+    ) -> None:
         """Explain the colours of two streams together."""
         wanted = (first.schema, second.schema, theme, unused_text)
         if wanted == self._shown:
@@ -229,7 +252,11 @@ class Legend(QWidget):
         ends = [text for one in (first, second) for text in (one.schema.name, *_ends_of(one))]
         self._square.show_two(theme, (ends[0], ends[1], ends[2], ends[3], ends[4], ends[5]))
         self._say("")
-        entries = [(ZERO, "both zero"), (UNKNOWN, "either unknown"), (UNUSED, unused_text or "unused")]
+        entries = [
+            (ZERO, "both zero"),
+            (UNKNOWN, "either unknown"),
+            (UNUSED, unused_text or "unused"),
+        ]
         self._fill(entries, bivariate(theme))
 
     def enlarge(self, factor: float) -> None:

@@ -35,9 +35,19 @@ MOST_MARKS = 500
 """Of a space: each is drawn as a frame."""
 
 LOOKING_GESTURES = (
-    Gesture(_MENU, "Ctrl + wheel over tiles", "larger or smaller tiles; other views: closer or farther"),
-    Gesture(_MENU, "Middle button, wheel, Shift + wheel", "move along in a view that is larger than its place"),
-    Gesture(_MENU, "Ctrl + click, Ctrl + drag", "mark a tile, or those up to another; with Shift take marks away"),
+    Gesture(
+        _MENU, "Ctrl + wheel over tiles", "larger or smaller tiles; other views: closer or farther"
+    ),
+    Gesture(
+        _MENU,
+        "Middle button, wheel, Shift + wheel",
+        "move along in a view that is larger than its place",
+    ),
+    Gesture(
+        _MENU,
+        "Ctrl + click, Ctrl + drag",
+        "mark a tile, or those up to another; with Shift take marks away",
+    ),
 )
 
 
@@ -70,7 +80,9 @@ class Looking(QObject):
         self.summary = SummaryPanel(window.theme)
         about = "summary: what is said of each stream of the active space as a whole"
         side = Qt.DockWidgetArea.RightDockWidgetArea
-        window.docks.add("summary", "Summary of the space", self.summary, side, keys=("U",), about=about)
+        window.docks.add(
+            "summary", "Summary of the space", self.summary, side, keys=("U",), about=about
+        )
         window.docks["summary"].seen.connect(self._sum_up)
         window.following.spoken.connect(self._sum_up)
         window.docks["magnification"].seen.connect(self._magnify)
@@ -113,7 +125,9 @@ class Looking(QObject):
         """
         before = self._window.session.looks.of(space)
         if look != before:
-            self._window.undo.do(text, partial(self._use, space, look), partial(self._use, space, before))
+            self._window.undo.do(
+                text, partial(self._use, space, look), partial(self._use, space, before)
+            )
 
     def _use(self, space: int, look: Look) -> None:
         self._window.session.looks.by_space[space] = look
@@ -182,7 +196,11 @@ class Looking(QObject):
     def clear_marks(self, space: int | None = None) -> None:
         """Take all marks of a space away, by default of the active one."""
         state = self._space(space)
-        before = frozenset[int]() if state is None else self._window.session.looks.marks.get(state.space.id, frozenset())
+        before = (
+            frozenset[int]()
+            if state is None
+            else self._window.session.looks.marks.get(state.space.id, frozenset())
+        )
         if state is not None and before:
             marks = partial(self._use_marks, state.space.id)
             self._window.undo.do("no marks", partial(marks, frozenset()), partial(marks, before))
@@ -217,9 +235,13 @@ class Looking(QObject):
         state = self._space(space)
         if state is not None:
             look = self._window.session.looks.of(state.space.id)
-            self.set_look(state.space.id, replace(look, view=view), f"{state.space.name}: {title_of(view)}")
+            self.set_look(
+                state.space.id, replace(look, view=view), f"{state.space.name}: {title_of(view)}"
+            )
 
-    def choose_order(self, stream: int | None, *, descending: bool = False, space: int | None = None) -> None:
+    def choose_order(
+        self, stream: int | None, *, descending: bool = False, space: int | None = None
+    ) -> None:
         """Put the tiles of a space into the order of a stream; None: of their addresses."""
         state = self._space(space)
         if state is None:
@@ -229,8 +251,12 @@ class Looking(QObject):
         order = None
         if stream is not None:
             live = before is not None and before.live
-            order = OrderChoice(stream, descending, live, 0 if before is None else before.serial + 1)
-        self.set_look(state.space.id, replace(look, order=order), f"{state.space.name}: order of tiles")
+            order = OrderChoice(
+                stream, descending, live, 0 if before is None else before.serial + 1
+            )
+        self.set_look(
+            state.space.id, replace(look, order=order), f"{state.space.name}: order of tiles"
+        )
 
     def order_again(self) -> None:
         """Put the tiles of the active space into order by the values they have now."""
@@ -260,7 +286,11 @@ class Looking(QObject):
         look = self._window.session.looks.of(state.space.id)
         if look.order is not None:
             order = replace(look.order, live=not look.order.live)
-            self.set_look(state.space.id, replace(look, order=order), f"{state.space.name}: order follows events")
+            self.set_look(
+                state.space.id,
+                replace(look, order=order),
+                f"{state.space.name}: order follows events",
+            )
 
     def follows_order(self) -> bool:
         """Whether the order of the active space's tiles follows events."""
@@ -275,7 +305,12 @@ class Looking(QObject):
         look = self._window.session.looks.of(state.space.id)
         now = look.row_width or state.space.row_width or max(1, int(state.count**0.5))
         width, wanted = QInputDialog.getInt(
-            self._window, "Rows (2-D)", f"Tiles in a row, 1 to {state.count:,}:", min(now, state.count), 1, state.count
+            self._window,
+            "Rows (2-D)",
+            f"Tiles in a row, 1 to {state.count:,}:",
+            min(now, state.count),
+            1,
+            state.count,
         )
         if wanted:
             self.set_row_width(width, space)
@@ -284,14 +319,18 @@ class Looking(QObject):
         """Put so many tiles into a row of the 2-D view, and show it; None: as many as the space says."""
         state = self._space(space)
         if state is not None:
-            look = replace(self._window.session.looks.of(state.space.id), view="rows", row_width=width)
+            look = replace(
+                self._window.session.looks.of(state.space.id), view="rows", row_width=width
+            )
             self.set_look(state.space.id, look, f"{state.space.name}: width of rows")
 
     def choose_second(self, stream: int, space: int | None = None) -> None:
         """Choose the second of two streams that share a colour, and show them."""
         state = self._space(space)
         if state is not None:
-            look = replace(self._window.session.looks.of(state.space.id), view="bivariate", second=stream)
+            look = replace(
+                self._window.session.looks.of(state.space.id), view="bivariate", second=stream
+            )
             self.set_look(state.space.id, look, f"{state.space.name}: second stream")
 
     def toggle_part(self, stream: int, space: int | None = None) -> None:
@@ -300,13 +339,18 @@ class Looking(QObject):
         if state is None:
             return
         parts = self.parts(state)
-        now = tuple(part for part in parts if part != stream) if stream in parts else (*parts, stream)
+        now = (
+            tuple(part for part in parts if part != stream) if stream in parts else (*parts, stream)
+        )
         look = replace(self._window.session.looks.of(state.space.id), view="multiples", parts=now)
         self.set_look(state.space.id, look, f"{state.space.name}: streams side by side")
 
     def parts(self, state: SpaceState) -> tuple[int, ...]:
         """The streams beside the chosen one in small multiples of a space."""
-        look, source = self._window.session.looks.of(state.space.id), self._window.session.chosen_source(state.space.id)
+        look, source = (
+            self._window.session.looks.of(state.space.id),
+            self._window.session.chosen_source(state.space.id),
+        )
         if look.parts is not None:
             return look.parts
         chosen = None if source is None else source.schema.id
@@ -365,7 +409,9 @@ class Looking(QObject):
         look, sources = self._window.session.looks.of(space), self.sources(state)
         self._fill_order(menu.addMenu("Order of tiles"), space, look, sources)
         rows = menu.addMenu("Tiles in a row (2-D)")
-        rows.addAction("As the space says").triggered.connect(lambda: self.set_row_width(None, space))
+        rows.addAction("As the space says").triggered.connect(
+            lambda: self.set_row_width(None, space)
+        )
         rows.addAction("Choose…").triggered.connect(lambda: self.ask_row_width(space))
         second = menu.addMenu("Two streams: the second")
         beside = menu.addMenu("Side by side")
@@ -377,11 +423,15 @@ class Looking(QObject):
             one = second.addAction(source.schema.name)
             one.setCheckable(True)
             one.setChecked(look.view == "bivariate" and look.second == number)
-            one.triggered.connect(lambda _checked=False, number=number: self.choose_second(number, space))
+            one.triggered.connect(
+                lambda _checked=False, number=number: self.choose_second(number, space)
+            )
             part = beside.addAction(source.schema.name)
             part.setCheckable(True)
             part.setChecked(number in parts)
-            part.triggered.connect(lambda _checked=False, number=number: self.toggle_part(number, space))
+            part.triggered.connect(
+                lambda _checked=False, number=number: self.toggle_part(number, space)
+            )
         clear = menu.addAction("No marks")
         clear.setEnabled(bool(self._window.session.looks.marks.get(space)))
         clear.triggered.connect(lambda: self.clear_marks(space))
@@ -403,7 +453,9 @@ class Looking(QObject):
                 one = menu.addAction(f"{source.schema.name}, {words}")
                 one.setCheckable(True)
                 now = look.order
-                one.setChecked(now is not None and (now.stream, now.descending) == (number, descending))
+                one.setChecked(
+                    now is not None and (now.stream, now.descending) == (number, descending)
+                )
                 one.triggered.connect(
                     lambda _checked=False, number=number, descending=descending: self.choose_order(
                         number, descending=descending, space=space
@@ -484,7 +536,13 @@ def actions_of_looking(window: MainWindow) -> tuple[Action, ...]:
             keys=("K",),
             begins_group=True,
         ),
-        Action(name="view.no-marks", menu=_MENU, text="No marks", run=looking.clear_marks, enabled=looking.has_marks),
+        Action(
+            name="view.no-marks",
+            menu=_MENU,
+            text="No marks",
+            run=looking.clear_marks,
+            enabled=looking.has_marks,
+        ),
         Action(
             name="view.tile-a-pixel",
             menu=_MENU,
@@ -500,5 +558,7 @@ def actions_of_looking(window: MainWindow) -> tuple[Action, ...]:
             run=window.formulas.ask,
             keys=("F",),
         ),
-        Action(name="view.row-width", menu=_MENU, text="Tiles in a ro&w…", run=looking.ask_row_width),
+        Action(
+            name="view.row-width", menu=_MENU, text="Tiles in a ro&w…", run=looking.ask_row_width
+        ),
     )

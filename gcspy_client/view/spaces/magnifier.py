@@ -61,7 +61,9 @@ class Strip(QWidget):
     pointed = Signal(int)
     picked = Signal(int)
 
-    def __init__(self, cell: tuple[int, int], theme: Theme, *, words: bool, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, cell: tuple[int, int], theme: Theme, *, words: bool, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._cell, self._words, self.theme = cell, words, theme
         self._what: Magnified | None = None
@@ -80,7 +82,9 @@ class Strip(QWidget):
         self.stretch = None
         if what is not None:
             cells = max(1, self.width() // self._cell[0] - 1) | 1  # odd: one is in the middle
-            self.stretch = stretch_around(what.space, what.source, what.tile, cells, maximum=what.maximum)
+            self.stretch = stretch_around(
+                what.space, what.source, what.tile, cells, maximum=what.maximum
+            )
         self.update()
 
     def cell_of(self, tile: int) -> QRectF:
@@ -125,10 +129,16 @@ class Strip(QWidget):
             tile = stretch.tile_in(cell)
             if tile is None or code in (CANVAS, BACKGROUND, UNUSED):
                 continue
-            ink = QColor(tokens(self.theme).text) if code == ZERO else QColor.fromRgb(int(palette.ink[code]))
+            ink = (
+                QColor(tokens(self.theme).text)
+                if code == ZERO
+                else QColor.fromRgb(int(palette.ink[code]))
+            )
             painter.setPen(ink)
             place = self.cell_of(tile).adjusted(3, 0, -3, 0)
-            text = metrics.elidedText(what.source.short(what.space, tile), Qt.TextElideMode.ElideRight, int(place.width()))
+            text = metrics.elidedText(
+                what.source.short(what.space, tile), Qt.TextElideMode.ElideRight, int(place.width())
+            )
             painter.drawText(place, int(Qt.AlignmentFlag.AlignCenter), text)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
@@ -168,7 +178,9 @@ class Magnifier(QWidget):
         super().__init__(parent)
         self._session = session
         self._what: Magnified | None = None
-        self.title = ElidedLabel("Point at a tile, or select one.", mode=Qt.TextElideMode.ElideMiddle)
+        self.title = ElidedLabel(
+            "Point at a tile, or select one.", mode=Qt.TextElideMode.ElideMiddle
+        )
         self.title.setProperty("dim", "true")
         self.small, self.large = Strip(_SMALL, theme, words=False), Strip(_LARGE, theme, words=True)
         column = QVBoxLayout(self)
@@ -202,7 +214,9 @@ class Magnifier(QWidget):
             self.title.setText("Point at a tile, or select one.")
             return
         named = what.tile if tile is None else tile
-        self.title.setText(f"{tile_title(what.space, named)}: {what.source.text(what.space, named)}")
+        self.title.setText(
+            f"{tile_title(what.space, named)}: {what.source.text(what.space, named)}"
+        )
 
     def _pointed(self, tile: int) -> None:
         self._say(None if tile < 0 else tile)

@@ -84,7 +84,9 @@ class RendererCanvas(SpaceView):
         self._anchor: tuple[int, QPointF] | None = None
         self._shown: Drawn | None = None
         self._places: dict[int, list[Place]] = {}
-        self._places_before: dict[int, list[Place]] = {}  # of the picture before, while the renderer cannot be asked
+        self._places_before: dict[
+            int, list[Place]
+        ] = {}  # of the picture before, while the renderer cannot be asked
         self._late_hover: QPointF | None = None
         self._late_pick: QPointF | None = None
         self._late_key: tuple[int, int] | None = None
@@ -188,7 +190,9 @@ class RendererCanvas(SpaceView):
         self._margins = drawn.margins
         height, width = drawn.pixels.shape
         filled = min(1.0, width / drawn.asked[0]), min(1.0, height / drawn.asked[1])
-        self.viewport = self.viewport.needing(drawn.least, zooms_height=drawn.zooms_height, filled=filled)
+        self.viewport = self.viewport.needing(
+            drawn.least, zooms_height=drawn.zooms_height, filled=filled
+        )
         self._refit()
         if before is None or (drawn.shared, drawn.maximum) != (before.shared, before.maximum):
             self.changed.emit()
@@ -208,7 +212,9 @@ class RendererCanvas(SpaceView):
             frame = next(frame for frame in frames if frame.center() - anchor[1] == gap)
             if not frame.contains(anchor[1]):
                 scale = self.devicePixelRatioF()
-                self.viewport = self.viewport.moved(gap.x() * scale, gap.y() * scale if self.viewport.zooms_height else 0)
+                self.viewport = self.viewport.moved(
+                    gap.x() * scale, gap.y() * scale if self.viewport.zooms_height else 0
+                )
                 self._sync_bars()
 
     def _forget_places(self) -> None:
@@ -225,7 +231,9 @@ class RendererCanvas(SpaceView):
         if self._stopped:
             return
         area, scale = self.area(), self.devicePixelRatioF()
-        self.viewport = self.viewport.resized(round(area.width() * scale), round(area.height() * scale))
+        self.viewport = self.viewport.resized(
+            round(area.width() * scale), round(area.height() * scale)
+        )
         asked = (*self.viewport.asked, scale, self.viewport.zoom)
         if asked != self._asked:
             self._asked = asked
@@ -299,7 +307,9 @@ class RendererCanvas(SpaceView):
             bar.blockSignals(False)
             bar.setVisible(bar.maximum() > 0)
         area, thick = self.area().toRect(), 10
-        self._across.setGeometry(area.left(), area.bottom() + 1 - thick, area.width() - thick, thick)
+        self._across.setGeometry(
+            area.left(), area.bottom() + 1 - thick, area.width() - thick, thick
+        )
         self._down.setGeometry(area.right() + 1 - thick, area.top(), thick, area.height() - thick)
 
     def _scrolled(self) -> None:
@@ -336,7 +346,9 @@ class RendererCanvas(SpaceView):
         if self._shown is None:
             return []
         if tile not in self._places:
-            places = self.drawing.ask(lambda renderer: renderer.rectangles(tile), wait_secs=wait_secs)
+            places = self.drawing.ask(
+                lambda renderer: renderer.rectangles(tile), wait_secs=wait_secs
+            )
             if places is None:
                 if tile not in self._places_before:
                     return []
@@ -348,7 +360,9 @@ class RendererCanvas(SpaceView):
             left, top = self.viewport.place_of(x, y, self._shown.asked)
             right, bottom = self.viewport.place_of(x + width, y + height, self._shown.asked)
             frames.append(
-                QRectF(left / scale, top / scale, (right - left) / scale, (bottom - top) / scale).translated(area.topLeft())
+                QRectF(
+                    left / scale, top / scale, (right - left) / scale, (bottom - top) / scale
+                ).translated(area.topLeft())
             )
         return frames
 
@@ -421,10 +435,14 @@ class RendererCanvas(SpaceView):
         if right <= left or bottom <= top:
             return None
         part = np.ascontiguousarray(drawn.pixels[top:bottom, left:right])
-        image = QImage(part.data, right - left, bottom - top, (right - left) * 4, QImage.Format.Format_RGB32)
+        image = QImage(
+            part.data, right - left, bottom - top, (right - left) * 4, QImage.Format.Format_RGB32
+        )
         image = image.copy() if (right - left, bottom - top) != (width, height) else image
         x, y = self.viewport.place_of(left, top, drawn.asked)
-        target = QRectF(x / scale, y / scale, (right - left) / across / scale, (bottom - top) / down / scale)
+        target = QRectF(
+            x / scale, y / scale, (right - left) / across / scale, (bottom - top) / down / scale
+        )
         return image, target.translated(area.topLeft())
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -488,16 +506,24 @@ class RendererCanvas(SpaceView):
             if one.side is Side.LEFT:
                 y = self._y_of(one, drawn)
                 if area.top() - 1 <= y <= area.bottom() + 1:
-                    box = QRectF(0, min(max(0.0, y - high / 2), self.height() - high), _LEFT - 8, high)
+                    box = QRectF(
+                        0, min(max(0.0, y - high / 2), self.height() - high), _LEFT - 8, high
+                    )
                     text = metrics.elidedText(one.text, Qt.TextElideMode.ElideRight, _LEFT - 8)
-                    painter.drawText(box, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), text)
+                    painter.drawText(
+                        box, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), text
+                    )
             elif one.side is Side.BELOW:
                 x = self._x_of(one, drawn)
                 if area.left() - 1 <= x <= area.right() + 1:
                     text = metrics.elidedText(one.text, Qt.TextElideMode.ElideRight, 80)
                     wide = metrics.horizontalAdvance(text) + 2
                     left = min(max(area.left(), x - wide / 2), area.right() - wide)
-                    painter.drawText(QRectF(left, area.bottom() + 3, wide, high), int(Qt.AlignmentFlag.AlignCenter), text)
+                    painter.drawText(
+                        QRectF(left, area.bottom() + 3, wide, high),
+                        int(Qt.AlignmentFlag.AlignCenter),
+                        text,
+                    )
             else:
                 x, y = self._x_of(one, drawn), self._y_of(one, drawn)
                 painter.drawText(QPointF(x, y + metrics.ascent() / 2 - 1), one.text)
@@ -558,7 +584,9 @@ class RendererCanvas(SpaceView):
             first, self._mark_from = self._mark_from, None
             last = self.tile_at(event.position(), wait_secs=_PATIENCE_SECS)
             if first >= 0 and last is not None and last >= 0:
-                self.marked.emit(first, last, not event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+                self.marked.emit(
+                    first, last, not event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+                )
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Ctrl: zoom. Without: scroll, where there is something to scroll; with Shift across."""
@@ -571,7 +599,9 @@ class RendererCanvas(SpaceView):
                 self.moved.emit(place)
             return
         before = self.viewport
-        across = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier) or not before.zooms_height
+        across = (
+            bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier) or not before.zooms_height
+        )
         way = -turned / 120 * (before.width if across else before.height) / 8
         self.use_viewport(before.moved(way, 0) if across else before.moved(0, way))
         event.setAccepted(self.viewport != before)
@@ -588,7 +618,11 @@ class RendererCanvas(SpaceView):
         ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: self._space.count - 1}
         if key in steps and self._space.count:
             self._step(*steps[key])
-        elif key in ends and event.modifiers() & Qt.KeyboardModifier.ControlModifier and self._space.count:
+        elif (
+            key in ends
+            and event.modifiers() & Qt.KeyboardModifier.ControlModifier
+            and self._space.count
+        ):
             self.picked.emit(ends[key])
             self.reveal(ends[key])
         else:

@@ -84,7 +84,9 @@ class AlignmentBar(QWidget):
         self.pairs.setMinimumContentsLength(12)
         self.pairs.addItem("tiles by address", False)
         self.pairs.addItem("tiles by place", True)
-        self.pairs.setToolTip("How tiles are paired; addresses of two processes mostly have nothing to do with each other")
+        self.pairs.setToolTip(
+            "How tiles are paired; addresses of two processes mostly have nothing to do with each other"
+        )
         self.offset.setRange(-_MOST, _MOST)
         self.offset.setToolTip("Added to A's event, to find that of B")
         self.offset.setKeyboardTracking(False)
@@ -97,7 +99,9 @@ class AlignmentBar(QWidget):
         row.addWidget(self.close_button)
         self.by.currentIndexChanged.connect(self._chosen)
         self.offset.valueChanged.connect(self._tell)
-        self.pairs.currentIndexChanged.connect(lambda: self.paired.emit(bool(self.pairs.currentData())))
+        self.pairs.currentIndexChanged.connect(
+            lambda: self.paired.emit(bool(self.pairs.currentData()))
+        )
         self.difference.toggled.connect(self.difference_wanted)
         self.close_button.clicked.connect(self.closed)
         self._dress()

@@ -10,7 +10,15 @@ from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_protocol.messages import Event
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollBar, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QScrollBar,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gcspy_client.model.cost import age_nanos, looks_old
 from gcspy_client.model.palette import Theme
@@ -260,13 +268,17 @@ class SpacePanel(QFrame):
         stream = space.streams.get(schema.id)
         count = space.count
         if self.view is None:
-            shared = f"{picture.layout.per_pixel:,} per pixel" if picture.layout.per_pixel > 1 else ""
+            shared = (
+                f"{picture.layout.per_pixel:,} per pixel" if picture.layout.per_pixel > 1 else ""
+            )
         else:
             shared = self.view.say()
         tiles = f"{count:,} {'tile' if count == 1 else 'tiles'}"
         self._count.setText(f"{tiles} · {shared}" if shared else tiles)
         has_summary = stream is not None and stream.summary is not None and count > 0
-        summary = summary_heading(schema, stream.summary) if stream is not None and has_summary else ""
+        summary = (
+            summary_heading(schema, stream.summary) if stream is not None and has_summary else ""
+        )
         self._view.setText(f"{schema.name}  {summary}".rstrip())
         fresh = event is None or picture.source.is_fresh(space, event)
         self._stale.setVisible(not fresh and (stream is None or stream.sequence > 0))

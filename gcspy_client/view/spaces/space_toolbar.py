@@ -56,17 +56,27 @@ class _MenuButton(QToolButton):
             right = 14 if self._arrow else 0
             words = self.rect().adjusted(7, 0, -7 - right + 2, 0)
             if self._arrow:
-                painter.drawText(words, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), self.text())
+                painter.drawText(
+                    words,
+                    int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter),
+                    self.text(),
+                )
                 x, y = self.width() - 11.0, self.height() / 2
                 painter.setPen(QPen(colour, 1.4, c=Qt.PenCapStyle.RoundCap))
                 painter.drawPolyline(
-                    [QPointF(x - _ARROW_HALF, y - 1.5), QPointF(x, y + 1.5), QPointF(x + _ARROW_HALF, y - 1.5)]
+                    [
+                        QPointF(x - _ARROW_HALF, y - 1.5),
+                        QPointF(x, y + 1.5),
+                        QPointF(x + _ARROW_HALF, y - 1.5),
+                    ]
                 )
             else:
                 painter.setPen(Qt.PenStyle.NoPen)
                 painter.setBrush(colour)
                 for i in (-1, 0, 1):
-                    painter.drawEllipse(QPointF(self.width() / 2 + 5 * i, self.height() / 2), 1.5, 1.5)
+                    painter.drawEllipse(
+                        QPointF(self.width() / 2 + 5 * i, self.height() / 2), 1.5, 1.5
+                    )
 
 
 class SpaceToolbar(QWidget):
@@ -89,7 +99,9 @@ class SpaceToolbar(QWidget):
         self.order.setFixedHeight(_HEIGHT - 3)
         self.order.hide()
         self.views = _MenuButton("Tiles", "How this space is drawn (1 to 8)", arrow=True)
-        self.options = _MenuButton("", "Order, formulas, markers and more of this space", arrow=False)
+        self.options = _MenuButton(
+            "", "Order, formulas, markers and more of this space", arrow=False
+        )
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4)

@@ -103,7 +103,10 @@ class Spaces(QScrollArea):
         used = False
         for space_id in before:
             # An id may come back for another space, after a player has sought across its removal.
-            if space_id not in spaces or spaces[space_id].space != self.panels[space_id].canvas.picture.space.space:
+            if (
+                space_id not in spaces
+                or spaces[space_id].space != self.panels[space_id].canvas.picture.space.space
+            ):
                 self._remove(space_id)
             elif spaces[space_id] is not self.panels[space_id].canvas.picture.space:
                 self._use(space_id)
@@ -134,14 +137,22 @@ class Spaces(QScrollArea):
         for space_id, panel in self.panels.items():
             before = panel.canvas.picture.source.schema
             source = None if before.names_from is None else self._session.chosen_source(space_id)
-            if source is not None and source.schema is not before and source.schema.id == before.id and source.schema != before:
+            if (
+                source is not None
+                and source.schema is not before
+                and source.schema.id == before.id
+                and source.schema != before
+            ):
                 panel.show_source(source)
 
     def mark_active(self) -> None:
         """Mark the panel of the active space, and all while they show the past."""
         active = self._session.active_space()
         for space_id, panel in self.panels.items():
-            panel.mark(active=active is not None and active.space.id == space_id, past=not self._session.is_live)
+            panel.mark(
+                active=active is not None and active.space.id == space_id,
+                past=not self._session.is_live,
+            )
         now = None if active is None else active.space.id
         if now != self._active:
             self._active = now
@@ -163,9 +174,15 @@ class Spaces(QScrollArea):
     def show_look(self, space_id: int) -> None:
         """Look at a space as the session says it is looked at."""
         panel, look = self.panels[space_id], self._session.looks.of(space_id)
-        panel.toolbar.say(title_of(look.view), *order_words(panel.canvas.picture.space, look, self._session.looks))
+        panel.toolbar.say(
+            title_of(look.view), *order_words(panel.canvas.picture.space, look, self._session.looks)
+        )
         view = panel.view
-        if isinstance(view, RendererView) and view.look.view == look.view and (look.view != TILES or look.order is not None):
+        if (
+            isinstance(view, RendererView)
+            and view.look.view == look.view
+            and (look.view != TILES or look.order is not None)
+        ):
             view.set_look(look)
             return
         if isinstance(view, TableView) and look.view == TABLE:
@@ -184,7 +201,9 @@ class Spaces(QScrollArea):
         def sources() -> list[TileSource]:
             return self._session.looks.sources(panel.canvas.picture.space)
 
-        view = make_view(picture.space, picture.source, sources, self._theme, look, self._session.looks)
+        view = make_view(
+            picture.space, picture.source, sources, self._theme, look, self._session.looks
+        )
         if view is not None:
             view.use_palettes(self._session.palettes)
         return view
@@ -267,10 +286,16 @@ class Spaces(QScrollArea):
 
     def _heights_far_away(self) -> list[int]:
         """For who sits far away: the active space has half of the height at least, the others share what is left."""
-        active, room = self._session.active_space(), self.viewport().height() - _GAP * (len(self.panels) - 1)
+        active, room = (
+            self._session.active_space(),
+            self.viewport().height() - _GAP * (len(self.panels) - 1),
+        )
         share = room // 2 // (len(self.panels) - 1)
         heights = {
-            i: max(panel.minimumSizeHint().height(), share if self._heights[i] is None else min(share, self._heights[i] or share))
+            i: max(
+                panel.minimumSizeHint().height(),
+                share if self._heights[i] is None else min(share, self._heights[i] or share),
+            )
             for i, panel in self.panels.items()
         }
         if active is not None and active.space.id in heights:
@@ -309,7 +334,9 @@ class Spaces(QScrollArea):
         self._splitter.setMinimumHeight(0)
 
     def _add(self, space_id: int, source: TileSource) -> None:
-        picture = Picture(self._session.interpreter.spaces[space_id], source, self._theme, self._session.palettes)
+        picture = Picture(
+            self._session.interpreter.spaces[space_id], source, self._theme, self._session.palettes
+        )
         panel = SpacePanel(picture)
         panel.enlarge(self._enlarged)
         panel.toolbar.set_theme(self._theme)

@@ -24,7 +24,14 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import QBrush, QColor, QEnterEvent, QGuiApplication, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QHeaderView,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gcspy_client.model.codes import used
 from gcspy_client.model.latest import Latest
@@ -148,7 +155,9 @@ class TableModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return self._alignment(index.column())
         if role in (Qt.ItemDataRole.ForegroundRole, Qt.ItemDataRole.BackgroundRole):
-            return self._brush(index.row(), index.column(), ground=role == Qt.ItemDataRole.BackgroundRole)
+            return self._brush(
+                index.row(), index.column(), ground=role == Qt.ItemDataRole.BackgroundRole
+            )
         return None
 
     def _brush(self, row: int, column: int, *, ground: bool) -> QBrush | None:
@@ -160,7 +169,11 @@ class TableModel(QAbstractTableModel):
         if not used(space.control.values[tile : tile + 1])[0]:
             return None if ground else QBrush(QColor(colours.dim))
         if column and self.table.text(row, column) == UNKNOWN_TEXT:
-            return QBrush(QColor(colours.border), Qt.BrushStyle.BDiagPattern) if ground else QBrush(QColor(colours.warning))
+            return (
+                QBrush(QColor(colours.border), Qt.BrushStyle.BDiagPattern)
+                if ground
+                else QBrush(QColor(colours.warning))
+            )
         return None
 
     @staticmethod
@@ -279,14 +292,18 @@ class TableView(SpaceView):
         for column, name in enumerate(table.columns):
             texts = [table.text(row, column) for row in tiles]
             wide = max((metrics.horizontalAdvance(text) for text in texts), default=0) + 24
-            self.table.setColumnWidth(column, min(_WIDEST, max(wide, metrics.horizontalAdvance(name) + 32)))
+            self.table.setColumnWidth(
+                column, min(_WIDEST, max(wide, metrics.horizontalAdvance(name) + 32))
+            )
 
     # ------------------------------------------------------------------ what it shows
 
     def follow(self, change: EventChange) -> None:
         """Show the values of now; what is scrolled to and what is selected stay."""
         if len(self.model.table) != self._space.count:
-            self._reset(self.model.table.refresh if self.model.table.sorted_by is None else self._refill)
+            self._reset(
+                self.model.table.refresh if self.model.table.sorted_by is None else self._refill
+            )
         if self.model.table.sorted_by is not None and not self._sort_timer.isActive():
             self._sort_timer.start(_SORT_MILLIS)
         self.table.viewport().update()
@@ -381,7 +398,9 @@ class TableView(SpaceView):
         self._keep_selection()
         row = None if tile is None else self.model.table.row_of(tile)
         if moved and row is not None and tile != self._tile_of_own:
-            self.table.scrollTo(self.model.index(row, 0), QAbstractItemView.ScrollHint.EnsureVisible)
+            self.table.scrollTo(
+                self.model.index(row, 0), QAbstractItemView.ScrollHint.EnsureVisible
+            )
         self._tile_of_own = None
 
     def _keep_selection(self) -> None:
@@ -394,9 +413,13 @@ class TableView(SpaceView):
         if row is None:
             chosen.clear()
         else:
-            whole = QItemSelection(self.model.index(row, 0), self.model.index(row, self.model.columnCount() - 1))
+            whole = QItemSelection(
+                self.model.index(row, 0), self.model.index(row, self.model.columnCount() - 1)
+            )
             chosen.select(whole, QItemSelectionModel.SelectionFlag.ClearAndSelect)
-            chosen.setCurrentIndex(self.model.index(row, 0), QItemSelectionModel.SelectionFlag.NoUpdate)
+            chosen.setCurrentIndex(
+                self.model.index(row, 0), QItemSelectionModel.SelectionFlag.NoUpdate
+            )
         chosen.blockSignals(False)
         self.table.viewport().update()
         self.changed.emit()

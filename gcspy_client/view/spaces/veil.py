@@ -44,7 +44,11 @@ class Veil(QWidget):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Follow the place of what is dimmed."""
-        if watched is self._over and event.type() in (QEvent.Type.Resize, QEvent.Type.Move) and isinstance(watched, QWidget):
+        if (
+            watched is self._over
+            and event.type() in (QEvent.Type.Resize, QEvent.Type.Move)
+            and isinstance(watched, QWidget)
+        ):
             self.setGeometry(watched.geometry())
         return False
 

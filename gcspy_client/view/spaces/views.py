@@ -53,7 +53,9 @@ def known_renderers() -> dict[str, RendererFacts]:
 
 def title_of(name: str) -> str:
     """What a view is called."""
-    return TITLES.get(name) or (known_renderers()[name].title if name in known_renderers() else name)
+    return TITLES.get(name) or (
+        known_renderers()[name].title if name in known_renderers() else name
+    )
 
 
 def order_words(space: SpaceState, look: Look, looks: Looks) -> tuple[str, str]:
@@ -83,7 +85,9 @@ class RendererView(RendererCanvas):
         looks: Where streams are found.
     """
 
-    def __init__(self, space: SpaceState, source: TileSource, theme: Theme, look: Look, looks: Looks) -> None:
+    def __init__(
+        self, space: SpaceState, source: TileSource, theme: Theme, look: Look, looks: Looks
+    ) -> None:
         facts = known_renderers()[look.view]
         margins = facts.load().margins if facts.builtin else frozenset()
 
@@ -103,7 +107,9 @@ class RendererView(RendererCanvas):
         """The second stream of two that share a colour."""
         if self.look.view != "bivariate":
             return None
-        chosen = None if self.look.second is None else self._looks.source(self._space, self.look.second)
+        chosen = (
+            None if self.look.second is None else self._looks.source(self._space, self.look.second)
+        )
         return chosen or other_stream(self._space, self._source)
 
     def legend_words(self) -> str:

@@ -101,7 +101,9 @@ class Bookmarking(QObject):
 
     def flags(self) -> tuple[Flag, ...]:
         """For the timeline."""
-        return tuple(Flag(number=mark.number, title=mark.title or "bookmark") for mark in self.marks.all)
+        return tuple(
+            Flag(number=mark.number, title=mark.title or "bookmark") for mark in self.marks.all
+        )
 
     def add(self) -> bool:
         """Bookmark the event that is shown.
@@ -117,7 +119,10 @@ class Bookmarking(QObject):
 
     def add_all(self, wanted: Mapping[int, tuple[str, str]]) -> None:
         """Bookmark events, by their numbers, with a title and a note each; one that has a bookmark keeps it."""
-        new = [Bookmark(number=number, title=title, note=note) for number, (title, note) in wanted.items()]
+        new = [
+            Bookmark(number=number, title=title, note=note)
+            for number, (title, note) in wanted.items()
+        ]
         if new:
             self._try(lambda: self.marks.add_all(new))
 
@@ -168,7 +173,11 @@ class BookmarkPanel(QFrame):
     filled = Signal()
 
     def __init__(
-        self, bookmarking: Bookmarking, session: Session, theme: Theme, parent: QWidget | None = None
+        self,
+        bookmarking: Bookmarking,
+        session: Session,
+        theme: Theme,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self._bookmarking, self._session = bookmarking, session
@@ -219,7 +228,11 @@ class BookmarkPanel(QFrame):
         header.setSectionsClickable(False)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         for column, mode in enumerate(
-            (QHeaderView.ResizeMode.ResizeToContents, QHeaderView.ResizeMode.Stretch, QHeaderView.ResizeMode.ResizeToContents)
+            (
+                QHeaderView.ResizeMode.ResizeToContents,
+                QHeaderView.ResizeMode.Stretch,
+                QHeaderView.ResizeMode.ResizeToContents,
+            )
         ):
             header.setSectionResizeMode(column, mode)
         column_layout = QVBoxLayout(self)
@@ -273,7 +286,9 @@ class BookmarkPanel(QFrame):
         self._filling = False
         rows = min(max(1, len(marks.all)), _MOST_ROWS)
         high = self.table.verticalHeader().defaultSectionSize()
-        self.table.setFixedHeight(self.table.horizontalHeader().sizeHint().height() + rows * high + 2)
+        self.table.setFixedHeight(
+            self.table.horizontalHeader().sizeHint().height() + rows * high + 2
+        )
         self._choose(chosen)
         self._say_note()
 

@@ -102,7 +102,10 @@ def _lit(
     strength = np.where(shown > 0, strength * (0.35 if dimmed else 1.0), 0.0)
     ink = np.array([colour.red(), colour.green(), colour.blue()])
     parts = [(ground >> np.uint32(shift)).astype(np.int64) & 255 for shift in (16, 8, 0)]
-    mixed = [(part * (1 - strength) + ink[i] * strength).astype(np.uint32) for i, part in enumerate(parts)]
+    mixed = [
+        (part * (1 - strength) + ink[i] * strength).astype(np.uint32)
+        for i, part in enumerate(parts)
+    ]
     result: NDArray[np.uint32] = (
         np.uint32(0xFF000000) | mixed[0] << np.uint32(16) | mixed[1] << np.uint32(8) | mixed[2]
     )

@@ -18,7 +18,16 @@ from dataclasses import replace
 
 from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.interpreter import ClientInterpreter, EventChange
-from gcspy_protocol.messages import Error, Message, Pause, Playback, Position, Resume, Seek, SetPlayback
+from gcspy_protocol.messages import (
+    Error,
+    Message,
+    Pause,
+    Playback,
+    Position,
+    Resume,
+    Seek,
+    SetPlayback,
+)
 from gcspy_protocol.model import ControlState
 from gcspy_protocol.playback import Direction
 from gcspy_replay.file import Cursor, Recording
@@ -189,7 +198,9 @@ class _Errand:
         given_up: Whether nobody waits for it any more.
     """
 
-    def __init__(self, playback: LocalPlayback, target: int, tell: Callable[[object], None]) -> None:
+    def __init__(
+        self, playback: LocalPlayback, target: int, tell: Callable[[object], None]
+    ) -> None:
         self.playback, self.target = playback, target
         self.reached: Cursor | RecordingError = RecordingError(f"event {target} was not reached")
         self.given_up = False
@@ -347,7 +358,9 @@ class ShiftPlaying(Playing):
 
     def _begin(self) -> LocalPlayback | None:
         try:
-            self._playback = LocalPlayback(self._open(), manner=self._manner, running=False, growing=True)
+            self._playback = LocalPlayback(
+                self._open(), manner=self._manner, running=False, growing=True
+            )
         except RecordingError as error:
             self.refused.emit(str(error))
         return self._playback
@@ -461,6 +474,8 @@ def _anything(session: ClientInterpreter) -> EventChange | None:
     if event is None:
         return None
     changed = {
-        (space_id, stream_id): None for space_id, space in session.spaces.items() for stream_id in space.streams
+        (space_id, stream_id): None
+        for space_id, space in session.spaces.items()
+        for stream_id in space.streams
     }
     return EventChange(event, dict(changed))

@@ -97,7 +97,9 @@ class Saving(QObject):
         """Whether it is at work."""
         return self._thread is not None and self._thread.is_alive()
 
-    def start(self, save: Save, path: Path, first: int | None, last: int | None, *, replace: bool) -> None:
+    def start(
+        self, save: Save, path: Path, first: int | None, last: int | None, *, replace: bool
+    ) -> None:
         """Begin."""
         self._cancelled = False
         self._told = 0.0
@@ -239,7 +241,9 @@ class SaveDialog(QDialog):
         self.bar.setRange(0, 0)
         self.bar.show()
         self._say("Saving; the session goes on meanwhile.", "dim")
-        self._saving.start(self._offer.save, self._file(), first, last, replace=self.start.text() == "Replace")
+        self._saving.start(
+            self._offer.save, self._file(), first, last, replace=self.start.text() == "Replace"
+        )
 
     def _progressed(self, done: int, of: int) -> None:
         self.bar.setRange(0, of)
@@ -257,7 +261,9 @@ class SaveDialog(QDialog):
             self._say(why[0].upper() + why[1:], "error")
             return
         self.start.setEnabled(False)
-        self._say(f"{count:,} {'event' if count == 1 else 'events'} saved to {self._file()}", "good")
+        self._say(
+            f"{count:,} {'event' if count == 1 else 'events'} saved to {self._file()}", "good"
+        )
 
     def reject(self) -> None:
         """Close; what is under way is cancelled, and leaves no file."""

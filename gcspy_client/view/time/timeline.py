@@ -66,7 +66,17 @@ _REST_MILLIS = 300
 """Between two drawings of a live timeline that only grows: each costs 2 ms."""
 
 _PENNANT = QPolygonF([QPointF(0, 1), QPointF(8, 4), QPointF(0, 7.5)])
-_FIRED = QPolygonF([QPointF(-3.5, 0), QPointF(1.5, 0), QPointF(-0.2, 4), QPointF(2.8, 4), QPointF(-2.6, 10.5), QPointF(-1, 5.6), QPointF(-4.2, 5.6)])
+_FIRED = QPolygonF(
+    [
+        QPointF(-3.5, 0),
+        QPointF(1.5, 0),
+        QPointF(-0.2, 4),
+        QPointF(2.8, 4),
+        QPointF(-2.6, 10.5),
+        QPointF(-1, 5.6),
+        QPointF(-4.2, 5.6),
+    ]
+)
 """A bookmark's flag, to the right of its event; a trigger's flash, upon it."""
 
 
@@ -204,7 +214,9 @@ class TimelineStrip(QWidget):
         self._end_before = self._whole()[1]
         if other_kinds or not facts.live:
             self.update()
-        elif not self._rest.isActive():  # only the end moves, and nobody reads that ten times a second
+        elif (
+            not self._rest.isActive()
+        ):  # only the end moves, and nobody reads that ten times a second
             self.update()
             self._rest.start(_REST_MILLIS)
         else:
@@ -272,7 +284,9 @@ class TimelineStrip(QWidget):
 
     def _room_for_names(self) -> int:
         metrics = QFontMetrics(small_font(self.font()))
-        wanted = max((metrics.horizontalAdvance(name) for name in self._facts.kinds), default=0) + 28
+        wanted = (
+            max((metrics.horizontalAdvance(name) for name in self._facts.kinds), default=0) + 28
+        )
         return max(_NARROW_GUTTER, min(wanted, _WIDE_GUTTER, self.width() // 5))
 
     def _lanes_height(self) -> int:
@@ -296,7 +310,9 @@ class TimelineStrip(QWidget):
         pixels = max(1, int(self._lanes().width()))
         if self._stretch is not None:
             if self._stretch.pixels != pixels:
-                self._stretch = Stretch(self._stretch.start, self._stretch.end, pixels, self._by_time)
+                self._stretch = Stretch(
+                    self._stretch.start, self._stretch.end, pixels, self._by_time
+                )
             return self._stretch
         start, end = self._whole()
         return Stretch(start, end, pixels, self._by_time)
@@ -332,7 +348,9 @@ class TimelineStrip(QWidget):
                 self._paint_playhead(painter, lanes)
             else:
                 painter.setPen(QColor(tokens(self._theme).dim))
-                painter.drawText(lanes, Qt.AlignmentFlag.AlignCenter, "events stand here as they come")
+                painter.drawText(
+                    lanes, Qt.AlignmentFlag.AlignCenter, "events stand here as they come"
+                )
             if self.hasFocus():
                 painter.setPen(QPen(QColor(tokens(self._theme).accent), 1))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -363,7 +381,10 @@ class TimelineStrip(QWidget):
         lanes = Lanes(
             overview=overview,
             hidden=self._unrecorded.in_view(stretch),
-            colours=tuple(kind_colour(kind, len(facts.kinds), self._theme) for kind in range(max(1, len(facts.kinds)))),
+            colours=tuple(
+                kind_colour(kind, len(facts.kinds), self._theme)
+                for kind in range(max(1, len(facts.kinds)))
+            ),
             off=frozenset(one.event for one in facts.filters if not one.enabled),
         )
         return draw_lanes(lanes, self._theme, self._lanes_height(), scale)
@@ -374,13 +395,25 @@ class TimelineStrip(QWidget):
         painter.setPen(QColor(tokens(self._theme).dim))
         if height < _NAMED_LANE:
             text = f"{len(kinds)} kinds of event"
-            painter.drawText(QRectF(0, lanes.top(), self._gutter - 8, lanes.height()), Qt.AlignmentFlag.AlignCenter, text)
+            painter.drawText(
+                QRectF(0, lanes.top(), self._gutter - 8, lanes.height()),
+                Qt.AlignmentFlag.AlignCenter,
+                text,
+            )
             return
         for lane, name in enumerate(kinds):
             row = QRectF(0, lanes.top() + lane * height, self._gutter - 8, height)
-            painter.fillRect(QRectF(2, row.center().y() - 4, 8, 8), kind_colour(lane, len(kinds), self._theme))
-            text = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, int(row.width()) - 16)
-            painter.drawText(row.adjusted(16, 0, 0, 0), int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), text)
+            painter.fillRect(
+                QRectF(2, row.center().y() - 4, 8, 8), kind_colour(lane, len(kinds), self._theme)
+            )
+            text = painter.fontMetrics().elidedText(
+                name, Qt.TextElideMode.ElideMiddle, int(row.width()) - 16
+            )
+            painter.drawText(
+                row.adjusted(16, 0, 0, 0),
+                int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter),
+                text,
+            )
 
     def _paint_axis(self, painter: QPainter, lanes: QRectF) -> None:
         t = tokens(self._theme)
@@ -397,17 +430,23 @@ class TimelineStrip(QWidget):
             wide = painter.fontMetrics().horizontalAdvance(text)
             left = min(max(lanes.left(), x - wide / 2), lanes.right() - wide)
             painter.setPen(QColor(t.dim))
-            painter.drawText(QPointF(left, lanes.bottom() + 3 + painter.fontMetrics().ascent()), text)
+            painter.drawText(
+                QPointF(left, lanes.bottom() + 3 + painter.fontMetrics().ascent()), text
+            )
 
     def _paint_range(self, painter: QPainter, lanes: QRectF) -> None:
         if self._facts.chosen is None:
             return
         colour = QColor(tokens(self._theme).accent)
-        left, right = (min(max(self.x_of(n), lanes.left()), lanes.right()) for n in self._facts.chosen)
+        left, right = (
+            min(max(self.x_of(n), lanes.left()), lanes.right()) for n in self._facts.chosen
+        )
         right = max(right, left + 1)
         veil = QColor(tokens(self._theme).window)
         veil.setAlpha(150)
-        painter.fillRect(QRectF(lanes.left(), lanes.top(), left - lanes.left(), lanes.height()), veil)
+        painter.fillRect(
+            QRectF(lanes.left(), lanes.top(), left - lanes.left(), lanes.height()), veil
+        )
         painter.fillRect(QRectF(right, lanes.top(), lanes.right() - right, lanes.height()), veil)
         bar = QRectF(left, _FLAGS_HEIGHT - 4, right - left, 3)
         if self._facts.looping:
@@ -426,7 +465,9 @@ class TimelineStrip(QWidget):
     def _paint_hover(self, painter: QPainter, lanes: QRectF) -> None:
         if self._hover is not None:
             painter.setPen(QPen(QColor(tokens(self._theme).dim), 1, Qt.PenStyle.DotLine))
-            painter.drawLine(QPointF(self._hover, lanes.top()), QPointF(self._hover, lanes.bottom()))
+            painter.drawLine(
+                QPointF(self._hover, lanes.top()), QPointF(self._hover, lanes.bottom())
+            )
 
     def _paint_flags(self, painter: QPainter, lanes: QRectF) -> None:
         t = tokens(self._theme)
@@ -446,11 +487,17 @@ class TimelineStrip(QWidget):
                 painter.setPen(QColor(t.on_accent))
                 painter.drawText(box, Qt.AlignmentFlag.AlignCenter, flag.letter)
             else:
-                painter.drawPolygon(_FIRED.translated(x, 0) if flag.fired else _PENNANT.translated(x, 0))
+                painter.drawPolygon(
+                    _FIRED.translated(x, 0) if flag.fired else _PENNANT.translated(x, 0)
+                )
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def _paint_playhead(self, painter: QPainter, lanes: QRectF) -> None:
-        if self._facts.growing and not self._facts.live and lanes.left() <= self.x_of(self._timeline.last) <= lanes.right() + 2:
+        if (
+            self._facts.growing
+            and not self._facts.live
+            and lanes.left() <= self.x_of(self._timeline.last) <= lanes.right() + 2
+        ):
             self._paint_live_end(painter, lanes)
         # Live the newest is shown, also when nobody has said so yet.
         number = self._timeline.last if self._facts.live else self._facts.number
@@ -471,7 +518,15 @@ class TimelineStrip(QWidget):
         painter.setBrush(colour)
         top = _FLAGS_HEIGHT - 10.0
         painter.drawPolygon(
-            QPolygonF([QPointF(x - 6, top), QPointF(x + 6, top), QPointF(x + 6, top + 4), QPointF(x, top + 10), QPointF(x - 6, top + 4)])
+            QPolygonF(
+                [
+                    QPointF(x - 6, top),
+                    QPointF(x + 6, top),
+                    QPointF(x + 6, top + 4),
+                    QPointF(x, top + 10),
+                    QPointF(x - 6, top + 4),
+                ]
+            )
         )
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
@@ -483,7 +538,9 @@ class TimelineStrip(QWidget):
         painter.drawLine(QPointF(x, lanes.top()), QPointF(x, lanes.bottom()))
         painter.setPen(colour)
         width = painter.fontMetrics().horizontalAdvance("LIVE")
-        painter.drawText(QPointF(min(x - width / 2, self.width() - width - 1), lanes.top() - 3), "LIVE")
+        painter.drawText(
+            QPointF(min(x - width / 2, self.width() - width - 1), lanes.top() - 3), "LIVE"
+        )
 
     # -------------------------------------------------------------------------- mouse
 
@@ -498,7 +555,11 @@ class TimelineStrip(QWidget):
     def _flag_at(self, position: QPointF) -> Flag | None:
         if position.y() > _FLAGS_HEIGHT:
             return None
-        near = [flag for flag in self._facts.flags if -_REACH <= position.x() - self.x_of(flag.number) <= 2 * _REACH]
+        near = [
+            flag
+            for flag in self._facts.flags
+            if -_REACH <= position.x() - self.x_of(flag.number) <= 2 * _REACH
+        ]
         return near[-1] if near else None
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -572,7 +633,9 @@ class TimelineStrip(QWidget):
             return
         whole = self._whole()
         stretch = self.stretch().zoomed(factor, x - self._gutter, whole)
-        self._look(None if stretch.end - stretch.start >= (whole[1] - whole[0]) * 0.999 else stretch)
+        self._look(
+            None if stretch.end - stretch.start >= (whole[1] - whole[0]) * 0.999 else stretch
+        )
 
     def move_along(self, pixels: float) -> None:
         """Show what is further to the right by so many pixels."""
@@ -598,13 +661,20 @@ class TimelineStrip(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Arrows go to the next and the previous event, with Shift ten, page keys a tenth of what is in view."""
         far = 10 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1
-        steps = {Qt.Key.Key_Left: -far, Qt.Key.Key_Right: far, Qt.Key.Key_Down: -far, Qt.Key.Key_Up: far}
+        steps = {
+            Qt.Key.Key_Left: -far,
+            Qt.Key.Key_Right: far,
+            Qt.Key.Key_Down: -far,
+            Qt.Key.Key_Up: far,
+        }
         key = Qt.Key(event.key())
         if key in steps:
             self.stepped.emit(steps[key])
         elif key in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown) and self._facts.number:
             tenth = self._lanes().width() / 10
-            self._scrub(self.x_of(self._facts.number) + (-tenth if key is Qt.Key.Key_PageUp else tenth))
+            self._scrub(
+                self.x_of(self._facts.number) + (-tenth if key is Qt.Key.Key_PageUp else tenth)
+            )
         else:
             super().keyPressEvent(event)
 
@@ -629,7 +699,9 @@ class TimelineStrip(QWidget):
             return "\n".join([*lines, f"event {number:,} is no longer kept"])
         name = self._kind_name(int(row["event"]))
         since = int(row["time_nanos"]) - self._timeline.span(Axis.TIME)[0]
-        lines.append(f"{name} #{int(row['occurrence']):,}  ·  event {number:,}  ·  {moment_text(since, 1e7)}")
+        lines.append(
+            f"{name} #{int(row['occurrence']):,}  ·  event {number:,}  ·  {moment_text(since, 1e7)}"
+        )
         facts = f"gathered in {duration(int(row['gather_nanos']))}"
         if row["held_nanos"]:
             facts += f", held {duration(int(row['held_nanos']))}"
@@ -652,7 +724,11 @@ class TimelineStrip(QWidget):
         words = [f"this pixel: {', '.join(there)}"] if overview.counts[column] > 1 else []
         if overview.gaps[column]:
             count = int(overview.missed[column])
-            words.append(f"{count:,} events missed here" if count else "events are missing here, nobody knows how many")
+            words.append(
+                f"{count:,} events missed here"
+                if count
+                else "events are missing here, nobody knows how many"
+            )
         return words
 
     def _kind_name(self, kind: int) -> str:

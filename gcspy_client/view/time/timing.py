@@ -210,7 +210,9 @@ class Timing(QObject):
         if not self.usable:
             return
         manner = self.playing.manner
-        self._set_manner(replace(manner, loop=None if manner.loop is not None else self.chosen or self._ends()))
+        self._set_manner(
+            replace(manner, loop=None if manner.loop is not None else self.chosen or self._ends())
+        )
         self._changed()
 
     def begin_range(self) -> None:
@@ -265,7 +267,9 @@ class Timing(QObject):
             saved = self._shift.status
             if not saved.last:
                 return None
-            return SaveOffer(save=self._save_live, whole=(saved.first, saved.last), chosen=self.chosen, name=name)
+            return SaveOffer(
+                save=self._save_live, whole=(saved.first, saved.last), chosen=self.chosen, name=name
+            )
         paths = self._bookmarking.recording
         if not paths:
             return None
@@ -297,7 +301,10 @@ class Timing(QObject):
         behind = session.behind
         events = f"{behind:,} {'event' if behind == 1 else 'events'} behind live"
         what = pause_words(session.live.pause_acts_on)
-        if self._link.status.phase is not LinkPhase.LIVE or session.live.state is ControlState.ENDED:
+        if (
+            self._link.status.phase is not LinkPhase.LIVE
+            or session.live.state is ControlState.ENDED
+        ):
             goes_on = "nothing more comes"
         elif session.live.state is ControlState.PAUSED:
             goes_on = f"{what} is paused"
@@ -351,7 +358,11 @@ class Timing(QObject):
     def _filtered(self) -> frozenset[int]:
         """Kinds of event of which a filter hid some: of a recording, when it was made."""
         playback = self._session.live.playback
-        then = playback.filters if self._session.is_playback and playback is not None else self._session.live.filters.values()
+        then = (
+            playback.filters
+            if self._session.is_playback and playback is not None
+            else self._session.live.filters.values()
+        )
         return frozenset(one.event for one in then if not one.enabled or one.period > 1)
 
     def _is_growing(self) -> bool:

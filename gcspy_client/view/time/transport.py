@@ -25,7 +25,11 @@ __all__ = ["Transport", "TransportFacts", "position_words", "speed_text"]
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 25.0, 100.0)
 _PACES = (
     (Pace.ORIGINAL, "as recorded", "The time between two events is what it was when they happened"),
-    (Pace.PROGRAM, "program's time", "The same, without what gathering and holding took: the program's own time"),
+    (
+        Pace.PROGRAM,
+        "program's time",
+        "The same, without what gathering and holding took: the program's own time",
+    ),
     (Pace.FIXED, "fixed delay", "The same time between any two events"),
 )
 _MOST_MILLIS = 3_600_000
@@ -168,7 +172,15 @@ class Transport(QWidget):
         row.addSpacing(8)
         row.addWidget(self.position, 1)
         row.addSpacing(8)
-        for widget in (self.pace, self.speed, self.interval, self.loop, self.axis, self.mark, self.save):
+        for widget in (
+            self.pace,
+            self.speed,
+            self.interval,
+            self.loop,
+            self.axis,
+            self.mark,
+            self.save,
+        ):
             row.addWidget(widget)
         for widget in (self.badge, self.speed, self.pace, self.axis, self.save):
             widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -179,7 +191,9 @@ class Transport(QWidget):
         self.speed.activated.connect(self._choose_manner)
         self.pace.activated.connect(self._choose_manner)
         self.interval.valueChanged.connect(self._choose_manner)
-        self.axis.activated.connect(lambda _index: self.axis_chosen.emit(bool(self.axis.currentData())))
+        self.axis.activated.connect(
+            lambda _index: self.axis_chosen.emit(bool(self.axis.currentData()))
+        )
 
     # --------------------------------------------------------------------------- room
 
@@ -229,7 +243,9 @@ class Transport(QWidget):
         # What is live runs forwards: the button holds the picture.
         forwards = facts.live or (facts.running and not backwards)
         self._set_shape(self.play, "pause" if forwards else "play")
-        self._set_shape(self.reverse, "pause" if facts.running and backwards and not facts.live else "reverse")
+        self._set_shape(
+            self.reverse, "pause" if facts.running and backwards and not facts.live else "reverse"
+        )
         self.loop.setEnabled(facts.usable)
         if self.loop.isChecked() != (facts.manner.loop is not None):
             self.loop.setChecked(facts.manner.loop is not None)
@@ -237,7 +253,9 @@ class Transport(QWidget):
         self.mark.setEnabled(facts.number > 0)
         self.save.setEnabled(facts.may_save)
         self.save.setText("Save session…" if facts.live_view else "Save part…")
-        self.position.setText(position_words(facts) if facts.usable or facts.number else facts.reason)
+        self.position.setText(
+            position_words(facts) if facts.usable or facts.number else facts.reason
+        )
         self._say_badge(facts)
         self._say_manner(facts.manner)
         for chooser in (self.speed, self.pace, self.interval):

@@ -32,7 +32,10 @@ class ExpressionEdit(QLineEdit):
     """
 
     def __init__(
-        self, offer: Callable[[str, int], Completions], colours: Tokens, parent: QWidget | None = None
+        self,
+        offer: Callable[[str, int], Completions],
+        colours: Tokens,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self._offer = offer
@@ -92,12 +95,19 @@ class ExpressionEdit(QLineEdit):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Ctrl+Space offers words; while some are offered, Enter and Tab take one."""
-        if self.popup.isVisible() and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Tab):
+        if self.popup.isVisible() and event.key() in (
+            Qt.Key.Key_Return,
+            Qt.Key.Key_Enter,
+            Qt.Key.Key_Tab,
+        ):
             word = self.popup.currentIndex().data()
             if isinstance(word, str):
                 self.complete(word)
                 return
-        if event.key() == Qt.Key.Key_Space and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+        if (
+            event.key() == Qt.Key.Key_Space
+            and event.modifiers() & Qt.KeyboardModifier.ControlModifier
+        ):
             self.ask()
             return
         super().keyPressEvent(event)
@@ -122,13 +132,19 @@ class ExpressionEdit(QLineEdit):
             return
         text = self.text()
         end = self._wrong + 1
-        while end < len(text) and (text[end].isalnum() or text[end] == "_") and (text[self._wrong].isalnum() or text[self._wrong] == "_"):
+        while (
+            end < len(text)
+            and (text[end].isalnum() or text[end] == "_")
+            and (text[self._wrong].isalnum() or text[self._wrong] == "_")
+        ):
             end += 1
         left = max(2.0, self.x_of(min(self._wrong, len(text))))
         right = max(left + 2 * _WAVE, self.x_of(min(end, len(text))))
         bottom = self.cursorRect().bottom() - 1.0
         steps = range(int((right - left) / _WAVE) + 1)
-        wave = QPolygonF([QPointF(left + step * _WAVE, bottom + (1.5 if step % 2 else -0.5)) for step in steps])
+        wave = QPolygonF(
+            [QPointF(left + step * _WAVE, bottom + (1.5 if step % 2 else -0.5)) for step in steps]
+        )
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(QPen(QColor(getattr(self._colours, self._tone)), 1.4))

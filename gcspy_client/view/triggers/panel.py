@@ -275,10 +275,23 @@ class TriggerPanel(QWidget):
             name = f"{self._session.live.event_name(status.event)} #{status.occurrence:,}"
             fired = f"{row.number:,}" if row.number else name
             fired += f"  ×{status.fired:,}" if status.fired > 1 else ""
-            when = f"fired last at {name}, {status.fired:,} times in all" if status.fired > 1 else f"fired at {name}"
+            when = (
+                f"fired last at {name}, {status.fired:,} times in all"
+                if status.fired > 1
+                else f"fired at {name}"
+            )
         condition = trigger.expression + (f"   in {trigger.space}" if trigger.space else "")
-        texts = ("", condition, ACTION_WORDS[trigger.action], words, fired, operand_words(status.operands))
-        tip = "\n".join(part for part in (trigger.note, condition, status.why, when, texts[-1]) if part)
+        texts = (
+            "",
+            condition,
+            ACTION_WORDS[trigger.action],
+            words,
+            fired,
+            operand_words(status.operands),
+        )
+        tip = "\n".join(
+            part for part in (trigger.note, condition, status.why, when, texts[-1]) if part
+        )
         colours = tokens(self._theme)
         for column, text in enumerate(texts):
             item = self.table.item(place, column)
@@ -289,9 +302,13 @@ class TriggerPanel(QWidget):
             item.setToolTip(tip)
             item.setForeground(QBrush(QColor(getattr(colours, tone if column == 3 else "text"))))
             flags = Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEnabled
-            item.setFlags(flags | Qt.ItemFlag.ItemIsUserCheckable if column == _ON and row.may else flags)
+            item.setFlags(
+                flags | Qt.ItemFlag.ItemIsUserCheckable if column == _ON and row.may else flags
+            )
             if column == _ON:
-                item.setCheckState(Qt.CheckState.Checked if trigger.enabled else Qt.CheckState.Unchecked)
+                item.setCheckState(
+                    Qt.CheckState.Checked if trigger.enabled else Qt.CheckState.Unchecked
+                )
 
     def _say_buttons(self) -> None:
         may = not self._triggering.reason
@@ -326,7 +343,9 @@ class TriggerPanel(QWidget):
         words = checked.problem
         if text.strip() and checked.problem:
             tone = "warning" if checked.waits else "error"
-            words = f"waits until there is one: {checked.problem}" if checked.waits else checked.problem
+            words = (
+                f"waits until there is one: {checked.problem}" if checked.waits else checked.problem
+            )
         elif text.strip():
             words = self._now(text)
         self.condition.underline(checked.offset if text.strip() else None, tone)
@@ -340,11 +359,18 @@ class TriggerPanel(QWidget):
     def _now(self, text: str) -> str:
         """What a condition is at the event that is shown."""
         shown = self._session.interpreter
-        if shown.last_event is None or sum(space.count for space in shown.spaces.values()) > _TRIED_TILES:
+        if (
+            shown.last_event is None
+            or sum(space.count for space in shown.spaces.values()) > _TRIED_TILES
+        ):
             return "a condition"
         spaces = [state.space for state in shown.spaces.values()]
         try:
-            bound = bind(parse_condition(text), spaces, next((one.id for one in spaces if one.name == self._scope()), None))
+            bound = bind(
+                parse_condition(text),
+                spaces,
+                next((one.id for one in spaces if one.name == self._scope()), None),
+            )
             result = Evaluator(bound).evaluate(ClientSource(shown))
         except GCspyError as error:
             return str(error)
@@ -402,7 +428,11 @@ class TriggerPanel(QWidget):
     def chosen(self) -> int | None:
         """Number of the trigger that is chosen."""
         rows = self.table.selectionModel().selectedRows() if self.table.rowCount() else []
-        return self._rows[rows[0].row()].status.trigger.id if rows and rows[0].row() < len(self._rows) else None
+        return (
+            self._rows[rows[0].row()].status.trigger.id
+            if rows and rows[0].row() < len(self._rows)
+            else None
+        )
 
     def _choose(self, number: int | None) -> None:
         ids = [row.status.trigger.id for row in self._rows]

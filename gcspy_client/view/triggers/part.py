@@ -52,7 +52,12 @@ class TriggerPart(QObject):
         window.timing.more_flags.append(self.triggering.flags)
         about = "triggers: pause, or bookmark, when a condition becomes true"
         window.docks.add(
-            "triggers", "Triggers", self.panel, Qt.DockWidgetArea.BottomDockWidgetArea, keys=("Shift+T",), about=about
+            "triggers",
+            "Triggers",
+            self.panel,
+            Qt.DockWidgetArea.BottomDockWidgetArea,
+            keys=("Shift+T",),
+            about=about,
         )
 
     def _fired(self, firings: list[Firing]) -> None:
@@ -72,7 +77,9 @@ class TriggerPart(QObject):
         self.notice.follow(
             stands=live.state in (ControlState.PAUSING, ControlState.PAUSED),
             may=connected and live.is_controller(),
-            reason="" if live.is_controller() else "Only the client in control may do that: Session ▸ Take control.",
+            reason=""
+            if live.is_controller()
+            else "Only the client in control may do that: Session ▸ Take control.",
         )
         self.panel.refresh()
 
@@ -81,7 +88,11 @@ class TriggerPart(QObject):
         session, timing = self._window.session, self._window.timing
         if session.number == number:
             return
-        if not session.is_playback and number == session.timeline.last and session.live.state is ControlState.PAUSED:
+        if (
+            not session.is_playback
+            and number == session.timeline.last
+            and session.live.state is ControlState.PAUSED
+        ):
             timing.last()
         else:
             timing.go_to(number)

@@ -97,7 +97,11 @@ class Triggering(QObject):
     def flags(self) -> tuple[Flag, ...]:
         """For the timeline."""
         return tuple(
-            Flag(number=one.number, title=f"trigger {one.fired.trigger.id} fired: {_words(one.fired.trigger)}", fired=True)
+            Flag(
+                number=one.number,
+                title=f"trigger {one.fired.trigger.id} fired: {_words(one.fired.trigger)}",
+                fired=True,
+            )
             for one in self.log.all
             if one.number
         )
@@ -142,7 +146,9 @@ class Triggering(QObject):
     def _take(self, fired: Fired) -> Firing:
         firing = self.log.add(fired, self._session.timeline)
         if fired.trigger.action is TriggerAction.BOOKMARK and firing.number:
-            self._wanted.setdefault(firing.number, (_words(fired.trigger), operand_words(fired.operands)))
+            self._wanted.setdefault(
+                firing.number, (_words(fired.trigger), operand_words(fired.operands))
+            )
             if not self._writing.isActive():
                 self._writing.start(_BOOKMARK_MILLIS)
         return firing

@@ -20,7 +20,16 @@ from PySide6.QtCore import (
     QRect,
     Qt,
 )
-from PySide6.QtGui import QBrush, QColor, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPen, QPolygonF
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPen,
+    QPolygonF,
+)
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -108,7 +117,9 @@ class _Rows(QAbstractTableModel):
 
     def _touch(self) -> None:
         if self.rows:
-            self.dataChanged.emit(self.index(0, 0), self.index(len(self.rows) - 1, len(self.columns) - 1))
+            self.dataChanged.emit(
+                self.index(0, 0), self.index(len(self.rows) - 1, len(self.columns) - 1)
+            )
 
     def _sorted(self, rows: list[tuple[BarCell, ...]]) -> list[tuple[BarCell, ...]]:
         column = self._column
@@ -182,13 +193,17 @@ class _Bars(QStyledItemDelegate):
             bar = QColor(accent)
             bar.setAlpha(64)
             width = max(2, round((rect.width() - 4) * min(1.0, cell.share)))
-            painter.fillRect(rect.right() - 1 - width, rect.top() + 2, width, rect.height() - 4, bar)
+            painter.fillRect(
+                rect.right() - 1 - width, rect.top() + 2, width, rect.height() - 4, bar
+            )
         super().paint(painter, option, index)
         if len(cell.line) > 1:
             _draw_line(painter, rect.adjusted(6, 4, -6, -4), cell.line, accent)
 
 
-def _draw_line(painter: QPainter, rect: QRect, line: tuple[float | None, ...], colour: QColor) -> None:
+def _draw_line(
+    painter: QPainter, rect: QRect, line: tuple[float | None, ...], colour: QColor
+) -> None:
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(QPen(colour, 1.4))
@@ -196,7 +211,9 @@ def _draw_line(painter: QPainter, rect: QRect, line: tuple[float | None, ...], c
     points: list[QPointF] = []
     for place, value in enumerate((*line, None)):
         if value is not None:
-            points.append(QPointF(rect.left() + place * step, rect.bottom() - value * rect.height()))
+            points.append(
+                QPointF(rect.left() + place * step, rect.bottom() - value * rect.height())
+            )
             continue
         if len(points) > 1:
             painter.drawPolyline(QPolygonF(points))
@@ -216,7 +233,12 @@ class BarTable(QTableView):
     """
 
     def __init__(
-        self, columns: Sequence[BarColumn], colours: Tokens, *, column: int = 0, parent: QWidget | None = None
+        self,
+        columns: Sequence[BarColumn],
+        colours: Tokens,
+        *,
+        column: int = 0,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self._rows = _Rows(columns, colours, column)
@@ -273,7 +295,9 @@ class BarTable(QTableView):
                 header.resizeSection(place, _SPARK)
             else:
                 header.setSectionResizeMode(place, QHeaderView.ResizeMode.Fixed)
-                wanted = max(self.sizeHintForColumn(place) + 8, header.sectionSizeHint(place) + _ARROW)
+                wanted = max(
+                    self.sizeHintForColumn(place) + 8, header.sectionSizeHint(place) + _ARROW
+                )
                 header.resizeSection(place, wanted)
         header.setMinimumSectionSize(40)
 
@@ -300,7 +324,11 @@ class BarTable(QTableView):
 
     def event(self, event: QEvent) -> bool:
         """With the keyboard here, the keys for copying are this table's, and not the window's."""
-        if isinstance(event, QKeyEvent) and event.type() is QEvent.Type.ShortcutOverride and event.matches(QKeySequence.StandardKey.Copy):
+        if (
+            isinstance(event, QKeyEvent)
+            and event.type() is QEvent.Type.ShortcutOverride
+            and event.matches(QKeySequence.StandardKey.Copy)
+        ):
             event.accept()
             return True
         return super().event(event)

@@ -36,12 +36,21 @@ class CheckBox(QCheckBox):
         painter, box = _painter_of(self, option, QStyle.SubElement.SE_CheckBoxIndicator)
         _paint_frame(painter, self, box, 3)
         if self.isChecked():
-            stroke = QPolygonF([QPointF(box.left() + x * box.width(), box.top() + y * box.height()) for x, y in _CHECK])
+            stroke = QPolygonF(
+                [
+                    QPointF(box.left() + x * box.width(), box.top() + y * box.height())
+                    for x, y in _CHECK
+                ]
+            )
             colour = self.palette().color(QPalette.ColorRole.HighlightedText)
-            painter.setPen(QPen(colour, 1.8, c=Qt.PenCapStyle.RoundCap, j=Qt.PenJoinStyle.RoundJoin))
+            painter.setPen(
+                QPen(colour, 1.8, c=Qt.PenCapStyle.RoundCap, j=Qt.PenJoinStyle.RoundJoin)
+            )
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawPolyline(stroke)
-        option.rect = self.style().subElementRect(QStyle.SubElement.SE_CheckBoxContents, option, self)
+        option.rect = self.style().subElementRect(
+            QStyle.SubElement.SE_CheckBoxContents, option, self
+        )
         painter.drawControl(QStyle.ControlElement.CE_CheckBoxLabel, option)
         _paint_focus(painter, self, option, QStyle.SubElement.SE_CheckBoxFocusRect)
 
@@ -59,7 +68,9 @@ class RadioButton(QRadioButton):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(self.palette().color(QPalette.ColorRole.HighlightedText))
             painter.drawEllipse(box.center(), box.width() * _DOT / 2, box.height() * _DOT / 2)
-        option.rect = self.style().subElementRect(QStyle.SubElement.SE_RadioButtonContents, option, self)
+        option.rect = self.style().subElementRect(
+            QStyle.SubElement.SE_RadioButtonContents, option, self
+        )
         painter.drawControl(QStyle.ControlElement.CE_RadioButtonLabel, option)
         _paint_focus(painter, self, option, QStyle.SubElement.SE_RadioButtonFocusRect)
 
@@ -69,24 +80,33 @@ def _painter_of(
 ) -> tuple[QStylePainter, QRectF]:
     painter = QStylePainter(button)
     painter.setRenderHint(QStylePainter.RenderHint.Antialiasing)
-    return painter, QRectF(button.style().subElementRect(place, option, button)).adjusted(0.5, 0.5, -0.5, -0.5)
+    return painter, QRectF(button.style().subElementRect(place, option, button)).adjusted(
+        0.5, 0.5, -0.5, -0.5
+    )
 
 
-def _paint_frame(painter: QStylePainter, button: CheckBox | RadioButton, box: QRectF, radius: float) -> None:
+def _paint_frame(
+    painter: QStylePainter, button: CheckBox | RadioButton, box: QRectF, radius: float
+) -> None:
     """What the mark stands in: filled where it is chosen."""
     palette = button.palette()
     group = QPalette.ColorGroup.Normal if button.isEnabled() else QPalette.ColorGroup.Disabled
     frame = palette.color(group, QPalette.ColorRole.PlaceholderText)
     ground = palette.color(group, QPalette.ColorRole.Base)
     if button.isChecked():
-        frame = ground = palette.color(group, QPalette.ColorRole.Highlight) if button.isEnabled() else frame
+        frame = ground = (
+            palette.color(group, QPalette.ColorRole.Highlight) if button.isEnabled() else frame
+        )
     painter.setPen(QPen(frame, 1))
     painter.setBrush(ground)
     painter.drawRoundedRect(box, radius, radius)
 
 
 def _paint_focus(
-    painter: QStylePainter, button: CheckBox | RadioButton, option: QStyleOptionButton, place: QStyle.SubElement
+    painter: QStylePainter,
+    button: CheckBox | RadioButton,
+    option: QStyleOptionButton,
+    place: QStyle.SubElement,
 ) -> None:
     if button.hasFocus():
         frame = QStyleOptionFocusRect()

@@ -36,7 +36,13 @@ class Chooser(QComboBox):
         half = _ARROW_HALF_WIDTH
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.setPen(QPen(self.palette().color(self.foregroundRole()), 1.5, c=Qt.PenCapStyle.RoundCap))
+            painter.setPen(
+                QPen(self.palette().color(self.foregroundRole()), 1.5, c=Qt.PenCapStyle.RoundCap)
+            )
             painter.drawPolyline(
-                [middle + QPointF(-half, -half / 2), middle + QPointF(0, half / 2), middle + QPointF(half, -half / 2)]
+                [
+                    middle + QPointF(-half, -half / 2),
+                    middle + QPointF(0, half / 2),
+                    middle + QPointF(half, -half / 2),
+                ]
             )

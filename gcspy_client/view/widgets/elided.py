@@ -36,7 +36,9 @@ class ElidedLabel(QLabel):
 
     def minimumSizeHint(self) -> QSize:
         """It can become as narrow as an ellipsis."""
-        return QSize(self.fontMetrics().horizontalAdvance("…") * 2, super().minimumSizeHint().height())
+        return QSize(
+            self.fontMetrics().horizontalAdvance("…") * 2, super().minimumSizeHint().height()
+        )
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Say the whole text in the tooltip when it does not fit."""

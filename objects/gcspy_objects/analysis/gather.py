@@ -24,7 +24,9 @@ _KINDS = {
 }
 
 
-def gather(heap: Heap, folder: Path | None = None, *, progress: Progress | None = None) -> LifeStore:
+def gather(
+    heap: Heap, folder: Path | None = None, *, progress: Progress | None = None
+) -> LifeStore:
     """Write the lives of all objects of a trace to a store.
 
     Args:
@@ -60,7 +62,10 @@ def _collections(heap: Heap, total_bytes: int) -> Collections:
     sizes = np.array([one.bytes for one in found], np.int64)
     return Collections(
         full=np.array([one.full for one in found], bool),
-        kind=[_KINDS.get(CollectionKind(one.kind), "unknown") + (", failed" if one.failed else "") for one in found],
+        kind=[
+            _KINDS.get(CollectionKind(one.kind), "unknown") + (", failed" if one.failed else "")
+            for one in found
+        ],
         cause=[one.cause for one in found],
         bytes=sizes,
         total_bytes=max(total_bytes, int(sizes.max(initial=0))),

@@ -19,7 +19,18 @@ from gcspy_protocol.errors import GCspyError
 from gcspy_objects.analysis.findings import Column, Findings, Unit
 from gcspy_objects.analysis.store import LifeStore
 
-__all__ = ["EVERYTHING", "KEYS", "NAMED", "By", "Only", "chosen", "collections", "each_collection", "in_collection", "totals"]
+__all__ = [
+    "EVERYTHING",
+    "KEYS",
+    "NAMED",
+    "By",
+    "Only",
+    "chosen",
+    "collections",
+    "each_collection",
+    "in_collection",
+    "totals",
+]
 
 
 class By(Enum):
@@ -51,9 +62,18 @@ class Only:
 EVERYTHING: Final = Only()
 
 KEYS: Final = {By.TYPE: "type", By.SITE: "place, type"}
-NAMED: Final = {By.TYPE: (Column("type_name", "Type", Unit.TEXT),), By.SITE: (Column("site_name", "Site", Unit.TEXT), Column("type_name", "Type", Unit.TEXT))}
-_JOINED: Final = {By.TYPE: "JOIN type_names USING (type)", By.SITE: "JOIN type_names USING (type) JOIN place_names USING (place)"}
-_NAMES: Final = {By.TYPE: "type_names.name AS type_name", By.SITE: "place_names.name AS site_name, type_names.name AS type_name"}
+NAMED: Final = {
+    By.TYPE: (Column("type_name", "Type", Unit.TEXT),),
+    By.SITE: (Column("site_name", "Site", Unit.TEXT), Column("type_name", "Type", Unit.TEXT)),
+}
+_JOINED: Final = {
+    By.TYPE: "JOIN type_names USING (type)",
+    By.SITE: "JOIN type_names USING (type) JOIN place_names USING (place)",
+}
+_NAMES: Final = {
+    By.TYPE: "type_names.name AS type_name",
+    By.SITE: "place_names.name AS site_name, type_names.name AS type_name",
+}
 
 _WHAT: Final = ("allocated", "survived", "promoted", "died")
 
@@ -65,12 +85,17 @@ def chosen(store: LifeStore, only: Only) -> str:
         GCspyError: There is no such type, or no such site.
     """
     wanted = []
-    for name, text, column in (("type_names", only.type, "type"), ("place_names", only.site, "place")):
+    for name, text, column in (
+        ("type_names", only.type, "type"),
+        ("place_names", only.site, "place"),
+    ):
         if text:
             rows = _named(store, name, column, text)
             if not rows:
                 what = {"type": "type", "place": "site"}[column]
-                raise GCspyError(f"the trace has no {what} called {text!r}: gcspy objects {what}s lists them; * stands for anything")
+                raise GCspyError(
+                    f"the trace has no {what} called {text!r}: gcspy objects {what}s lists them; * stands for anything"
+                )
             wanted.append(f"{column} IN ({', '.join(map(str, rows))})")
     where = f" WHERE {' AND '.join(wanted)}" if wanted else ""
     return f"(SELECT life.*, place FROM life JOIN site_names USING (site){where})"
@@ -79,7 +104,9 @@ def chosen(store: LifeStore, only: Only) -> str:
 def _named(store: LifeStore, table: str, column: str, text: str) -> list[int]:
     pattern = text.replace("!", "!!").replace("%", "!%").replace("_", "!_").replace("*", "%")
     for like in (pattern, f"%{pattern}%"):
-        rows = store.ask(f"SELECT {column} FROM {table} WHERE name LIKE $like ESCAPE '!' ORDER BY 1", like=like)
+        rows = store.ask(
+            f"SELECT {column} FROM {table} WHERE name LIKE $like ESCAPE '!' ORDER BY 1", like=like
+        )
         if rows:
             return [row for (row,) in rows]
     return []
@@ -96,15 +123,27 @@ def _counted(name: str, heading: str, condition: str, about: str) -> tuple[tuple
 
 
 _TOTALS: Final = (
-    _counted("allocated", "Allocated", "born_after >= 0", "By the program; what collectors fill gaps with is not counted."),
-    _counted("survived", "Survived", "age > 0", "At least one collection looked at them and let them live."),
+    _counted(
+        "allocated",
+        "Allocated",
+        "born_after >= 0",
+        "By the program; what collectors fill gaps with is not counted.",
+    ),
+    _counted(
+        "survived",
+        "Survived",
+        "age > 0",
+        "At least one collection looked at them and let them live.",
+    ),
     _counted("promoted", "Promoted", "promoted_in > 0", "Moved from a young to an old space."),
     _counted("died", "Died", "dead", "Found dead by a collection."),
     _counted("left", "Left", "NOT dead", "No collection found them dead before the trace ended."),
 )
 
 
-def totals(store: LifeStore, by: By, only: Only = EVERYTHING, *, by_bytes: bool = False, top: int = 0) -> Findings:
+def totals(
+    store: LifeStore, by: By, only: Only = EVERYTHING, *, by_bytes: bool = False, top: int = 0
+) -> Findings:
     """Objects over the whole trace, by type or by site, the most first: YA-JOP's table 2.
 
     Rows: the first `top`, 0: all there are. Columns: names, then objects and bytes allocated, their shares of all that are looked at, survived, promoted, died, left.
@@ -128,16 +167,30 @@ def totals(store: LifeStore, by: By, only: Only = EVERYTHING, *, by_bytes: bool 
                allocated_bytes / nullif(sum(allocated_bytes) OVER (), 0) AS bytes_share
         FROM (SELECT {keys}, {", ".join(sql for _, sql in _TOTALS)} FROM {source} GROUP BY {keys}) AS counted {_JOINED[by]}"""
     title = f"Objects by {by.value}" + (f", {only.words()}" if only.words() else "")
-    first = "allocated_bytes DESC, allocated_objects DESC" if by_bytes else "allocated_objects DESC, allocated_bytes DESC"
+    first = (
+        "allocated_bytes DESC, allocated_objects DESC"
+        if by_bytes
+        else "allocated_objects DESC, allocated_bytes DESC"
+    )
     names = ", ".join(one.name for one in NAMED[by])
-    return store.find(title, columns, question, order=f"{first}, {names}", top=top, notes=_left_out(store))
+    return store.find(
+        title, columns, question, order=f"{first}, {names}", top=top, notes=_left_out(store)
+    )
 
 
 def _left_out(store: LifeStore) -> tuple[str, ...]:
-    ((fillers, before),) = store.ask("SELECT count(*) FILTER (filler), count(*) FILTER (born_after < 0 AND NOT filler) FROM everything")
-    notes = [f"{fillers:,} objects that only fill gaps between buffers are left out."] if fillers else []
+    ((fillers, before),) = store.ask(
+        "SELECT count(*) FILTER (filler), count(*) FILTER (born_after < 0 AND NOT filler) FROM everything"
+    )
+    notes = (
+        [f"{fillers:,} objects that only fill gaps between buffers are left out."]
+        if fillers
+        else []
+    )
     if before:
-        notes.append(f"{before:,} objects were there when the trace began; they are not counted as allocated, and their age is not known.")
+        notes.append(
+            f"{before:,} objects were there when the trace began; they are not counted as allocated, and their age is not known."
+        )
     return tuple(notes)
 
 
@@ -155,7 +208,12 @@ _ABOUT: Final = {
     "died": "It found them dead.",
 }
 _EVENTS: Final = tuple(
-    Column(f"{what}_{unit}", what.capitalize() + (", bytes" if unit == "bytes" else ""), Unit.BYTES if unit == "bytes" else Unit.NUMBER, about)
+    Column(
+        f"{what}_{unit}",
+        what.capitalize() + (", bytes" if unit == "bytes" else ""),
+        Unit.BYTES if unit == "bytes" else Unit.NUMBER,
+        about,
+    )
     for what, about in _ABOUT.items()
     for unit in ("objects", "bytes")
 )
@@ -176,7 +234,10 @@ def _each(keys: str, source: str, ranked: str) -> str:
         sums = ", ".join(
             f"{f'sum({value})' if counted.get(what) else '0'}::BIGINT AS {what}_{unit}"
             for what in ("allocated", "pretenured", "promoted", "died", "died_old")
-            for unit, value in (("objects", counted.get(what, "")), ("bytes", f"size * {counted.get(what, '')}"))
+            for unit, value in (
+                ("objects", counted.get(what, "")),
+                ("bytes", f"size * {counted.get(what, '')}"),
+            )
         )
         return f"SELECT {by}{number} AS number, {sums} FROM {source} {join} WHERE {condition} GROUP BY ALL"
 
@@ -216,18 +277,31 @@ def collections(store: LifeStore, only: Only = EVERYTHING) -> Findings:
     """
     question = _each("", chosen(store, only), "")
     title = "Objects in each collection" + (f", {only.words()}" if only.words() else "")
-    return store.find(title, (*_COLLECTION, *_EVENTS), question, order="number", notes=_after_the_last(store, only))
+    return store.find(
+        title,
+        (*_COLLECTION, *_EVENTS),
+        question,
+        order="number",
+        notes=_after_the_last(store, only),
+    )
 
 
 def _after_the_last(store: LifeStore, only: Only) -> tuple[str, ...]:
     last = len(store.collections)
     ((objects, size),) = store.ask(
-        f"SELECT count(*), coalesce(sum(size), 0)::BIGINT FROM {chosen(store, only)} WHERE born_after = $last", last=last
+        f"SELECT count(*), coalesce(sum(size), 0)::BIGINT FROM {chosen(store, only)} WHERE born_after = $last",
+        last=last,
     )
-    return (f"{objects:,} objects of {size:,} bytes were allocated after the last collection.",) if objects else ()
+    return (
+        (f"{objects:,} objects of {size:,} bytes were allocated after the last collection.",)
+        if objects
+        else ()
+    )
 
 
-def each_collection(store: LifeStore, by: By, only: Only = EVERYTHING, *, top: int = 10, by_bytes: bool = False) -> Findings:
+def each_collection(
+    store: LifeStore, by: By, only: Only = EVERYTHING, *, top: int = 10, by_bytes: bool = False
+) -> Findings:
     """The same for each of the types or sites that allocate most.
 
     Rows: one a collection, of the first type all, then of the next.
@@ -244,11 +318,21 @@ def each_collection(store: LifeStore, by: By, only: Only = EVERYTHING, *, top: i
     )
     question = f"""SELECT {_NAMES[by]}, each.*, rank FROM ({_each(keys, source, "ranked")}) AS each
                    JOIN ranked USING ({keys}) {_JOINED[by]}"""
-    title = f"Objects in each collection by {by.value}" + (f", {only.words()}" if only.words() else "")
+    title = f"Objects in each collection by {by.value}" + (
+        f", {only.words()}" if only.words() else ""
+    )
     return store.find(title, (*NAMED[by], *_COLLECTION, *_EVENTS), question, order="rank, number")
 
 
-def in_collection(store: LifeStore, by: By, number: int, only: Only = EVERYTHING, *, by_bytes: bool = False, top: int = 0) -> Findings:
+def in_collection(
+    store: LifeStore,
+    by: By,
+    number: int,
+    only: Only = EVERYTHING,
+    *,
+    by_bytes: bool = False,
+    top: int = 0,
+) -> Findings:
     """The same for one collection: all types or sites that it had to do with, or that were allocated just before it.
 
     Raises:
@@ -256,7 +340,9 @@ def in_collection(store: LifeStore, by: By, number: int, only: Only = EVERYTHING
     """
     count = len(store.collections)
     if not 1 <= number <= count:
-        raise GCspyError(f"the trace has no collection {number}: it has {f'1 to {count}' if count else 'none'}")
+        raise GCspyError(
+            f"the trace has no collection {number}: it has {f'1 to {count}' if count else 'none'}"
+        )
     keys, source = KEYS[by], chosen(store, only)
     full = bool(store.collections.full[number - 1])
     looked_at = "born_after < $number AND (died_in = 0 OR died_in >= $number)"
@@ -274,5 +360,14 @@ def in_collection(store: LifeStore, by: By, number: int, only: Only = EVERYTHING
     unit = "bytes" if by_bytes else "objects"
     names = ", ".join(one.name for one in NAMED[by])
     kind, cause = store.collections.kind[number - 1], store.collections.cause[number - 1]
-    title = f"Objects by {by.value} in collection {number} ({kind}, {cause})" + (f", {only.words()}" if only.words() else "")
-    return store.find(title, (*NAMED[by], *_EVENTS), question, order=f"allocated_{unit} + survived_{unit} DESC, {names}", top=top, number=number)
+    title = f"Objects by {by.value} in collection {number} ({kind}, {cause})" + (
+        f", {only.words()}" if only.words() else ""
+    )
+    return store.find(
+        title,
+        (*NAMED[by], *_EVENTS),
+        question,
+        order=f"allocated_{unit} + survived_{unit} DESC, {names}",
+        top=top,
+        number=number,
+    )

@@ -19,9 +19,15 @@ from gcspy_objects.analysis.survival import Clock, product_limit
 __all__ = ["distribution", "spans"]
 
 _AGE: Final = {Clock.BYTES: "until_bytes - birth_bytes", Clock.COLLECTIONS: "until - born_after"}
-_STEP: Final = {Clock.BYTES: "CASE WHEN age < 1024 THEN 0 ELSE floor(log2(age)) END", Clock.COLLECTIONS: "age"}
+_STEP: Final = {
+    Clock.BYTES: "CASE WHEN age < 1024 THEN 0 ELSE floor(log2(age)) END",
+    Clock.COLLECTIONS: "age",
+}
 _EDGES: Final = {
-    Clock.BYTES: ("CASE WHEN step = 0 THEN 0 ELSE pow(2, step)::BIGINT END", "CASE WHEN step = 0 THEN 1024 ELSE pow(2, step + 1)::BIGINT END"),
+    Clock.BYTES: (
+        "CASE WHEN step = 0 THEN 0 ELSE pow(2, step)::BIGINT END",
+        "CASE WHEN step = 0 THEN 1024 ELSE pow(2, step + 1)::BIGINT END",
+    ),
     Clock.COLLECTIONS: ("step", "step + 1"),
 }
 
@@ -54,14 +60,21 @@ def distribution(store: LifeStore, clock: Clock = Clock.BYTES, only: Only = EVER
         Column("died_objects", "Died", Unit.NUMBER, "Found dead at such an age."),
         Column("died_share", "% of objects", Unit.SHARE, "Of all objects that died.", summed=False),
         Column("died_bytes", "Died, bytes", Unit.BYTES),
-        Column("left_objects", "Left", Unit.NUMBER, "Not found dead, and of such an age when the trace ended."),
+        Column(
+            "left_objects",
+            "Left",
+            Unit.NUMBER,
+            "Not found dead, and of such an age when the trace ended.",
+        ),
         Column("left_bytes", "Left, bytes", Unit.BYTES),
     )
     title = "Ages of objects" + (f", {only.words()}" if only.words() else "")
     return store.find(title, columns, question, order="age")
 
 
-def spans(store: LifeStore, by: By, clock: Clock = Clock.BYTES, only: Only = EVERYTHING, *, top: int = 0) -> Findings:
+def spans(
+    store: LifeStore, by: By, clock: Clock = Clock.BYTES, only: Only = EVERYTHING, *, top: int = 0
+) -> Findings:
     """How long the objects of each type or site are held: the ages by which a half and nine tenths of them were gone.
 
     Rows: the first `top` types or sites, 0: all; those with most objects first. An age is unknown (None) where so many were not yet gone when the trace ended.
@@ -70,8 +83,12 @@ def spans(store: LifeStore, by: By, clock: Clock = Clock.BYTES, only: Only = EVE
         GCspyError: There is no such type or site.
     """
     keys, source = KEYS[by], chosen(store, only)
-    joined = "JOIN type_names USING (type)" + (" JOIN place_names USING (place)" if by is By.SITE else "")
-    names = "type_names.name AS type_name" + (", place_names.name AS site_name" if by is By.SITE else "")
+    joined = "JOIN type_names USING (type)" + (
+        " JOIN place_names USING (place)" if by is By.SITE else ""
+    )
+    names = "type_names.name AS type_name" + (
+        ", place_names.name AS site_name" if by is By.SITE else ""
+    )
     question = f"""
         WITH estimate AS ({product_limit(source, clock, ("all",), keys)})
         SELECT {names}, spans.* FROM (
@@ -85,9 +102,27 @@ def spans(store: LifeStore, by: By, clock: Clock = Clock.BYTES, only: Only = EVE
         *NAMED[by],
         Column("objects", "Objects", Unit.NUMBER, "Allocated."),
         Column("died_objects", "Died", Unit.NUMBER, "Found dead by a collection."),
-        Column("half_age", "Half gone after", unit, "The age by which a half of the objects was found dead.", summed=False),
-        Column("tenth_age", "9 of 10 gone after", unit, "The age by which nine tenths of the objects were found dead.", summed=False),
-        Column("longest_age", "Longest life", unit, "The greatest age at which one was found dead.", summed=False),
+        Column(
+            "half_age",
+            "Half gone after",
+            unit,
+            "The age by which a half of the objects was found dead.",
+            summed=False,
+        ),
+        Column(
+            "tenth_age",
+            "9 of 10 gone after",
+            unit,
+            "The age by which nine tenths of the objects were found dead.",
+            summed=False,
+        ),
+        Column(
+            "longest_age",
+            "Longest life",
+            unit,
+            "The greatest age at which one was found dead.",
+            summed=False,
+        ),
     )
     title = f"Ages of objects by {by.value}" + (f", {only.words()}" if only.words() else "")
     order = ", ".join(["objects DESC", *(one.name for one in NAMED[by])])

@@ -158,14 +158,21 @@ class LifeStore:
                 "autoload_known_extensions": "false",
             },
         )
-        self._engine.execute("SET enable_progress_bar = false")  # it would be printed among the answers
+        self._engine.execute(
+            "SET enable_progress_bar = false"
+        )  # it would be printed among the answers
         self.lives = 0
         self.collections = Collections(np.empty(0, bool), (), (), np.empty(0, np.int64), 0)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -182,10 +189,14 @@ class LifeStore:
             return
         self._files += 1
         self.lives += count
-        self._engine.register("batch", {name: np.ascontiguousarray(lives[name]) for name in LIFE_COLUMNS})
+        self._engine.register(
+            "batch", {name: np.ascontiguousarray(lives[name]) for name in LIFE_COLUMNS}
+        )
         typed = ", ".join(f'"{name}"::{kind} AS "{name}"' for name, kind in LIFE_COLUMNS.items())
         path = self.folder / f"{self._files:06d}.parquet"
-        self._run(f"COPY (SELECT {typed} FROM batch) TO '{_quoted(path)}' (FORMAT parquet, COMPRESSION lz4_raw)")
+        self._run(
+            f"COPY (SELECT {typed} FROM batch) TO '{_quoted(path)}' (FORMAT parquet, COMPRESSION lz4_raw)"
+        )
         self._engine.unregister("batch")
 
     def finish(self, collections: Collections, names: Names) -> None:
@@ -194,7 +205,9 @@ class LifeStore:
             columns = ", ".join(f'"{name}" {kind}' for name, kind in LIFE_COLUMNS.items())
             self._run(f"CREATE TABLE everything ({columns})")
         else:
-            self._run(f"CREATE VIEW everything AS SELECT * FROM read_parquet('{_quoted(self.folder)}/*.parquet')")
+            self._run(
+                f"CREATE VIEW everything AS SELECT * FROM read_parquet('{_quoted(self.folder)}/*.parquet')"
+            )
         self.collections = collections
         last = len(collections)
         numbers = np.arange(last + 1)
@@ -208,13 +221,26 @@ class LifeStore:
             bytes=np.concatenate(([0], collections.bytes)).astype(np.int64),
             last_full=np.maximum.accumulate(np.where(full, numbers, 0)).astype(np.int32),
         )
-        self._table("type_names", type=np.arange(len(names.types), dtype=np.int32), name=_texts(names.types))
-        places, place = np.unique(_texts(names.sites), return_inverse=True) if len(names.sites) else (_texts([]), np.empty(0, np.int32))
-        self._table("site_names", site=np.arange(len(names.sites), dtype=np.int32), place=place.astype(np.int32), stack=_texts(names.stacks))
+        self._table(
+            "type_names", type=np.arange(len(names.types), dtype=np.int32), name=_texts(names.types)
+        )
+        places, place = (
+            np.unique(_texts(names.sites), return_inverse=True)
+            if len(names.sites)
+            else (_texts([]), np.empty(0, np.int32))
+        )
+        self._table(
+            "site_names",
+            site=np.arange(len(names.sites), dtype=np.int32),
+            place=place.astype(np.int32),
+            stack=_texts(names.stacks),
+        )
         self._table("place_names", place=np.arange(len(places), dtype=np.int32), name=places)
         self._run(_LIFE.format(last=last, total=collections.total_bytes))
 
-    def _run(self, question: str, values: Mapping[str, Any] | None = None) -> duckdb.DuckDBPyConnection:
+    def _run(
+        self, question: str, values: Mapping[str, Any] | None = None
+    ) -> duckdb.DuckDBPyConnection:
         """Have the engine do something.
 
         Raises:
@@ -228,10 +254,14 @@ class LifeStore:
                 " ask about fewer with --type or --site, or set TMPDIR to a folder with more room"
             ) from error
         except duckdb.IOException as error:
-            raise GCspyError(f"the lives in {self.folder} cannot be written or read: {error}; TMPDIR names another folder") from error
+            raise GCspyError(
+                f"the lives in {self.folder} cannot be written or read: {error}; TMPDIR names another folder"
+            ) from error
         except duckdb.Error as error:  # a defect, of the engine or of a question
             first = str(error).partition("\n")[0]
-            raise GCspyError(f"DuckDB {duckdb.__version__} failed: {first}; another version of it may not") from error
+            raise GCspyError(
+                f"DuckDB {duckdb.__version__} failed: {first}; another version of it may not"
+            ) from error
 
     def _table(self, table: str, /, **columns: NDArray[Any]) -> None:
         """A small table of the engine's own, copied."""
@@ -263,12 +293,23 @@ class LifeStore:
         table = f"found_{self._found}"
         names = ", ".join(f'"{one.name}"' for one in columns)
         self._run(
-            f"CREATE TABLE {table} AS SELECT row_number() OVER (ORDER BY {order}) AS place, {names} FROM ({question})", values
+            f"CREATE TABLE {table} AS SELECT row_number() OVER (ORDER BY {order}) AS place, {names} FROM ({question})",
+            values,
         )
-        rows = self.ask(f"SELECT {names} FROM {table} {'WHERE place <= $top' if top else ''} ORDER BY place", **({"top": top} if top else {}))
-        sums = ", ".join(f'sum("{one.name}")' if one.summed and one.unit is not Unit.TEXT else "NULL" for one in columns)
-        ((count, *rest),) = self.ask(f"SELECT count(*), {sums} FROM {table} WHERE place > $shown", shown=len(rows))
-        return Findings(title, columns, rows, count, tuple(rest) if count else (), tuple(notes), table)
+        rows = self.ask(
+            f"SELECT {names} FROM {table} {'WHERE place <= $top' if top else ''} ORDER BY place",
+            **({"top": top} if top else {}),
+        )
+        sums = ", ".join(
+            f'sum("{one.name}")' if one.summed and one.unit is not Unit.TEXT else "NULL"
+            for one in columns
+        )
+        ((count, *rest),) = self.ask(
+            f"SELECT count(*), {sums} FROM {table} WHERE place > $shown", shown=len(rows)
+        )
+        return Findings(
+            title, columns, rows, count, tuple(rest) if count else (), tuple(notes), table
+        )
 
     def write(self, findings: Findings, path: Path) -> None:
         """Write what was found here as Parquet.
@@ -292,7 +333,9 @@ class LifeStore:
 
     def _copy(self, question: str, path: Path) -> None:
         try:
-            self._engine.execute(f"COPY ({question}) TO '{_quoted(path)}' (FORMAT parquet, COMPRESSION zstd)")
+            self._engine.execute(
+                f"COPY ({question}) TO '{_quoted(path)}' (FORMAT parquet, COMPRESSION zstd)"
+            )
         except duckdb.IOException as error:
             raise OSError(str(error)) from error
 

@@ -53,7 +53,13 @@ _SPANS: Final = {
             "seen_bytes",
             "dead AND promoted_in = 0",
         ),
-        "old": ("became_old", "CASE WHEN born_old THEN birth_bytes ELSE old_bytes END", "until_bytes", "seen_bytes", "dead"),
+        "old": (
+            "became_old",
+            "CASE WHEN born_old THEN birth_bytes ELSE old_bytes END",
+            "until_bytes",
+            "seen_bytes",
+            "dead",
+        ),
     },
     Clock.COLLECTIONS: {
         "all": ("true", "born_after", "until + dead::INTEGER", "seen_in", "dead"),
@@ -82,14 +88,21 @@ def _ages(source: str, clock: Clock, generations: tuple[str, ...], keys: str) ->
     for generation in generations:
         which, since, held, seen, dead = _SPANS[clock][generation]
         # One that was last seen alive at an age is dead an instant later; what did not die is watched as long either way.
-        for how, until in (("held", held), ("seen", f"CASE WHEN {dead} THEN {seen} + 1 ELSE {held} END")):
-            parts.append(f"{{generation: '{generation}', how: '{how}', counts: {which}, ends: {dead}, age: greatest({until} - ({since}), 0)::BIGINT}}")
+        for how, until in (
+            ("held", held),
+            ("seen", f"CASE WHEN {dead} THEN {seen} + 1 ELSE {held} END"),
+        ):
+            parts.append(
+                f"{{generation: '{generation}', how: '{how}', counts: {which}, ends: {dead}, age: greatest({until} - ({since}), 0)::BIGINT}}"
+            )
     by = f"{keys}, " if keys else ""
     each = f"SELECT {by}size, unnest([{', '.join(parts)}], recursive := true) FROM {source} WHERE born_after >= 0"
     return f"SELECT * FROM ({each}) WHERE counts"
 
 
-def product_limit(source: str, clock: Clock, generations: tuple[str, ...] = GENERATIONS, keys: str = "") -> str:
+def product_limit(
+    source: str, clock: Clock, generations: tuple[str, ...] = GENERATIONS, keys: str = ""
+) -> str:
     """SQL: the estimate, a row for each key, generation, kind of age (`how`: held or seen) and age at which something ended.
 
     Columns: the keys, `generation`, `how`, `age`, `bytes_share` and `objects_share` of those older than that, `bytes` and `objects` that died then,
@@ -116,11 +129,37 @@ def product_limit(source: str, clock: Clock, generations: tuple[str, ...] = GENE
 _COLUMNS: Final = (
     Column("generation", "Generation", Unit.TEXT),
     Column("age", "", Unit.NUMBER, summed=False),
-    Column("held_bytes_share", "Held, %", Unit.SHARE, "Of the bytes: what still takes up memory at this age.", summed=False),
-    Column("seen_bytes_share", "Seen alive, %", Unit.SHARE, "The same, if each object had died right after a collection last saw it alive.", summed=False),
-    Column("held_objects_share", "Held, % of objects", Unit.SHARE, "The same of objects.", summed=False),
-    Column("seen_objects_share", "Seen alive, % of objects", Unit.SHARE, "The same of objects.", summed=False),
-    Column("watched_objects", "Watched", Unit.NUMBER, "Objects of this age or older that the estimate is made of.", summed=False),
+    Column(
+        "held_bytes_share",
+        "Held, %",
+        Unit.SHARE,
+        "Of the bytes: what still takes up memory at this age.",
+        summed=False,
+    ),
+    Column(
+        "seen_bytes_share",
+        "Seen alive, %",
+        Unit.SHARE,
+        "The same, if each object had died right after a collection last saw it alive.",
+        summed=False,
+    ),
+    Column(
+        "held_objects_share", "Held, % of objects", Unit.SHARE, "The same of objects.", summed=False
+    ),
+    Column(
+        "seen_objects_share",
+        "Seen alive, % of objects",
+        Unit.SHARE,
+        "The same of objects.",
+        summed=False,
+    ),
+    Column(
+        "watched_objects",
+        "Watched",
+        Unit.NUMBER,
+        "Objects of this age or older that the estimate is made of.",
+        summed=False,
+    ),
 )
 
 _THINNED: Final = """
@@ -129,7 +168,9 @@ _THINNED: Final = """
 """Leaves out what stands close together: of the ages in one step of a logarithmic axis the greatest is kept."""
 
 
-def survival(store: LifeStore, clock: Clock = Clock.BYTES, only: Only = EVERYTHING, *, points: int = 0) -> Findings:
+def survival(
+    store: LifeStore, clock: Clock = Clock.BYTES, only: Only = EVERYTHING, *, points: int = 0
+) -> Findings:
     """The share still there after each age, of bytes and of objects, by generation.
 
     Rows: generation by generation, by age from 0; columns: `generation`, `age`, `held_bytes_share`, `seen_bytes_share`,
@@ -172,9 +213,12 @@ def survival(store: LifeStore, clock: Clock = Clock.BYTES, only: Only = EVERYTHI
             -- two estimates may cross where few are left
             least(held_bytes_share, seen_bytes_share) AS seen_bytes_share, least(held_objects_share, seen_objects_share) AS seen_objects_share
         ) FROM filled {thinned}"""
-    heading, unit = ("After bytes", Unit.BYTES) if clock is Clock.BYTES else ("After GCs", Unit.NUMBER)
-    columns = tuple(one._replace(heading=heading, unit=unit) if one.name == "age" else one for one in _COLUMNS)
+    heading, unit = (
+        ("After bytes", Unit.BYTES) if clock is Clock.BYTES else ("After GCs", Unit.NUMBER)
+    )
+    columns = tuple(
+        one._replace(heading=heading, unit=unit) if one.name == "age" else one for one in _COLUMNS
+    )
     title = "Share still there" + (f", {only.words()}" if only.words() else "")
     order = f"list_position({list(GENERATIONS)}, generation), age"
     return store.find(title, columns, question, order=order)
-

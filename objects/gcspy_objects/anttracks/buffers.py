@@ -88,7 +88,15 @@ def read_chunk(span: Span, position: int, buffer: int, *, chunk_bytes: int = CHU
     words = np.frombuffer(bytearray().join(payloads), "<i4").astype(np.int32, copy=False)
     bounds = np.zeros(len(payloads) + 1, np.int64)
     np.cumsum(lengths, out=bounds[1:])
-    return Chunk(words, bounds, owners, np.array(positions, np.int64), np.array(modes, np.uint8), position, error)
+    return Chunk(
+        words,
+        bounds,
+        owners,
+        np.array(positions, np.int64),
+        np.array(modes, np.uint8),
+        position,
+        error,
+    )
 
 
 class _Window:
@@ -112,24 +120,37 @@ def _read_buffer(window: _Window, position: int, buffer: int) -> tuple[int, int,
     span = window.span
 
     def damaged(what: str) -> TraceError:
-        return TraceError(f"{span.name}: damaged at byte {position:,} (buffer {buffer:,}): {what}", file=span.name, offset=position, buffer=buffer)
+        return TraceError(
+            f"{span.name}: damaged at byte {position:,} (buffer {buffer:,}): {what}",
+            file=span.name,
+            offset=position,
+            buffer=buffer,
+        )
 
     left = span.size - position
     header = window.read(position, BUFFER_HEADER_BYTES)
     if len(header) < BUFFER_HEADER_BYTES:
-        raise damaged(f"the file ends after {left} bytes of it; expected a header of {BUFFER_HEADER_BYTES} bytes")
+        raise damaged(
+            f"the file ends after {left} bytes of it; expected a header of {BUFFER_HEADER_BYTES} bytes"
+        )
     owner, word = int.from_bytes(header[:8], "little"), int.from_bytes(header[8:], "little")
     size, mode, packed = word & 0x1FFFFFFF, word >> 29 & 3, word >> 31
     if size > MAX_PAYLOAD_BYTES:
         raise damaged(f"a payload of {size:,} bytes; expected at most {MAX_PAYLOAD_BYTES:,}")
     if size > left - BUFFER_HEADER_BYTES:
         missing = size - left + BUFFER_HEADER_BYTES
-        raise damaged(f"a payload of {size:,} bytes; the file ends {missing:,} bytes before that: cut off, or the program was killed while it wrote")
+        raise damaged(
+            f"a payload of {size:,} bytes; the file ends {missing:,} bytes before that: cut off, or the program was killed while it wrote"
+        )
     if mode == 3 or (packed and mode):
-        raise damaged(f"mode {mode}{', compressed' if packed else ''}; expected 0, 1 or 2, and only buffers of mode 0 compressed")
+        raise damaged(
+            f"mode {mode}{', compressed' if packed else ''}; expected 0, 1 or 2, and only buffers of mode 0 compressed"
+        )
     payload = window.read(position + BUFFER_HEADER_BYTES, size)
     if len(payload) < size:
-        raise damaged(f"a payload of {size:,} bytes, of which {len(payload):,} could be read: the file became shorter meanwhile")
+        raise damaged(
+            f"a payload of {size:,} bytes, of which {len(payload):,} could be read: the file became shorter meanwhile"
+        )
     if packed:
         found = _unpack(payload)
         if isinstance(found, lzw.Damage):
@@ -147,8 +168,12 @@ def _unpack(payload: bytes) -> bytes | lzw.Damage:
     # Twenty times as long is plenty; what is longer is done once more, with all the room there may be.
     for room in (min(len(payload) * 20, MAX_PAYLOAD_BYTES), MAX_PAYLOAD_BYTES):
         out = np.empty(room, np.uint8)
-        packed = np.frombuffer(bytearray(payload), np.uint8)  # numba takes nothing that is read only
-        written = int(_UNPACK.machine(packed, out, np.empty(codes, np.int64), np.empty(codes, np.int64)))
+        packed = np.frombuffer(
+            bytearray(payload), np.uint8
+        )  # numba takes nothing that is read only
+        written = int(
+            _UNPACK.machine(packed, out, np.empty(codes, np.int64), np.empty(codes, np.int64))
+        )
         if written >= 0:
             return out[:written].tobytes()
         if written != lzw.Damage.TOO_LONG:

@@ -38,7 +38,12 @@ class Damage(IntEnum):
     """Bytes after the end."""
 
 
-def unpack(packed: NDArray[np.uint8], out: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> int:
+def unpack(
+    packed: NDArray[np.uint8],
+    out: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+) -> int:
     """Unpack a buffer's payload into `out`.
 
     Args:
@@ -118,7 +123,9 @@ def unpack_plainly(packed: bytes, room: int) -> bytes | Damage:
         widened = False
         if code >= 256 + len(starts):
             return Damage.NO_ENTRY
-        start, length = (starts[code - 256], lengths[code - 256] + 1) if code >= 256 else (len(out), 1)
+        start, length = (
+            (starts[code - 256], lengths[code - 256] + 1) if code >= 256 else (len(out), 1)
+        )
         starts.append(len(out))
         lengths.append(length)
         if len(out) + length > room:
@@ -127,5 +134,7 @@ def unpack_plainly(packed: bytes, room: int) -> bytes | Damage:
             out.append(code)
         else:
             out += out[start : start + length]
-            if start + length > starts[-1]:  # the entry's last byte is the first of what is being written
+            if (
+                start + length > starts[-1]
+            ):  # the entry's last byte is the first of what is being written
                 out.append(out[starts[-1]])

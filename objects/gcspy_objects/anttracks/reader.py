@@ -17,7 +17,12 @@ from gcspy_objects.anttracks.buffers import CHUNK_BYTES, Chunk, read_chunk
 from gcspy_objects.anttracks.decoding import Decoded, decode
 from gcspy_objects.anttracks.decoding.problem import EXPECTED, Problem
 from gcspy_objects.anttracks.decoding.tables import tables_of
-from gcspy_objects.anttracks.layout import BUFFER_HEADER_BYTES, DATA_OFFSET, MAX_THREAD_NAME_WORDS, Event
+from gcspy_objects.anttracks.layout import (
+    BUFFER_HEADER_BYTES,
+    DATA_OFFSET,
+    MAX_THREAD_NAME_WORDS,
+    Event,
+)
 from gcspy_objects.anttracks.sources import Span, find_run
 from gcspy_objects.anttracks.symbols import Symbols, read_symbols
 from gcspy_objects.machine_code import want
@@ -93,38 +98,65 @@ class AntTracksTrace:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def _batch(self, span: Span, place: Place) -> tuple[RecordBatch, TraceError | None]:
         """Return the batch at a place, and what is wrong with what follows it."""
         chunk = read_chunk(span, place.position, place.buffer, chunk_bytes=self._chunk_bytes)
-        decoded = decode(chunk, place.base, int(self._symbols.has_anchors), self._tables, self.threads)
+        decoded = decode(
+            chunk, place.base, int(self._symbols.has_anchors), self._tables, self.threads
+        )
         if len(self.threads) > _MAX_THREADS:
-            raise TraceError(f"{span.name}: more than {_MAX_THREADS:,} threads wrote buffers", file=span.name, offset=place.position, buffer=place.buffer)
+            raise TraceError(
+                f"{span.name}: more than {_MAX_THREADS:,} threads wrote buffers",
+                file=span.name,
+                offset=place.position,
+                buffer=place.buffer,
+            )
         columns = decoded.columns
         self._name_threads(chunk, decoded)
         event = place.event + len(columns.kind)
         after = Place(place.file, chunk.end, place.buffer + len(chunk.owners), event, decoded.base)
-        batch = RecordBatch(place, after, span.name, **columns._asdict(), buffer_position=chunk.positions, buffer_mode=chunk.modes)
-        return batch, chunk.error if decoded.problem == Problem.NONE else self._wrong(span, place, chunk, decoded, event)
+        batch = RecordBatch(
+            place,
+            after,
+            span.name,
+            **columns._asdict(),
+            buffer_position=chunk.positions,
+            buffer_mode=chunk.modes,
+        )
+        return batch, chunk.error if decoded.problem == Problem.NONE else self._wrong(
+            span, place, chunk, decoded, event
+        )
 
     def _name_threads(self, chunk: Chunk, decoded: Decoded) -> None:
         """Give the records of threads that begin and end their rows, and the threads their names."""
         columns = decoded.columns
-        for row in np.flatnonzero((columns.kind == Kind.THREAD_BEGIN) | (columns.kind == Kind.THREAD_END)).tolist():
+        for row in np.flatnonzero(
+            (columns.kind == Kind.THREAD_BEGIN) | (columns.kind == Kind.THREAD_END)
+        ).tolist():
             thread = self.threads.row_of(int(columns.address[row]))
             columns.length[row] = thread
             if columns.kind[row] == Kind.THREAD_BEGIN:
                 buffer = int(columns.buffer[row])
                 word = int(chunk.bounds[buffer]) + int(columns.offset[row]) // 4 + 3
-                name = chunk.words[word : min(word + MAX_THREAD_NAME_WORDS, int(chunk.bounds[buffer + 1]))]
+                name = chunk.words[
+                    word : min(word + MAX_THREAD_NAME_WORDS, int(chunk.bounds[buffer + 1]))
+                ]
                 text = name.astype(">i4").tobytes().partition(b"\0")[0].decode("utf-8", "replace")
                 detail = int(columns.detail[row])
                 kind = ThreadKind(detail) if detail in set(ThreadKind) else ThreadKind.UNKNOWN
                 columns.type[row] = self.threads.begin(thread, Thread(text, kind))
 
-    def _wrong(self, span: Span, place: Place, chunk: Chunk, decoded: Decoded, event: int) -> TraceError:
+    def _wrong(
+        self, span: Span, place: Place, chunk: Chunk, decoded: Decoded, event: int
+    ) -> TraceError:
         """Say what is wrong with an event."""
         buffer = decoded.buffer
         position = int(chunk.positions[buffer])
@@ -132,7 +164,11 @@ class AntTracksTrace:
         word = int(chunk.words[decoded.word]) & 0xFFFFFFFF
         number = word >> 26
         name = Event(number).name if number in set(Event) else f"id {number}"
-        at = f"{position + BUFFER_HEADER_BYTES + offset:,}" if not self._is_packed(span, position) else f"{position:,}"
+        at = (
+            f"{position + BUFFER_HEADER_BYTES + offset:,}"
+            if not self._is_packed(span, position)
+            else f"{position:,}"
+        )
         return TraceError(
             f"{span.name}: damaged at byte {at}: event {event:,}, {name} (word {word:#010x}), {offset:,} bytes into the payload of buffer "
             f"{place.buffer + buffer:,} at byte {position:,}: {EXPECTED[decoded.problem]}",

@@ -66,7 +66,11 @@ class Span:
             self.file.seek(self.start + position)
             return self.file.read(count)
         except OSError as error:
-            raise TraceError(f"{self.name}: cannot be read at byte {position:,}: {error.strerror}", file=self.name, offset=position) from error
+            raise TraceError(
+                f"{self.name}: cannot be read at byte {position:,}: {error.strerror}",
+                file=self.name,
+                offset=position,
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +110,25 @@ def find_run(path: Path) -> Run:
             if stat.S_ISDIR(mode):
                 found = list(_in_folder(path, opened))
             elif not stat.S_ISREG(mode):  # opening a pipe would wait for who writes it
-                raise TraceError(f"{path}: neither a file nor a folder; expected a trace file, a folder or an archive of one", file=str(path))
+                raise TraceError(
+                    f"{path}: neither a file nor a folder; expected a trace file, a folder or an archive of one",
+                    file=str(path),
+                )
             else:
                 file = opened.enter_context(path.open("rb"))
                 span = Span(file, 0, os.fstat(file.fileno()).st_size, path.name)
                 one = _look(span)
-                found = list(_in_archive(span, opened)) if one is None else _beside(one, path, opened)
+                found = (
+                    list(_in_archive(span, opened)) if one is None else _beside(one, path, opened)
+                )
         except OSError as error:
             raise TraceError(f"{path}: cannot be read: {error.strerror}", file=str(path)) from error
         symbols, traces = _one_run(found, path)
         if symbols.span.size > _MAX_SYMBOLS_BYTES:
-            raise TraceError(f"{symbols.span.name}: has {symbols.span.size:,} bytes; symbols of at most {_MAX_SYMBOLS_BYTES:,} are read", file=symbols.span.name)
+            raise TraceError(
+                f"{symbols.span.name}: has {symbols.span.size:,} bytes; symbols of at most {_MAX_SYMBOLS_BYTES:,} are read",
+                file=symbols.span.name,
+            )
         data = symbols.span.read(0, symbols.span.size)
         return Run(data, symbols.span.name, tuple(one.span for one in traces), opened.pop_all())
 
@@ -124,20 +136,40 @@ def find_run(path: Path) -> Run:
 def _look(span: Span) -> _Found | None:
     """Say what a file is by its prefix; None if it is none of ours."""
     prefix = span.read(0, DATA_OFFSET)
-    if len(prefix) < PREFIX_BYTES or int.from_bytes(prefix[:4], "little") != MAGIC or int.from_bytes(prefix[4:8], "little") != KEY_WORDS:
+    if (
+        len(prefix) < PREFIX_BYTES
+        or int.from_bytes(prefix[:4], "little") != MAGIC
+        or int.from_bytes(prefix[4:8], "little") != KEY_WORDS
+    ):
         return None
     number = int.from_bytes(prefix[PREFIX_BYTES - 4 : PREFIX_BYTES], "little")
     if number not in set(FileType):
-        raise TraceError(f"{span.name}: is file type {number} of a run; expected 0 (symbols), 1 (trace) or 2 (class definitions)", file=span.name, offset=PREFIX_BYTES - 4)
+        raise TraceError(
+            f"{span.name}: is file type {number} of a run; expected 0 (symbols), 1 (trace) or 2 (class definitions)",
+            file=span.name,
+            offset=PREFIX_BYTES - 4,
+        )
     if number == FileType.TRACE and len(prefix) < DATA_OFFSET:
-        raise TraceError(f"{span.name}: ends after {len(prefix)} bytes; expected the index of a trace file, {DATA_OFFSET} bytes at least", file=span.name, offset=len(prefix))
-    return _Found(span, FileType(number), prefix[8 : PREFIX_BYTES - 4], int.from_bytes(prefix[PREFIX_BYTES:], "little"))
+        raise TraceError(
+            f"{span.name}: ends after {len(prefix)} bytes; expected the index of a trace file, {DATA_OFFSET} bytes at least",
+            file=span.name,
+            offset=len(prefix),
+        )
+    return _Found(
+        span,
+        FileType(number),
+        prefix[8 : PREFIX_BYTES - 4],
+        int.from_bytes(prefix[PREFIX_BYTES:], "little"),
+    )
 
 
 def _in_folder(folder: Path, opened: ExitStack) -> Iterator[_Found]:
     paths = [path for path in sorted(folder.iterdir()) if path.is_file()]
     if len(paths) > _MAX_FILES:
-        raise TraceError(f"{folder}: has {len(paths):,} files; folders of at most {_MAX_FILES:,} are looked through: name the trace file itself", file=str(folder))
+        raise TraceError(
+            f"{folder}: has {len(paths):,} files; folders of at most {_MAX_FILES:,} are looked through: name the trace file itself",
+            file=str(folder),
+        )
     for path in paths:
         with ExitStack() as mine:
             try:
@@ -153,7 +185,11 @@ def _in_folder(folder: Path, opened: ExitStack) -> Iterator[_Found]:
 def _beside(one: _Found, path: Path, opened: ExitStack) -> list[_Found]:
     """Return a trace file that was named, or all of its run, and the symbols beside it."""
     others = [each for each in _in_folder(path.parent, opened) if each.key == one.key]
-    return [each for each in others if each.type != FileType.TRACE or one.type != FileType.TRACE or each.span.name == path.name]
+    return [
+        each
+        for each in others
+        if each.type != FileType.TRACE or one.type != FileType.TRACE or each.span.name == path.name
+    ]
 
 
 def _one_run(found: list[_Found], path: Path) -> tuple[_Found, list[_Found]]:
@@ -161,19 +197,37 @@ def _one_run(found: list[_Found], path: Path) -> tuple[_Found, list[_Found]]:
     symbols = [one for one in found if one.type == FileType.SYMBOLS]
     traces = sorted((one for one in found if one.type == FileType.TRACE), key=lambda one: one.index)
     if not traces:
-        raise TraceError(f"{path}: no object trace here; expected a file that AntTracks wrote, a folder or a tar archive with the files of a run", file=str(path))
+        raise TraceError(
+            f"{path}: no object trace here; expected a file that AntTracks wrote, a folder or a tar archive with the files of a run",
+            file=str(path),
+        )
     runs = {one.key for one in traces}
     if len(runs) > 1:
         names = ", ".join(one.span.name for one in traces[:4])
-        raise TraceError(f"{path}: has the traces of {len(runs)} runs ({names}): name one of the files", file=str(path))
+        raise TraceError(
+            f"{path}: has the traces of {len(runs)} runs ({names}): name one of the files",
+            file=str(path),
+        )
     ours = [one for one in symbols if one.key in runs]
     if not ours:
-        others = f"; the symbols of another run are there: {symbols[0].span.name}" if symbols else ""
-        raise TraceError(f"{path}: the symbols file of the run is missing, without which no event has a meaning: put it beside {traces[0].span.name}{others}", file=str(path))
+        others = (
+            f"; the symbols of another run are there: {symbols[0].span.name}" if symbols else ""
+        )
+        raise TraceError(
+            f"{path}: the symbols file of the run is missing, without which no event has a meaning: put it beside {traces[0].span.name}{others}",
+            file=str(path),
+        )
     for before, after in pairwise(traces):
         if after.index != before.index + 1:
-            wrong = "is there twice" if after.index == before.index else f"follows on file {before.index}: those between are missing"
-            raise TraceError(f"{path}: file {after.index} of the trace ({after.span.name}) {wrong}", file=after.span.name)
+            wrong = (
+                "is there twice"
+                if after.index == before.index
+                else f"follows on file {before.index}: those between are missing"
+            )
+            raise TraceError(
+                f"{path}: file {after.index} of the trace ({after.span.name}) {wrong}",
+                file=after.span.name,
+            )
     return ours[0], traces
 
 
@@ -188,18 +242,39 @@ def _in_archive(span: Span, opened: ExitStack) -> Iterator[_Found]:
     elif head.startswith(_GZIP):
         plain = _unpacked(span, _Gzip(), opened)
     if plain.read(_TAR_AT, 5) != b"ustar":
-        raise TraceError(f"{span.name}: not an object trace; expected a file that AntTracks wrote, or a tar archive of the files of a run (plain, .gz or .xz)", file=span.name)
+        raise TraceError(
+            f"{span.name}: not an object trace; expected a file that AntTracks wrote, or a tar archive of the files of a run (plain, .gz or .xz)",
+            file=span.name,
+        )
     try:
         with tarfile.open(fileobj=_Bounded(plain), mode="r:") as archive:
             for count, member in enumerate(archive):
                 if count == _MAX_FILES:
-                    raise TraceError(f"{span.name}: archives of at most {_MAX_FILES:,} files are read", file=span.name)
-                if member.isreg() and not member.issparse() and member.offset_data + member.size <= plain.size:
-                    found = _look(Span(plain.file, plain.start + member.offset_data, member.size, f"{span.name}/{member.name.lstrip('./')}"))
+                    raise TraceError(
+                        f"{span.name}: archives of at most {_MAX_FILES:,} files are read",
+                        file=span.name,
+                    )
+                if (
+                    member.isreg()
+                    and not member.issparse()
+                    and member.offset_data + member.size <= plain.size
+                ):
+                    found = _look(
+                        Span(
+                            plain.file,
+                            plain.start + member.offset_data,
+                            member.size,
+                            f"{span.name}/{member.name.lstrip('./')}",
+                        )
+                    )
                     if found is not None:
                         yield found
                 elif member.isreg():
-                    raise TraceError(f"{span.name}: ends in the midst of {member.name}", file=span.name, offset=plain.size)
+                    raise TraceError(
+                        f"{span.name}: ends in the midst of {member.name}",
+                        file=span.name,
+                        offset=plain.size,
+                    )
     except (tarfile.TarError, ValueError) as error:
         raise TraceError(f"{span.name}: a damaged archive: {error}", file=span.name) from error
 
@@ -232,7 +307,11 @@ def _unpacked(span: Span, decompressor: lzma.LZMADecompressor | _Gzip, opened: E
         while not decompressor.eof:
             data = span.read(read, _STEP) if decompressor.needs_input else b""
             if decompressor.needs_input and not data:
-                raise TraceError(f"{span.name}: a damaged archive: ends after {read:,} bytes, in the midst of what is compressed", file=span.name, offset=read)
+                raise TraceError(
+                    f"{span.name}: a damaged archive: ends after {read:,} bytes, in the midst of what is compressed",
+                    file=span.name,
+                    offset=read,
+                )
             read += len(data)
             plain = unpack(data, _STEP)
             written += len(plain)
@@ -244,7 +323,11 @@ def _unpacked(span: Span, decompressor: lzma.LZMADecompressor | _Gzip, opened: E
             spool.write(plain)
         spool.flush()
     except (lzma.LZMAError, zlib.error) as error:
-        raise TraceError(f"{span.name}: a damaged archive, at or before byte {read:,}: {error}", file=span.name, offset=read) from error
+        raise TraceError(
+            f"{span.name}: a damaged archive, at or before byte {read:,}: {error}",
+            file=span.name,
+            offset=read,
+        ) from error
     return Span(spool, 0, written, span.name)
 
 
@@ -270,7 +353,9 @@ class _Bounded(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Go to a place."""
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._span.size}[whence]
+        self._at = (
+            offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._span.size}[whence]
+        )
         return self._at
 
     def read(self, size: int = -1) -> bytes:

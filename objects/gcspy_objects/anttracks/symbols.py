@@ -33,7 +33,13 @@ import numpy as np
 from gcspy_protocol.errors import TraceError
 from numpy.typing import NDArray
 
-from gcspy_objects.anttracks.descriptors import DESCRIPTOR, METHOD, histogram_name, method_name, type_name
+from gcspy_objects.anttracks.descriptors import (
+    DESCRIPTOR,
+    METHOD,
+    histogram_name,
+    method_name,
+    type_name,
+)
 from gcspy_objects.anttracks.layout import HAS_ANCHORS, HAS_POINTERS, PREFIX_BYTES
 from gcspy_objects.names import Causes, Field, Sites, TypeKind, Types
 from gcspy_objects.records import UNKNOWN
@@ -88,7 +94,8 @@ class _Reader:
         found = self.data[self.at : self.at + 12].hex(" ") or "the end of the file"
         return TraceError(
             f"{self.file}: damaged at byte {self.at:,} (in the record at byte {self.record:,}): expected {expected}, found {found}",
-            file=self.file, offset=self.at,
+            file=self.file,
+            offset=self.at,
         )
 
     def number(self, size: int, what: str, *, signed: bool = False) -> int:
@@ -115,7 +122,11 @@ class _Reader:
 
     def site(self) -> int:
         first = self.number(2, "the id of a site")
-        return first << 8 | self.number(1, "the last byte of the id of a site") if first & 0x8000 else first
+        return (
+            first << 8 | self.number(1, "the last byte of the id of a site")
+            if first & 0x8000
+            else first
+        )
 
     def fields(self) -> Iterator[tuple[str, str, int]]:
         """Walk over a list of fields: name, descriptor, access."""
@@ -128,7 +139,11 @@ class _Reader:
             begin = self.at
             found = DESCRIPTOR.match(self.data, begin)
             # One that the writer cut has no end: 255 bytes, and then comes the name.
-            self.at = found.end() if found and found.end() - begin <= 255 else min(begin + 255, len(self.data))
+            self.at = (
+                found.end()
+                if found and found.end() - begin <= 255
+                else min(begin + 255, len(self.data))
+            )
             descriptor = self.data[begin : self.at].decode("utf-8", "replace")
             name = self.match(_SPACE, "the name of a field and a space")[:-1]
             yield name, descriptor, self.number(2, "the access flags of a field")
@@ -147,7 +162,10 @@ class _Fields(Mapping[int, Sequence[Field]]):
         for up, place in enumerate(self._places[row]):
             reader = _Reader(self._data, self._file)
             reader.at = reader.record = place
-            found += [Field(name, type_name(descriptor), access, up) for name, descriptor, access in reader.fields()]
+            found += [
+                Field(name, type_name(descriptor), access, up)
+                for name, descriptor, access in reader.fields()
+            ]
         return found
 
     def __iter__(self) -> Iterator[int]:
@@ -179,7 +197,15 @@ class _Parser:
             reader.at -= 4
             raise reader.fail("8 bytes of a heap word: traces of 64 bit VMs are read")
         reader.text("the trace's name")
-        kinds = {17: self._cause, 24: self._type, 42: self._site, 55: self._mirror, 56: self._own_fields, 57: self._super_fields, 84: self._vm_site}
+        kinds = {
+            17: self._cause,
+            24: self._type,
+            42: self._site,
+            55: self._mirror,
+            56: self._own_fields,
+            57: self._super_fields,
+            84: self._vm_site,
+        }
         while reader.at < len(reader.data):
             reader.record = reader.at
             read = kinds.get(reader.data[reader.at])
@@ -238,7 +264,9 @@ class _Parser:
         for _ in range(count):
             signature = self.reader.match(METHOD, "the signature of a method")
             method = self.methods.setdefault(signature, len(self.methods))
-            frames.append((method, self.reader.number(4, "the byte code index of a frame", signed=True)))
+            frames.append(
+                (method, self.reader.number(4, "the byte code index of a frame", signed=True))
+            )
         self.sites[number] = ("", frames, self.reader.number(4, "the type of a site"))
 
 
@@ -259,7 +287,11 @@ def read_symbols(data: bytes, file: str) -> Symbols:
     fields = {rows[number]: places for number, places in parser.fields.items() if number in rows}
     types = _types(parser.types, _Fields(data, file, fields))
     site_rows = {number: row for row, number in enumerate(sorted(parser.sites), 1)}
-    big = {number - FIRST_BIG_SITE: row for number, row in site_rows.items() if number >= FIRST_BIG_SITE}
+    big = {
+        number - FIRST_BIG_SITE: row
+        for number, row in site_rows.items()
+        if number >= FIRST_BIG_SITE
+    }
     small = {number: row for number, row in site_rows.items() if number < FIRST_BIG_SITE}
     return Symbols(
         types, _sites(parser, type_rows), parser.causes, type_rows,
@@ -291,7 +323,11 @@ def _sites(parser: _Parser, type_rows: NDArray[np.int32]) -> Sites:
     sites = [("(unknown)", [], 0), *(parser.sites[number] for number in sorted(parser.sites))]
     type_ids = np.array([number for _, _, number in sites], np.int64)
     known = type_ids < len(type_rows)
-    frames = np.array([frame for _, each, _ in sites for frame in each], np.int64).reshape(-1, 2).astype(np.int32)
+    frames = (
+        np.array([frame for _, each, _ in sites for frame in each], np.int64)
+        .reshape(-1, 2)
+        .astype(np.int32)
+    )
     folded = {signature: _FOLDED.fullmatch(signature) for signature in parser.methods}
     return Sites(
         np.where(known, type_rows[np.where(known, type_ids, 0)], UNKNOWN).astype(np.int32),

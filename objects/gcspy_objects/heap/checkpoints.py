@@ -97,12 +97,20 @@ class Checkpoints:
         last = self._kept[-1].event if self._kept else 0
         return event - last >= max(self._apart, 2 * objects) and self._keep.count > 0
 
-    def add(self, event: int, place: Place, facts: object, tables: dict[str, dict[str, NDArray[np.generic]]]) -> None:
+    def add(
+        self,
+        event: int,
+        place: Place,
+        facts: object,
+        tables: dict[str, dict[str, NDArray[np.generic]]],
+    ) -> None:
         """Write a state down, if there is room for it, by making room if need be."""
         nbytes = sum(column.nbytes for table in tables.values() for column in table.values())
         if nbytes > self._keep.bytes:
             return
-        while self._kept and (len(self._kept) >= self._keep.count or self.nbytes + nbytes > self._keep.bytes):
+        while self._kept and (
+            len(self._kept) >= self._keep.count or self.nbytes + nbytes > self._keep.bytes
+        ):
             self._thin_out()
             if not self.wanted(event, 0):
                 return

@@ -26,7 +26,11 @@ def top_in(table: Table, space: Space) -> int:
     """Return the address behind the last object of a sorted table that begins in a space; the space's start if none does."""
     address = table["address"]
     last = int(np.searchsorted(address, space.end)) - 1
-    return int(address[last] + table["size"][last]) if last >= 0 and address[last] >= space.start else space.start
+    return (
+        int(address[last] + table["size"][last])
+        if last >= 0 and address[last] >= space.start
+        else space.start
+    )
 
 
 def look_over(state: State, where: EventPlace, moment: str, *, settled: bool) -> None:
@@ -41,7 +45,12 @@ def look_over(state: State, where: EventPlace, moment: str, *, settled: bool) ->
     rows = state.spaces.rows
     for before, after in pairwise(rows if settled else ()):
         if after.start < before.end:
-            state.found(Rule.OVERLAP, where, f"spaces apart at {moment}", f"space {after.index} begins at {after.start:#x}, in space {before.index}")
+            state.found(
+                Rule.OVERLAP,
+                where,
+                f"spaces apart at {moment}",
+                f"space {after.index} begins at {after.start:#x}, in space {before.index}",
+            )
     for table, spaces in (
         (state.young, [one for one in rows if one.kind != SpaceKind.OLD]),
         (state.old, [one for one in rows if one.kind == SpaceKind.OLD]),
@@ -51,7 +60,15 @@ def look_over(state: State, where: EventPlace, moment: str, *, settled: bool) ->
         table.tiled = table.count
 
 
-def _look_over_table(state: State, table: Table, spaces: list[Space], where: EventPlace, moment: str, *, settled: bool) -> None:
+def _look_over_table(
+    state: State,
+    table: Table,
+    spaces: list[Space],
+    where: EventPlace,
+    moment: str,
+    *,
+    settled: bool,
+) -> None:
     address, size = table["address"], table["size"]
     begin = max(table.tiled - 1, 0)
     # Where an object does not begin where the one before it ends.
@@ -71,16 +88,30 @@ def _look_over_table(state: State, table: Table, spaces: list[Space], where: Eve
 
 
 def _look_for_strays(
-    state: State, table: Table, spaces: list[Space], bounds: NDArray[np.int64], begin: int, where: EventPlace, moment: str
+    state: State,
+    table: Table,
+    spaces: list[Space],
+    bounds: NDArray[np.int64],
+    begin: int,
+    where: EventPlace,
+    moment: str,
 ) -> None:
     address, size = table["address"], table["size"]
-    if int((bounds[:, 1] - bounds[:, 0]).sum()) != table.count:  # spaces that overlap count some twice
+    if (
+        int((bounds[:, 1] - bounds[:, 0]).sum()) != table.count
+    ):  # spaces that overlap count some twice
         inside = np.zeros(table.count, np.bool_)
         for low, high in bounds.tolist():
             inside[low:high] = True
         outside = np.flatnonzero(~inside)
         if len(outside):
-            state.found(Rule.SPACE, where, f"every object in a space at {moment}", f"{_object(table, int(outside[0]))} in none", len(outside))
+            state.found(
+                Rule.SPACE,
+                where,
+                f"every object in a space at {moment}",
+                f"{_object(table, int(outside[0]))} in none",
+                len(outside),
+            )
     for space, (low, high) in zip(spaces, bounds.tolist(), strict=True):
         if high > max(low, begin):
             end = int(address[high - 1] + size[high - 1])
@@ -92,26 +123,52 @@ def _look_for_strays(
 
 
 def _look_for_holes(
-    state: State, table: Table, spaces: list[Space], bounds: NDArray[np.int64], breaks: NDArray[np.int64], where: EventPlace, moment: str
+    state: State,
+    table: Table,
+    spaces: list[Space],
+    bounds: NDArray[np.int64],
+    breaks: NDArray[np.int64],
+    where: EventPlace,
+    moment: str,
 ) -> None:
     address, size = table["address"], table["size"]
     firsts = bounds[bounds[:, 1] > bounds[:, 0], 0]
     holes = np.setdiff1d(breaks[address[breaks] > address[breaks - 1] + size[breaks - 1]], firsts)
     if len(holes):
         row = int(holes[0])
-        _tell_hole(state, table, spaces, row, (int(address[row - 1] + size[row - 1]), int(address[row])), where, moment, len(holes))
+        _tell_hole(
+            state,
+            table,
+            spaces,
+            row,
+            (int(address[row - 1] + size[row - 1]), int(address[row])),
+            where,
+            moment,
+            len(holes),
+        )
     for space, (low, high) in zip(spaces, bounds.tolist(), strict=True):
         if high > low >= table.tiled and address[low] != space.start:
-            _tell_hole(state, table, spaces, int(low), (space.start, int(address[low])), where, moment, 1)
+            _tell_hole(
+                state, table, spaces, int(low), (space.start, int(address[low])), where, moment, 1
+            )
 
 
 def _tell_hole(
-    state: State, table: Table, spaces: list[Space], row: int, hole: tuple[int, int], where: EventPlace, moment: str, count: int
+    state: State,
+    table: Table,
+    spaces: list[Space],
+    row: int,
+    hole: tuple[int, int],
+    where: EventPlace,
+    moment: str,
+    count: int,
 ) -> None:
     """Note a hole: as a buffer that is not full where it lies in one, which says what thread did not tell all."""
     low, high = hole
     name = next((f"space {one.index}" for one in spaces if one.start <= low < one.end), "no space")
-    found = f"{high - low:,} bytes at {low:#x} in front of {_object(table, row)} that no object covers"
+    found = (
+        f"{high - low:,} bytes at {low:#x} in front of {_object(table, row)} that no object covers"
+    )
     for buffers in state.buffers:
         at = np.flatnonzero((buffers.start <= low) & (low < buffers.end))
         if len(at):

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gcspy_objects.heap.cursors import BUFFER, EXPLICIT, NEXT, NO_BUFFER, NO_ROOM, Cursors, placed_by_numpy
+from gcspy_objects.heap.cursors import (
+    BUFFER,
+    EXPLICIT,
+    NEXT,
+    NO_BUFFER,
+    NO_ROOM,
+    Cursors,
+    placed_by_numpy,
+)
 from gcspy_objects.heap.findings import Rule
 from gcspy_objects.heap.kernels import COLLECT, MOST_BYTES
 from gcspy_objects.heap.mutator import check_capacity, new_objects, rows_of_size, tell_of_places
@@ -32,10 +40,20 @@ _KINDS: Final = 4
 
 _NOT_HERE: Final = 255
 _MODES: Final = np.full(256, _NOT_HERE, np.uint8)
-_MODES[[Kind.MOVE_NEXT, Kind.MOVE, Kind.SNAPSHOT_MOVE, Kind.ALLOCATE, Kind.GC_BUFFER]] = NEXT, EXPLICIT, EXPLICIT, EXPLICIT, BUFFER
-_NAMES_ONE: Final = np.isin(np.arange(256), (Kind.MOVE, Kind.MOVE_NEXT, Kind.KEEP, Kind.SNAPSHOT_MOVE, Kind.SNAPSHOT_KEEP))
+_MODES[[Kind.MOVE_NEXT, Kind.MOVE, Kind.SNAPSHOT_MOVE, Kind.ALLOCATE, Kind.GC_BUFFER]] = (
+    NEXT,
+    EXPLICIT,
+    EXPLICIT,
+    EXPLICIT,
+    BUFFER,
+)
+_NAMES_ONE: Final = np.isin(
+    np.arange(256), (Kind.MOVE, Kind.MOVE_NEXT, Kind.KEEP, Kind.SNAPSHOT_MOVE, Kind.SNAPSHOT_KEEP)
+)
 _IS_SNAPSHOT: Final = np.isin(np.arange(256), (Kind.SNAPSHOT_MOVE, Kind.SNAPSHOT_KEEP))
-_HAS_SIZE: Final = np.isin(np.arange(256), (Kind.ALLOCATE, Kind.GC_BUFFER, Kind.SNAPSHOT_MOVE, Kind.SNAPSHOT_KEEP))
+_HAS_SIZE: Final = np.isin(
+    np.arange(256), (Kind.ALLOCATE, Kind.GC_BUFFER, Kind.SNAPSHOT_MOVE, Kind.SNAPSHOT_KEEP)
+)
 _ONLY_OUTSIDE: Final = np.isin(np.arange(256), (Kind.ALLOCATE_NEXT, Kind.BUFFER))
 _FULL: Final = (CollectionKind.FULL, CollectionKind.FULL_SNAPSHOT)
 _SNAPSHOTS: Final = (CollectionKind.MINOR_SNAPSHOT, CollectionKind.FULL_SNAPSHOT)
@@ -85,7 +103,9 @@ class Collecting:
         index = int(batch.length[row])
         space = self._state.spaces.get(index)
         if space is None:
-            self._state.found(Rule.SPACE, batch.where(row), f"space {index} to have been defined", "no such space")
+            self._state.found(
+                Rule.SPACE, batch.where(row), f"space {index} to have been defined", "no such space"
+            )
         else:
             told = self._collects if batch.kind[row] == Kind.COLLECTS else self._failed
             told[index] = (space.start, space.end)
@@ -103,7 +123,11 @@ class Collecting:
         copying.make_room((int(batch.thread[part].max()) + 1) * _KINDS)
         starts, kinds = state.spaces.starts_and_kinds
         young, old = state.young, state.old
-        rows, address, sums = np.empty(high - low, np.int64), np.empty(high - low, np.int64), np.zeros(2, np.int64)
+        rows, address, sums = (
+            np.empty(high - low, np.int64),
+            np.empty(high - low, np.int64),
+            np.zeros(2, np.int64),
+        )
         count = COLLECT.machine(
             batch.kind[part], batch.detail[part], batch.thread[part], batch.address[part], batch.to[part], batch.size[part], batch.length[part],
             int(self._full), young["address"], young["size"], old["address"], old["size"], starts, kinds,
@@ -119,7 +143,11 @@ class Collecting:
         if len(misplaced):
             row = low + int(misplaced[0])
             state.found(
-                Rule.PHASE, batch.where(row), "no allocation in a thread's buffer within a collection", Kind(batch.kind[row]).name, len(misplaced)
+                Rule.PHASE,
+                batch.where(row),
+                "no allocation in a thread's buffer within a collection",
+                Kind(batch.kind[row]).name,
+                len(misplaced),
             )
         rows = np.flatnonzero((_MODES[kinds] != _NOT_HERE) | _NAMES_ONE[kinds]) + low
         sized = _HAS_SIZE[batch.kind[rows]]
@@ -136,11 +164,21 @@ class Collecting:
         """End the collection: what nobody named is gone, the rest is where it was said to go."""
         state = self._state
         if int(batch.length[row]) != self._id:
-            state.found(Rule.PHASE, batch.where(row), f"the end of the collection with number {self._id}", f"that of {int(batch.length[row])}")
+            state.found(
+                Rule.PHASE,
+                batch.where(row),
+                f"the end of the collection with number {self._id}",
+                f"that of {int(batch.length[row])}",
+            )
         failed = bool(batch.flags[row] & Flag.FAILED)
-        self._touched = [(table, first) for table, first in self._tables if self._doom(table, first)]
+        self._touched = [
+            (table, first) for table, first in self._tables if self._doom(table, first)
+        ]
         counts = self._counts()
-        objects, total = state.young.objects + state.old.objects, state.young.program_bytes + state.old.program_bytes
+        objects, total = (
+            state.young.objects + state.old.objects,
+            state.young.program_bytes + state.old.program_bytes,
+        )
         collection = Collection(
             number=state.begun, id=self._id, kind=self._kind, cause=state.causes.get(self._cause, f"cause {self._cause}"), failed=failed,
             start_event=self._start_event, end_event=batch.place.event + row, start_millis=self._start_millis, end_millis=int(batch.size[row]),
@@ -191,7 +229,11 @@ class Collecting:
         known = source >= 0
         measured = known & ~_HAS_SIZE[kinds]
         size[measured] = self._column("size", source[measured])
-        target = np.where((kinds == Kind.KEEP) | (kinds == Kind.ALLOCATE) | (kinds == Kind.GC_BUFFER), batch.address[rows], batch.to[rows])
+        target = np.where(
+            (kinds == Kind.KEEP) | (kinds == Kind.ALLOCATE) | (kinds == Kind.GC_BUFFER),
+            batch.address[rows],
+            batch.to[rows],
+        )
         kind = state.spaces.kinds_of(target)
         kind[kinds == Kind.MOVE_NEXT] = batch.detail[rows[kinds == Kind.MOVE_NEXT]]
         there = np.ones(len(rows), np.bool_)
@@ -208,12 +250,16 @@ class Collecting:
             there[moving] = (put.code != NO_BUFFER) & (put.code != NO_ROOM)
         newcomers = (kinds == Kind.ALLOCATE) | (_IS_SNAPSHOT[kinds] & ~known)
         self._check_known(batch, rows[named & ~known])
-        self._check_snapshots(batch, rows[_IS_SNAPSHOT[kinds] & known], source[_IS_SNAPSHOT[kinds] & known])
+        self._check_snapshots(
+            batch, rows[_IS_SNAPSHOT[kinds] & known], source[_IS_SNAPSHOT[kinds] & known]
+        )
         goes = known & there
         self._add(batch, rows[newcomers], target[newcomers])
         return rows[goes], source[goes], target[goes]
 
-    def _take_runs(self, batch: RecordBatch, rows: Longs, single: tuple[Longs, Longs, Longs]) -> None:
+    def _take_runs(
+        self, batch: RecordBatch, rows: Longs, single: tuple[Longs, Longs, Longs]
+    ) -> None:
         """Take records that name neighbours, and those between them that name one object."""
         state = self._state
         first = self._find(batch.address[rows])
@@ -225,18 +271,35 @@ class Collecting:
         if len(short):
             row = int(rows[short[0]])
             there = int((limit - first)[short[0]])
-            state.found(Rule.UNKNOWN_OBJECT, batch.where(row), f"a run of {batch.length[row]:,} objects from {batch.address[row]:#x} on", f"{there:,} there", len(short))
+            state.found(
+                Rule.UNKNOWN_OBJECT,
+                batch.where(row),
+                f"a run of {batch.length[row]:,} objects from {batch.address[row]:#x} on",
+                f"{there:,} there",
+                len(short),
+            )
             count = np.clip(count, 1, limit - first)
         # No more at a time than there are objects, however often a damaged trace names them.
         most = max(len(self._fate), 1)
         begin = done = 0
         while begin < len(rows):
             end = begin + max(int(np.searchsorted(np.cumsum(count[begin:]), most, side="right")), 1)
-            until = int(np.searchsorted(single[0], rows[end])) if end < len(rows) else len(single[0])
+            until = (
+                int(np.searchsorted(single[0], rows[end])) if end < len(rows) else len(single[0])
+            )
             source = rows_of_runs(first[begin:end], count[begin:end])
-            offset = np.repeat(batch.to[rows[begin:end]] - batch.address[rows[begin:end]], count[begin:end])
-            runs = np.repeat(rows[begin:end], count[begin:end]), source, self._column("address", source) + offset
-            parts = [np.concatenate((one, other[done:until])) for one, other in zip(runs, single, strict=True)]
+            offset = np.repeat(
+                batch.to[rows[begin:end]] - batch.address[rows[begin:end]], count[begin:end]
+            )
+            runs = (
+                np.repeat(rows[begin:end], count[begin:end]),
+                source,
+                self._column("address", source) + offset,
+            )
+            parts = [
+                np.concatenate((one, other[done:until]))
+                for one, other in zip(runs, single, strict=True)
+            ]
             order = np.argsort(parts[0], kind="stable")
             self._name(batch, *(one[order] for one in parts))
             begin, done = end, until
@@ -253,7 +316,13 @@ class Collecting:
             again = np.flatnonzero(~first)
             row = int(rows[again[0]])
             place = int(self._column("address", source[again[:1]])[0])
-            self._state.found(Rule.TWICE, batch.where(row), f"the object at {place:#x} to be named once", "it is named again", len(again))
+            self._state.found(
+                Rule.TWICE,
+                batch.where(row),
+                f"the object at {place:#x} to be named once",
+                "it is named again",
+                len(again),
+            )
             rows, source, target = rows[first], source[first], target[first]
         address = self._column("address", source)
         state = self._state
@@ -279,7 +348,9 @@ class Collecting:
             # A snapshot allocates nothing.
             self._state.allocated_bytes = before
             columns["birth_bytes"] = np.full(len(rows), before, np.int64)
-            columns["flags"] = np.where(told, (columns["flags"] & ObjectFlag.FILLER) | ObjectFlag.SNAPSHOT, columns["flags"]).astype(np.uint8)
+            columns["flags"] = np.where(
+                told, (columns["flags"] & ObjectFlag.FILLER) | ObjectFlag.SNAPSHOT, columns["flags"]
+            ).astype(np.uint8)
         self._fresh.append(columns)
         state = self._state
         check_capacity(state, batch, int(rows[-1]), self._fresh.bytes)
@@ -315,12 +386,20 @@ class Collecting:
 
     def _check_destination(self, batch: RecordBatch, rows: Longs, kind: NDArray[np.uint8]) -> None:
         """Have buffers to copy into be in survivor spaces or old ones."""
-        wrong = np.flatnonzero((batch.kind[rows] == Kind.GC_BUFFER) & (kind != SpaceKind.SURVIVOR) & (kind != SpaceKind.OLD))
+        wrong = np.flatnonzero(
+            (batch.kind[rows] == Kind.GC_BUFFER)
+            & (kind != SpaceKind.SURVIVOR)
+            & (kind != SpaceKind.OLD)
+        )
         if len(wrong):
             row, where = int(rows[wrong[0]]), int(kind[wrong[0]])
             found = "none" if where == NO_KIND else f"kind {where}"
             self._state.found(
-                Rule.DESTINATION, batch.where(row), f"the buffer at {int(batch.address[row]):#x} in a survivor or old space", f"a space of {found}", len(wrong)
+                Rule.DESTINATION,
+                batch.where(row),
+                f"the buffer at {int(batch.address[row]):#x} in a survivor or old space",
+                f"a space of {found}",
+                len(wrong),
             )
 
     def _check_collected(self, batch: RecordBatch, rows: Longs, address: Longs) -> None:
@@ -334,7 +413,11 @@ class Collecting:
         if len(wrong):
             row = int(rows[wrong[0]])
             self._state.found(
-                Rule.COLLECTED, batch.where(row), "only objects of collected spaces to be named", f"one at {int(address[wrong[0]]):#x}", len(wrong)
+                Rule.COLLECTED,
+                batch.where(row),
+                "only objects of collected spaces to be named",
+                f"one at {int(address[wrong[0]]):#x}",
+                len(wrong),
             )
 
     def _nearest(self, address: int) -> str:
@@ -361,15 +444,25 @@ class Collecting:
             for low, high in spared:
                 dead[max(low - begin, 0) : max(high - begin, 0)] = False
             fate[begin:end][dead] = Fate.DIED
-        return any(end > begin for begin, end in spans) or (self._old_named and table is self._state.old)
+        return any(end > begin for begin, end in spans) or (
+            self._old_named and table is self._state.old
+        )
 
     def _counts(self) -> dict[str, int]:
         """Count the program's objects, and their bytes, that were moved, promoted and died."""
-        counts = {f"{what}_{how}": 0 for how in ("moved", "promoted", "died") for what in ("objects", "bytes")}
+        counts = {
+            f"{what}_{how}": 0
+            for how in ("moved", "promoted", "died")
+            for what in ("objects", "bytes")
+        }
         for table, first in self._touched:
             fate = self._fate[first : first + table.count]
             own = program(table["flags"])
-            for how, value in (("moved", Fate.MOVED), ("promoted", Fate.PROMOTED), ("died", Fate.DIED)):
+            for how, value in (
+                ("moved", Fate.MOVED),
+                ("promoted", Fate.PROMOTED),
+                ("died", Fate.DIED),
+            ):
                 those = own & (fate == value)
                 counts[f"objects_{how}"] += int(np.count_nonzero(those))
                 counts[f"bytes_{how}"] += int(table["size"][those].sum())
@@ -380,10 +473,21 @@ class Collecting:
         state = self._state
         parts: list[Columns] = [self._fresh.columns()]
         for table, first in self._touched:
-            fate, to = self._fate[first : first + table.count], self._to[first : first + table.count]
-            named = np.flatnonzero((fate == Fate.KEPT) | (fate == Fate.MOVED) | (fate == Fate.PROMOTED))
-            parts += [self._moved(table, named, fate, to), table.take(fate == Fate.UNTOUCHED), self._remnants(table, named, fate)]
-        untouched = {id(table) for table, _ in self._tables} - {id(table) for table, _ in self._touched}
+            fate, to = (
+                self._fate[first : first + table.count],
+                self._to[first : first + table.count],
+            )
+            named = np.flatnonzero(
+                (fate == Fate.KEPT) | (fate == Fate.MOVED) | (fate == Fate.PROMOTED)
+            )
+            parts += [
+                self._moved(table, named, fate, to),
+                table.take(fate == Fate.UNTOUCHED),
+                self._remnants(table, named, fate),
+            ]
+        untouched = {id(table) for table, _ in self._tables} - {
+            id(table) for table, _ in self._touched
+        }
         merged = {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
         order = np.argsort(merged["address"], kind="stable")
         old = state.is_old(merged["address"][order])
@@ -401,7 +505,9 @@ class Collecting:
         fate = fate[rows]
         columns["address"] = to[rows]
         for name, more in (("age", 1), ("moves", fate != Fate.KEPT)):
-            columns[name] = np.minimum(columns[name].astype(np.int64) + more, 0xFFFF).astype(np.uint16)
+            columns[name] = np.minimum(columns[name].astype(np.int64) + more, 0xFFFF).astype(
+                np.uint16
+            )
         first_time = (fate == Fate.PROMOTED) & (columns["promoted_in"] == 0)
         columns["promoted_in"][first_time] = self._state.begun
         if self._kind not in _SNAPSHOTS:
@@ -423,4 +529,7 @@ def _spans(table: Table, spaces: dict[int, tuple[int, int]]) -> list[tuple[int, 
     """Return the rows of a sorted table that lie in spaces, as spans."""
     if not spaces:
         return []
-    return [(int(low), int(high)) for low, high in np.searchsorted(table["address"], list(spaces.values())).tolist()]
+    return [
+        (int(low), int(high))
+        for low, high in np.searchsorted(table["address"], list(spaces.values())).tolist()
+    ]

@@ -14,7 +14,18 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BUFFER", "EXPLICIT", "NEXT", "NO_BUFFER", "NO_ROOM", "OFF_CURSOR", "PLACED", "Cursors", "Placed", "placed_by_numpy"]
+__all__ = [
+    "BUFFER",
+    "EXPLICIT",
+    "NEXT",
+    "NO_BUFFER",
+    "NO_ROOM",
+    "OFF_CURSOR",
+    "PLACED",
+    "Cursors",
+    "Placed",
+    "placed_by_numpy",
+]
 
 Longs: TypeAlias = NDArray[np.int64]
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -77,7 +88,9 @@ class Cursors:
             self.cursor = np.concatenate((self.cursor, np.zeros(more, np.int64)))
 
 
-def placed_by_numpy(key: Longs, mode: Bytes, address: Longs, size: Longs, cursors: Cursors) -> Placed:
+def placed_by_numpy(
+    key: Longs, mode: Bytes, address: Longs, size: Longs, cursors: Cursors
+) -> Placed:
     """Place things all at once: per key, from what its cursor was last told to be, the sizes in between added up.
 
     Args:
@@ -91,7 +104,9 @@ def placed_by_numpy(key: Longs, mode: Bytes, address: Longs, size: Longs, cursor
     if not count:
         nothing = np.zeros(0, np.int64)
         return Placed(nothing, np.zeros(0, np.uint8), nothing, nothing)
-    order = np.argsort(key.astype(np.uint16) if len(cursors.start) <= 0xFFFF else key, kind="stable")
+    order = np.argsort(
+        key.astype(np.uint16) if len(cursors.start) <= 0xFFFF else key, kind="stable"
+    )
     key, mode, address, size = key[order], mode[order], address[order], size[order]
     rows = np.arange(count)
     heads = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
@@ -124,8 +139,18 @@ def placed_by_numpy(key: Longs, mode: Bytes, address: Longs, size: Longs, cursor
     wrong[inside & (cursor != address)] = OFF_CURSOR
     wrong[following & (cursor + size > end)] = NO_ROOM
     wrong[following & (start < 0)] = NO_BUFFER
-    placed = Placed(np.empty(count, np.int64), np.empty(count, np.uint8), np.empty(count, np.int64), np.empty(count, np.int64))
-    placed.address[order], placed.code[order], placed.cursor[order], placed.end[order] = place, wrong, cursor, end
+    placed = Placed(
+        np.empty(count, np.int64),
+        np.empty(count, np.uint8),
+        np.empty(count, np.int64),
+        np.empty(count, np.int64),
+    )
+    placed.address[order], placed.code[order], placed.cursor[order], placed.end[order] = (
+        place,
+        wrong,
+        cursor,
+        end,
+    )
 
     keys = key[tails]
     after = cursor_at(tails, anchor[tails]) + step[tails]

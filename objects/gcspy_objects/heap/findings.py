@@ -80,7 +80,11 @@ class Finding:
     found: str
 
     def __str__(self) -> str:
-        when = f"after collection {self.collection}" if self.collection else "before the first collection"
+        when = (
+            f"after collection {self.collection}"
+            if self.collection
+            else "before the first collection"
+        )
         return f"{self.rule}: expected {self.expected}; found {self.found} ({self.where or 'no event in particular'}; {when})"
 
 

@@ -67,7 +67,12 @@ class Heap:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def index(self, progress: Progress | None = None) -> None:
@@ -115,7 +120,9 @@ class Heap:
             LocalProtocolError: There is no such event.
         """
         if not 0 <= event <= self.events:
-            raise LocalProtocolError(f"the trace was rebuilt from events 0 to {self.events:,}: there is no heap at {event:,}")
+            raise LocalProtocolError(
+                f"the trace was rebuilt from events 0 to {self.events:,}: there is no heap at {event:,}"
+            )
         start = self._checkpoints.before(event)
         walker = self._walker
         if walker is None or not (start.event if start else 0) <= walker.state.event <= event:
@@ -143,7 +150,10 @@ class Heap:
         """
         if not self.collections and last is None:
             return
-        begin, end = self._numbered(first), self._numbered(len(self._collections) if last is None else last)
+        begin, end = (
+            self._numbered(first),
+            self._numbered(len(self._collections) if last is None else last),
+        )
         walker = self._walk(begin.start_event)
         walker.walk(begin.start_event)
         walker.state.observer = transitions = Transitions()
@@ -165,8 +175,12 @@ class Heap:
             LocalProtocolError: That event allocates no object.
         """
         if not 0 <= birth < self.events:
-            raise LocalProtocolError(f"the trace was rebuilt from events 0 to {self._events - 1:,}: none has number {birth:,}")
-        within = next((one for one in self._collections if one.start_event < birth < one.end_event), None)
+            raise LocalProtocolError(
+                f"the trace was rebuilt from events 0 to {self._events - 1:,}: none has number {birth:,}"
+            )
+        within = next(
+            (one for one in self._collections if one.start_event < birth < one.end_event), None
+        )
         event = birth + 1 if within is None else within.end_event + 1
         walker = self._walk(event)
         walker.walk(event)
@@ -185,7 +199,9 @@ class Heap:
 
     def _numbered(self, number: int) -> Collection:
         if not 1 <= number <= len(self.collections):
-            raise LocalProtocolError(f"the trace has collections 1 to {len(self._collections):,}: there is no {number:,}")
+            raise LocalProtocolError(
+                f"the trace has collections 1 to {len(self._collections):,}: there is no {number:,}"
+            )
         return self._collections[number - 1]
 
     def _walk(self, event: int) -> _Walker:
@@ -199,11 +215,20 @@ class Heap:
             walker.borrow(self._walker)
         return walker
 
-    def _read(self, observer: Observer | None, progress: Progress | None) -> Iterator[tuple[State, bool]]:
+    def _read(
+        self, observer: Observer | None, progress: Progress | None
+    ) -> Iterator[tuple[State, bool]]:
         """Read from the beginning to the end, and yield the state after each collection, and at the end with True; what is first read so is the index."""
         indexing = not self._indexed
         findings, rows, ended = Findings(), [], None
-        state = State(self.trace.causes, self.trace.threads, findings, checking=indexing, contiguous=self._contiguous, observer=observer)
+        state = State(
+            self.trace.causes,
+            self.trace.threads,
+            findings,
+            checking=indexing,
+            contiguous=self._contiguous,
+            observer=observer,
+        )
         until = None
         if indexing:
             self._checkpoints.close()
@@ -221,7 +246,9 @@ class Heap:
                 if until is not None and state.event >= until:
                     break
             if indexing and state.collection is not None:
-                state.found(Rule.PHASE, None, f"the end of collection {state.begun}", "the end of the trace")
+                state.found(
+                    Rule.PHASE, None, f"the end of collection {state.begun}", "the end of the trace"
+                )
         except TooManyFindings:
             last = findings.kept[-1]
             where = last.where
@@ -233,7 +260,12 @@ class Heap:
         except TraceError as error:
             ended = error
         if indexing:
-            self._findings, self._collections, self._events, self._ended = findings, Collections(tuple(rows)), state.event, ended
+            self._findings, self._collections, self._events, self._ended = (
+                findings,
+                Collections(tuple(rows)),
+                state.event,
+                ended,
+            )
             self._starts = frozenset(one.start_event for one in rows)
             self._indexed = True
         yield state, True

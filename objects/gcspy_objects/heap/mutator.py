@@ -37,7 +37,15 @@ _MODES: Final = np.full(256, _NOT_HERE, np.uint8)
 _MODES[[Kind.ALLOCATE, Kind.ALLOCATE_NEXT, Kind.BUFFER]] = EXPLICIT, NEXT, BUFFER
 _ONLY_IN_COLLECTIONS: Final = np.isin(
     np.arange(256),
-    (Kind.GC_BUFFER, Kind.MOVE, Kind.MOVE_NEXT, Kind.MOVE_RUN, Kind.KEEP, Kind.SNAPSHOT_MOVE, Kind.SNAPSHOT_KEEP),
+    (
+        Kind.GC_BUFFER,
+        Kind.MOVE,
+        Kind.MOVE_NEXT,
+        Kind.MOVE_RUN,
+        Kind.KEEP,
+        Kind.SNAPSHOT_MOVE,
+        Kind.SNAPSHOT_KEEP,
+    ),
 )
 
 
@@ -67,7 +75,13 @@ class Buffers:
 
     def where(self, row: int) -> EventPlace:
         """Say where the trace told of a buffer."""
-        return EventPlace(int(self.event[row]), self.file, int(self.buffer[row]), int(self.position[row]), int(self.offset[row]))
+        return EventPlace(
+            int(self.event[row]),
+            self.file,
+            int(self.buffer[row]),
+            int(self.position[row]),
+            int(self.offset[row]),
+        )
 
 
 def allocate(state: State, batch: RecordBatch, low: int, high: int) -> None:
@@ -114,13 +128,21 @@ def _by_numpy(state: State, batch: RecordBatch, low: int, high: int) -> None:
     misplaced = np.flatnonzero(_ONLY_IN_COLLECTIONS[kinds])
     if len(misplaced):
         row = low + int(misplaced[0])
-        state.found(Rule.PHASE, batch.where(row), f"a {Kind(batch.kind[row]).name} record within a collection", "none under way", len(misplaced))
+        state.found(
+            Rule.PHASE,
+            batch.where(row),
+            f"a {Kind(batch.kind[row]).name} record within a collection",
+            "none under way",
+            len(misplaced),
+        )
     rows = rows_of_size(state, batch, np.flatnonzero(_MODES[kinds] != _NOT_HERE) + low)
     if not len(rows):
         return
     mode, thread, size = _MODES[batch.kind[rows]], batch.thread[rows], batch.size[rows]
     state.allocating.make_room(int(thread.max()) + 1)
-    put = placed_by_numpy(thread.astype(np.int64), mode, batch.address[rows], size, state.allocating)
+    put = placed_by_numpy(
+        thread.astype(np.int64), mode, batch.address[rows], size, state.allocating
+    )
     lost = tell_of_places(state, batch, rows, put)
     there = mode != BUFFER
     if lost:
@@ -143,8 +165,14 @@ def tell_fillers(state: State) -> None:
     The VM makes arrays of its own that look the same in the trace. Which is which is known once all buffers are.
     """
     young = state.young
-    rows = np.flatnonzero(((young["flags"] & ObjectFlag.FILLER) != 0) & (young["birth"] >= state.phase_event))
-    ends = np.concatenate([one.end for one in state.buffers]) if state.buffers else np.zeros(0, np.int64)
+    rows = np.flatnonzero(
+        ((young["flags"] & ObjectFlag.FILLER) != 0) & (young["birth"] >= state.phase_event)
+    )
+    ends = (
+        np.concatenate([one.end for one in state.buffers])
+        if state.buffers
+        else np.zeros(0, np.int64)
+    )
     rows = rows[~np.isin(young["address"][rows] + young["size"][rows], ends)]
     young["flags"][rows] &= np.uint8(0xFF ^ ObjectFlag.FILLER)
     size = int(young["size"][rows].sum())
@@ -160,7 +188,13 @@ def rows_of_size(state: State, batch: RecordBatch, rows: NDArray[np.int64]) -> N
     if not len(wrong):
         return rows
     row = int(rows[wrong[0]])
-    state.found(Rule.SIZE, batch.where(row), f"a size of 1 to {MOST_BYTES:,} bytes", f"{batch.size[row]:,}", len(wrong))
+    state.found(
+        Rule.SIZE,
+        batch.where(row),
+        f"a size of 1 to {MOST_BYTES:,} bytes",
+        f"{batch.size[row]:,}",
+        len(wrong),
+    )
     return np.delete(rows, wrong)
 
 
@@ -178,15 +212,26 @@ def tell_of_places(state: State, batch: RecordBatch, rows: NDArray[np.int64], pu
             buffer = f"the buffer of thread {state.thread(int(batch.thread[row]))}"
             cursor, end = f"{int(put.cursor[first]):#x}", f"{int(put.end[first]):#x}"
             expected, found = {
-                NO_BUFFER: (f"{buffer}, in which the object comes next", "it was given none since the last collection"),
-                NO_ROOM: (f"room for {int(batch.size[row]):,} bytes at {cursor} in {buffer}", f"it ends at {end}"),
-                OFF_CURSOR: (f"the next object in {buffer} at {cursor}, behind the one before it", f"it is told to be at {int(put.address[first]):#x}"),
+                NO_BUFFER: (
+                    f"{buffer}, in which the object comes next",
+                    "it was given none since the last collection",
+                ),
+                NO_ROOM: (
+                    f"room for {int(batch.size[row]):,} bytes at {cursor} in {buffer}",
+                    f"it ends at {end}",
+                ),
+                OFF_CURSOR: (
+                    f"the next object in {buffer} at {cursor}, behind the one before it",
+                    f"it is told to be at {int(put.address[first]):#x}",
+                ),
             }[code]
             state.found(rule, batch.where(row), expected, found, len(wrong))
     return lost
 
 
-def new_objects(state: State, batch: RecordBatch, rows: NDArray[np.int64], address: NDArray[np.int64]) -> Columns:
+def new_objects(
+    state: State, batch: RecordBatch, rows: NDArray[np.int64], address: NDArray[np.int64]
+) -> Columns:
     """Return columns of objects that records allocate, and count what the program allocated."""
     size, told = batch.size[rows], batch.flags[rows]
     filler = (told & Flag.FILLER) != 0
@@ -213,7 +258,12 @@ def new_objects(state: State, batch: RecordBatch, rows: NDArray[np.int64], addre
 def check_capacity(state: State, batch: RecordBatch, row: int, used: int) -> None:
     """End the rebuilding when more is in the heap than has room in it."""
     if used > state.spaces.capacity:
-        state.found(Rule.CAPACITY, batch.where(row), f"objects of at most {state.spaces.capacity:,} bytes, which is what all spaces have", f"{used:,} bytes")
+        state.found(
+            Rule.CAPACITY,
+            batch.where(row),
+            f"objects of at most {state.spaces.capacity:,} bytes, which is what all spaces have",
+            f"{used:,} bytes",
+        )
         raise TooManyFindings
 
 

@@ -35,12 +35,20 @@ class Transitions:
     def __init__(self) -> None:
         self._seen: tuple[Snapshot, NDArray[np.uint8], NDArray[np.int64]] | None = None
 
-    def collected(self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]) -> None:
+    def collected(
+        self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]
+    ) -> None:
         """Take copies of the heap and of what becomes of it."""
         columns = {name: np.concatenate((state.young[name], state.old[name])) for name in COLUMNS}
         order = np.argsort(columns["address"], kind="stable")
         sorted_columns = {name: column[order] for name, column in columns.items()}
-        before = Snapshot(collection.start_event, collection.number - 1, collection.bytes, collection.spaces_before, **sorted_columns)
+        before = Snapshot(
+            collection.start_event,
+            collection.number - 1,
+            collection.bytes,
+            collection.spaces_before,
+            **sorted_columns,
+        )
         fate = fate[order]
         target = np.where(fate == Fate.UNTOUCHED, before.address, to[order])
         target[fate == Fate.DIED] = -1
@@ -62,11 +70,16 @@ class Burials:
         self._dead: list[Lives] = []
         self._ends: list[int] = []
 
-    def collected(self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]) -> None:  # noqa: ARG002  # the protocol's signature
+    def collected(
+        self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]
+    ) -> None:  # noqa: ARG002  # the protocol's signature
         """Take copies of those that died."""
         died = np.flatnonzero(fate == Fate.DIED)
         young = state.young.count
-        for table, rows in ((state.young, died[died < young]), (state.old, died[died >= young] - young)):
+        for table, rows in (
+            (state.young, died[died < young]),
+            (state.old, died[died >= young] - young),
+        ):
             if len(rows):
                 self._dead.append(self._lives(state, table.take(rows), collection.number))
         self._ends.append(collection.end_event)
@@ -78,7 +91,11 @@ class Burials:
 
     def survivors(self, state: State) -> Lives:
         """Return the lives of those that are there at the end."""
-        return self._lives(state, {name: np.concatenate((state.young[name], state.old[name])) for name in COLUMNS}, 0)
+        return self._lives(
+            state,
+            {name: np.concatenate((state.young[name], state.old[name])) for name in COLUMNS},
+            0,
+        )
 
     def _lives(self, state: State, columns: Columns, died_in: int) -> Lives:
         flags = columns["flags"]
@@ -87,7 +104,11 @@ class Burials:
             columns = {name: column[rows] for name, column in columns.items()}
         flags, address = columns.pop("flags"), columns["address"]
         return Lives(
-            born_after=np.where(flags & ObjectFlag.SNAPSHOT, -1, np.searchsorted(np.array(self._ends, np.int64), columns["birth"])).astype(np.int32),
+            born_after=np.where(
+                flags & ObjectFlag.SNAPSHOT,
+                -1,
+                np.searchsorted(np.array(self._ends, np.int64), columns["birth"]),
+            ).astype(np.int32),
             died_in=np.full(len(flags), died_in, np.int32),
             space=state.spaces.kinds_of(address),
             born_old=(flags & ObjectFlag.BORN_OLD) != 0,
@@ -120,7 +141,9 @@ class Tracker:
         self._died: Collection | None = None
         self._stays = [self._stay(state, birth, within.number if within else 0, None)]
 
-    def collected(self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]) -> None:  # noqa: ARG002  # the protocol's signature
+    def collected(
+        self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]
+    ) -> None:  # noqa: ARG002  # the protocol's signature
         """See what becomes of it."""
         here = np.array([self._address])
         row = int(state.young.find(here)[0])
@@ -136,7 +159,9 @@ class Tracker:
         if self._fate == Fate.DIED:
             self._died = collection
         elif self._fate != Fate.UNTOUCHED:
-            self._stays.append(self._stay(self._state, collection.end_event, collection.number, self._fate))
+            self._stays.append(
+                self._stay(self._state, collection.end_event, collection.number, self._fate)
+            )
         return self._died is not None
 
     def life(self, state: State) -> Life:

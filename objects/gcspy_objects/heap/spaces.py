@@ -35,7 +35,12 @@ class SpaceTable:
     def rows(self) -> Spaces:
         """The spaces that have a kind, by address."""
         if self._found is None:
-            self._found = tuple(sorted((one for one in self._spaces.values() if one.kind != NO_KIND), key=lambda one: (one.start, one.end)))
+            self._found = tuple(
+                sorted(
+                    (one for one in self._spaces.values() if one.kind != NO_KIND),
+                    key=lambda one: (one.start, one.end),
+                )
+            )
             self._starts = np.array([one.start for one in self._found], np.int64)
             self._ends = np.array([one.end for one in self._found], np.int64)
             self._kinds = np.array([one.kind for one in self._found], np.uint8)
@@ -104,5 +109,3 @@ class SpaceTable:
     def _put(self, space: Space) -> None:
         self._spaces[space.index] = space
         self._found = None
-
-

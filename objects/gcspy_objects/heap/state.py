@@ -34,7 +34,13 @@ MOST_SPACES: Final = 1 << 14
 """More are not believed; a G1 heap has some 2,000."""
 
 _SPACES: Final = (Kind.SPACE_DEFINE, Kind.SPACE_KIND, Kind.SPACE_RELEASE, Kind.SPACE_DESTROY)
-_CONTROLS: Final = (Kind.COLLECTION_START, Kind.COLLECTION_END, Kind.COLLECTS, Kind.FAILED, *_SPACES)
+_CONTROLS: Final = (
+    Kind.COLLECTION_START,
+    Kind.COLLECTION_END,
+    Kind.COLLECTS,
+    Kind.FAILED,
+    *_SPACES,
+)
 _IS_CONTROL: Final = np.isin(np.arange(256), _CONTROLS)
 _SNAPSHOTS: Final = (CollectionKind.FULL_SNAPSHOT, CollectionKind.MINOR_SNAPSHOT)
 
@@ -42,7 +48,9 @@ _SNAPSHOTS: Final = (CollectionKind.FULL_SNAPSHOT, CollectionKind.MINOR_SNAPSHOT
 class Observer(Protocol):
     """Who wants to see a collection's doings before they are done."""
 
-    def collected(self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]) -> None:
+    def collected(
+        self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]
+    ) -> None:
         """See what becomes of the objects of `state`, whose rows are those of `young` and then those of `old`: `Fate`, and where to."""
         ...
 
@@ -115,7 +123,13 @@ class State:
         odd = np.flatnonzero(batch.flags[low:high] & Flag.ODD) + low
         if len(odd):
             row = int(odd[0])
-            self.found(Rule.FORM, batch.where(row), "no bits that its format leaves 0", f"some in a {Kind(batch.kind[row]).name} record", len(odd))
+            self.found(
+                Rule.FORM,
+                batch.where(row),
+                "no bits that its format leaves 0",
+                f"some in a {Kind(batch.kind[row]).name} record",
+                len(odd),
+            )
         for control in (np.flatnonzero(_IS_CONTROL[batch.kind[low:high]]) + low).tolist():
             self._take(batch, low, control)
             low = control + 1
@@ -131,7 +145,11 @@ class State:
         self.young.sort()
         self.old.sort()
         columns = {name: np.concatenate((self.old[name], self.young[name])) for name in COLUMNS}
-        if self.old.count and self.young.count and self.old["address"][-1] > self.young["address"][0]:
+        if (
+            self.old.count
+            and self.young.count
+            and self.old["address"][-1] > self.young["address"][0]
+        ):
             order = np.argsort(columns["address"], kind="stable")
             columns = {name: column[order] for name, column in columns.items()}
         return Snapshot(self.event, self.ended, self.allocated_bytes, self.spaces.rows, **columns)
@@ -140,7 +158,10 @@ class State:
         """Return for each space, by address, the address behind its last object."""
         self.young.sort()
         self.old.sort()
-        return tuple(max(checks.top_in(self.young, one), checks.top_in(self.old, one)) for one in self.spaces.rows)
+        return tuple(
+            max(checks.top_in(self.young, one), checks.top_in(self.old, one))
+            for one in self.spaces.rows
+        )
 
     def save(self) -> tuple[Facts, dict[str, Columns]]:
         """Return what it takes to go on from here later: at the end of a collection only. Columns are not copied."""
@@ -151,10 +172,17 @@ class State:
         """Go on from what `save` returned. The columns are kept."""
         self.event = self.phase_event = event
         self.spaces = facts.spaces.copy()
-        self.begun, self.ended, self.allocated_bytes, self.whole = facts.begun, facts.ended, facts.allocated_bytes, facts.whole
+        self.begun, self.ended, self.allocated_bytes, self.whole = (
+            facts.begun,
+            facts.ended,
+            facts.allocated_bytes,
+            facts.whole,
+        )
         self.young, self.old = Table(tables["young"]), Table(tables["old"])
 
-    def found(self, rule: Rule, where: EventPlace | None, expected: str, found: str, count: int = 1) -> None:
+    def found(
+        self, rule: Rule, where: EventPlace | None, expected: str, found: str, count: int = 1
+    ) -> None:
         """Note a finding, the first of `count`."""
         self.findings.add(Finding(rule, where, self.begun, expected, found), count)
 
@@ -191,7 +219,12 @@ class State:
             return self._end(batch, row)
         elif kind in (Kind.COLLECTS, Kind.FAILED):
             if collection is None:
-                self.found(Rule.PHASE, batch.where(row), f"a {Kind(kind).name} record within a collection", "none under way")
+                self.found(
+                    Rule.PHASE,
+                    batch.where(row),
+                    f"a {Kind(kind).name} record within a collection",
+                    "none under way",
+                )
             else:
                 collection.told(batch, row)
         else:
@@ -202,11 +235,25 @@ class State:
         where, settled = batch.where(row), self._unchecked is None
         self._check_end(settled=False)
         if self.collection is not None:
-            self.found(Rule.PHASE, where, f"the end of collection {self.begun}", "the start of the next one")
-        if not self.begun and batch.detail[row] in _SNAPSHOTS and (batch.length[row] > 1 or not self.allocated_bytes):
+            self.found(
+                Rule.PHASE,
+                where,
+                f"the end of collection {self.begun}",
+                "the start of the next one",
+            )
+        if (
+            not self.begun
+            and batch.detail[row] in _SNAPSHOTS
+            and (batch.length[row] > 1 or not self.allocated_bytes)
+        ):
             self.whole = False
         if self.begun >= MOST_COLLECTIONS:
-            self.found(Rule.CAPACITY, where, f"at most {MOST_COLLECTIONS:,} collections, of each of which something is kept", "one more")
+            self.found(
+                Rule.CAPACITY,
+                where,
+                f"at most {MOST_COLLECTIONS:,} collections, of each of which something is kept",
+                "one more",
+            )
             raise TooManyFindings
         self.begun += 1
         mutator.tell_fillers(self)
@@ -219,7 +266,9 @@ class State:
     def _end(self, batch: RecordBatch, row: int) -> Collection | None:
         where = batch.where(row)
         if self.collection is None:
-            self.found(Rule.PHASE, where, "the end of a collection that is under way", "none under way")
+            self.found(
+                Rule.PHASE, where, "the end of a collection that is under way", "none under way"
+            )
             return None
         ended = self.collection.end(batch, row)
         self.collection = None
@@ -236,19 +285,30 @@ class State:
         before = self.spaces.get(index)
         known = True
         if kind == Kind.SPACE_DEFINE and before is None and len(self.spaces) >= MOST_SPACES:
-            self.found(Rule.SPACE, batch.where(row), f"at most {MOST_SPACES:,} spaces", f"space {index} beside them")
+            self.found(
+                Rule.SPACE,
+                batch.where(row),
+                f"at most {MOST_SPACES:,} spaces",
+                f"space {index} beside them",
+            )
         elif kind == Kind.SPACE_DEFINE:
             self.spaces.define(index, int(batch.address[row]), int(batch.size[row]))
         elif kind == Kind.SPACE_KIND:
             known = self.spaces.set_kind(index, int(batch.detail[row]), int(batch.type[row]))
-            if before is not None and before.kind != NO_KIND and (before.kind == SpaceKind.OLD) != (batch.detail[row] == SpaceKind.OLD):
+            if (
+                before is not None
+                and before.kind != NO_KIND
+                and (before.kind == SpaceKind.OLD) != (batch.detail[row] == SpaceKind.OLD)
+            ):
                 self._part()
         elif kind == Kind.SPACE_RELEASE:
             known = self.spaces.release(index)
         else:
             self.spaces.destroy(index, int(batch.size[row]))
         if not known:
-            self.found(Rule.SPACE, batch.where(row), f"space {index} to have been defined", "no such space")
+            self.found(
+                Rule.SPACE, batch.where(row), f"space {index} to have been defined", "no such space"
+            )
 
     def _part(self) -> None:
         """Part young and old objects anew, as a space went from one kind to the other; during a collection its end does that."""

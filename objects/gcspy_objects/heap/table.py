@@ -26,7 +26,9 @@ def program(flags: NDArray[np.uint8]) -> NDArray[np.bool_]:
 def rows_of_runs(first: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the rows of runs, one after the other: `count` of them from `first` on, for each run."""
     ends = np.cumsum(count)
-    rows: NDArray[np.int64] = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(first - (ends - count), count)
+    rows: NDArray[np.int64] = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(
+        first - (ends - count), count
+    )
     return rows
 
 
@@ -77,12 +79,16 @@ class Table:
         if self._sorted == self.count and added[0] > last and bool((added[1:] > added[:-1]).all()):
             self._sorted += more
         self.count += more
-        self._add_up(np.asarray(columns["size"]), self._columns["flags"][self.count - more : self.count])
+        self._add_up(
+            np.asarray(columns["size"]), self._columns["flags"][self.count - more : self.count]
+        )
 
     def room(self, more: int) -> Columns:
         """Return where `more` objects can be written behind the last one; `fill` takes them in."""
         self._make_room(self.count + more)
-        return {name: column[self.count : self.count + more] for name, column in self._columns.items()}
+        return {
+            name: column[self.count : self.count + more] for name, column in self._columns.items()
+        }
 
     def fill(self, count: int, *, size: int, objects: int, program_bytes: int) -> None:
         """Take in objects that were written to `room`: how many, bytes of all, and how many are the program's, and their bytes."""
@@ -99,7 +105,9 @@ class Table:
         if self._sorted == self.count:
             return
         address = self["address"]
-        begin = int(np.searchsorted(address[: self._sorted], address[self._sorted :].min(), side="right"))
+        begin = int(
+            np.searchsorted(address[: self._sorted], address[self._sorted :].min(), side="right")
+        )
         order = np.argsort(address[begin:], kind="stable")
         for column in self._columns.values():
             column[begin : self.count] = column[begin : self.count][order]

@@ -153,9 +153,14 @@ class Snapshot:
     def tops(self) -> dict[int, int]:
         """Return for each space, by its index, the address behind its last object; its start where there is none."""
         ends = self.address + self.size
-        bounds = np.searchsorted(self.address, [(one.start, one.end) for one in self.spaces]) if self.spaces else np.zeros((0, 2), np.int64)
+        bounds = (
+            np.searchsorted(self.address, [(one.start, one.end) for one in self.spaces])
+            if self.spaces
+            else np.zeros((0, 2), np.int64)
+        )
         return {
-            one.index: int(ends[last - 1]) if last > first else one.start for one, (first, last) in zip(self.spaces, bounds.tolist(), strict=True)
+            one.index: int(ends[last - 1]) if last > first else one.start
+            for one, (first, last) in zip(self.spaces, bounds.tolist(), strict=True)
         }
 
     def row_at(self, address: int) -> int | None:
@@ -238,7 +243,9 @@ class Collection(NamedTuple):
         return self.kind in (1, 2)
 
 
-_NUMBERS: Final = tuple(name for name, kind in Collection.__annotations__.items() if kind in ("int", "bool"))
+_NUMBERS: Final = tuple(
+    name for name, kind in Collection.__annotations__.items() if kind in ("int", "bool")
+)
 
 
 @dataclass(frozen=True, slots=True)

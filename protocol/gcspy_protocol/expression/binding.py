@@ -122,13 +122,17 @@ def _first_name(node: Node) -> Name | None:
         return node
     if _is_aggregate(node):
         return None
-    return next((found for child in children(node) if (found := _first_name(child)) is not None), None)
+    return next(
+        (found for child in children(node) if (found := _first_name(child)) is not None), None
+    )
 
 
 def _is_aggregate(node: Node) -> bool:
     if not isinstance(node, Call):
         return False
-    return node.function in _AGGREGATES or (node.function in ("min", "max") and len(node.arguments) == 1)
+    return node.function in _AGGREGATES or (
+        node.function in ("min", "max") and len(node.arguments) == 1
+    )
 
 
 class _Binder:
@@ -142,7 +146,9 @@ class _Binder:
     def bound(self) -> Bound:
         tiles_of = self._tiles_of(self._expression.root)
         streams = {name: (space.id, stream.id) for name, (space, stream) in self._found.items()}
-        return Bound(self._expression, streams, self._enums, None if tiles_of is None else tiles_of.id)
+        return Bound(
+            self._expression, streams, self._enums, None if tiles_of is None else tiles_of.id
+        )
 
     def _fail(self, message: str, at: int) -> UnknownName:
         return UnknownName(message, text=self._expression.text, offset=at)
@@ -174,7 +180,9 @@ class _Binder:
             Presentation.PERCENT,
             Presentation.PERCENT_VAR,
         ):
-            raise self._fail(f"stream {stream.name!r} is no percentage: its summary has no total", node.at)
+            raise self._fail(
+                f"stream {stream.name!r} is no percentage: its summary has no total", node.at
+            )
         if stream.names_from is not None:
             what = f"the values of stream {stream.name!r} are numbers of names, and have no summary: count tiles, as in"
             raise self._fail(f'{what} count("{stream.name}" == 2)', node.at)
@@ -189,9 +197,7 @@ class _Binder:
             text = node.arguments[1]
             assert isinstance(text, Text)
             if text.value not in stream.enum_names:
-                what = (
-                    f"stream {stream.name!r} has no name {text.value!r}; it has {_listed(stream.enum_names)}"
-                )
+                what = f"stream {stream.name!r} has no name {text.value!r}; it has {_listed(stream.enum_names)}"
                 raise self._fail(what, text.at)
             self._enums[node] = stream.enum_names.index(text.value)
 
@@ -202,7 +208,9 @@ class _Binder:
 
     def _search(self, name: Name) -> tuple[Space, Stream]:
         spaces = self._candidates(name)
-        found = [(space, stream) for space in spaces for stream in _named(space.streams, name.stream)]
+        found = [
+            (space, stream) for space in spaces for stream in _named(space.streams, name.stream)
+        ]
         if len(found) > 1:
             mine = [pair for pair in found if pair[0].id == self._scope]
             found = mine or found

@@ -193,7 +193,9 @@ class Evaluator:
             case Not():
                 return _negated(self._worth(node.operand, now))
             case Binary():
-                return _binary(node.operator, self._worth(node.left, now), self._worth(node.right, now))
+                return _binary(
+                    node.operator, self._worth(node.left, now), self._worth(node.right, now)
+                )
             case Chain():
                 return self._chain(node, now)
             case Call():
@@ -413,7 +415,9 @@ def _chosen(function: str, left: Value, right: Value) -> Value:
 # --------------------------------------------------------------- from tiles to one
 
 
-def _aggregate(function: str, tiles: Tiles, which: NDArray[np.bool_] | None, covered: int) -> Single:
+def _aggregate(
+    function: str, tiles: Tiles, which: NDArray[np.bool_] | None, covered: int
+) -> Single:
     """One number of the tiles that count; None when there are none.
 
     Args:
@@ -427,13 +431,18 @@ def _aggregate(function: str, tiles: Tiles, which: NDArray[np.bool_] | None, cov
     values = tiles.values
     if function in ("min", "max"):
         least = values.min if function == "min" else values.max
-        return _scalar(least() if which is None else least(where=which, initial=values[int(which.argmax())]))
+        return _scalar(
+            least() if which is None else least(where=which, initial=values[int(which.argmax())])
+        )
     if function in ("count", "share"):
         true = int(np.count_nonzero(values if which is None else values & which))
         return true if function == "count" else true / covered
     if which is not None:  # picking them out took five times as long
         tiles = Tiles(
-            np.where(which, values, values.dtype.type(0)), None, min(tiles.low, 0), max(tiles.high, 0)
+            np.where(which, values, values.dtype.type(0)),
+            None,
+            min(tiles.low, 0),
+            max(tiles.high, 0),
         )
     total = t.exact_sum(tiles)
     return None if total is None else total / covered if function == "mean" else total

@@ -125,7 +125,8 @@ class _Judge:
         for place, shape in enumerate(shapes):
             if shape.kind is Kind.TRUTH:
                 raise self._fail(
-                    "a condition is not compared; join conditions with and, or, not", node.operands[place]
+                    "a condition is not compared; join conditions with and, or, not",
+                    node.operands[place],
                 )
         texts = [place for place, shape in enumerate(shapes) if shape.kind is Kind.TEXT]
         if texts and len(texts) != len(shapes):
@@ -148,7 +149,9 @@ class _Judge:
         if name in ("summary", "total"):
             return self._driver_summary(node)
         if len(arguments) != 1:
-            raise self._fail(f"{name} with {len(arguments)} arguments; use it as {FUNCTIONS[name]}", node)
+            raise self._fail(
+                f"{name} with {len(arguments)} arguments; use it as {FUNCTIONS[name]}", node
+            )
         return self._of_one(node, arguments[0])
 
     def _of_one(self, node: Call, argument: Node) -> Shape:
@@ -174,13 +177,19 @@ class _Judge:
     def _aggregate(self, node: Call, argument: Node, kind: Kind | None) -> Shape:
         found = self.shape(argument) if kind is None else self._needs(argument, kind, node.function)
         if not found.tiled:
-            raise self._fail(f"{node.function} goes over tiles, and this is {found} of all of them", argument)
+            raise self._fail(
+                f"{node.function} goes over tiles, and this is {found} of all of them", argument
+            )
         return _NUMBER
 
     def _driver_summary(self, node: Call) -> Shape:
         arguments = node.arguments
         most = 2 if node.function == "summary" else 1
         named = arguments and isinstance(arguments[0], Name)
-        if not named or len(arguments) > most or (len(arguments) == 2 and not isinstance(arguments[1], Text)):
+        if (
+            not named
+            or len(arguments) > most
+            or (len(arguments) == 2 and not isinstance(arguments[1], Text))
+        ):
             raise self._fail(f"use it as {FUNCTIONS[node.function]}", node)
         return _NUMBER

@@ -45,7 +45,9 @@ class Literal:
     def __eq__(self, other: object) -> bool:
         """Equal in type, too: 1, 1.0 and true are three things."""
         return (
-            isinstance(other, Literal) and type(self.value) is type(other.value) and self.value == other.value
+            isinstance(other, Literal)
+            and type(self.value) is type(other.value)
+            and self.value == other.value
         )
 
     def __hash__(self) -> int:
@@ -174,7 +176,9 @@ def _printed(node: Node, least: int) -> str:
 def _with_strength(node: Node) -> tuple[str, int]:
     match node:
         case Literal():
-            return (str(node.value).lower() if isinstance(node.value, bool) else repr(node.value)), _PRIMARY
+            return (
+                str(node.value).lower() if isinstance(node.value, bool) else repr(node.value)
+            ), _PRIMARY
         case Text():
             return _quoted(node.value, "'"), _PRIMARY
         case Fact():

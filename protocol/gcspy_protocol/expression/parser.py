@@ -183,7 +183,9 @@ class _Parser:
             raise self._fail("an expression is missing")
         node = self._condition()
         if self._next.kind != "end":
-            raise self._fail(f"{self._next.text} is one too many here: an operator should stand before it")
+            raise self._fail(
+                f"{self._next.text} is one too many here: an operator should stand before it"
+            )
         self._measure(node)
         return node
 
@@ -193,9 +195,7 @@ class _Parser:
         while level:
             nodes, depth = nodes + len(level), depth + 1
             if nodes > MOST_NODES or depth > 2 * MOST_DEPTH:
-                what = (
-                    f"at most {MOST_NODES} names, numbers and operators are taken, {2 * MOST_DEPTH} in a row"
-                )
+                what = f"at most {MOST_NODES} names, numbers and operators are taken, {2 * MOST_DEPTH} in a row"
                 raise self._fail(f"the expression is too long: {what}", level[0].at)
             level = [child for node in level for child in children(node)]
 
@@ -279,7 +279,8 @@ class _Parser:
             return Literal(token.text == "true", token.at)
         if token.text in KEYWORDS:
             raise self._fail(
-                f"a number, a name or a parenthesis should be here, and there is {token.text}", token.at
+                f"a number, a name or a parenthesis should be here, and there is {token.text}",
+                token.at,
             )
         after = self._next.text if self._next.kind == "operator" else ""
         if after == "(":

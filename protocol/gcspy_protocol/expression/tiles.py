@@ -113,7 +113,9 @@ Operand = Tiles | int | float
 
 
 def _interval(operand: Operand) -> tuple[int, int]:
-    return (operand.low, operand.high) if isinstance(operand, Tiles) else (int(operand), int(operand))
+    return (
+        (operand.low, operand.high) if isinstance(operand, Tiles) else (int(operand), int(operand))
+    )
 
 
 def _known_of(operand: Operand) -> Known:
@@ -129,7 +131,9 @@ def _count(left: Operand, right: Operand) -> int:
 
 
 def _whole(*operands: Operand) -> bool:
-    return all(one.is_integer if isinstance(one, Tiles) else isinstance(one, int) for one in operands)
+    return all(
+        one.is_integer if isinstance(one, Tiles) else isinstance(one, int) for one in operands
+    )
 
 
 def _float(operand: Operand) -> Any:
@@ -232,7 +236,9 @@ def _no_zero(known: Known, divisor: Any, count: int) -> Known:
 
 def negative(operand: Tiles) -> Tiles:
     """With the other sign."""
-    return arithmetic("-", 0, operand) if operand.is_integer else Tiles(-operand.values, operand.known)
+    return (
+        arithmetic("-", 0, operand) if operand.is_integer else Tiles(-operand.values, operand.known)
+    )
 
 
 def absolute(operand: Tiles) -> Tiles:

@@ -137,7 +137,9 @@ class Cursor:
             self._enter(at)
         while self.number < number:
             if self.step() is None:
-                raise TruncatedRecording(f"the recording ends after event {self.number}", offset=self._offset)
+                raise TruncatedRecording(
+                    f"the recording ends after event {self.number}", offset=self._offset
+                )
         return self.session
 
     def stand(self, number: int, session: ClientInterpreter) -> None:
@@ -174,7 +176,11 @@ class Cursor:
         return self.session
 
     def _same(self, at: ChunkAt) -> bool:
-        return self._at is not None and self._at.part is at.part and self._at.place.number == at.place.number
+        return (
+            self._at is not None
+            and self._at.part is at.part
+            and self._at.place.number == at.place.number
+        )
 
     def _enter(self, at: ChunkAt) -> None:
         """Begin a chunk from its head, with nothing known before."""
@@ -192,7 +198,9 @@ class Cursor:
             entry = self._entry(at)
             if entry is None:
                 raise CorruptChunk(
-                    f"chunk {at.place.number} ends in its head, at byte {self._offset}", offset=self._offset, chunk=at.place.number
+                    f"chunk {at.place.number} ends in its head, at byte {self._offset}",
+                    offset=self._offset,
+                    chunk=at.place.number,
                 )
             self._feed(at, entry)
         self._at = at
@@ -207,7 +215,9 @@ class Cursor:
         try:
             entry = read_entry(at.part.window, self._offset, self._end_of(at), self._places.limits)
             if entry is None:
-                raise CorruptChunk(f"damaged at byte {self._offset}: a frame leaves its chunk", offset=self._offset)
+                raise CorruptChunk(
+                    f"damaged at byte {self._offset}: a frame leaves its chunk", offset=self._offset
+                )
             if not entry.is_event:
                 check_entry(entry)  # that of an event is compared by the connection
         except CorruptChunk as error:

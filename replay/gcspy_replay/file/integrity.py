@@ -139,7 +139,11 @@ def _there(window: Window, limits: Limits, good: list[_Range]) -> list[_Range]:
     """What the index says there is; without it, all from the first to the last event that can be shown."""
     places = read_places(window, limits)
     if places is None:
-        return [_Range(good[0].first, good[-1].last, good[0].first_time, good[-1].last_time)] if good else []
+        return (
+            [_Range(good[0].first, good[-1].last, good[0].first_time, good[-1].last_time)]
+            if good
+            else []
+        )
     return [
         _Range(place.first, place.first + place.events - 1, place.first_time, place.last_time)
         for place in places
@@ -173,7 +177,9 @@ class _Note(Protocol):
         """Note it."""
 
 
-def verify(source: Source, *, limits: Limits = CLIENT_LIMITS, progress: Progress | None = None) -> Report:
+def verify(
+    source: Source, *, limits: Limits = CLIENT_LIMITS, progress: Progress | None = None
+) -> Report:
     """Look at every byte of a part.
 
     Args:
@@ -202,7 +208,11 @@ def verify(source: Source, *, limits: Limits = CLIENT_LIMITS, progress: Progress
         place = found.place
         report.chunks += 1
         if found.head.first < following:
-            note(place.offset, place.offset + place.size, f"chunk {place.number} repeats event {found.head.first}")
+            note(
+                place.offset,
+                place.offset + place.size,
+                f"chunk {place.number} repeats event {found.head.first}",
+            )
             continue
         if following > 1 and found.head.first > following:
             what = f"events {following} to {found.head.first - 1} are missing before chunk {place.number}"
@@ -213,7 +223,9 @@ def verify(source: Source, *, limits: Limits = CLIENT_LIMITS, progress: Progress
         report.events += events
         if events:
             times = found.rows["time_nanos"]
-            good.append(_Range(place.first, place.first + events - 1, int(times[0]), int(times[events - 1])))
+            good.append(
+                _Range(place.first, place.first + events - 1, int(times[0]), int(times[events - 1]))
+            )
         following = found.head.first + place.events
         if tell is not None:
             tell(place.offset + place.size, report.size)
@@ -280,7 +292,11 @@ class Saved:
 
 
 def repair(
-    source: Source, store: Store, *, limits: Limits = CLIENT_LIMITS, progress: Progress | None = None
+    source: Source,
+    store: Store,
+    *,
+    limits: Limits = CLIENT_LIMITS,
+    progress: Progress | None = None,
 ) -> Saved:
     """Write what can be saved of a part into a new recording; events keep their numbers.
 
@@ -307,7 +323,9 @@ def _repair(source: Source, store: Store, limits: Limits, progress: Progress | N
     scan = PartScan(window, _salvage_start(window, limits), limits, careful=True)
     scan.advance(_halves(progress, second=False))
     if not scan.chunks:
-        raise NotARecording(f"{source.name}: no chunk of a recording could be found in {source.size()} bytes")
+        raise NotARecording(
+            f"{source.name}: no chunk of a recording could be found in {source.size()} bytes"
+        )
     note = f"repaired from {source.name}"
     writer: RecordingWriter | None = None
     saved = Saved()
@@ -317,7 +335,9 @@ def _repair(source: Source, store: Store, limits: Limits, progress: Progress | N
         if writer is None:
             facts = PartFacts(recording=found.head.recording, software="gcspy repair", note=note)
             # Where bytes are damaged before the first chunk, the event that its head repeats is lost as well.
-            cut_off = found.head.continues and any(d.end == found.place.offset for d in scan.damages)
+            cut_off = found.head.continues and any(
+                d.end == found.place.offset for d in scan.damages
+            )
             first = found.head.first - 1 if cut_off else found.head.first
             writer = RecordingWriter(store, cursor.session, facts=facts, first=first)
         _save_chunk(writer, cursor, found, saved, written)
@@ -377,7 +397,12 @@ def _save_chunk(
     begun = first
     begun_time: int | None = None
     last_time: int | None = None
-    if not joined and found.head.continues and first - 1 > before and cursor.session.last_event is not None:
+    if (
+        not joined
+        and found.head.continues
+        and first - 1 > before
+        and cursor.session.last_event is not None
+    ):
         # The event before was lost; but this chunk's head repeats it.
         begun, begun_time = first - 1, cursor.session.last_event.time_nanos
         writer.start(begun)

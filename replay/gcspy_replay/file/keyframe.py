@@ -23,7 +23,15 @@ from gcspy_protocol.messages import Message
 from gcspy_protocol.model import CONTROL_STREAM, Naming
 from gcspy_protocol.values import Stamp, pack_key
 
-__all__ = ["encode_keyframe", "keyframe_frames", "name_pages", "names_in_event", "new_names", "schema_messages", "tiles_of"]
+__all__ = [
+    "encode_keyframe",
+    "keyframe_frames",
+    "name_pages",
+    "names_in_event",
+    "new_names",
+    "schema_messages",
+    "tiles_of",
+]
 
 _NO_RUNS = np.empty(0, dtype="<u4")
 
@@ -87,7 +95,11 @@ def new_names(state: SpaceState, event: m.Event | None) -> Iterator[m.NewNames]:
         sequence, time_nanos = (event.sequence, event.time_nanos) if event else (0, 0)
         for first, names in _runs(state, CLIENT_LIMITS.names_page):
             yield m.NewNames(
-                space=state.space.id, sequence=sequence, time_nanos=time_nanos, first=first, names=names
+                space=state.space.id,
+                sequence=sequence,
+                time_nanos=time_nanos,
+                first=first,
+                names=names,
             )
 
 
@@ -127,7 +139,10 @@ def _runs(state: SpaceState, page: int) -> Iterator[tuple[int, tuple[str, ...]]]
 
 def _key(space: int, stream: int, state: StreamState) -> Frame:
     stamp = Stamp(
-        sequence=state.sequence, time_nanos=state.time_nanos, event=state.event, occurrence=state.occurrence
+        sequence=state.sequence,
+        time_nanos=state.time_nanos,
+        event=state.event,
+        occurrence=state.occurrence,
     )
     return pack_key(space, stream, stamp, state.values, state.known)
 
@@ -148,7 +163,9 @@ def keyframe_frames(session: ClientInterpreter) -> list[Frame]:
             if stream.told is not None:
                 frames.append(encode(stream.told))
         if state.info:
-            info = m.SpaceInfo(space=space_id, sequence=stamp[0], time_nanos=stamp[1], text=state.info)
+            info = m.SpaceInfo(
+                space=space_id, sequence=stamp[0], time_nanos=stamp[1], text=state.info
+            )
             frames.append(encode(info))
     return frames
 

@@ -252,7 +252,9 @@ def pack_seal(data: bytes) -> bytes:
 def pack_chunk(head: ChunkHead) -> bytes:
     """A CHUNK frame."""
     flags = _CONTINUES if head.continues else 0
-    payload = _CHUNK.pack(CHUNK_MAGIC, head.recording, head.number, head.first, head.head_bytes, flags, 0)
+    payload = _CHUNK.pack(
+        CHUNK_MAGIC, head.recording, head.number, head.first, head.head_bytes, flags, 0
+    )
     return pack_frame(FileFrame.CHUNK, payload, compress=False).data
 
 
@@ -306,9 +308,13 @@ def read_preamble(data: bytes) -> tuple[int, int]:
         TruncatedRecording: There are too few of them.
     """
     if data[: len(MAGIC)] != MAGIC[: len(data)] or not data:
-        raise NotARecording(f"not a GCspy recording: it begins with {data[:8]!r}" if data else "the file is empty")
+        raise NotARecording(
+            f"not a GCspy recording: it begins with {data[:8]!r}" if data else "the file is empty"
+        )
     if len(data) < _PREAMBLE.size:
-        raise TruncatedRecording(f"the recording ends after {len(data)} of the {_PREAMBLE.size} bytes that it begins with")
+        raise TruncatedRecording(
+            f"the recording ends after {len(data)} of the {_PREAMBLE.size} bytes that it begins with"
+        )
     _, format_version, protocol = _PREAMBLE.unpack_from(data)
     if format_version != FORMAT_VERSION or not VERSIONS[0] <= protocol <= VERSIONS[1]:
         raise NotARecording(
@@ -338,7 +344,9 @@ def read_facts(header: Header, payload: bytes, limits: Limits, offset: int) -> P
     try:
         raw = inflate(header, payload, limits, offset)
         if len(raw) > limits.map_bytes:
-            raise _corrupt(offset, f"a map of {len(raw)} bytes, over the limit of {limits.map_bytes}")
+            raise _corrupt(
+                offset, f"a map of {len(raw)} bytes, over the limit of {limits.map_bytes}"
+            )
         fields = Fields.unpack(raw, "recording", text_chars=limits.text_chars)
         recording = bytes.fromhex(fields.text("recording"))
         if len(recording) != 16:
@@ -368,7 +376,9 @@ def read_chunk(payload: bytes, offset: int) -> ChunkHead:
     return ChunkHead(recording, number, first, head_bytes, bool(flags & _CONTINUES))
 
 
-def read_chunk_end(header: Header, payload: bytes, limits: Limits, offset: int, *, size: int) -> ChunkEnd:
+def read_chunk_end(
+    header: Header, payload: bytes, limits: Limits, offset: int, *, size: int
+) -> ChunkEnd:
     """Read a CHUNK_END payload and check that its rows lie in the chunk.
 
     Args:
@@ -387,7 +397,11 @@ def read_chunk_end(header: Header, payload: bytes, limits: Limits, offset: int, 
     told, crc, count = _CHUNK_END.unpack_from(raw)
     if told != size:
         raise _corrupt(offset, f"a chunk of {size} bytes that should have {told}")
-    if count > MOST_EVENTS or count * EVENT_FRAME_BYTES > size or len(raw) < _CHUNK_END.size + count * ROWS.itemsize:
+    if (
+        count > MOST_EVENTS
+        or count * EVENT_FRAME_BYTES > size
+        or len(raw) < _CHUNK_END.size + count * ROWS.itemsize
+    ):
         raise _corrupt(offset, f"{count} events do not fit a chunk of {size} bytes")
     rows = empty_rows(count)
     at = _CHUNK_END.size
@@ -417,7 +431,10 @@ def read_index(header: Header, payload: bytes, limits: Limits, offset: int) -> l
     if len(raw) < _INDEX.size:
         raise _corrupt(offset, "the index has no length")
     (count, _) = _INDEX.unpack_from(raw)
-    if count * CHUNK_BYTES > offset or len(raw) < _INDEX.size + count * np.dtype(list(_PLACES)).itemsize:
+    if (
+        count * CHUNK_BYTES > offset
+        or len(raw) < _INDEX.size + count * np.dtype(list(_PLACES)).itemsize
+    ):
         raise _corrupt(offset, f"an index of {count} chunks in {len(raw)} bytes")
     columns = []
     at = _INDEX.size
@@ -425,10 +442,24 @@ def read_index(header: Header, payload: bytes, limits: Limits, offset: int) -> l
         columns.append(np.frombuffer(raw, kind, count, at))
         at += np.dtype(kind).itemsize * count
     wide = [column.astype(np.float64) for column in columns]
-    begins, sizes, ends, numbers, firsts, events = wide[0], wide[1], wide[2], wide[3], wide[4], wide[7]
+    begins, sizes, ends, numbers, firsts, events = (
+        wide[0],
+        wide[1],
+        wide[2],
+        wide[3],
+        wide[4],
+        wide[7],
+    )
     good = bool((begins[:-1] + sizes[:-1] <= begins[1:]).all()) and bool((ends < sizes).all())
-    good = good and bool((firsts[:-1] + events[:-1] <= firsts[1:]).all()) and bool((numbers[:-1] < numbers[1:]).all())
-    if not good or (count and (begins[-1] + sizes[-1] > offset or firsts.min() < 1 or events.max() > MOST_EVENTS)):
+    good = (
+        good
+        and bool((firsts[:-1] + events[:-1] <= firsts[1:]).all())
+        and bool((numbers[:-1] < numbers[1:]).all())
+    )
+    if not good or (
+        count
+        and (begins[-1] + sizes[-1] > offset or firsts.min() < 1 or events.max() > MOST_EVENTS)
+    ):
         raise _corrupt(offset, "the index names chunks that overlap or lie outside")
     rows = zip(*(column.tolist() for column in columns[: len(ChunkPlace._fields)]), strict=True)
     return [ChunkPlace(*row) for row in rows]

@@ -170,7 +170,9 @@ class Moment:
             if state.space.name == space:
                 return SpaceThen(self, state)
         known = ", ".join(self)
-        raise RecordingError(f"there is no space {space!r} at event {self.number}; there are: {known}")
+        raise RecordingError(
+            f"there is no space {space!r} at event {self.number}; there are: {known}"
+        )
 
     def __iter__(self) -> Iterator[str]:
         return (state.space.name for state in self.session.spaces.values())
@@ -240,7 +242,10 @@ class SavedSession:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -262,14 +267,28 @@ class SavedSession:
         """What a notebook shows: target, events by name, spaces with their streams."""
         rec = self.recording
         kinds = np.bincount(self.events["event"], minlength=len(self.event_names)).tolist()
-        rows = [(name, f"{count:,} events") for name, count in zip(self.event_names, kinds, strict=False) if count]
+        rows = [
+            (name, f"{count:,} events")
+            for name, count in zip(self.event_names, kinds, strict=False)
+            if count
+        ]
         if len(rec):
             started = (self.began_nanos + rec.welcome.wall_offset_nanos) / 1e9
             if 0 <= started < 2**37:
-                rows.insert(0, ("recorded", f"{datetime.fromtimestamp(started, tz=UTC):%Y-%m-%d %H:%M:%S} UTC"))
+                rows.insert(
+                    0,
+                    (
+                        "recorded",
+                        f"{datetime.fromtimestamp(started, tz=UTC):%Y-%m-%d %H:%M:%S} UTC",
+                    ),
+                )
             last = self[-1]
-            rows += [(name, f"{last[name].tiles:,} tiles: {', '.join(last[name])}") for name in last]
-        cells = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows)
+            rows += [
+                (name, f"{last[name].tiles:,} tiles: {', '.join(last[name])}") for name in last
+            ]
+        cells = "".join(
+            f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows
+        )
         return f"<table><caption>{escape(repr(self)[1:-1])}</caption>{cells}</table>"
 
     @property
@@ -327,10 +346,20 @@ class SavedSession:
         if not isinstance(number, slice):
             return self.at(self._number(number))
         if number.step not in (None, 1):
-            raise RecordingError("a slice of events has no step: take every so many of them in the loop")
+            raise RecordingError(
+                "a slice of events has no step: take every so many of them in the loop"
+            )
         numbers = self.events["number"]
-        start = 0 if number.start is None else int(np.searchsorted(numbers, max(0, self._number(number.start))))
-        stop = len(numbers) if number.stop is None else int(np.searchsorted(numbers, max(0, self._number(number.stop))))
+        start = (
+            0
+            if number.start is None
+            else int(np.searchsorted(numbers, max(0, self._number(number.start))))
+        )
+        stop = (
+            len(numbers)
+            if number.stop is None
+            else int(np.searchsorted(numbers, max(0, self._number(number.stop))))
+        )
         return Span(self, start, stop)
 
     def _number(self, number: int) -> int:
@@ -339,7 +368,9 @@ class SavedSession:
     def __iter__(self) -> Iterator[Moment]:
         return iter(Span(self, 0, len(self.events)))
 
-    def between(self, start: float | datetime | None = None, end: float | datetime | None = None) -> Span:
+    def between(
+        self, start: float | datetime | None = None, end: float | datetime | None = None
+    ) -> Span:
         """The events in a stretch of time, both ends included.
 
         Args:
@@ -351,7 +382,11 @@ class SavedSession:
         """
         times = self.events["time_nanos"].astype(np.int64)
         first = 0 if start is None else int(np.searchsorted(times, self._nanos(start), side="left"))
-        last = len(times) if end is None else int(np.searchsorted(times, self._nanos(end), side="right"))
+        last = (
+            len(times)
+            if end is None
+            else int(np.searchsorted(times, self._nanos(end), side="right"))
+        )
         return Span(self, first, last)
 
     def _nanos(self, moment: float | datetime) -> int:
@@ -360,7 +395,11 @@ class SavedSession:
         if moment.tzinfo is None:
             raise RecordingError(f"{moment} has no time zone: use datetime(..., tzinfo=UTC)")
         since = moment - datetime(1970, 1, 1, tzinfo=UTC)
-        return (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000 - self.recording.welcome.wall_offset_nanos
+        return (
+            (since.days * 86_400 + since.seconds) * 10**9
+            + since.microseconds * 1000
+            - self.recording.welcome.wall_offset_nanos
+        )
 
     # ------------------------------------------------------------- one stream, many events
 
@@ -375,20 +414,34 @@ class SavedSession:
             RecordingError: No event has such a stream, or the recording is damaged.
         """
         numbers = self.events["number"]
-        found = [(row.number, row.summary) for row in summaries(self.recording, space, stream) if row.summary.covered]
+        found = [
+            (row.number, row.summary)
+            for row in summaries(self.recording, space, stream)
+            if row.summary.covered
+        ]
         if not found and len(numbers):
             self.at(int(numbers[-1]))[space][stream]  # says what there is, where the name is wrong
         width = max((len(summary.values) for _, summary in found), default=1)
         shape = len(numbers), width
-        out = np.ma.MaskedArray(np.zeros(shape, dtype=np.int64), mask=np.ones(shape, dtype=np.bool_))
+        out = np.ma.MaskedArray(
+            np.zeros(shape, dtype=np.int64), mask=np.ones(shape, dtype=np.bool_)
+        )
         if found:
-            rows = np.searchsorted(numbers, np.array([number for number, _ in found], dtype=np.uint64))
+            rows = np.searchsorted(
+                numbers, np.array([number for number, _ in found], dtype=np.uint64)
+            )
             for row, (_, summary) in zip(rows.tolist(), found, strict=True):
                 out[row, : len(summary.values)] = summary.values
         return out
 
     def matrix(
-        self, space: str, stream: str, first: int | None = None, last: int | None = None, *, stale: bool = False
+        self,
+        space: str,
+        stream: str,
+        first: int | None = None,
+        last: int | None = None,
+        *,
+        stale: bool = False,
     ) -> Matrix:
         """Events by tiles of a stream, a row when it is asked for; `to_array()` reads them all."""
         rec = self.recording
@@ -419,7 +472,9 @@ class SavedSession:
         try:
             from gcspy_replay.file.export import parquet_file  # optional
         except ModuleNotFoundError as error:
-            raise RecordingError(f"this needs the package {error.name}: pip install 'gcspy[export]'") from error
+            raise RecordingError(
+                f"this needs the package {error.name}: pip install 'gcspy[export]'"
+            ) from error
         from gcspy_replay.file.export.tables import Wanted
 
         wanted = Wanted(first=first, last=last, space=space, stream=stream, tiles=tiles)

@@ -245,7 +245,9 @@ def _read_table(file: FileSource) -> list[tuple[int, int]] | None:
         return None
     return (
         rows
-        if all(0 < raw <= _MOST_BLOCK_BYTES and 0 < packed <= _most_packed(raw) for packed, raw in rows)
+        if all(
+            0 < raw <= _MOST_BLOCK_BYTES and 0 < packed <= _most_packed(raw) for packed, raw in rows
+        )
         else None
     )
 

@@ -10,7 +10,12 @@ from copy import copy
 from typing import Any
 
 from gcspy_protocol.codec import decode
-from gcspy_protocol.errors import CorruptChunk, RecordingError, RemoteProtocolError, TruncatedRecording
+from gcspy_protocol.errors import (
+    CorruptChunk,
+    RecordingError,
+    RemoteProtocolError,
+    TruncatedRecording,
+)
 from gcspy_protocol.frame import inflate
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType, Welcome
@@ -29,7 +34,15 @@ from gcspy_replay.file.layout import (
     read_index,
     read_preamble,
 )
-from gcspy_replay.file.scan import Damage, FoundChunk, PartScan, Progress, read_end, read_head, walk_chunk
+from gcspy_replay.file.scan import (
+    Damage,
+    FoundChunk,
+    PartScan,
+    Progress,
+    read_end,
+    read_head,
+    walk_chunk,
+)
 from gcspy_replay.file.source import Source, Window
 from gcspy_replay.file.walk import check_entry, read_entry
 
@@ -51,12 +64,20 @@ def read_part_header(window: Window, limits: Limits) -> tuple[PartFacts, Welcome
     read_preamble(window.get(0, PREAMBLE_BYTES))
     entry = read_entry(window, PREAMBLE_BYTES, size, limits)
     if entry is None:
-        raise TruncatedRecording(f"{window.source.name} ends after {size} bytes, in its header", offset=size)
+        raise TruncatedRecording(
+            f"{window.source.name} ends after {size} bytes, in its header", offset=size
+        )
     if entry.frames[0].header.type != FileFrame.RECORDING:
-        raise CorruptChunk(f"damaged at byte {PREAMBLE_BYTES}: the file says nothing of itself", offset=PREAMBLE_BYTES)
+        raise CorruptChunk(
+            f"damaged at byte {PREAMBLE_BYTES}: the file says nothing of itself",
+            offset=PREAMBLE_BYTES,
+        )
     # The seal is over the preamble too.
     whole = entry._replace(offset=0, data=window.get(0, PREAMBLE_BYTES) + entry.data)
-    shifted = [place._replace(start=place.start + PREAMBLE_BYTES, end=place.end + PREAMBLE_BYTES) for place in entry.frames]
+    shifted = [
+        place._replace(start=place.start + PREAMBLE_BYTES, end=place.end + PREAMBLE_BYTES)
+        for place in entry.frames
+    ]
     check_entry(whole._replace(frames=shifted))
     first = entry.frames[0]
     facts = read_facts(first.header, entry.payload(first), limits, PREAMBLE_BYTES)
@@ -69,10 +90,15 @@ def read_part_header(window: Window, limits: Limits) -> tuple[PartFacts, Welcome
                 raise blamed(error, PREAMBLE_BYTES + place.start, None) from error
             assert isinstance(welcome, Welcome)
             return facts, welcome, entry.end
-    raise CorruptChunk("the file does not say whom it recorded: gcspy repair looks for it elsewhere", offset=PREAMBLE_BYTES)
+    raise CorruptChunk(
+        "the file does not say whom it recorded: gcspy repair looks for it elsewhere",
+        offset=PREAMBLE_BYTES,
+    )
 
 
-def read_places(window: Window, limits: Limits, *, start: int | None = None) -> list[ChunkPlace] | None:
+def read_places(
+    window: Window, limits: Limits, *, start: int | None = None
+) -> list[ChunkPlace] | None:
     """The places of the chunks from the index of a part.
 
     Args:
@@ -90,7 +116,11 @@ def read_places(window: Window, limits: Limits, *, start: int | None = None) -> 
     offset, length = footer
     try:
         entry = read_entry(window, offset, size, limits)
-        if entry is None or len(entry.data) != length or entry.frames[0].header.type != FileFrame.INDEX:
+        if (
+            entry is None
+            or len(entry.data) != length
+            or entry.frames[0].header.type != FileFrame.INDEX
+        ):
             return None
         check_entry(entry)
         first = entry.frames[0]
@@ -143,7 +173,9 @@ class ChunkFile:
     def _read_rows(self, place: ChunkPlace) -> NDArray[Any]:
         end = place.offset + place.size
         try:
-            closed = read_end(self.window, place.offset, place.offset + place.end_at, end, self._limits)
+            closed = read_end(
+                self.window, place.offset, place.offset + place.end_at, end, self._limits
+            )
             if closed is not None and len(closed[0].rows) == place.events:
                 return closed[0].rows
         except CorruptChunk:
@@ -151,7 +183,9 @@ class ChunkFile:
         walked = walk_chunk(self.window, place.offset, end, self._limits)
         if walked is None or walked.head.number != place.number or walked.head.first != place.first:
             raise CorruptChunk(
-                f"chunk {place.number} should be at byte {place.offset}, and is not", offset=place.offset, chunk=place.number
+                f"chunk {place.number} should be at byte {place.offset}, and is not",
+                offset=place.offset,
+                chunk=place.number,
             )
         self._made[place.number] = walked.rows
         return walked.rows

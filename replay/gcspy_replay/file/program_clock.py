@@ -31,7 +31,11 @@ def events_with_clock(recording: Recording) -> Iterator[Event]:
         while offset < end:
             entry = read_entry(part.window, offset, end, recording.limits)
             if entry is None:
-                raise CorruptChunk(f"damaged at byte {offset}: a frame leaves its chunk", offset=offset, chunk=place.number)
+                raise CorruptChunk(
+                    f"damaged at byte {offset}: a frame leaves its chunk",
+                    offset=offset,
+                    chunk=place.number,
+                )
             check_entry(entry)
             if entry.is_event and offset - place.offset >= head_bytes:
                 last = entry.frames[-1]

@@ -84,7 +84,9 @@ def sources_of(paths: Iterable[Path]) -> list[Source]:
                 if source is not None:
                     sources.append(source)
             if len(sources) == before:
-                raise NotARecording(f"there is no recording in the folder {path}: its files should end in {SUFFIX}")
+                raise NotARecording(
+                    f"there is no recording in the folder {path}: its files should end in {SUFFIX}"
+                )
     except RecordingError:
         for source in sources:
             source.close()
@@ -221,7 +223,10 @@ class Recording(Places):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -236,7 +241,9 @@ class Recording(Places):
                 if place.first < following or place.number <= number:
                     # Two chunks that claim one event: a file was put together from pieces of others.
                     what = f"chunk {place.number} begins with event {place.first}, which there is already"
-                    self._misplaced.append(Damage(place.offset, place.offset + place.size, place.number, what))
+                    self._misplaced.append(
+                        Damage(place.offset, place.offset + place.size, place.number, what)
+                    )
                     continue
                 chunks.append(ChunkAt(part, place))
                 following, number = place.first + place.events, place.number
@@ -277,7 +284,10 @@ class Recording(Places):
             gone = []
         for part in gone:
             part.window.source.close()
-        self._parts = sorted([part for part in self._parts if part not in gone] + new, key=lambda part: part.facts.part)
+        self._parts = sorted(
+            [part for part in self._parts if part not in gone] + new,
+            key=lambda part: part.facts.part,
+        )
         self._sources = [part.window.source for part in self._parts]
         return bool(new or gone)
 
@@ -310,7 +320,9 @@ class Recording(Places):
     @property
     def damages(self) -> list[tuple[str, Damage]]:
         """What a scan could not use, with the name of the part; `integrity.verify` looks at every byte."""
-        found = [(part.window.source.name, damage) for part in self._parts for damage in part.damages]
+        found = [
+            (part.window.source.name, damage) for part in self._parts for damage in part.damages
+        ]
         return found + [(self._parts[0].window.source.name, damage) for damage in self._misplaced]
 
     @property
@@ -350,7 +362,14 @@ class Recording(Places):
         for at in self._with_events:
             rows = at.part.rows(at.place)
             table = np.zeros(len(rows), dtype=EVENTS)
-            for name in ("event", "occurrence", "sequence", "time_nanos", "gather_nanos", "held_nanos"):
+            for name in (
+                "event",
+                "occurrence",
+                "sequence",
+                "time_nanos",
+                "gather_nanos",
+                "held_nanos",
+            ):
                 table[name] = rows[name]
             table["number"] = at.place.first + np.arange(len(rows), dtype=np.uint64)
             table["missed"] = rows["missed_total"]
@@ -448,7 +467,9 @@ class Recording(Places):
         """
         return self.cursor().seek(number)
 
-    def steps(self, first: int | None = None, last: int | None = None) -> Iterator[tuple[Step, ClientInterpreter]]:
+    def steps(
+        self, first: int | None = None, last: int | None = None
+    ) -> Iterator[tuple[Step, ClientInterpreter]]:
         """The events of a range in order, each with what a viewer knew right after it.
 
         Args:
@@ -470,7 +491,9 @@ class Recording(Places):
 
     def _has(self, number: int) -> bool:
         i = bisect_right(self._firsts, number) - 1
-        return i >= 0 and number < self._with_events[i].place.first + self._with_events[i].place.events
+        return (
+            i >= 0 and number < self._with_events[i].place.first + self._with_events[i].place.events
+        )
 
     def _some(self) -> None:
         if not self._firsts:
@@ -487,7 +510,9 @@ class Recording(Places):
         self._some()
         if not self._has(number):
             lost = " (lost with a damaged part)" if self.first <= number <= self.last else ""
-            raise RecordingError(f"there is no event {number}{lost}: there are {self.first} to {self.last}")
+            raise RecordingError(
+                f"there is no event {number}{lost}: there are {self.first} to {self.last}"
+            )
         return self._with_events[bisect_right(self._firsts, number) - 1]
 
     def chunk_after(self, at: ChunkAt) -> ChunkAt | None:

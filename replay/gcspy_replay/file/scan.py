@@ -103,7 +103,9 @@ def _place(offset: int, size: int, end_at: int, head: ChunkHead, rows: NDArray[A
     )
 
 
-def read_head(window: Window, offset: int, end: int, limits: Limits) -> tuple[ChunkHead, Entry] | None:
+def read_head(
+    window: Window, offset: int, end: int, limits: Limits
+) -> tuple[ChunkHead, Entry] | None:
     """The beginning of a chunk, its seal compared; None where it does not end before `end`.
 
     Raises:
@@ -117,11 +119,17 @@ def read_head(window: Window, offset: int, end: int, limits: Limits) -> tuple[Ch
     head = read_chunk(entry.payload(entry.frames[0]), offset)
     check_entry(entry)
     if head.head_bytes < len(entry.data):
-        raise CorruptChunk(f"damaged at byte {offset}: a head of {head.head_bytes} bytes", offset=offset, chunk=head.number)
+        raise CorruptChunk(
+            f"damaged at byte {offset}: a head of {head.head_bytes} bytes",
+            offset=offset,
+            chunk=head.number,
+        )
     return head, entry
 
 
-def read_end(window: Window, offset: int, at: int, end: int, limits: Limits) -> tuple[ChunkEnd, int] | None:
+def read_end(
+    window: Window, offset: int, at: int, end: int, limits: Limits
+) -> tuple[ChunkEnd, int] | None:
     """The end of the chunk that began at `offset`, if it is at `at`; and where it ends.
 
     Raises:
@@ -132,7 +140,9 @@ def read_end(window: Window, offset: int, at: int, end: int, limits: Limits) -> 
         return None
     check_entry(entry)
     place = entry.frames[0]
-    return read_chunk_end(place.header, entry.payload(place), limits, at, size=at - offset), entry.end
+    return read_chunk_end(
+        place.header, entry.payload(place), limits, at, size=at - offset
+    ), entry.end
 
 
 def hop_chunk(window: Window, offset: int, end: int, limits: Limits) -> FoundChunk | None:
@@ -200,7 +210,9 @@ class _Walk:
             return
         if kind in (FileFrame.CHUNK, FileFrame.INDEX, FileFrame.FOOTER):
             # A recorder that was killed, and began again, is not this one: the chunk should have ended.
-            raise CorruptChunk(f"damaged at byte {self.at}: the chunk does not end before it", offset=self.at)
+            raise CorruptChunk(
+                f"damaged at byte {self.at}: the chunk does not end before it", offset=self.at
+            )
         crc = check_entry(entry)
         if entry.is_event:
             self._event(entry)
@@ -212,14 +224,18 @@ class _Walk:
     def _close(self, closed: ChunkEnd) -> None:
         if zlib.crc32(self.crcs) != closed.crc or not np.array_equal(closed.rows, self.table()):
             raise CorruptChunk(
-                f"damaged at byte {self.at}: entries of the chunk are missing, or are not its own", offset=self.at
+                f"damaged at byte {self.at}: entries of the chunk are missing, or are not its own",
+                offset=self.at,
             )
 
     def _event(self, entry: Entry) -> None:
         if entry.offset - self.offset < self.head.head_bytes:
             return  # the event before, repeated
         if len(self.rows) >= MOST_EVENTS:
-            raise CorruptChunk(f"damaged at byte {entry.offset}: more than {MOST_EVENTS} events", offset=entry.offset)
+            raise CorruptChunk(
+                f"damaged at byte {entry.offset}: more than {MOST_EVENTS} events",
+                offset=entry.offset,
+            )
         place = entry.frames[-1]
         try:
             event = decode(place.header, entry.payload(place), self._limits)
@@ -296,7 +312,9 @@ class PartScan:
         tail: Bytes at the end that are no whole entry: torn, or still being written.
     """
 
-    def __init__(self, window: Window, start: int, limits: Limits, *, careful: bool = False) -> None:
+    def __init__(
+        self, window: Window, start: int, limits: Limits, *, careful: bool = False
+    ) -> None:
         self._window, self._at, self._limits, self._careful = window, start, limits, careful
         self._open: _Walk | None = None
         self._work_before = window.handed_bytes
@@ -370,7 +388,9 @@ class PartScan:
         if self._at >= end or self._search(self._at + 1, end) is None:
             return False
         self._open = None
-        error = CorruptChunk(f"damaged at byte {self._at}: a frame that does not end", offset=self._at)
+        error = CorruptChunk(
+            f"damaged at byte {self._at}: a frame that does not end", offset=self._at
+        )
         return self._resume(self._at, end, error)
 
     def _index(self, end: int) -> bool:

@@ -94,7 +94,11 @@ class _Summaries:
         while offset < end:
             entry = read_entry(part.window, offset, end, self._limits)
             if entry is None:
-                raise CorruptChunk(f"damaged at byte {offset}: a frame leaves its chunk", offset=offset, chunk=place.number)
+                raise CorruptChunk(
+                    f"damaged at byte {offset}: a frame leaves its chunk",
+                    offset=offset,
+                    chunk=place.number,
+                )
             check_entry(entry)
             if not entry.is_event:
                 self._schema(entry)
@@ -121,7 +125,9 @@ class _Summaries:
                     if self._stream in (None, stream.name):
                         self._wanted[message.space.id, stream.id] = message.space, stream
             elif isinstance(message, SpaceRemoved):
-                self._wanted = {key: value for key, value in self._wanted.items() if key[0] != message.space}
+                self._wanted = {
+                    key: value for key, value in self._wanted.items() if key[0] != message.space
+                }
 
     def _event(self, entry: Entry, number: int) -> Iterator[SummaryRow]:
         last = entry.frames[-1].header.sequence
@@ -165,7 +171,14 @@ class Matrix:
     """
 
     def __init__(
-        self, recording: Recording, space: str, stream: str, first: int, last: int, *, stale: bool = False
+        self,
+        recording: Recording,
+        space: str,
+        stream: str,
+        first: int,
+        last: int,
+        *,
+        stale: bool = False,
     ) -> None:
         if not recording.first <= first <= last <= recording.last:
             raise RecordingError(
@@ -192,7 +205,9 @@ class Matrix:
         event = session.last_event
         hidden = event is None or not (self._stale or state.is_fresh(event))
         unknown: Any = True if hidden else (False if state.known is None else ~state.known)
-        return np.ma.MaskedArray(state.values.copy(), mask=np.broadcast_to(unknown, state.values.shape).copy())
+        return np.ma.MaskedArray(
+            state.values.copy(), mask=np.broadcast_to(unknown, state.values.shape).copy()
+        )
 
     def __iter__(self) -> Iterator[np.ma.MaskedArray[Any, Any]]:
         return (self[row] for row in range(len(self)))

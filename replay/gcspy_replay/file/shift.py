@@ -121,14 +121,18 @@ class _ShiftPart:
     def read_at(self, offset: int, size: int) -> bytes:
         with self._lock:
             if self._gone:
-                raise RecordingError("what is asked for is no longer kept: it is older than the time shift's budget")
+                raise RecordingError(
+                    "what is asked for is no longer kept: it is older than the time shift's budget"
+                )
             if self._memory is not None:
                 return self._memory.read_at(offset, size)
             assert self._file is not None
             try:
                 return _read(self._file, offset, min(size, max(0, self.size - offset)))
             except OSError as error:
-                raise RecordingError(f"the time shift cannot be read: {error.strerror or error}") from error
+                raise RecordingError(
+                    f"the time shift cannot be read: {error.strerror or error}"
+                ) from error
 
     def give_up(self) -> None:
         with self._lock:
@@ -190,7 +194,9 @@ class ShiftStore:
 
     def __init__(self, *, memory_bytes: int, disk_bytes: int, folder: str | None = None) -> None:
         self._memory_budget, self._disk_budget, self._folder = memory_bytes, disk_bytes, folder
-        self._parts: list[_ShiftPart] = []  # replaced when it changes, so that others may look at it at any time
+        self._parts: list[
+            _ShiftPart
+        ] = []  # replaced when it changes, so that others may look at it at any time
         self._peak = 0
 
     @property
@@ -232,7 +238,9 @@ class ShiftStore:
             self._make_room(len(data))
             self._parts[-1].append(data)
         except OSError as error:
-            raise RecordingError(f"the time shift cannot be kept: {error.strerror or error}") from error
+            raise RecordingError(
+                f"the time shift cannot be kept: {error.strerror or error}"
+            ) from error
         self._peak = max(self._peak, self.memory_bytes)
 
     def _make_room(self, more: int) -> None:
@@ -250,7 +258,11 @@ class ShiftStore:
 
     def _make_disk_room(self, more: int) -> None:
         # The latest part stays, whatever it takes: without it there would be nothing to write to.
-        while len(self._parts) > 1 and self._parts[0].disk_bytes and self.disk_bytes + more > self._disk_budget:
+        while (
+            len(self._parts) > 1
+            and self._parts[0].disk_bytes
+            and self.disk_bytes + more > self._disk_budget
+        ):
             self._give_up(self._parts[0])
 
     def give_up_oldest(self) -> None:
@@ -264,7 +276,10 @@ class ShiftStore:
 
     def is_full(self, *, part_bytes: int) -> bool:
         """When the part is what the budgets make of it: a thirty-second of that of memory, more where the disk's is large."""
-        size = max(self._memory_budget // _PARTS, min(self._disk_budget // _FILES, self._memory_budget // _FEWEST_PARTS))
+        size = max(
+            self._memory_budget // _PARTS,
+            min(self._disk_budget // _FILES, self._memory_budget // _FEWEST_PARTS),
+        )
         return part_bytes >= max(_LEAST_PART_BYTES, size)
 
     def end(self) -> None:

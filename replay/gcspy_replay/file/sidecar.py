@@ -106,7 +106,9 @@ class Sidecar:
 
     def part(self, first: int, last: int) -> Sidecar:
         """What of it belongs to a range of events."""
-        return replace(self, bookmarks=tuple(mark for mark in self.bookmarks if first <= mark.number <= last))
+        return replace(
+            self, bookmarks=tuple(mark for mark in self.bookmarks if first <= mark.number <= last)
+        )
 
 
 # --------------------------------------------------------------------------- where it is
@@ -159,7 +161,9 @@ def read_sidecar(path: Path) -> Sidecar | None:
     except OSError as error:
         raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
     if len(data) > _MOST_BYTES:
-        raise RecordingError(f"{path} has more than the {_MOST_BYTES} bytes that bookmarks and notes may take: remove it")
+        raise RecordingError(
+            f"{path} has more than the {_MOST_BYTES} bytes that bookmarks and notes may take: remove it"
+        )
     return _Reader(str(path)).sidecar(data)
 
 
@@ -174,12 +178,17 @@ class _Reader:
         self._name = name
 
     def _fail(self, what: str) -> NoReturn:
-        raise RecordingError(f"{self._name}: {what}; correct the file, or remove it: the recording is whole without it")
+        raise RecordingError(
+            f"{self._name}: {what}; correct the file, or remove it: the recording is whole without it"
+        )
 
     def sidecar(self, data: bytes) -> Sidecar:
         try:
             found = json.loads(data, parse_constant=self._constant, parse_float=self._float)
-        except (ValueError, RecursionError) as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
+        except (
+            ValueError,
+            RecursionError,
+        ) as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
             self._fail(f"not JSON ({error})")
         if not isinstance(found, dict):
             self._fail("not a JSON object")
@@ -219,7 +228,9 @@ class _Reader:
         """What is kept as it is has to be written again, by something that calls itself."""
         if left < 0:
             self._fail(f"it is nested deeper than {_MOST_DEPTH}")
-        inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        inside = (
+            value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        )
         for one in inside:
             self._check_depth(one, left - 1)
 
@@ -239,7 +250,9 @@ class _Reader:
             self._fail("bookmarks is not a list")
         if len(value) > _MOST_BOOKMARKS:
             self._fail(f"it has {len(value)} bookmarks, more than {_MOST_BOOKMARKS}")
-        marks = sorted((self._bookmark(one, i) for i, one in enumerate(value)), key=lambda mark: mark.number)
+        marks = sorted(
+            (self._bookmark(one, i) for i, one in enumerate(value)), key=lambda mark: mark.number
+        )
         for one, other in pairwise(marks):
             if one.number == other.number:
                 self._fail(f"event {one.number} has two bookmarks")
@@ -259,7 +272,9 @@ class _Reader:
             number=number,
             title=self._text(others.pop("title", ""), f"{where}: title", _MOST_TITLE),
             note=self._text(others.pop("note", ""), f"{where}: note", _MOST_TEXT),
-            colour=None if colour is None else (int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:], 16)),
+            colour=None
+            if colour is None
+            else (int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:], 16)),
             others=others,
         )
 
@@ -280,9 +295,13 @@ def encode_sidecar(sidecar: Sidecar, name: str = "the sidecar") -> bytes:
     try:
         data = json.dumps(_as_json(sidecar), indent=1, allow_nan=False).encode() + b"\n"
     except (TypeError, ValueError, RecursionError) as error:
-        raise RecordingError(f"cannot write {name}: its layout is not plain JSON ({error})") from error
+        raise RecordingError(
+            f"cannot write {name}: its layout is not plain JSON ({error})"
+        ) from error
     if len(data) > _MOST_BYTES:
-        raise RecordingError(f"bookmarks and notes of {len(data)} bytes, at most {_MOST_BYTES} are kept: shorten some")
+        raise RecordingError(
+            f"bookmarks and notes of {len(data)} bytes, at most {_MOST_BYTES} are kept: shorten some"
+        )
     _Reader(name).sidecar(data)
     return data
 
@@ -334,7 +353,9 @@ def put_sidecar(path: Path, sidecar: Sidecar) -> None:
         try:
             path.replace(path.with_name(path.name + ".old"))
         except OSError as error:
-            raise RecordingError(f"cannot rename {path}, which is not of this recording: {error.strerror}") from error
+            raise RecordingError(
+                f"cannot rename {path}, which is not of this recording: {error.strerror}"
+            ) from error
     if not sidecar.empty:
         write_sidecar(path, sidecar)
 
@@ -358,7 +379,9 @@ def _as_json(sidecar: Sidecar) -> dict[str, Any]:
     }
 
 
-def carry_sidecar(source: Path, target: Path, recording: bytes, first: int, last: int) -> int | None:
+def carry_sidecar(
+    source: Path, target: Path, recording: bytes, first: int, last: int
+) -> int | None:
     """Give a recording that was made of another what belongs to it of the other's sidecar.
 
     Args:

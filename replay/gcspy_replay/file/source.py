@@ -75,7 +75,9 @@ class FileSource:
             raise self._gone() from error
 
     def _gone(self) -> RecordingError:
-        return RecordingError(f"{self._path} is no longer open: the ring has dropped it, or it was closed")
+        return RecordingError(
+            f"{self._path} is no longer open: the ring has dropped it, or it was closed"
+        )
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Up to `size` bytes; fewer where the file ends."""
@@ -85,7 +87,9 @@ class FileSource:
             while len(found) < size and (more := self._file.read(size - len(found))):
                 found += more
         except OSError as error:
-            raise RecordingError(f"cannot read {self._path} at byte {offset}: {error.strerror or error}") from error
+            raise RecordingError(
+                f"cannot read {self._path} at byte {offset}: {error.strerror or error}"
+            ) from error
         except ValueError as error:
             raise self._gone() from error
         return found
@@ -98,7 +102,10 @@ class FileSource:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 

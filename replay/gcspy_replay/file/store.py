@@ -196,7 +196,9 @@ class RingStore:
         self.folder = folder
         self._syncer = Syncer(sync_secs)
         self._keep_bytes, self._keep_nanos = keep_bytes, keep_nanos
-        self._kept: deque[tuple[Path, int, int]] = deque()  # path, bytes, run time at its first event
+        self._kept: deque[tuple[Path, int, int]] = (
+            deque()
+        )  # path, bytes, run time at its first event
         self._file: FileIO | None = None
         self._path = folder
         self._bytes = 0
@@ -208,9 +210,13 @@ class RingStore:
             folder.mkdir(parents=True, exist_ok=True)
             taken = any(folder.glob("*" + SUFFIX))
         except OSError as error:
-            raise RecordingError(f"cannot write to the folder {folder}: {error.strerror or error}") from error
+            raise RecordingError(
+                f"cannot write to the folder {folder}: {error.strerror or error}"
+            ) from error
         if taken:
-            raise RecordingError(f"the folder {folder} holds a recording already: name another, or remove it")
+            raise RecordingError(
+                f"the folder {folder} holds a recording already: name another, or remove it"
+            )
 
     def begin(self, part: int) -> None:
         """Create the next file."""
@@ -253,7 +259,9 @@ class RingStore:
     def is_full(self, *, part_bytes: int) -> bool:
         """When the part is an eighth of what is kept."""
         by_size = self._keep_bytes is not None and part_bytes * _RING_PARTS >= self._keep_bytes
-        return by_size or (self._keep_nanos is not None and self._part_nanos * _RING_PARTS >= self._keep_nanos)
+        return by_size or (
+            self._keep_nanos is not None and self._part_nanos * _RING_PARTS >= self._keep_nanos
+        )
 
     def end(self) -> None:
         """Close the latest file."""

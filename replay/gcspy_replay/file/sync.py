@@ -101,7 +101,9 @@ class Syncer:
                 self._bring(file.fileno(), str(file.name))
                 file.close()
             if current is not None:
-                self._bring(current.fileno(), str(current.name))  # open still: only this thread closes
+                self._bring(
+                    current.fileno(), str(current.name)
+                )  # open still: only this thread closes
             for folder in folders:
                 self._bring_folder(folder)
             if ending:

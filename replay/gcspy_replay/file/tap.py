@@ -47,7 +47,9 @@ def frame_type_of(message: Message) -> int:
     if isinstance(message, Unknown):
         return message.type
     name = type(message).__name__
-    return FrameType["".join("_" + c if c.isupper() and i else c for i, c in enumerate(name)).upper()]
+    return FrameType[
+        "".join("_" + c if c.isupper() and i else c for i, c in enumerate(name)).upper()
+    ]
 
 
 def _is_kept(frame_type: int) -> bool:
@@ -87,7 +89,9 @@ class WireTap:
         at = self._at + self._skip
         while True:
             if at + HEADER.size > len(self._buffer):
-                raise LocalProtocolError(f"the tap has no {type(message).__name__}: give it all that the connection gets")
+                raise LocalProtocolError(
+                    f"the tap has no {type(message).__name__}: give it all that the connection gets"
+                )
             length, kind, *_ = HEADER.unpack_from(self._buffer, at)
             after = at + HEADER.size + length
             if is_event_frame(kind) or kind == FrameType.EVENT:

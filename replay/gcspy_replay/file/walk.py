@@ -101,7 +101,11 @@ def read_entry(window: Window, offset: int, end: int, limits: Limits) -> Entry |
         header = read_header(window, at, end)
         if header is None:
             return None
-        if header.length > limits.payload_bytes or at - offset > limits.event_bytes or len(frames) > _MOST_FRAMES:
+        if (
+            header.length > limits.payload_bytes
+            or at - offset > limits.event_bytes
+            or len(frames) > _MOST_FRAMES
+        ):
             raise CorruptChunk(
                 f"damaged at byte {at}: frame type {header.type:#04x} of {header.length} bytes is over the limits",
                 offset=at,
@@ -120,10 +124,15 @@ def _check_company(frames: list[Place], offset: int) -> None:
     """An event is made of an event's frames, everything else of none; a chunk begins an entry."""
     kind = frames[-1].header.type
     of_event = is_event_frame(kind) or kind == FrameType.EVENT
-    wrong = of_event != (is_event_frame(frames[0].header.type) or frames[0].header.type == FrameType.EVENT)
+    wrong = of_event != (
+        is_event_frame(frames[0].header.type) or frames[0].header.type == FrameType.EVENT
+    )
     alone = kind in (FileFrame.CHUNK, FileFrame.CHUNK_END, FileFrame.INDEX, FileFrame.FOOTER)
     if (wrong or alone) and len(frames) > 1:
-        raise CorruptChunk(f"damaged at byte {offset}: a frame of type {kind:#04x} does not belong there", offset=offset)
+        raise CorruptChunk(
+            f"damaged at byte {offset}: a frame of type {kind:#04x} does not belong there",
+            offset=offset,
+        )
 
 
 def check_entry(entry: Entry) -> int:
@@ -139,7 +148,9 @@ def check_entry(entry: Entry) -> int:
     payload = entry.payload(last)
     if entry.is_event:
         if len(payload) < 4 or last.header.flags & FLAG_ZSTD:
-            raise CorruptChunk(f"damaged at byte {entry.offset}: an EVENT without a CRC", offset=entry.offset)
+            raise CorruptChunk(
+                f"damaged at byte {entry.offset}: an EVENT without a CRC", offset=entry.offset
+            )
         view = memoryview(entry.data)
         crcs = [zlib.crc32(view[place.start : place.end]) for place in entry.frames[:-1]]
         head = entry.data[last.start : last.start + HEADER.size]
@@ -147,7 +158,10 @@ def check_entry(entry: Entry) -> int:
         found = crc_of_crcs(struct.pack(f"<{len(crcs)}I", *crcs), head + payload[4:])
     else:
         if len(payload) != 4:
-            raise CorruptChunk(f"damaged at byte {entry.offset}: a SEAL of {len(payload)} bytes", offset=entry.offset)
+            raise CorruptChunk(
+                f"damaged at byte {entry.offset}: a SEAL of {len(payload)} bytes",
+                offset=entry.offset,
+            )
         promised = int.from_bytes(payload, "little")
         found = zlib.crc32(memoryview(entry.data)[:-4])
     if found != promised:

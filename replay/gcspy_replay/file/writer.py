@@ -179,7 +179,9 @@ class RecordingWriter:
         self._frames: list[Frame] = []
         self._notices: list[bytes] = []
         self._chunk: _Chunk | None = None
-        self._next: tuple[_Chunk, bytes] | None = None  # the chunk that the next event begins, and its head
+        self._next: tuple[_Chunk, bytes] | None = (
+            None  # the chunk that the next event begins, and its head
+        )
         self._pending = b""  # a head that is written with the first event, in one write
         self._chunks = 0
         self._parts = 0
@@ -220,7 +222,9 @@ class RecordingWriter:
         if self._closed:
             raise RecordingError(f"the recording was closed after event {self.number}")
         if isinstance(message, Event) and self._session.last_event is not message:
-            raise LocalProtocolError("apply each message to the interpreter before it is recorded, one by one")
+            raise LocalProtocolError(
+                "apply each message to the interpreter before it is recorded, one by one"
+            )
         if self._tap is not None:
             self._add_tapped(self._tap, message)
         elif isinstance(message, Event):
@@ -335,7 +339,10 @@ class RecordingWriter:
     def _turn(self) -> None:
         """Begin the next chunk, if the one before is full."""
         if self._next is not None:
-            notices, self._notices = self._notices, []  # they came after the state that the head repeats
+            notices, self._notices = (
+                self._notices,
+                [],
+            )  # they came after the state that the head repeats
             following, self._next = self._next, None
             self._end_chunk()
             self._chunk, self._pending = following
@@ -418,7 +425,9 @@ class RecordingWriter:
 
     def _part_header(self) -> bytes:
         assert self._session.welcome is not None
-        header = pack_preamble() + pack_facts(replace(self._facts, part=self._facts.part + self._parts - 1))
+        header = pack_preamble() + pack_facts(
+            replace(self._facts, part=self._facts.part + self._parts - 1)
+        )
         header += encode(self._session.welcome).data
         return header + pack_seal(header)
 
@@ -442,7 +451,9 @@ class RecordingWriter:
         sealed = pack_chunk(head) + schema
         seal = pack_seal(sealed)
         self._chunks += 1
-        return _Chunk(head, size=head_bytes, key_bytes=key_bytes, crcs=seal[-4:] + crcs), sealed + seal + after
+        return _Chunk(
+            head, size=head_bytes, key_bytes=key_bytes, crcs=seal[-4:] + crcs
+        ), sealed + seal + after
 
     def _end_chunk(self) -> None:
         """Write the end of the chunk, if one has begun in the store; and of the part, if that is full."""

@@ -95,7 +95,9 @@ class Passage:
         """
         if wants is None and self.data is not None:
             return self.before + self.data + self.after
-        frames = [part.frame for part in self.parts if wants is None or wants(part.space, part.stream)]
+        frames = [
+            part.frame for part in self.parts if wants is None or wants(part.space, part.stream)
+        ]
         return self.before + encode_event(self.event, frames) + self.after
 
 
@@ -128,7 +130,9 @@ class Sender:
 
     def _recorded(self, move: Move) -> Passage:
         (step,) = move.steps
-        notices = [(header, data) for header, data in _cut(step.notice_data) if header.type not in _OWN]
+        notices = [
+            (header, data) for header, data in _cut(step.notice_data) if header.type not in _OWN
+        ]
         said = b"".join(data for _, data in notices)
         changed = any(header.type in _SCHEMA for header, _ in notices)
         self._remember(move.session)
@@ -146,7 +150,9 @@ class Sender:
         session = move.session
         kept: set[int] = set()
         if move.had is not None:
-            same = [number for number, space in self.spaces.items() if _is_same(move, number, space)]
+            same = [
+                number for number, space in self.spaces.items() if _is_same(move, number, space)
+            ]
             # Spaces stand in the order of their definition: one that comes back goes before those behind it.
             for old, new in zip(same, session.spaces, strict=False):
                 if old != new:
@@ -228,7 +234,9 @@ class _Telling:
         if whole:
             self.resized.add(number)
             yield Part(number, None, encode(tiles_of(state)))
-            yield from (Part(number, None, encode(names)) for names in new_names(state, self.move.event))
+            yield from (
+                Part(number, None, encode(names)) for names in new_names(state, self.move.event)
+            )
         for stream_id, stream in _by_id(state):
             before = None if old is None else old.stream(stream_id)
             yield from self._stream(number, stream_id, stream, before, whole=whole)
@@ -236,7 +244,13 @@ class _Telling:
             yield _info(state, self.move.event)
 
     def _stream(
-        self, space: int, stream_id: int, stream: StreamState, before: StreamState | None, *, whole: bool
+        self,
+        space: int,
+        stream_id: int,
+        stream: StreamState,
+        before: StreamState | None,
+        *,
+        whole: bool,
     ) -> Iterator[Part]:
         """The frames of a stream of a space that viewers keep."""
         had = self.move.had
@@ -255,7 +269,12 @@ class _Telling:
             changed = None if whole else _places(before, stream)
             touched = touched or changed is None or bool(len(changed))
         if stream.sequence and (whole or touched):
-            if whole or not base or changed is None or key_is_cheaper(len(changed), len(stream.values), stream.dtype.itemsize):
+            if (
+                whole
+                or not base
+                or changed is None
+                or key_is_cheaper(len(changed), len(stream.values), stream.dtype.itemsize)
+            ):
                 frame = pack_key(space, stream_id, _stamp(stream), stream.values, stream.known)
             else:
                 frame = _delta(space, stream_id, stream, base, changed)
@@ -271,7 +290,11 @@ class _Telling:
 
     def _walked(self, space: int, stream: int) -> tuple[NDArray[np.int64] | None, bool]:
         """The tiles that any of several events changed, None for all; and whether there were any such events."""
-        found = [step.change.changed[space, stream] for step in self.move.steps if (space, stream) in step.change.changed]
+        found = [
+            step.change.changed[space, stream]
+            for step in self.move.steps
+            if (space, stream) in step.change.changed
+        ]
         some = [tiles for tiles in found if tiles is not None]
         if len(some) < len(found):
             return None, True
@@ -284,7 +307,9 @@ class _Telling:
         had, session = self.move.had, self.move.session
         for page in name_pages(session):
             in_event = names_in_event(session.spaces[page.space])
-            if in_event and (had is None or page.space not in self.kept or page.space in self.resized):
+            if in_event and (
+                had is None or page.space not in self.kept or page.space in self.resized
+            ):
                 continue  # they came with its tiles
             if had is None or page.space not in self.kept or page.space in self.resized:
                 yield page
@@ -292,7 +317,9 @@ class _Telling:
                 names = had.session.spaces[page.space].names
                 if any(names.missing(page.first + i) for i in range(len(page.names))):
                     yield page
-            elif any(isinstance(one, m.TileNames) and one.space == page.space for one in self._said()):
+            elif any(
+                isinstance(one, m.TileNames) and one.space == page.space for one in self._said()
+            ):
                 yield page
 
     def _said(self) -> Iterator[m.Message]:
@@ -306,11 +333,16 @@ def _by_id(state: SpaceState) -> Iterator[tuple[int, StreamState]]:
 
 def _stamp(stream: StreamState) -> Stamp:
     return Stamp(
-        sequence=stream.sequence, time_nanos=stream.time_nanos, event=stream.event, occurrence=stream.occurrence
+        sequence=stream.sequence,
+        time_nanos=stream.time_nanos,
+        event=stream.event,
+        occurrence=stream.occurrence,
     )
 
 
-def _delta(space: int, stream_id: int, stream: StreamState, base: int, changed: NDArray[np.int64]) -> Frame:
+def _delta(
+    space: int, stream_id: int, stream: StreamState, base: int, changed: NDArray[np.int64]
+) -> Frame:
     known = None if stream.known is None else stream.known[changed]
     return pack_delta(
         space,
@@ -345,7 +377,11 @@ def _whole(state: SpaceState, event: Event) -> Iterator[Part]:
     for stream_id, stream in _by_id(state):
         tag = None if stream_id == CONTROL_STREAM else stream_id
         if stream.sequence:
-            yield Part(number, tag, pack_key(number, stream_id, _stamp(stream), stream.values, stream.known))
+            yield Part(
+                number,
+                tag,
+                pack_key(number, stream_id, _stamp(stream), stream.values, stream.known),
+            )
         if stream.told is not None:
             yield Part(number, tag, encode(stream.told))
     yield _info(state, event)  # also an empty one: who missed events may have another
@@ -353,7 +389,9 @@ def _whole(state: SpaceState, event: Event) -> Iterator[Part]:
 
 def _info(state: SpaceState, event: Event) -> Part:
     number = state.space.id
-    info = m.SpaceInfo(space=number, sequence=event.sequence, time_nanos=event.time_nanos, text=state.info)
+    info = m.SpaceInfo(
+        space=number, sequence=event.sequence, time_nanos=event.time_nanos, text=state.info
+    )
     return Part(number, None, encode(info))
 
 
@@ -369,7 +407,9 @@ def keyframe_of(session: ClientInterpreter, number: int) -> Passage:
     repeated = replace(event, epoch=session.epoch, keyframe=True, cached=True)
     parts = tuple(part for state in session.spaces.values() for part in _whole(state, event))
     before = encode(m.Counters(counts=session.counters)).data
-    after = _position(number) + b"".join(encode(page).data for page in name_pages(session, large_only=True))
+    after = _position(number) + b"".join(
+        encode(page).data for page in name_pages(session, large_only=True)
+    )
     return Passage(number, repeated, b"", before, parts, None, after, *_schema_of(session))
 
 
@@ -390,5 +430,12 @@ def _parts_of(data: bytes) -> Iterable[Part]:
     """The frames of an event but for EVENT."""
     for header, frame in _cut(data):
         if header.type != FrameType.EVENT:
-            of_space = header.type in (FrameType.TILES, FrameType.SPACE_INFO, FrameType.NEW_NAMES) or header.stream == CONTROL_STREAM
-            yield Part(header.space, None if of_space else header.stream, Frame(frame, zlib.crc32(frame), header.space, header.stream))
+            of_space = (
+                header.type in (FrameType.TILES, FrameType.SPACE_INFO, FrameType.NEW_NAMES)
+                or header.stream == CONTROL_STREAM
+            )
+            yield Part(
+                header.space,
+                None if of_space else header.stream,
+                Frame(frame, zlib.crc32(frame), header.space, header.stream),
+            )

@@ -183,7 +183,9 @@ class Playback:
         rows = self.timetable.rows
         if self._mask is not None:
             known, mask = self._mask
-            same = len(known) <= len(rows) and (not len(known) or known["number"][0] == rows["number"][0])
+            same = len(known) <= len(rows) and (
+                not len(known) or known["number"][0] == rows["number"][0]
+            )
             if same and len(known) == len(rows):
                 return rows, mask
             if same:
@@ -211,7 +213,9 @@ class Playback:
             start = self._neighbour(loop[0] - 1 if loop else 0, 1)
             return None if start is None or (loop and start > loop[1]) else start
         rows = self.timetable.rows
-        start = self._neighbour(loop[1] + 1 if loop else int(rows["number"][-1]) + 1 if len(rows) else 0, -1)
+        start = self._neighbour(
+            loop[1] + 1 if loop else int(rows["number"][-1]) + 1 if len(rows) else 0, -1
+        )
         return None if start is None or (loop and start < loop[0]) else start
 
     def _next(self) -> int | None:
@@ -220,7 +224,9 @@ class Playback:
             return self._begin()
         direction, loop = int(self.manner.direction), self.manner.loop
         found = self._neighbour(self.number, direction)
-        if loop is not None and (found is None or (found > loop[1] if direction > 0 else found < loop[0])):
+        if loop is not None and (
+            found is None or (found > loop[1] if direction > 0 else found < loop[0])
+        ):
             return self._begin()
         return found
 
@@ -235,7 +241,9 @@ class Playback:
     def due_nanos(self) -> int | None:
         """When `advance` is due by the caller's clock; None: not before something else happens."""
         if not self.number:
-            return None if self._next() is None else 0  # the first picture is shown, also when it is paused
+            return (
+                None if self._next() is None else 0
+            )  # the first picture is shown, also when it is paused
         if not self.running:
             return None
         if self._pause_after:
@@ -248,7 +256,9 @@ class Playback:
         manner = self.manner
         forwards = (following > self.number) == (int(manner.direction) > 0)
         if manner.pace is Pace.FIXED or not forwards or following == self.number:
-            return manner.interval_millis * _MILLI  # from the end of a loop to its beginning no time has passed
+            return (
+                manner.interval_millis * _MILLI
+            )  # from the end of a loop to its beginning no time has passed
         rows = self.timetable.rows
         here, there = np.searchsorted(rows["number"], (self.number, following)).tolist()
         if here >= len(rows) or there >= len(rows) or int(rows["number"][here]) != self.number:
@@ -319,7 +329,9 @@ class Playback:
         new = {one.event: one for one in filters}
         unknown = sorted(new.keys() - self._filters.keys())
         if unknown:
-            raise RecordingError(f"filters for events {unknown}: there are {len(self._filters)} kinds of event")
+            raise RecordingError(
+                f"filters for events {unknown}: there are {len(self._filters)} kinds of event"
+            )
         self._filters |= new
         self._mask = None
         self.settle()
@@ -362,7 +374,9 @@ class Playback:
             raise reached
         before = None if self._astray or not self.number else Had(self.session)
         self._cursor, self._astray, self.number = reached, False, target
-        return self._sought(Move(target, _event_of(reached.session), reached.session, (), before), now_nanos)
+        return self._sought(
+            Move(target, _event_of(reached.session), reached.session, (), before), now_nanos
+        )
 
     def _sought(self, move: Move, now_nanos: int) -> Move:
         self._shown_at(now_nanos)
@@ -392,10 +406,14 @@ class Playback:
         """
         rows, mask = self._shown()
         if not bool(mask.any()):
-            raise RecordingError("the event filters let no event through" if len(rows) else "there is no event yet")
+            raise RecordingError(
+                "the event filters let no event through" if len(rows) else "there is no event yet"
+            )
         numbers = rows["number"]
         if place.number is not None:
-            return self._nearest_shown(int(np.searchsorted(numbers, place.number, side="right")) - 1)
+            return self._nearest_shown(
+                int(np.searchsorted(numbers, place.number, side="right")) - 1
+            )
         if place.time_nanos is not None:
             away = np.abs(rows["time_nanos"].astype(np.int64) - place.time_nanos)
             return self._nearest_shown(int(np.argmin(away)))
@@ -421,7 +439,9 @@ class Playback:
         found = found[found < self.number] if backwards else found[found > self.number]
         if not len(found):
             way = "before" if backwards else "after"
-            raise RecordingError(f"there is no event {name!r} {way} event {self.number} that the filters let through")
+            raise RecordingError(
+                f"there is no event {name!r} {way} event {self.number} that the filters let through"
+            )
         return int(found[-1] if backwards else found[0])
 
     # ------------------------------------------------------------------ moving
@@ -460,7 +480,9 @@ class Playback:
             self._say_gap(before)
             move = self._look_at_triggers(move, before)
             one = self._filters.get(move.event.event)
-            why = pause_reason(move.fired) or ("event filter" if one is not None and one.pause else "")
+            why = pause_reason(move.fired) or (
+                "event filter" if one is not None and one.pause else ""
+            )
             if why and self.running:
                 self._pause_after = why
                 if not self._hold:
@@ -479,7 +501,9 @@ class Playback:
         if not self.triggers.active:
             return move
         fired, _ = self.triggers.look(ClientSource(move.session), move.event)
-        return replace(move, fired=tuple(replace(one, pauses=bool(pause_reason([one]))) for one in fired))
+        return replace(
+            move, fired=tuple(replace(one, pauses=bool(pause_reason([one]))) for one in fired)
+        )
 
     def set_trigger(self, trigger: Trigger) -> None:
         """Set, replace or remove a trigger.
@@ -506,8 +530,14 @@ class Playback:
         low, high = sorted((before, self.number))
         here, there = np.searchsorted(self.timetable.rows["number"], (low, high)).tolist()
         lacking = high - low - (there - here)
-        if lacking > 0 and self.running and (self.number > before) == (int(self.manner.direction) > 0):
-            self.state = State(state=ControlState.RUNNING, reason=f"{lacking} events before event {high} are lost")
+        if (
+            lacking > 0
+            and self.running
+            and (self.number > before) == (int(self.manner.direction) > 0)
+        ):
+            self.state = State(
+                state=ControlState.RUNNING, reason=f"{lacking} events before event {high} are lost"
+            )
 
     def _say_loss(self, first: int, last: int, why: str) -> None:
         if self.running:
@@ -546,7 +576,9 @@ class Playback:
             anew = True
         cursor, before = self._stand_at(target), self.session
         self._cursor, self._astray, self.number = cursor, False, target
-        return Move(target, _event_of(cursor.session), cursor.session, (), None if anew else Had(before))
+        return Move(
+            target, _event_of(cursor.session), cursor.session, (), None if anew else Had(before)
+        )
 
     def _stand_at(self, target: int) -> Cursor:
         """A cursor of its own at an event, so that a place that is damaged leaves everything as it is.

@@ -47,7 +47,9 @@ class ClassOf:
     def choose(self) -> None:
         """Where nobody leads, let the first who would and who follows nobody; the others come."""
         if self.leader is None:
-            self.leader = next((number for number in self._willing if self._leads_own(number)), None)
+            self.leader = next(
+                (number for number in self._willing if self._leads_own(number)), None
+            )
             if self.leader is not None:
                 self._player.gather()
 
@@ -74,7 +76,11 @@ class ClassOf:
     def join(self, client: Client) -> None:
         """A client comes to see what the class sees, unless that has changed meanwhile."""
         leading = self.screening
-        if leading is not None and client.presence.following and leading is not self._player.screening_of(client.number):
+        if (
+            leading is not None
+            and client.presence.following
+            and leading is not self._player.screening_of(client.number)
+        ):
             self._player.follow(client, leading)
 
     def part(self, client: Client) -> None:

@@ -39,7 +39,9 @@ def obey(player: Player, screening: Screening, client: Client, message: Message)
         case m.TileNamesRequest():
             screening.later(client, partial(_tile_names, screening, client, message))
         case m.Follow():
-            client.presence.following = False  # from now on it is this one whom it sees, whoever leads the class
+            client.presence.following = (
+                False  # from now on it is this one whom it sees, whoever leads the class
+            )
             player.move(client, partial(_follow, player, client, message.client))
         case m.TakeControl():
             client.presence.following = False
@@ -103,7 +105,10 @@ def _command(message: Message, playback: Playback, now_nanos: int) -> Move | Non
 
 
 def _lead(
-    player: Player, screening: Screening, client: Client, message: m.HandOver | m.NameSuccessor | m.Look
+    player: Player,
+    screening: Screening,
+    client: Client,
+    message: m.HandOver | m.NameSuccessor | m.Look,
 ) -> Error | None:
     """What the one whose playback it is says to those who see it."""
     match message:
@@ -112,11 +117,15 @@ def _lead(
         case m.HandOver():
             heir = player.welcomed.get(message.client)
             if heir is None or heir is client:
-                return _bad(f"control for client {message.client}: it is not another connected client")
+                return _bad(
+                    f"control for client {message.client}: it is not another connected client"
+                )
             player.hand_over(screening, heir)
         case m.NameSuccessor():
             if message.client == client.number or message.client not in (None, *screening.numbers):
-                return _bad(f"client {message.client} as successor: it is no other client that sees this playback")
+                return _bad(
+                    f"client {message.client} as successor: it is no other client that sees this playback"
+                )
             screening.successor = message.client
             player.tell_clients()
     return None
@@ -176,7 +185,9 @@ def _subscribe(screening: Screening, client: Client, message: m.Subscribe) -> No
             return
         missing = sorted(set(one.streams or ()) - known[one.space])
         if missing:
-            client.send(_bad(f"subscription to streams {missing} of space {one.space}: there are none such"))
+            client.send(
+                _bad(f"subscription to streams {missing} of space {one.space}: there are none such")
+            )
             return
     client.wants = Wants.of(message.spaces)
     client.interval_nanos = 0 if message.max_rate_hz is None else int(_NANOS / message.max_rate_hz)
@@ -189,15 +200,30 @@ def _tile_names(screening: Screening, client: Client, message: m.TileNamesReques
     session = screening.playback.session
     state = session.spaces.get(message.space)
     if state is None or state.space.naming is not Naming.STRINGS or session.last_event is None:
-        client.send(_bad(f"names of tiles of space {message.space}: it has none that are texts, or no event yet"))
+        client.send(
+            _bad(
+                f"names of tiles of space {message.space}: it has none that are texts, or no event yet"
+            )
+        )
         return
     if message.first >= state.count:
-        client.send(_bad(f"names from tile {message.first} on: space {message.space} has {state.count} tiles"))
+        client.send(
+            _bad(
+                f"names from tile {message.first} on: space {message.space} has {state.count} tiles"
+            )
+        )
         return
     last = min(message.first + min(message.count, CLIENT_LIMITS.names_page), state.count)
     # A text that the recorder never asked for is not in the recording: then its number is its name.
     names = tuple(state.names.name(tile) for tile in range(message.first, last))
-    client.send(m.TileNames(space=message.space, sequence=session.last_event.sequence, first=message.first, names=names))
+    client.send(
+        m.TileNames(
+            space=message.space,
+            sequence=session.last_event.sequence,
+            first=message.first,
+            names=names,
+        )
+    )
 
 
 def _not_controller(screening: Screening, message: Message) -> Error:

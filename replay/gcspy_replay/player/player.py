@@ -115,14 +115,18 @@ class Player:
         self._token = token
         self._id = secrets.token_hex(8)
         self._clients: dict[int, Client] = {}
-        self.questions = Questions(self._clients.keys, rest=0)  # nobody's program is slowed down by an answer
+        self.questions = Questions(
+            self._clients.keys, rest=0
+        )  # nobody's program is slowed down by an answer
         self._screenings: dict[int, Screening] = {}
         self._told_rows: dict[int, int] = {}
         self._moving: dict[int, list[Message]] = {}
         self.attendance = Attendance(self)
         self._class = ClassOf(self)
         self._next_number = 1
-        self._lock = threading.Lock()  # copies are made in worker threads, while another may look for more
+        self._lock = (
+            threading.Lock()
+        )  # copies are made in worker threads, while another may look for more
         self._nursery: trio.Nursery | None = None
         self._closing = False
         self._gone = trio.Event()
@@ -293,7 +297,9 @@ class Player:
     def _handle(self, client: Client, message: Message) -> None:
         screening = self._screenings[client.number]
         if client.number not in self.welcomed:
-            screening.later(client, partial(self._handle, client, message))  # not before it is greeted back
+            screening.later(
+                client, partial(self._handle, client, message)
+            )  # not before it is greeted back
             return
         held = self._moving.get(client.number)
         if held is not None and not isinstance(message, m.Ping):
@@ -325,7 +331,10 @@ class Player:
     def _hold(self, client: Client, held: list[Message], message: Message) -> None:
         if len(held) >= _MOST_HELD:
             why = f"{len(held)} commands wait for the one before them"
-            client.end(f"too slow: {why}", last_words=Error(code=m.ErrorCode.TOO_SLOW, message=why, fatal=True))
+            client.end(
+                f"too slow: {why}",
+                last_words=Error(code=m.ErrorCode.TOO_SLOW, message=why, fatal=True),
+            )
             return
         held.append(message)
 
@@ -353,7 +362,9 @@ class Player:
 
     def part(self, client: Client, playback: Playback) -> None:
         """A client that followed has a playback of its own from now on, which begins where the other stands."""
-        begin = partial(self._copy, playback.number, playback.state, playback.manner, playback.filters)
+        begin = partial(
+            self._copy, playback.number, playback.state, playback.manner, playback.filters
+        )
         self._leave(client)
         self._start(client, begin)
 
@@ -414,8 +425,14 @@ class Player:
     def tell_present(self) -> None:
         """Tell those who attend, and have room, who is present."""
         for screening in self.screenings:
-            attending = [one for one in screening.viewers if one.presence.attends and one.number in self.welcomed]
-            data = encode(self.clients_for(screening)).data if attending and screening.ready else b""
+            attending = [
+                one
+                for one in screening.viewers
+                if one.presence.attends and one.number in self.welcomed
+            ]
+            data = (
+                encode(self.clients_for(screening)).data if attending and screening.ready else b""
+            )
             for client in attending if data else ():
                 client.push_if_room(data)
 

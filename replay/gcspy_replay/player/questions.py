@@ -50,14 +50,18 @@ def shown_by(playback: Playback, query: Query) -> Shown | Answer:
     session = playback.session
     event, state = session.last_event, session.spaces.get(query.space)
     if event is None or state is None:
-        return without(query, 0, AnswerState.UNKNOWN, "there is no such space at the event that is shown")
+        return without(
+            query, 0, AnswerState.UNKNOWN, "there is no such space at the event that is shown"
+        )
     if query.kind not in state.space.details:
         told = ", ".join(state.space.details) or "nothing"
         reason = f"this space does not tell {query.kind[:100]!r}; it tells {told}"
         return without(query, event.sequence, AnswerState.REFUSED, reason)
     tile = None if query.key is None else state.names.index_of(query.key)
     if tile is None and query.key is not None:
-        return without(query, event.sequence, AnswerState.GONE, "there is no such tile at this event")
+        return without(
+            query, event.sequence, AnswerState.GONE, "there is no such tile at this event"
+        )
     return Shown(
         number=playback.number,
         sequence=event.sequence,
@@ -79,7 +83,11 @@ def answer(teller: Teller, query: Query, shown: Shown) -> Answer:
     if table is None:
         return without(query, shown.sequence, AnswerState.UNKNOWN, "nothing is known of it")
     return Answer(
-        number=query.number, space=query.space, sequence=shown.sequence, state=AnswerState.ANSWERED, table=table
+        number=query.number,
+        space=query.space,
+        sequence=shown.sequence,
+        state=AnswerState.ANSWERED,
+        table=table,
     )
 
 
@@ -91,4 +99,6 @@ def not_recorded(query: Query) -> Answer:
 
 def without(query: Query, sequence: int, state: AnswerState, reason: str) -> Answer:
     """An answer without a table."""
-    return Answer(number=query.number, space=query.space, sequence=sequence, state=state, reason=reason[:2000])
+    return Answer(
+        number=query.number, space=query.space, sequence=sequence, state=state, reason=reason[:2000]
+    )

@@ -136,7 +136,9 @@ class Screening:
     def heir(self) -> Client | None:
         """Who inherits it: whom the leader named, else the first follower."""
         named = self._viewers.get(self.successor or 0)
-        return named or next((one for one in self._viewers.values() if one is not self.leader), None)
+        return named or next(
+            (one for one in self._viewers.values() if one is not self.leader), None
+        )
 
     @property
     def spaces(self) -> tuple[Space, ...]:
@@ -185,7 +187,11 @@ class Screening:
         self._opened = playback
         if picture is not None:
             self._spaces, self._epoch = picture.passage.spaces, picture.passage.epoch
-        self._state, self._filters, self._facts = playback.state, playback.filters, self._facts_now()
+        self._state, self._filters, self._facts = (
+            playback.state,
+            playback.filters,
+            self._facts_now(),
+        )
         self._settings, self._budget = playback.session.settings, playback.session.budget
         self.ready = True
         leader = self.leader
@@ -272,7 +278,10 @@ class Screening:
     def _enqueue(self, job: _Job) -> None:
         if job.client is not None and len(self._jobs) >= _MOST_JOBS:
             why = f"{len(self._jobs)} commands wait, and what they asked for is not read"
-            job.client.end(f"too slow: {why}", last_words=Error(code=ErrorCode.TOO_SLOW, message=why, fatal=True))
+            job.client.end(
+                f"too slow: {why}",
+                last_words=Error(code=ErrorCode.TOO_SLOW, message=why, fatal=True),
+            )
             return
         self._jobs.append(job)
         self.wake()
@@ -286,7 +295,9 @@ class Screening:
         if job.work is not None:
             work, playback, now, wants = job.work, self.playback, nanos_now(), self._wants()
             try:
-                picture = await trio.to_thread.run_sync(lambda: self._picture(work(playback, now), wants))
+                picture = await trio.to_thread.run_sync(
+                    lambda: self._picture(work(playback, now), wants)
+                )
             except RecordingError as error:
                 picture = None
                 if job.client is not None:
@@ -484,7 +495,11 @@ class Screening:
         """Whether the leader, or a lossless follower in its time, has enough to read."""
         if self.leader is not None and _has_enough(self.leader):
             return True
-        lagging = [self._lossless[number] for number in self._lossless if _has_enough(self._viewers[number])]
+        lagging = [
+            self._lossless[number]
+            for number in self._lossless
+            if _has_enough(self._viewers[number])
+        ]
         if not lagging:
             self._full_since = None
             return False
@@ -496,7 +511,9 @@ class Screening:
     def _patience(self) -> float:
         if self._full_since is None:
             return float("inf")
-        return max(0.0, self._full_since + max(self._lossless.values(), default=0.0) - trio.current_time())
+        return max(
+            0.0, self._full_since + max(self._lossless.values(), default=0.0) - trio.current_time()
+        )
 
 
 def _has_enough(client: Client) -> bool:

@@ -35,7 +35,10 @@ class Playing:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -65,7 +68,14 @@ def serve_recording(
         CommandError: An address may not be listened at.
     """
     try:
-        player = Player(recording, token=token, options=options, beginning=beginning, growing=growing, teller=teller)
+        player = Player(
+            recording,
+            token=token,
+            options=options,
+            beginning=beginning,
+            growing=growing,
+            teller=teller,
+        )
         thread = SessionThread(lambda: player, addresses, token=token)
         return Playing(thread.start(), thread)
     except BaseException:

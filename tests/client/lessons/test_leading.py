@@ -83,13 +83,17 @@ def lead(window: MainWindow, lesson: Lesson, qtbot: QtBot) -> tuple[dict[int, in
     window.lessons.open(lesson)
     for step in range(3):
         qtbot.waitUntil(partial(stands_at, window, step), timeout=PATIENCE_MILLIS)
-        qtbot.waitUntil(lambda: window.session.live.state is ControlState.PAUSED, timeout=PATIENCE_MILLIS)
+        qtbot.waitUntil(
+            lambda: window.session.live.state is ControlState.PAUSED, timeout=PATIENCE_MILLIS
+        )
         assert not leading.problem
         seen.append(contents(window))
         if leading.asks:
             before = dict(leading.reached)
             leading.next()
-            assert (leading.at, leading.reached) == (step, before), "nothing goes on before the answer"
+            assert (leading.at, leading.reached) == (step, before), (
+                "nothing goes on before the answer"
+            )
             assert not panel.next.isEnabled()
             panel.choices[0].click()
             assert leading.answers == {step: 0}
@@ -104,8 +108,12 @@ def live(socket_directory: Path) -> Iterator[tuple[Lesson, str]]:
     stop, ready = threading.Event(), threading.Event()
     lesson = parse_lesson(SOURCE, name="test", path="test.md")
     address = f"unix:{socket_directory}/live.sock"
-    options = SimulatingOptions(simulation=fields_of_lesson(lesson), listen=(address,), pause_at=BEGINS)
-    thread = threading.Thread(target=simulate, args=(options,), kwargs={"stop": stop, "on_ready": lambda *_: ready.set()})
+    options = SimulatingOptions(
+        simulation=fields_of_lesson(lesson), listen=(address,), pause_at=BEGINS
+    )
+    thread = threading.Thread(
+        target=simulate, args=(options,), kwargs={"stop": stop, "on_ready": lambda *_: ready.set()}
+    )
     thread.start()
     assert ready.wait(30)
     yield lesson, address
@@ -115,7 +123,11 @@ def live(socket_directory: Path) -> Iterator[tuple[Lesson, str]]:
 
 
 def test_a_recorded_lesson_is_the_live_one_again(
-    live: tuple[Lesson, str], make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path, socket_directory: Path
+    live: tuple[Lesson, str],
+    make_window: Callable[..., MainWindow],
+    qtbot: QtBot,
+    tmp_path: Path,
+    socket_directory: Path,
 ) -> None:
     lesson, address = live
     window = make_window(address)
@@ -154,7 +166,10 @@ def test_what_comes_later_is_behind_a_curtain_until_the_question_is_answered(
     window.lessons.open(lesson)
     qtbot.waitUntil(lambda: leading.arrived, timeout=PATIENCE_MILLIS)
     leading.next()
-    qtbot.waitUntil(lambda: leading.asks and window.session.live.state is ControlState.PAUSED, timeout=PATIENCE_MILLIS)
+    qtbot.waitUntil(
+        lambda: leading.asks and window.session.live.state is ControlState.PAUSED,
+        timeout=PATIENCE_MILLIS,
+    )
     curtains = window.lessons.curtains
     assert not any(one.isVisibleTo(window) for one in curtains)
     qtbot.waitUntil(window.footer.step.isEnabled, timeout=PATIENCE_MILLIS)

@@ -40,7 +40,9 @@ class Led:
         """What the tiles show at a step, from 1."""
         found = next(one for one in self.state(step).spaces.values() if one.space.name == space)
         column = next(one for one in found.streams.values() if one.schema.name == stream)
-        assert column.known is None or column.known.all(), f"step {step}: {space}, {stream} is not known"
+        assert column.known is None or column.known.all(), (
+            f"step {step}: {space}, {stream} is not known"
+        )
         return column.values.astype(np.int64)
 
     def total(self, step: int, space: str, stream: str) -> int:
@@ -77,7 +79,9 @@ def led() -> Iterator[Callable[[str], Led]]:
     def of(name: str) -> Led:
         if name not in found:
             path = lesson_recording(name)
-            assert path is not None, f"no recording of {name!r}: python replay/samples/lessons.py {name}"
+            assert path is not None, (
+                f"no recording of {name!r}: python replay/samples/lessons.py {name}"
+            )
             found[name] = Led(find_lesson(name), Recording.open(path))
         return found[name]
 
@@ -87,7 +91,11 @@ def led() -> Iterator[Callable[[str], Led]]:
 
 
 def contents(state: ClientInterpreter) -> dict[str, bytes]:
-    return {f"{one.space.name}: {stream.schema.name}": stream.values.tobytes() for one in state.spaces.values() for stream in one.streams.values()}
+    return {
+        f"{one.space.name}: {stream.schema.name}": stream.values.tobytes()
+        for one in state.spaces.values()
+        for stream in one.streams.values()
+    }
 
 
 def happened(state: ClientInterpreter) -> tuple[object, ...]:
@@ -97,20 +105,32 @@ def happened(state: ClientInterpreter) -> tuple[object, ...]:
 
 
 # Of the same collector and program as "tiles", and 575 events long.
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.soak) if name == "diagonals" else name for name in lesson_names()])
-def test_a_lesson_that_is_led_anew_is_the_recorded_one_event_for_event(name: str, led: Callable[[str], Led], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.soak) if name == "diagonals" else name
+        for name in lesson_names()
+    ],
+)
+def test_a_lesson_that_is_led_anew_is_the_recorded_one_event_for_event(
+    name: str, led: Callable[[str], Led], tmp_path: Path
+) -> None:
     there = led(name)
     path = tmp_path / "anew.gcspy"
     assert list(record_lesson(there.lesson, path)) == there.reached
     with Recording.open(path) as anew:
-        assert len(anew) == len(there.recording), f"it changed: python replay/samples/lessons.py {name}"
+        assert len(anew) == len(there.recording), (
+            f"it changed: python replay/samples/lessons.py {name}"
+        )
         for (one, mine), (_, theirs) in zip(anew.steps(), there.recording.steps(), strict=True):
             assert happened(mine) == happened(theirs), f"at event {one.number}"
             assert contents(mine) == contents(theirs), f"at event {one.number}"
 
 
 @pytest.mark.parametrize("name", lesson_names())
-def test_the_recording_of_a_lesson_reaches_every_step_and_what_each_looks_at_is_there(name: str, led: Callable[[str], Led]) -> None:
+def test_the_recording_of_a_lesson_reaches_every_step_and_what_each_looks_at_is_there(
+    name: str, led: Callable[[str], Led]
+) -> None:
     one = led(name)
     assert one.recording.welcome.target["lesson"] == name
     assert not one.recording.damages
@@ -141,7 +161,9 @@ def tiles_5(led: Led) -> None:
 def marksweep_2(led: Led) -> None:
     """Marks appear where references lead from the roots, not from the first tile on."""
     roots = np.flatnonzero(led.values(2, "Heap", "Roots"))
-    first = next(grey for grey in led.each("Heap", "Grey", led.reached[1] + 1, led.reached[2]) if grey.any())
+    first = next(
+        grey for grey in led.each("Heap", "Grey", led.reached[1] + 1, led.reached[2]) if grey.any()
+    )
     assert set(np.flatnonzero(first).tolist()) <= set(roots.tolist())
     marked = np.flatnonzero(led.values(3, "Heap", "Marked"))
     live = np.flatnonzero(led.values(2, "Heap", "Live"))
@@ -160,12 +182,18 @@ def freelists_2(led: Led) -> None:
     lengths = led.values(2, "Free lists", "Length")
     assert (lengths[1:-1:2] == 0).all()
     assert (lengths[0:-1:2] > 0).all()
-    assert all((one[1:-1:2] == 0).all() for one in led.each("Free lists", "Length", 1, led.reached[-1]))
+    assert all(
+        (one[1:-1:2] == 0).all() for one in led.each("Free lists", "Length", 1, led.reached[-1])
+    )
 
 
 def where_it_allocates(led: Led, first: int, last: int) -> float:
     """How the tiles that the program allocates in change with time: below 0 it goes towards the first tile."""
-    places = [float(np.average(np.arange(len(new)), weights=new)) for new in led.each("Heap", "New", first, last) if new.any()]
+    places = [
+        float(np.average(np.arange(len(new)), weights=new))
+        for new in led.each("Heap", "New", first, last)
+        if new.any()
+    ]
     return float(np.mean(np.sign(np.diff(places))))
 
 
@@ -189,7 +217,10 @@ def strongest_direction(led: Led, first: int, last: int) -> float:
 def copying_2(led: Led) -> None:
     """One solid piece at the beginning of the other half; before, the first half was full."""
     count = len(led.values(2, "Semi-spaces", "Used space"))
-    before, after = led.values(2, "Semi-spaces", "Used space"), led.values(4, "Semi-spaces", "Used space")
+    before, after = (
+        led.values(2, "Semi-spaces", "Used space"),
+        led.values(4, "Semi-spaces", "Used space"),
+    )
     assert before[: count // 2].all()
     assert not after[: count // 2].any()
     solid = int((after[count // 2 :] == 1024).sum())
@@ -200,7 +231,9 @@ def copying_2(led: Led) -> None:
 
 def generations_2(led: Led) -> None:
     """What lives in the young generation is little."""
-    assert led.total(2, "Young generation", "Live") < 0.25 * led.total(2, "Young generation", "Used space")
+    assert led.total(2, "Young generation", "Live") < 0.25 * led.total(
+        2, "Young generation", "Used space"
+    )
 
 
 def generations_4(led: Led) -> None:
@@ -231,7 +264,9 @@ def fragmentation_2(led: Led) -> None:
     free = led.values(3, "Free lists", "Free bytes")
     assert free.sum() > 90 << 10
     assert led.values(3, "Free lists", "Largest cell").max() < 72
-    assert "72 bytes do not fit" in led.state(5).state_reason or "72 bytes do not fit" in str(led.state(5).last_event)
+    assert "72 bytes do not fit" in led.state(5).state_reason or "72 bytes do not fit" in str(
+        led.state(5).last_event
+    )
 
 
 def counting_1(led: Led) -> None:
@@ -243,7 +278,11 @@ def counting_1(led: Led) -> None:
 
 def counting_2(led: Led) -> None:
     """Exactly what nothing refers to is freed."""
-    assert led.total(3, "Heap", "Used space") == led.total(3, "Heap", "Live") == led.total(2, "Heap", "Live")
+    assert (
+        led.total(3, "Heap", "Used space")
+        == led.total(3, "Heap", "Live")
+        == led.total(2, "Heap", "Live")
+    )
 
 
 PROOFS = (
@@ -253,12 +292,19 @@ PROOFS = (
 
 
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda proof: proof.__name__)
-def test_the_right_answer_to_a_question_is_right(proof: Callable[[Led], None], led: Callable[[str], Led]) -> None:
+def test_the_right_answer_to_a_question_is_right(
+    proof: Callable[[Led], None], led: Callable[[str], Led]
+) -> None:
     proof(led(proof.__name__.partition("_")[0]))
 
 
 def test_each_question_has_its_proof() -> None:
-    asked = {f"{one.name}_{number}" for one in shipped_lessons() for number, step in enumerate(one.steps, start=1) if step.question is not None}
+    asked = {
+        f"{one.name}_{number}"
+        for one in shipped_lessons()
+        for number, step in enumerate(one.steps, start=1)
+        if step.question is not None
+    }
     assert asked == {proof.__name__ for proof in PROOFS}
 
 
@@ -268,11 +314,16 @@ def test_each_question_has_its_proof() -> None:
 def _stands_at(window: MainWindow, step: int, event: int) -> bool:
     leading = window.lessons.leading
     led = leading.arrived and leading.at == step
-    return led and window.session.number == event and window.session.live.state is ControlState.PAUSED
+    return (
+        led and window.session.number == event and window.session.live.state is ControlState.PAUSED
+    )
 
 
 def test_a_recorded_lesson_that_plays_already_is_led_from_its_beginning_to_its_end(
-    led: Callable[[str], Led], make_window: Callable[..., MainWindow], qtbot: QtBot, socket_directory: Path
+    led: Callable[[str], Led],
+    make_window: Callable[..., MainWindow],
+    qtbot: QtBot,
+    socket_directory: Path,
 ) -> None:
     there = led("counting")
     path = lesson_recording("counting")

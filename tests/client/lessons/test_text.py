@@ -11,12 +11,14 @@ from gcspy_client.lessons import find_lesson, lesson_names, read_lesson, shipped
 from gcspy_client.lessons.text import parse_lesson
 
 HEAD = '+++\ntitle = "T"\ngoal = "G"\n[simulation]\ncollector = "marksweep"\n+++\n'
-STEP = '## One\ntext\n```step\nuntil = "event == \'A\'"\n```\n'
+STEP = "## One\ntext\n```step\nuntil = \"event == 'A'\"\n```\n"
 ASK = '```question\nask = "?"\nchoices = ["a", "b"]\nanswer = 2\n```\n'
 
 
 def test_a_lesson_has_steps_with_text_actions_and_questions() -> None:
-    lesson = parse_lesson(HEAD + STEP + ASK + "## Two\n```\n## no heading\n```\n", name="n", path="p.md")
+    lesson = parse_lesson(
+        HEAD + STEP + ASK + "## Two\n```\n## no heading\n```\n", name="n", path="p.md"
+    )
     one, two = lesson.steps
     assert (one.title, one.text, one.until, one.line) == ("One", "text", "event == 'A'", 7)
     assert one.question is not None
@@ -45,7 +47,7 @@ def test_a_lesson_has_steps_with_text_actions_and_questions() -> None:
         (HEAD + STEP + ASK.replace("answer = 2\n", ""), 13, "no answer"),
         (HEAD + '## S\n```step\nview = { spaze = "H" }\n```\n', 9, "no 'spaze'"),
         (HEAD + '## S\n```step\nview = { history = ["H"] }\n```\n', 9, "pairs"),
-        (HEAD + '## S\n```step\nfilters = [{ period = 2 }]\n```\n', 9, "name of an event"),
+        (HEAD + "## S\n```step\nfilters = [{ period = 2 }]\n```\n", 9, "name of an event"),
         (HEAD + "## S\n```step\nset = { Level = 1.5 }\n```\n", 9, "whole number"),
     ],
 )

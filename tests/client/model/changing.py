@@ -10,7 +10,16 @@ import numpy as np
 from gcspy_protocol import messages as m
 from gcspy_protocol.interpreter import ClientInterpreter, EventChange, SpaceState
 from gcspy_protocol.messages import Message
-from gcspy_protocol.model import CONTROL_STREAM, Control, EventKind, Mode, Naming, PauseActsOn, Space, Stream
+from gcspy_protocol.model import (
+    CONTROL_STREAM,
+    Control,
+    EventKind,
+    Mode,
+    Naming,
+    PauseActsOn,
+    Space,
+    Stream,
+)
 
 STREAM = Stream(id=0, name="Used", dtype="i4", maximum=249)
 """A value is its paint code less LOW."""
@@ -105,7 +114,11 @@ class Changing:
     ) -> EventChange:
         """An event after which the tiles have these values, by key in the order of the tiles; those of some are not known."""
         self.sequence += 1
-        stamp: dict[str, Any] = {"space": 1, "sequence": self.sequence, "time_nanos": self.sequence * 1000}
+        stamp: dict[str, Any] = {
+            "space": 1,
+            "sequence": self.sequence,
+            "time_nanos": self.sequence * 1000,
+        }
         of_event: dict[str, Any] = {"event": kind, "occurrence": self.sequence}
         keys, before = list(values), self._known()
         resized = keys != self.keys
@@ -133,7 +146,9 @@ class Changing:
             )
         elif gathered:
             known = np.array([key not in unknown for key in keys]) if unknown else None
-            self._say(m.StreamKey(stream=self.stream.id, values=now, known=known, **stamp, **of_event))
+            self._say(
+                m.StreamKey(stream=self.stream.id, values=now, known=known, **stamp, **of_event)
+            )
         self.keys = keys
         event = m.Event(
             sequence=self.sequence,

@@ -14,7 +14,16 @@ from gcspy_client.model.arranged import HilbertRenderer, TilesRenderer
 from gcspy_client.model.bivariate import STEPS, BivariateRenderer, TwoCodes, bivariate, legend
 from gcspy_client.model.colour import VISIONS, distance, oklab_from_rgb, seen_by
 from gcspy_client.model.multiples import SmallMultiples
-from gcspy_client.model.palette import CANVAS, LOW, OVERFLOW, UNKNOWN, UNUSED, ZERO, Theme, sequential
+from gcspy_client.model.palette import (
+    CANVAS,
+    LOW,
+    OVERFLOW,
+    UNKNOWN,
+    UNUSED,
+    ZERO,
+    Theme,
+    sequential,
+)
 from gcspy_client.model.tile_source import StreamSource
 from tests.client.feeding import uniform
 
@@ -46,7 +55,9 @@ def change_of(stream: int, tiles: list[int]) -> EventChange:
 def test_a_grid_of_four_by_four_is_told_apart_by_any_eyes(theme: Theme, vision: str) -> None:
     palette = bivariate(theme)
     chosen = list(range(0, STEPS, (STEPS - 1) // 3))[:4]
-    rgb = np.array([palette.rgb(LOW + a * STEPS + b) for a in chosen for b in chosen], dtype=np.float64)
+    rgb = np.array(
+        [palette.rgb(LOW + a * STEPS + b) for a in chosen for b in chosen], dtype=np.float64
+    )
     lab = seen_by(vision, oklab_from_rgb(rgb))
     apart = distance(lab[:, None], lab[None])[np.triu_indices(16, 1)]
     assert apart.min() > 0.02, "the least difference that is noticed"
@@ -58,7 +69,9 @@ def test_a_grid_of_four_by_four_is_told_apart_by_any_eyes(theme: Theme, vision: 
 def test_more_of_either_is_farther_from_the_canvas(theme: Theme) -> None:
     palette = bivariate(theme)
     rgb = np.array([palette.rgb(LOW + i) for i in range(STEPS * STEPS)], dtype=np.float64)
-    light = oklab_from_rgb(rgb)[:, 0].reshape(STEPS, STEPS) * (1 if theme.ground is Theme.DARK else -1)
+    light = oklab_from_rgb(rgb)[:, 0].reshape(STEPS, STEPS) * (
+        1 if theme.ground is Theme.DARK else -1
+    )
     assert (np.diff(light, axis=0) > -0.01).all()
     assert (np.diff(light, axis=1) > -0.01).all()
 
@@ -76,7 +89,9 @@ values = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 200)), min_size=
 
 
 @given(values, st.integers(1, 20))
-def test_neither_stream_hides_the_other_in_a_pixel(pairs: list[tuple[int, int]], per_pixel: int) -> None:
+def test_neither_stream_hides_the_other_in_a_pixel(
+    pairs: list[tuple[int, int]], per_pixel: int
+) -> None:
     one, two = ([pair[i] for pair in pairs] for i in (0, 1))
     two_codes = TwoCodes(*SOURCES)
     codes = two_codes.refresh(space_of(one, two))
@@ -91,7 +106,9 @@ def test_neither_stream_hides_the_other_in_a_pixel(pairs: list[tuple[int, int]],
 
 
 @given(values, st.data())
-def test_a_picture_of_two_streams_follows_both(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
+def test_a_picture_of_two_streams_follows_both(
+    pairs: list[tuple[int, int]], data: st.DataObject
+) -> None:
     one, two = ([pair[i] for pair in pairs] for i in (0, 1))
     space = space_of(one, two)
     renderer = BivariateRenderer(space, SOURCES[0], sequential(Theme.DARK))
@@ -122,14 +139,17 @@ def test_a_tile_is_at_the_same_place_in_each_panel(
 ) -> None:
     space = space_of(list(range(count)), list(range(count)))
     palette = sequential(Theme.DARK)
-    multiples = SmallMultiples(space, kind, [(source, palette) for source in (*SOURCES, SOURCES[0])])
+    multiples = SmallMultiples(
+        space, kind, [(source, palette) for source in (*SOURCES, SOURCES[0])]
+    )
     multiples.resize(*size)
     assert multiples.pixels.shape == (size[1], size[0])
     for tile in (0, count // 2, count - 1):
         places = multiples.rectangles(tile)
         assert len(places) == 3
         offsets = {
-            (x - p.left, y - p.top, w, h) for (x, y, w, h), p in zip(places, multiples.panels, strict=True)
+            (x - p.left, y - p.top, w, h)
+            for (x, y, w, h), p in zip(places, multiples.panels, strict=True)
         }
         assert len(offsets) == 1
         for i, (x, y, _, _) in enumerate(places):

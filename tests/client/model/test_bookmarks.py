@@ -48,13 +48,19 @@ def test_they_are_added_changed_and_removed(marks: Bookmarks) -> None:
 
 
 @given(st.sets(st.integers(1, 40), max_size=8), st.integers(0, 41))
-def test_the_next_and_the_previous_are_the_nearest_on_either_side(there: set[int], number: int) -> None:
+def test_the_next_and_the_previous_are_the_nearest_on_either_side(
+    there: set[int], number: int
+) -> None:
     marks = Bookmarks()
     for one in there:
         marks.add(one)
     following, before = marks.next(number), marks.previous(number)
-    assert (following.number if following else None) == min((n for n in there if n > number), default=None)
-    assert (before.number if before else None) == max((n for n in there if n < number), default=None)
+    assert (following.number if following else None) == min(
+        (n for n in there if n > number), default=None
+    )
+    assert (before.number if before else None) == max(
+        (n for n in there if n < number), default=None
+    )
     assert (marks.at(number) is not None) == (number in there)
 
 
@@ -73,7 +79,9 @@ def test_two_windows_on_one_file_keep_each_other_s(tmp_path: Path) -> None:
 def test_what_a_later_version_wrote_survives_a_change(tmp_path: Path) -> None:
     path = tmp_path / "a.gcspy"
     mark = Bookmark(number=5, title="t", others={"shape": "star"})
-    write_sidecar(sidecar_path(path), Sidecar(recording=ID, bookmarks=(mark,), others={"later": [1]}))
+    write_sidecar(
+        sidecar_path(path), Sidecar(recording=ID, bookmarks=(mark,), others={"later": [1]})
+    )
     marks = Bookmarks(path, recording=ID)
     marks.rename(5, "u")
     found = read_sidecar(sidecar_path(path))

@@ -67,14 +67,18 @@ def test_ages_at_death_have_the_area_of_what_died_and_of_what_is_left(whole: Who
     assert table.columns[left].name == "Left, bytes"
 
 
-def test_bars_of_collections_are_as_high_as_the_table_says_and_are_read_at_its_number(whole: Whole) -> None:
+def test_bars_of_collections_are_as_high_as_the_table_says_and_are_read_at_its_number(
+    whole: Whole,
+) -> None:
     table = whole.tell("collections", "ListLive$Node", MOST)
     chart = chart_of("collections", table, in_bytes=False)
     assert chart is not None
     for place, curve in enumerate(chart.curves):
         values = [int(str(row[3 + 2 * place])) for row in table.rows]
         assert curve.y[1::4].tolist() == values
-        assert [curve.at(float(str(row[0]))) for row in table.rows] == [(value, value) for value in values]
+        assert [curve.at(float(str(row[0]))) for row in table.rows] == [
+            (value, value) for value in values
+        ]
     assert chart.reading(1.0).startswith("GC 1  ·  allocated before 60.0 k objects")
 
 
@@ -89,7 +93,13 @@ def test_many_collections_are_lines(whole: Whole) -> None:
 @pytest.mark.parametrize("kind", CHART_KINDS)
 def test_an_empty_table_is_no_chart_and_a_strange_one_is_refused(kind: str) -> None:
     assert chart_of(kind, DetailTable()) is None
-    for row in ((), ("all",), ("all", None, "x", 1, 1, 1, 1), (None,) * 11, ("a", "b", "c", "d", "e", "f", "g")):
+    for row in (
+        (),
+        ("all",),
+        ("all", None, "x", 1, 1, 1, 1),
+        (None,) * 11,
+        ("a", "b", "c", "d", "e", "f", "g"),
+    ):
         with pytest.raises(RemoteProtocolError, match="the table that was told is none of"):
             chart_of(kind, DetailTable(columns=(DetailColumn(name="?"),) * len(row), rows=(row,)))
 
@@ -106,7 +116,9 @@ def test_a_question_is_asked_once_and_of_what_is_wished_meanwhile_the_latest() -
     assert asking.wish(first) is told
     assert len(sent) == 1
     asking.wish(third)
-    assert asking.take(Answer(number=sent[1].number, space=1, sequence=1, state=AnswerState.UNKNOWN))
+    assert asking.take(
+        Answer(number=sent[1].number, space=1, sequence=1, state=AnswerState.UNKNOWN)
+    )
     assert asking.wish(third) is not None
     asking.forgive()
     assert asking.wish(third) is None

@@ -29,7 +29,9 @@ def values_of(dtype: str) -> st.SearchStrategy[NDArray[Any]]:
     info = np.iinfo(dtype)
     near = st.integers(max(info.min, -3), 12)
     return hnp.arrays(
-        np.dtype("<" + dtype), COUNT, elements=st.one_of(near, st.integers(int(info.min), int(info.max)))
+        np.dtype("<" + dtype),
+        COUNT,
+        elements=st.one_of(near, st.integers(int(info.min), int(info.max))),
     )
 
 
@@ -57,16 +59,26 @@ def test_greater_values_never_have_smaller_codes(data: st.DataObject, dtype: str
         assert ((codes == HIGH) == (values == high)).all()
 
 
-@given(st.data(), dtypes, st.sampled_from([Presentation.PLAIN, Presentation.MAX_VAR, Presentation.PLUS]))
+@given(
+    st.data(),
+    dtypes,
+    st.sampled_from([Presentation.PLAIN, Presentation.MAX_VAR, Presentation.PLUS]),
+)
 def test_control_and_unknown_decide_before_the_value(
     data: st.DataObject, dtype: str, how: Presentation
 ) -> None:
     state = data.draw(tiles(dtype))
-    stream = Stream(id=0, name="s", dtype=dtype, maximum=10, presentation=how, paint_style=PaintStyle.ZERO)
+    stream = Stream(
+        id=0, name="s", dtype=dtype, maximum=10, presentation=how, paint_style=PaintStyle.ZERO
+    )
     codes = encoded(stream, state)
     background = (state.control & Control.BACKGROUND) != 0
-    unused = ~background & (((state.control & Control.UNUSED) != 0) | ((state.control & Control.USED) == 0))
-    unknown = ~background & ~unused & (np.zeros(COUNT, bool) if state.known is None else ~state.known)
+    unused = ~background & (
+        ((state.control & Control.UNUSED) != 0) | ((state.control & Control.USED) == 0)
+    )
+    unknown = (
+        ~background & ~unused & (np.zeros(COUNT, bool) if state.known is None else ~state.known)
+    )
     assert ((codes == BACKGROUND) == background).all()
     assert ((codes == UNUSED) == unused).all()
     assert ((codes == UNKNOWN) == unknown).all()
@@ -109,7 +121,10 @@ def test_following_changes_gives_what_encoding_anew_gives(
     known_now = known.copy()
     known_now[touched] = True if after.known is None else after.known[touched]
     now = Tiles(
-        before.values.copy(), known_now, before.control.copy(), None if tops[0] is None else tops[0].copy()
+        before.values.copy(),
+        known_now,
+        before.control.copy(),
+        None if tops[0] is None else tops[0].copy(),
     )
     now.values[touched] = after.values[touched]
     now.control[touched] = after.control[touched]
@@ -136,7 +151,9 @@ def test_a_share_of_an_unknown_total_is_unknown() -> None:
 
 
 def test_names_have_their_codes_and_the_nameless_overflow() -> None:
-    stream = Stream(id=0, name="s", dtype="i1", presentation=Presentation.ENUM, enum_names=("x", "y"))
+    stream = Stream(
+        id=0, name="s", dtype="i1", presentation=Presentation.ENUM, enum_names=("x", "y")
+    )
     state = Tiles(np.array([0, 1, 2, -1], dtype="i1"), None, used(4))
     assert encoded(stream, state).tolist() == [LOW, LOW + 1, OVERFLOW, OVERFLOW]
 

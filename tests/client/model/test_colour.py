@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcspy_client.model.colour import VISIONS, Floats, distance, oklab_from_rgb, rgb_from_oklab, seen_by
+from gcspy_client.model.colour import (
+    VISIONS,
+    Floats,
+    distance,
+    oklab_from_rgb,
+    rgb_from_oklab,
+    seen_by,
+)
 from gcspy_client.model.palette import (
     CANVAS,
     HIGH,

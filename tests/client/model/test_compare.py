@@ -44,7 +44,9 @@ def sides(draw: st.DrawFn) -> tuple[dict[int, int | None], str]:
         st.integers(int(info.min), int(info.max)),
         st.sampled_from([int(info.min), int(info.max), 0, 1]),
     )
-    cells = draw(st.lists(st.tuples(st.integers(0, 12), value), unique_by=lambda cell: cell[0], max_size=12))
+    cells = draw(
+        st.lists(st.tuples(st.integers(0, 12), value), unique_by=lambda cell: cell[0], max_size=12)
+    )
     return dict(cells), dtype
 
 
@@ -92,10 +94,13 @@ def test_the_summary_counts_each_tile_once(
     got = difference(left, right, source, other)
     told = summary_of(got)
     assert (
-        len(got) == told.same + told.changed + told.only_left + told.only_right + told.unknown + told.unused
+        len(got)
+        == told.same + told.changed + told.only_left + told.only_right + told.unknown + told.unused
     )
     both = [(one[0][key], two[0][key]) for key in one[0] if key in two[0]]
-    gained = sum(min(b - a, (1 << 64) - 1) for a, b in both if a is not None and b is not None and b > a)
+    gained = sum(
+        min(b - a, (1 << 64) - 1) for a, b in both if a is not None and b is not None and b > a
+    )
     assert told.gained == gained
 
 
@@ -133,7 +138,13 @@ def test_unused_on_both_sides_is_unused_and_on_one_the_tile_came_or_went() -> No
     got = difference(left, right, source)
     assert codes_of(got, 1.0).tolist() == [UNUSED, ONLY_LEFT, ONLY_RIGHT, ZERO]
     told = summary_of(got)
-    assert (told.unused, told.only_left, told.only_right, told.unknown, told.same) == (1, 1, 1, 0, 1)
+    assert (told.unused, told.only_left, told.only_right, told.unknown, told.same) == (
+        1,
+        1,
+        1,
+        0,
+        1,
+    )
 
 
 def test_by_place_tiles_of_other_addresses_are_matched_by_their_numbers() -> None:
@@ -171,7 +182,8 @@ def test_names_are_the_same_or_not() -> None:
 @given(st.lists(st.integers(0, 1000), min_size=2, max_size=60), st.floats(0.1, 1.0))
 def test_the_scale_holds_the_share_that_was_asked_for(values: list[int], share: float) -> None:
     (left, source), (right, _) = (
-        state_of(dict(enumerate(side)), "i4", Naming.UNIFORM) for side in ([0] * len(values), values)
+        state_of(dict(enumerate(side)), "i4", Naming.UNIFORM)
+        for side in ([0] * len(values), values)
     )
     got = difference(left, right, source)
     scale = scale_of(got, share=share)

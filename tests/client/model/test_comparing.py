@@ -32,7 +32,9 @@ BYTES = Stream(id=0, name="Used", dtype="i4", maximum=1000, suffix=" bytes")
 
 
 def space_of(values: list[int], stream: Stream = BYTES, number: int = 1) -> SpaceState:
-    space = SpaceState(Space(id=number, name=f"space {number}", tile_title="Tile ", streams=(stream,)))
+    space = SpaceState(
+        Space(id=number, name=f"space {number}", tile_title="Tile ", streams=(stream,))
+    )
     space.resize(uniform(number, len(values)))
     space.streams[stream.id].values[:] = values
     space.streams[stream.id].known = None
@@ -58,7 +60,9 @@ def test_what_is_painted_are_the_codes_of_the_comparison(
     assert codes.codes.tolist() == codes_of(plain, found.source.scale).tolist()
     assert found.source.scale == scale_of(plain)
     assert [found.space.names.key(tile) for tile in range(found.space.count)] == plain.keys.tolist()
-    assert [found.space.names.index_of(key) for key in plain.keys.tolist()] == list(range(len(plain)))
+    assert [found.space.names.index_of(key) for key in plain.keys.tolist()] == list(
+        range(len(plain))
+    )
 
 
 def test_each_tile_tells_what_it_was_is_and_how_much_more() -> None:
@@ -124,7 +128,11 @@ def test_the_list_of_changes_begins_with_the_largest_and_has_what_came_and_went(
     left.control.values[2] = Control.UNUSED
     source = StreamSource(BYTES)
     found = compare_spaces([Subject(1, left, right, source, source)]).spaces[1]
-    assert [(one.tile, one.more) for one in found.changes] == [(2, "came"), (1, "+30 bytes"), (3, "−5 bytes")]
+    assert [(one.tile, one.more) for one in found.changes] == [
+        (2, "came"),
+        (1, "+30 bytes"),
+        (3, "−5 bytes"),
+    ]
     assert found.changes[1].name == "Tile [0x11000, 0x12000)"
     assert (found.summary.changed, found.net) == (2, "+25 bytes")
 
@@ -140,7 +148,9 @@ def test_two_processes_are_compared_by_place() -> None:
         state_of({base + 16 * i: value for i, value in enumerate(values)}, "i4")
         for base, values in ((0x1000, [1, 2]), (0x9000, [1, 5]))
     )
-    found = compare_spaces([Subject(1, left, right, source, source)], pairing=Pairing(by_place=True)).spaces[1]
+    found = compare_spaces(
+        [Subject(1, left, right, source, source)], pairing=Pairing(by_place=True)
+    ).spaces[1]
     assert found.space.count == 2
     assert [found.source.text(found.space, tile) for tile in range(2)] == ["0", "+3"]
 
@@ -160,9 +170,18 @@ def test_a_difference_is_told_with_its_sign(more: float, short: bool, words: str
 
 
 def test_names_are_the_same_or_another() -> None:
-    kinds = Stream(id=0, name="Kind", dtype="u1", presentation=Presentation.ENUM, enum_names=("a", "b"), paint_style=PaintStyle.PLAIN)
+    kinds = Stream(
+        id=0,
+        name="Kind",
+        dtype="u1",
+        presentation=Presentation.ENUM,
+        enum_names=("a", "b"),
+        paint_style=PaintStyle.PLAIN,
+    )
     source = StreamSource(kinds)
-    found = compare_spaces([Subject(1, space_of([0, 1], kinds), space_of([0, 0], kinds), source, source)]).spaces[1]
+    found = compare_spaces(
+        [Subject(1, space_of([0, 1], kinds), space_of([0, 0], kinds), source, source)]
+    ).spaces[1]
     assert [found.source.text(found.space, tile) for tile in range(2)] == ["the same", "another"]
     assert found.source.scale_text(0.0, 0) == ""
     assert found.net == ""

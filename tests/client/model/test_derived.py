@@ -70,9 +70,13 @@ def test_a_formula_is_painted_between_the_ends_of_its_range() -> None:
 
 
 @given(
-    st.lists(st.integers(-1000, 1000), min_size=1, max_size=30), st.integers(-500, 500), st.integers(1, 700)
+    st.lists(st.integers(-1000, 1000), min_size=1, max_size=30),
+    st.integers(-500, 500),
+    st.integers(1, 700),
 )
-def test_painted_order_is_the_order_of_the_numbers(values: list[int], least: int, span: int) -> None:
+def test_painted_order_is_the_order_of_the_numbers(
+    values: list[int], least: int, span: int
+) -> None:
     space = space_of(values, [1] * len(values))
     source = DerivedSource("d", "Used * 1", space, least=least, greatest=least + span)
     places = source.tiles(space).values
@@ -83,7 +87,9 @@ def test_painted_order_is_the_order_of_the_numbers(values: list[int], least: int
         assert [code == ZERO for code in codes] == [value == 0 for value in values]
     numbers = source.numbers(space).values
     assert numbers.tolist() == values, "what is told and sorted is not what is painted"
-    assert order_by(space, source).tiles.tolist() == sorted(range(len(values)), key=lambda i: values[i])
+    assert order_by(space, source).tiles.tolist() == sorted(
+        range(len(values)), key=lambda i: values[i]
+    )
 
 
 @given(st.lists(st.integers(-1000, 1000), max_size=30))
@@ -124,12 +130,16 @@ def test_what_changed_is_what_any_part_changed() -> None:
     event = Event(sequence=2, time_nanos=0, event=0, occurrence=2, epoch=1)
     plain = DerivedSource("d", "Used / Size", space)
     summed = DerivedSource("d", "Used / sum(Size)", space)
-    change = EventChange(event, {(1, 0): np.array([1, 3]), (1, 1): np.array([3, 4]), (2, 0): np.array([7])})
+    change = EventChange(
+        event, {(1, 0): np.array([1, 3]), (1, 1): np.array([3, 4]), (2, 0): np.array([7])}
+    )
     changed = plain.changed(change, space)
     assert changed is not None
     assert changed.tolist() == [1, 3, 4]
     assert summed.changed(change, space) is None
-    nothing = plain.changed(EventChange(event, {(1, CONTROL_STREAM): np.empty(0, dtype=np.int64)}), space)
+    nothing = plain.changed(
+        EventChange(event, {(1, CONTROL_STREAM): np.empty(0, dtype=np.int64)}), space
+    )
     assert nothing is not None
     assert not len(nothing)
     assert plain.changed(EventChange(event, {(1, 1): None}), space) is None
@@ -156,4 +166,6 @@ def test_every_view_shows_a_formula() -> None:
     condition = DerivedSource("over", "Used > Size", space)
     graph = HistoryGraph(condition, HistoryEvents())
     graph.follow(space, EventChange(event))
-    assert graph.draw(graph.whole(1, 3), categorical(Theme.DARK, 2)).codes.tolist() == [[LOW, LOW + 1, LOW]]
+    assert graph.draw(graph.whole(1, 3), categorical(Theme.DARK, 2)).codes.tolist() == [
+        [LOW, LOW + 1, LOW]
+    ]

@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from gcspy_client.model.fuzzy import match
 
-TEXTS = ["History graph", "Heap · Used", "Larger tiles", "Smaller tiles", "Go to event…", "Through the heap", "Undo zoom"]
+TEXTS = [
+    "History graph",
+    "Heap · Used",
+    "Larger tiles",
+    "Smaller tiles",
+    "Go to event…",
+    "Through the heap",
+    "Undo zoom",
+]
 
 
 def best(wanted: str) -> str:
@@ -18,7 +26,13 @@ def best(wanted: str) -> str:
 
 @pytest.mark.parametrize(
     ("wanted", "text"),
-    [("hg", "History graph"), ("hist", "History graph"), ("lt", "Larger tiles"), ("used heap", "Heap · Used"), ("uz", "Undo zoom")],
+    [
+        ("hg", "History graph"),
+        ("hist", "History graph"),
+        ("lt", "Larger tiles"),
+        ("used heap", "Heap · Used"),
+        ("uz", "Undo zoom"),
+    ],
 )
 def test_starts_of_words_find_what_is_meant(wanted: str, text: str) -> None:
     assert best(wanted) == text

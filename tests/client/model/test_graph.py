@@ -31,14 +31,18 @@ WITH_GAPS = st.lists(st.one_of(st.just(nan), st.floats(-1e6, 1e6)), max_size=30)
 
 
 @given(st.floats(1e-2, 1e7), st.integers(1, 12))
-def test_an_axis_of_time_has_no_more_steps_than_fit_and_not_much_fewer(span: float, most: int) -> None:
+def test_an_axis_of_time_has_no_more_steps_than_fit_and_not_much_fewer(
+    span: float, most: int
+) -> None:
     step = time_step(span, most)
     assert span / step <= most
     assert span / step > most / 2.51 or step == 0.001 or step > 1800
 
 
 @given(st.sampled_from([PLAIN, BYTES, SHARE]), st.floats(1e-6, 1e18), st.integers(1, 12))
-def test_an_axis_of_amounts_has_whole_steps_and_no_more_than_fit(stream: Stream, span: float, most: int) -> None:
+def test_an_axis_of_amounts_has_whole_steps_and_no_more_than_fit(
+    stream: Stream, span: float, most: int
+) -> None:
     step = amount_step(stream, span, most)
     assert step >= 1
     assert step == int(step)
@@ -52,7 +56,15 @@ def test_bytes_are_cut_at_powers_of_two() -> None:
 
 @pytest.mark.parametrize(
     ("secs", "text"),
-    [(0, "0 s"), (-0.5, "−500 ms"), (-2, "−2 s"), (-90, "−90 s"), (-120, "−2 min"), (-7200, "−2 h"), (-1e-5, "−10.0 µs")],
+    [
+        (0, "0 s"),
+        (-0.5, "−500 ms"),
+        (-2, "−2 s"),
+        (-90, "−90 s"),
+        (-120, "−2 min"),
+        (-7200, "−2 h"),
+        (-1e-5, "−10.0 µs"),
+    ],
 )
 def test_a_time_before_the_latest_event_is_short(secs: float, text: str) -> None:
     assert time_text(secs) == text
@@ -104,7 +116,8 @@ def test_a_lone_point_is_known_and_its_neighbours_are_not(values: list[float]) -
     y = np.array(values, dtype=np.float64)
     known = [value == value for value in values]
     expected = [
-        now and not any(known[max(0, i - 1) : i]) and not any(known[i + 1 : i + 2]) for i, now in enumerate(known)
+        now and not any(known[max(0, i - 1) : i]) and not any(known[i + 1 : i + 2])
+        for i, now in enumerate(known)
     ]
     assert lone_points(y).tolist() == expected
 

@@ -30,7 +30,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 def read(data: bytes) -> NDArray[np.uint32]:
     with Image.open(BytesIO(data)) as image:
         rgb = np.array(image.convert("RGB"), dtype=np.uint32)
-    return np.asarray(0xFF000000 | rgb[..., 0] << 16 | rgb[..., 1] << 8 | rgb[..., 2], dtype=np.uint32)
+    return np.asarray(
+        0xFF000000 | rgb[..., 0] << 16 | rgb[..., 1] << 8 | rgb[..., 2], dtype=np.uint32
+    )
 
 
 def graph_of(title: str, *, across: bool) -> ExportedGraph:
@@ -68,7 +70,9 @@ def test_an_svg_holds_the_pixels_and_says_what_the_lines_are(across: bool) -> No
     root = ET.fromstring(svg_of([graph, graph]))
     images = list(root.iter(f"{SVG}image"))
     assert len(images) == 2
-    data = base64.b64decode(images[0].attrib["{http://www.w3.org/1999/xlink}href"].partition(",")[2])
+    data = base64.b64decode(
+        images[0].attrib["{http://www.w3.org/1999/xlink}href"].partition(",")[2]
+    )
     assert (read(data) == graph.drawn.pixels).all()
     texts = [text.text for text in root.iter(f"{SVG}text")]
     assert texts[:6] == ["pools <Used> & \ufffdmore", "10 MB", "20 MB", "30 MB", "1", "2 <&"]
@@ -103,7 +107,12 @@ def test_series_as_csv_leave_empty_what_is_not_known() -> None:
         point = maker.follow(changing.space, change)
         assert point is not None
         series.take(point)
-    rows = [line.split(",") for line in csv_of([("a, b", series)], events, ("Clock", "Collection").__getitem__).splitlines()]
+    rows = [
+        line.split(",")
+        for line in csv_of(
+            [("a, b", series)], events, ("Clock", "Collection").__getitem__
+        ).splitlines()
+    ]
     assert rows[0][:4] == ["event", "kind", "occurrence", "time_nanos"]
     assert rows[1] == ["41", "Clock", "1", "1000", "7", "3", "4", "2", "2"]
     assert rows[2] == ["42", "Clock", "2", "2000", "5", "5", "5", "1", "2"]

@@ -39,7 +39,9 @@ def source_of(recording: Recording, space: int, stream: int) -> StreamSource:
 
 
 @contextmanager
-def filling(recording: Recording, events: HistoryEvents | None = None) -> Iterator[tuple[HistoryFilling, Callable[[Callable[[], bool]], None]]]:
+def filling(
+    recording: Recording, events: HistoryEvents | None = None
+) -> Iterator[tuple[HistoryFilling, Callable[[Callable[[], bool]], None]]]:
     """A filling, and a way to wait for what it does."""
     told = threading.Condition()
 
@@ -54,7 +56,9 @@ def filling(recording: Recording, events: HistoryEvents | None = None) -> Iterat
                 assert monotonic() < give_up
                 told.wait(0.2)
 
-    made = HistoryFilling(recording.again, (lambda _: None) if events is None else events.add_table, notify)
+    made = HistoryFilling(
+        recording.again, (lambda _: None) if events is None else events.add_table, notify
+    )
     made.start()
     try:
         yield made, wait
@@ -73,7 +77,9 @@ def put(rows: dict[int, HistoryRow], row: HistoryRow, number: int) -> None:
     rows[number] = row
 
 
-@pytest.mark.parametrize(("name", "space"), [("demo-cpython-3.11.gcspy", 1), ("semispace.gcspy", 1)])
+@pytest.mark.parametrize(
+    ("name", "space"), [("demo-cpython-3.11.gcspy", 1), ("semispace.gcspy", 1)]
+)
 def test_rows_that_are_read_are_those_that_were_seen_live(name: str, space: int) -> None:
     with Recording.open(SAMPLES / name) as recording:
         source = source_of(recording, space, 0)
@@ -113,7 +119,14 @@ def test_what_is_looked_at_is_read_first(monkeypatch: pytest.MonkeyPatch) -> Non
         made = HistoryFilling(recording.again, lambda _: None, lambda: None)
         made.look_at(50, 57)
         ended = threading.Event()
-        made.add(Filled(1, lambda: RowMaker(source), lambda _, number: numbers.append(number), done=ended.set))
+        made.add(
+            Filled(
+                1,
+                lambda: RowMaker(source),
+                lambda _, number: numbers.append(number),
+                done=ended.set,
+            )
+        )
         made.start()
         assert ended.wait(60)
         made.close()
@@ -121,7 +134,9 @@ def test_what_is_looked_at_is_read_first(monkeypatch: pytest.MonkeyPatch) -> Non
         assert sorted(numbers) == list(range(recording.first, recording.last + 1))
 
 
-def test_a_long_recording_shows_events_from_all_over_it_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_recording_shows_events_from_all_over_it_before_it_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(history_filling, "_FEW_EVENTS", 10)
     with Recording.open(SAMPLE) as recording:
         firsts = [at.place.first for at in recording.chunks if at.place.events]
@@ -169,7 +184,9 @@ def test_it_follows_a_recording_that_grows_and_reads_nothing_twice() -> None:
     def write(events: int) -> None:
         nonlocal sent
         for _ in range(events):
-            changing.event({key: int(rng.integers(250)) for key in range(20)}, delta=changing.sequence > 0)
+            changing.event(
+                {key: int(rng.integers(250)) for key in range(20)}, delta=changing.sequence > 0
+            )
             for message in changing.messages[sent:]:
                 writer.add(message)
             sent = len(changing.messages)
@@ -226,7 +243,9 @@ def test_what_is_removed_is_filled_no_more() -> None:
         second: list[int] = []
         ended = threading.Event()
         made = HistoryFilling(recording.again, lambda _: None, lambda: None)
-        kept = Filled(1, lambda: RowMaker(source), lambda _, number: second.append(number), done=ended.set)
+        kept = Filled(
+            1, lambda: RowMaker(source), lambda _, number: second.append(number), done=ended.set
+        )
         gone = Filled(1, lambda: RowMaker(source), lambda _, number: first.append(number))
         made.add(gone)
         made.add(kept)
@@ -249,7 +268,14 @@ def test_reading_goes_on_behind_damage() -> None:
     numbers: list[int] = []
     with filling(Recording([MemorySource(data)])) as (fill, wait):
         ended: list[int] = []
-        fill.add(Filled(1, lambda: RowMaker(source), lambda _, number: numbers.append(number), done=lambda: ended.append(1)))
+        fill.add(
+            Filled(
+                1,
+                lambda: RowMaker(source),
+                lambda _, number: numbers.append(number),
+                done=lambda: ended.append(1),
+            )
+        )
         wait(lambda: bool(ended))
     assert numbers[:4] == [1, 2, 3, 4]
     assert broken not in numbers
@@ -285,7 +311,11 @@ def test_a_part_that_is_given_up_while_it_is_read_ends_nothing() -> None:
                 return super().follow(space, change)
 
         made = HistoryFilling(recording.again, lambda _: None, lambda: None)
-        made.add(Filled(1, lambda: Once(source), lambda _, number: numbers.append(number), done=ended.set))
+        made.add(
+            Filled(
+                1, lambda: Once(source), lambda _, number: numbers.append(number), done=ended.set
+            )
+        )
         made.start()
         assert ended.wait(60)
         made.close()

@@ -20,7 +20,16 @@ from gcspy_client.model.history_events import HistoryEvents, ranges_by_number, r
 from gcspy_client.model.history_graph import HistoryGraph, HistoryPicture, HistoryView
 from gcspy_client.model.history_pooling import Pooling, mean_of
 from gcspy_client.model.history_rows import RowMaker, bins_of
-from gcspy_client.model.palette import BACKGROUND, CANVAS, LOW, UNKNOWN, UNUSED, ZERO, Theme, sequential
+from gcspy_client.model.palette import (
+    BACKGROUND,
+    CANVAS,
+    LOW,
+    UNKNOWN,
+    UNUSED,
+    ZERO,
+    Theme,
+    sequential,
+)
 from gcspy_client.model.tile_keys import TileKeys
 from gcspy_client.model.tile_source import StreamSource
 from tests.client.model.changing import STREAM, Changing
@@ -48,7 +57,9 @@ def histories(draw: st.DrawFn, naming: Naming = Naming.EXTENTS) -> Changing:
         for key in draw(st.lists(st.sampled_from(list(now)), max_size=4)):
             now[key] = draw(values)
         changing.event(
-            now, gathered=not changing.sequence or draw(st.integers(0, 5)) > 0, delta=draw(st.booleans())
+            now,
+            gathered=not changing.sequence or draw(st.integers(0, 5)) > 0,
+            delta=draw(st.booleans()),
         )
     return changing
 
@@ -72,7 +83,9 @@ def graph_of(changing: Changing, *, most: int = WIDE, budget: int = 1 << 30) -> 
 def truth_of(changing: Changing, graph: HistoryGraph) -> NDArray[np.int64]:
     """Shape (events, keys): the paint code of each tile at each event."""
     keys = [int(key) for key in graph.keys.all()]
-    return np.array([[event.get(key, CANVAS - LOW) + LOW for key in keys] for event in changing.truth])
+    return np.array(
+        [[event.get(key, CANVAS - LOW) + LOW for key in keys] for event in changing.truth]
+    )
 
 
 def cells(drawn: HistoryPicture) -> NDArray[np.int64]:
@@ -142,7 +155,9 @@ def test_a_budget_makes_rows_coarser_and_keeps_what_was_greatest(
     graph = graph_of(changing, most=most, budget=budget)
     drawn = graph.draw(graph.whole(len(graph.events), len(graph.keys)), PALETTE)
     kept = [
-        place for place in range(len(graph.events)) if graph._store.has(int(graph.events.sequences[place]))
+        place
+        for place in range(len(graph.events))
+        if graph._store.has(int(graph.events.sequences[place]))
     ]
     truth = truth_of(changing, graph)
     assert (drawn.codes[kept] >= truth[kept]).all()
@@ -178,14 +193,17 @@ def test_a_single_change_of_a_single_tile_is_seen(
         rows, columns = drawn.rows, drawn.columns
         ranges = [(rows.of_pixel[y], columns.of_pixel[x]) for y, x in differ]
         assert any(
-            rows.begins[row] <= at < rows.ends[row] and columns.begins[column] <= tile < columns.ends[column]
+            rows.begins[row] <= at < rows.ends[row]
+            and columns.begins[column] <= tile < columns.ends[column]
             for row, column in ranges
         )
 
 
 @examples(0.6)
 @given(histories(), st.data())
-def test_following_live_draws_what_drawing_anew_draws(changing: Changing, data: st.DataObject) -> None:
+def test_following_live_draws_what_drawing_anew_draws(
+    changing: Changing, data: st.DataObject
+) -> None:
     graph = HistoryGraph(StreamSource(STREAM), HistoryEvents())
     fresh = HistoryGraph(StreamSource(STREAM), HistoryEvents())
     size = data.draw(st.tuples(st.integers(1, 30), st.integers(1, 30)))
@@ -204,7 +222,9 @@ def test_following_live_draws_what_drawing_anew_draws(changing: Changing, data: 
 
 @examples(0.6)
 @given(histories(), st.randoms(use_true_random=False), st.integers(1, 8))
-def test_rows_may_come_in_any_order_and_twice(changing: Changing, random: Random, most: int) -> None:
+def test_rows_may_come_in_any_order_and_twice(
+    changing: Changing, random: Random, most: int
+) -> None:
     rows: list[history_rows.HistoryRow] = []
     maker = RowMaker(StreamSource(STREAM), most=most)
 
@@ -230,14 +250,19 @@ def test_rows_may_come_in_any_order_and_twice(changing: Changing, random: Random
 def test_an_arena_in_the_middle_moves_nobody() -> None:
     changing = Changing()
     low, middle, high = (
-        dict.fromkeys(range(start, start + 4), code) for start, code in ((100, 10), (200, 20), (300, 30))
+        dict.fromkeys(range(start, start + 4), code)
+        for start, code in ((100, 10), (200, 20), (300, 30))
     )
     changing.event({**low, **middle, **high})
     changing.event({**low, **high})
     changing.event({**low, **middle, **high})
     graph = graph_of(changing)
     drawn = graph.draw(graph.whole(3, 12), PALETTE)
-    assert (cells(drawn) - LOW)[:, ::4].tolist() == [[10, 20, 30], [10, CANVAS - LOW, 30], [10, 20, 30]]
+    assert (cells(drawn) - LOW)[:, ::4].tolist() == [
+        [10, 20, 30],
+        [10, CANVAS - LOW, 30],
+        [10, 20, 30],
+    ]
 
 
 def test_an_event_that_did_not_gather_the_stream_is_no_measurement() -> None:
@@ -245,7 +270,10 @@ def test_an_event_that_did_not_gather_the_stream_is_no_measurement() -> None:
     changing.event({0: 5, 1: 6})
     changing.event({0: 5, 1: 6}, gathered=False)
     graph = graph_of(changing)
-    assert cells(graph.draw(graph.whole(2, 2), PALETTE)).tolist() == [[5 + LOW, 6 + LOW], [CANVAS, CANVAS]]
+    assert cells(graph.draw(graph.whole(2, 2), PALETTE)).tolist() == [
+        [5 + LOW, 6 + LOW],
+        [CANVAS, CANVAS],
+    ]
 
 
 def test_what_is_under_a_pixel_is_what_was_drawn_there() -> None:
@@ -280,7 +308,11 @@ def test_lines_stand_between_tiles_and_before_events() -> None:
     graph = graph_of(changing)
     view = replace(graph.whole(100, 160), every=20, at_events=(5,))
     drawn = graph.draw(view, PALETTE)
-    assert [(line.pixel, line.value) for line in drawn.tile_lines] == [(40, 20), (80, 40), (120, 60)]
+    assert [(line.pixel, line.value) for line in drawn.tile_lines] == [
+        (40, 20),
+        (80, 40),
+        (120, 60),
+    ]
     assert drawn.event_lines == [history_view.Line(40, 5)]
     assert (drawn.pixels[40] == PALETTE.line).all()
     assert (drawn.pixels[:, 80] == PALETTE.line).all()
@@ -288,7 +320,9 @@ def test_lines_stand_between_tiles_and_before_events() -> None:
     across = graph.draw(replace(view, across=True), PALETTE)
     assert (across.pixels == drawn.pixels.T).all()
     dense = graph.draw(replace(view, tiles_pixels=40, every=1), PALETTE)
-    assert [line.value for line in dense.tile_lines][:3] == [8, 16, 24], "no closer than four pixels"
+    assert [line.value for line in dense.tile_lines][:3] == [8, 16, 24], (
+        "no closer than four pixels"
+    )
 
 
 def test_time_goes_on_between_events_and_not_beyond_the_last() -> None:
@@ -296,7 +330,20 @@ def test_time_goes_on_between_events_and_not_beyond_the_last() -> None:
     ranges = ranges_by_time(times, 90, 210, 12)
     shown = [range(ranges.begins[i], ranges.ends[i]) if i >= 0 else None for i in ranges.of_pixel]
     hold = range(1, 2)
-    assert shown == [None, range(1), hold, hold, hold, hold, hold, hold, hold, hold, range(2, 3), None]
+    assert shown == [
+        None,
+        range(1),
+        hold,
+        hold,
+        hold,
+        hold,
+        hold,
+        hold,
+        hold,
+        hold,
+        range(2, 3),
+        None,
+    ]
 
 
 @given(st.integers(0, 50), st.floats(-20, 60), st.floats(0.5, 80), st.integers(1, 60))
@@ -305,7 +352,9 @@ def test_each_event_in_view_has_a_pixel_or_shares_one(
 ) -> None:
     ranges = ranges_by_number(count, first, first + span, pixels)
     seen = {
-        place for begin, end in zip(ranges.begins, ranges.ends, strict=True) for place in range(begin, end)
+        place
+        for begin, end in zip(ranges.begins, ranges.ends, strict=True)
+        for place in range(begin, end)
     }
     assert (
         set(range(max(0, int(np.ceil(first))), min(count, int(np.floor(first + span)))))
@@ -401,7 +450,11 @@ def test_what_is_not_known_is_hatched_and_never_a_value(pooling: Pooling) -> Non
     replay(changing, lambda now: graph.follow(now.space, now.changes[-1]))
     drawn = graph.draw(replace(graph.whole(60, 80), marks=False), PALETTE)
     assert drawn.codes.tolist() == [[UNKNOWN, 200 + LOW, UNKNOWN, UNKNOWN]] * 3
-    for part, hatched in ((drawn.pixels[:, :20], True), (drawn.pixels[:, 20:40], False), (drawn.pixels[:, 40:], True)):
+    for part, hatched in (
+        (drawn.pixels[:, :20], True),
+        (drawn.pixels[:, 20:40], False),
+        (drawn.pixels[:, 40:], True),
+    ):
         assert (len(np.unique(part)) == 2) == hatched
     assert graph.draw(graph.whole(1, 1), PALETTE).codes.tolist() == [[200 + LOW]]
 
@@ -425,12 +478,16 @@ def test_the_least_is_that_of_values_and_nothing_is_lost_on_the_way(codes: list[
     assert (Pooling.LEAST.shown(stored) == array).all()
     least = int(Pooling.LEAST.shown(stored.max(keepdims=True))[0])
     values = [code for code in codes if code == ZERO or code >= LOW]
-    assert least == (min(values) if values else max(codes, key=(CANVAS, BACKGROUND, UNUSED, UNKNOWN).index))
+    assert least == (
+        min(values) if values else max(codes, key=(CANVAS, BACKGROUND, UNUSED, UNKNOWN).index)
+    )
 
 
 @examples(0.6)
 @given(histories(Naming.UNIFORM), st.integers(1, 8), st.integers(1, 6), st.integers(1, 6))
-def test_means_and_leasts_lie_within_what_there_was(changing: Changing, most: int, events: int, tiles: int) -> None:
+def test_means_and_leasts_lie_within_what_there_was(
+    changing: Changing, most: int, events: int, tiles: int
+) -> None:
     found = {}
     for pooling in Pooling:
         graph = HistoryGraph(StreamSource(STREAM), HistoryEvents(), bins=most, pooling=pooling)
@@ -477,21 +534,29 @@ def test_what_stands_for_events_to_come_gives_way_to_them() -> None:
 def test_a_snapshot_of_events_stays_what_it_was() -> None:
     events, later = HistoryEvents(most=16), HistoryEvents(most=16)
     for sequence in (1, 2, 4):
-        events.add(Event(sequence=sequence, time_nanos=sequence, event=0, occurrence=sequence, epoch=1))
+        events.add(
+            Event(sequence=sequence, time_nanos=sequence, event=0, occurrence=sequence, epoch=1)
+        )
     shot = events.snapshot()
     events.add(Event(sequence=3, time_nanos=3, event=0, occurrence=3, epoch=1))
     for sequence in range(5, 30):
-        events.add(Event(sequence=sequence, time_nanos=sequence, event=0, occurrence=sequence, epoch=1))
+        events.add(
+            Event(sequence=sequence, time_nanos=sequence, event=0, occurrence=sequence, epoch=1)
+        )
     assert shot.sequences.tolist() == [1, 2, 4]
     assert len(later) == 0
     assert events.sequences.tolist()[-1] == 29
 
 
 @given(st.lists(st.integers(1, 200), unique=True, min_size=2), st.floats(-5, 210))
-def test_places_and_numbers_of_events_are_each_others_way_back(numbers: list[int], place: float) -> None:
+def test_places_and_numbers_of_events_are_each_others_way_back(
+    numbers: list[int], place: float
+) -> None:
     events = HistoryEvents()
     for i, number in enumerate(sorted(numbers)):
-        events.add(Event(sequence=i + 1, time_nanos=i, event=0, occurrence=i + 1, epoch=1), number=number)
+        events.add(
+            Event(sequence=i + 1, time_nanos=i, event=0, occurrence=i + 1, epoch=1), number=number
+        )
     for i, number in enumerate(sorted(numbers)):
         assert events.place_at_number(float(number)) == i
         assert events.number_at_place(float(i)) == number

@@ -39,7 +39,9 @@ def test_zoomed_what_is_revealed_is_seen_and_its_pixels_give_it_back(
     count: int, width: int, height: int, size: int, data: st.DataObject
 ) -> None:
     tile = data.draw(st.integers(0, count - 1))
-    layout = zoomed(count, width, height, size, first_row=data.draw(st.integers(0, count))).showing(tile)
+    layout = zoomed(count, width, height, size, first_row=data.draw(st.integers(0, count))).showing(
+        tile
+    )
     assert layout.first <= tile < layout.last
     assert_invertible(layout, tile)
 

@@ -11,7 +11,14 @@ from gcspy_protocol.messages import Event, Missed, StreamDelta, StreamKey
 from gcspy_client.model.link_meter import LinkMeter
 
 
-def event(sequence: int, *, kind: int = 0, gather_nanos: int = 0, cached: bool = False, waited_nanos: int = 0) -> Event:
+def event(
+    sequence: int,
+    *,
+    kind: int = 0,
+    gather_nanos: int = 0,
+    cached: bool = False,
+    waited_nanos: int = 0,
+) -> Event:
     return Event(
         sequence=sequence,
         time_nanos=sequence,
@@ -29,7 +36,9 @@ def test_a_difference_counts_as_the_whole_stream_it_stands_for() -> None:
     stamp: dict[str, Any] = {"space": 1, "stream": 1, "time_nanos": 1, "event": 0, "occurrence": 1}
     key = StreamKey(sequence=1, values=np.zeros(1000, "<i4"), **stamp)
     some = np.zeros(3, "<i4")
-    delta = StreamDelta(sequence=2, base_sequence=1, count=1000, indices=np.arange(3), values=some, **stamp)
+    delta = StreamDelta(
+        sequence=2, base_sequence=1, count=1000, indices=np.arange(3), values=some, **stamp
+    )
     meter.take(500, [key, event(1), delta, event(2)])
     assert meter.plain_bytes == 8000
     assert meter.ratio == 16
@@ -38,9 +47,15 @@ def test_a_difference_counts_as_the_whole_stream_it_stands_for() -> None:
 
 def test_gathering_is_told_by_kind_and_what_is_repeated_was_not_gathered_again() -> None:
     meter = LinkMeter()
-    meter.take(1, [event(1, gather_nanos=10), event(2, kind=1, gather_nanos=7), event(3, gather_nanos=30)])
+    meter.take(
+        1, [event(1, gather_nanos=10), event(2, kind=1, gather_nanos=7), event(3, gather_nanos=30)]
+    )
     meter.take(1, [event(3, gather_nanos=30, cached=True), Missed(events=2, total=5)])
-    assert (meter.gathered[0].events, meter.gathered[0].nanos, meter.gathered[0].most_nanos) == (2, 40, 30)
+    assert (meter.gathered[0].events, meter.gathered[0].nanos, meter.gathered[0].most_nanos) == (
+        2,
+        40,
+        30,
+    )
     assert meter.gathered[1].last_nanos == 7
     assert meter.missed == 5
 

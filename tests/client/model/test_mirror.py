@@ -21,7 +21,9 @@ def test_a_copy_that_is_patched_is_the_space(first: list[int], data: st.DataObje
         now = changing.keys
         wanted = data.draw(st.one_of(st.just(now), keys))
         values = {key: data.draw(st.integers(0, 249)) for key in wanted}
-        change = changing.event(values, gathered=data.draw(st.booleans()), delta=data.draw(st.booleans()))
+        change = changing.event(
+            values, gathered=data.draw(st.booleans()), delta=data.draw(st.booleans())
+        )
         twin = patch_of(changing.space, change).apply(twin)
         assert twin is not changing.space
         assert twin.count == changing.space.count

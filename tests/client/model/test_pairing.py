@@ -21,15 +21,21 @@ from gcspy_client.model.timeline import Timeline
 
 names = st.sampled_from(["heap", "pools", "large"])
 spaces = st.lists(st.tuples(names, st.sampled_from(["", "a", "b"])), max_size=5).map(
-    lambda rows: [Space(id=10 + i, name=name, driver=driver) for i, (name, driver) in enumerate(rows)]
+    lambda rows: [
+        Space(id=10 + i, name=name, driver=driver) for i, (name, driver) in enumerate(rows)
+    ]
 )
 
 
 @given(spaces, spaces)
 def test_each_space_is_in_one_pair(left: list[Space], right: list[Space]) -> None:
     pairs = pair_spaces(left, right)
-    assert sorted(pair.left for pair in pairs if pair.left is not None) == [space.id for space in left]
-    assert sorted(pair.right for pair in pairs if pair.right is not None) == [space.id for space in right]
+    assert sorted(pair.left for pair in pairs if pair.left is not None) == [
+        space.id for space in left
+    ]
+    assert sorted(pair.right for pair in pairs if pair.right is not None) == [
+        space.id for space in right
+    ]
     swapped = {(pair.right, pair.left) for pair in pair_spaces(right, left)}
     assert swapped == {(pair.left, pair.right) for pair in pairs}, "whichever is left"
 
@@ -76,7 +82,12 @@ def test_streams_of_another_meaning_are_not_paired() -> None:
 def side_of(rows: list[tuple[int, int, int]], kinds: tuple[str, ...] = (), wall: int = 0) -> Side:
     timeline = Timeline()
     for i, (time_nanos, kind, occurrence) in enumerate(rows):
-        timeline.add(10 + i, Event(sequence=i + 1, time_nanos=time_nanos, event=kind, occurrence=occurrence, epoch=1))
+        timeline.add(
+            10 + i,
+            Event(
+                sequence=i + 1, time_nanos=time_nanos, event=kind, occurrence=occurrence, epoch=1
+            ),
+        )
     return Side(timeline, [EventKind(id=i, name=name) for i, name in enumerate(kinds)], wall)
 
 
@@ -109,4 +120,6 @@ def test_kinds_are_the_same_when_their_names_are() -> None:
     left, right = side_of(LEFT_ROWS, ("Clock", "GC")), side_of(RIGHT_ROWS, ("GC", "Clock"))
     assert counterpart(left, right, 10, by) == 12
     assert counterpart(left, right, 11, by) == 11
-    assert counterpart(side_of(LEFT_ROWS, ("Clock",)), side_of(RIGHT_ROWS, ("Other",)), 10, by) is None
+    assert (
+        counterpart(side_of(LEFT_ROWS, ("Clock",)), side_of(RIGHT_ROWS, ("Other",)), 10, by) is None
+    )

@@ -8,7 +8,14 @@ from gcspy_protocol.model import Presentation, Stream
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcspy_client.model.colour import VISIONS, Floats, distance, oklab_from_rgb, rgb_from_oklab, seen_by
+from gcspy_client.model.colour import (
+    VISIONS,
+    Floats,
+    distance,
+    oklab_from_rgb,
+    rgb_from_oklab,
+    seen_by,
+)
 from gcspy_client.model.palette import (
     CANVAS,
     HIGH,
@@ -53,7 +60,8 @@ def cielab(rgb: Floats) -> Floats:
     ratio = linear @ to_xyz.T / np.array([0.95047, 1.0, 1.08883])
     f = np.where(ratio > (6 / 29) ** 3, np.cbrt(ratio), ratio / (3 * (6 / 29) ** 2) + 4 / 29)
     lab: Floats = np.stack(
-        [116 * f[..., 1] - 16, 500 * (f[..., 0] - f[..., 1]), 200 * (f[..., 1] - f[..., 2])], axis=-1
+        [116 * f[..., 1] - 16, 500 * (f[..., 0] - f[..., 1]), 200 * (f[..., 1] - f[..., 2])],
+        axis=-1,
     )
     return lab
 
@@ -80,7 +88,9 @@ def test_sixteen_steps_of_a_ramp_are_nearly_equal_and_go_one_way(
 @both
 @ramps
 @eyes
-def test_on_every_ramp_what_is_not_a_value_looks_like_none(theme: Theme, ramp: Ramp, vision: str) -> None:
+def test_on_every_ramp_what_is_not_a_value_looks_like_none(
+    theme: Theme, ramp: Ramp, vision: str
+) -> None:
     lab = seen_by(vision, oklab_from_rgb(rgb_of(sequential(theme, None, ramp))))
     quiet = [CANVAS, UNUSED, ZERO, UNKNOWN, OVERFLOW]
     for code in quiet:
@@ -124,7 +134,9 @@ def test_without_choices_a_stream_looks_as_it_always_did() -> None:
     choice = PaletteChoice()
     for theme in Theme:
         for stream in streams:
-            assert (choice.palette("heap", stream, theme).lut == palette_for(stream, theme).lut).all()
+            assert (
+                choice.palette("heap", stream, theme).lut == palette_for(stream, theme).lut
+            ).all()
 
 
 def test_a_choice_for_one_stream_is_for_that_one() -> None:
@@ -133,7 +145,9 @@ def test_a_choice_for_one_stream_is_for_that_one() -> None:
     choice.choose(Ramp.ICE, space="heap", stream="red")
     choice.choose(Ramp.GREY)
     assert choice.palette("heap", red, Theme.DARK) is sequential(Theme.DARK, None, Ramp.ICE)
-    assert choice.palette("pools", red, Theme.DARK) is sequential(Theme.DARK, (255, 0, 0), Ramp.GREY)
+    assert choice.palette("pools", red, Theme.DARK) is sequential(
+        Theme.DARK, (255, 0, 0), Ramp.GREY
+    )
     assert choice.palette("heap", other, Theme.DARK) is sequential(Theme.DARK, None, Ramp.GREY)
     choice.hints = False
     assert choice.palette("pools", red, Theme.DARK) is sequential(Theme.DARK, None, Ramp.GREY)
@@ -148,7 +162,9 @@ def test_a_choice_for_one_stream_is_for_that_one() -> None:
     st.booleans(),
     st.dictionaries(st.tuples(st.text(), st.text(min_size=1)), st.sampled_from(Ramp)),
 )
-def test_choices_survive_being_stored(ramp: Ramp, hints: bool, own: dict[tuple[str, str], Ramp]) -> None:
+def test_choices_survive_being_stored(
+    ramp: Ramp, hints: bool, own: dict[tuple[str, str], Ramp]
+) -> None:
     choice = PaletteChoice(ramp, hints, own)
     assert PaletteChoice.from_dict(choice.to_dict()) == choice
 

@@ -8,12 +8,16 @@ from hypothesis import strategies as st
 from gcspy_client.model.panels import allot_heights, wanted_height
 
 panels = st.lists(
-    st.tuples(st.one_of(st.none(), st.integers(20, 200)), st.integers(1, 10**7)), min_size=1, max_size=12
+    st.tuples(st.one_of(st.none(), st.integers(20, 200)), st.integers(1, 10**7)),
+    min_size=1,
+    max_size=12,
 )
 
 
 @given(st.integers(100, 3000), panels)
-def test_nothing_is_lost_and_nobody_is_squeezed(total: int, spaces: list[tuple[int | None, int]]) -> None:
+def test_nothing_is_lost_and_nobody_is_squeezed(
+    total: int, spaces: list[tuple[int | None, int]]
+) -> None:
     wanted, counts = [w for w, _ in spaces], [c for _, c in spaces]
     heights = allot_heights(total, wanted, counts)
     for height, want in zip(heights, wanted, strict=True):

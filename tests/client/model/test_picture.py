@@ -46,7 +46,9 @@ def anew(space: SpaceState, stream: int, size: tuple[int, int]) -> NDArray[np.ui
 
 
 @pytest.mark.parametrize("stream", [1, 3, 4])
-@pytest.mark.parametrize(("count", "size"), [(50, (120, 90)), (5000, (120, 90)), (50_000, (120, 90))])
+@pytest.mark.parametrize(
+    ("count", "size"), [(50, (120, 90)), (5000, (120, 90)), (50_000, (120, 90))]
+)
 def test_following_events_gives_what_painting_anew_gives(
     stream: int, count: int, size: tuple[int, int]
 ) -> None:
@@ -96,6 +98,8 @@ def test_a_heap_that_grows_a_little_moves_no_tile() -> None:
     picture.set_size(200, 150)
     places = [picture.layout.rectangle(tile) for tile in range(0, 4000, 100)]
     feed.sequence += 1
-    for change in follow(session, [kept(1, 4900, [(0, 0, 4900)], 0x10000), *feed.event(values_of(4900, 3))]):
+    for change in follow(
+        session, [kept(1, 4900, [(0, 0, 4900)], 0x10000), *feed.event(values_of(4900, 3))]
+    ):
         picture.follow(change)
     assert [picture.layout.rectangle(tile) for tile in range(0, 4000, 100)] == places

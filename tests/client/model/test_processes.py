@@ -11,7 +11,9 @@ from gcspy_protocol.errors import CommandError
 from gcspy_client.model.processes import ProcessColumn, ProcessRow, arranged, processes_of
 
 
-def row(pid: int, command: str, *, watchable: bool = True, rss_bytes: int = 0, why_not: str = "") -> ProcessRow:
+def row(
+    pid: int, command: str, *, watchable: bool = True, rss_bytes: int = 0, why_not: str = ""
+) -> ProcessRow:
     return ProcessRow(pid, "me", "CPython 3.11", watchable, why_not, rss_bytes, command)
 
 
@@ -28,7 +30,11 @@ def test_those_that_can_be_watched_come_first_whatever_the_order() -> None:
             pids = [one.pid for one in arranged(ROWS, by=column, descending=descending)]
             assert pids[-1] == 10
             assert sorted(pids) == [10, 20, 30]
-    assert [one.pid for one in arranged(ROWS, by=ProcessColumn.MEMORY, descending=True)] == [20, 30, 10]
+    assert [one.pid for one in arranged(ROWS, by=ProcessColumn.MEMORY, descending=True)] == [
+        20,
+        30,
+        10,
+    ]
     assert [one.pid for one in arranged(ROWS)] == [20, 30, 10]
 
 
@@ -49,7 +55,9 @@ def test_what_is_no_list_is_refused_with_what_to_do() -> None:
 
 @pytest.mark.parametrize("value", [None, "x", 1.5, [], {}, True])
 def test_a_field_of_another_type_is_as_if_it_were_not_there(value: Any) -> None:
-    (read,) = processes_of(json.dumps([{"pid": value, "rss_bytes": value, "watchable": 1}]).encode())
+    (read,) = processes_of(
+        json.dumps([{"pid": value, "rss_bytes": value, "watchable": 1}]).encode()
+    )
     assert (read.pid, read.rss_bytes, read.watchable, read.command) == (0, 0, False, "")
 
 

@@ -23,7 +23,9 @@ def control_of(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.full(len(codes), Control.USED, dtype=np.uint8)
 
 
-def painted(layout: Layout, codes: NDArray[np.uint8], control: NDArray[np.uint8] | None = None) -> Raster:
+def painted(
+    layout: Layout, codes: NDArray[np.uint8], control: NDArray[np.uint8] | None = None
+) -> Raster:
     raster = Raster(layout, PALETTE)
     raster.paint_all(codes, control_of(codes) if control is None else control)
     return raster
@@ -52,7 +54,9 @@ def test_every_changed_tile_changes_or_marks_its_pixel(
         return  # neighbouring levels may share a colour of 8 bits
     raster.paint(np.array([tile]), now, control_of(now))
     x, y, width, height = layout.rectangle(tile)
-    assert (raster.pixels[y : y + height, x : x + width] != before[y : y + height, x : x + width]).any()
+    assert (
+        raster.pixels[y : y + height, x : x + width] != before[y : y + height, x : x + width]
+    ).any()
     outside = raster.pixels != before
     outside[y : y + height, x : x + width] = False
     assert not outside.any()

@@ -35,10 +35,14 @@ def example() -> type[Renderer]:
 
 def test_the_guide_shows_code() -> None:
     assert len(_BLOCKS) >= 3
-    assert "```python\n" not in _GUIDE.read_text(), "a block of Python names the file that it stands in"
+    assert "```python\n" not in _GUIDE.read_text(), (
+        "a block of Python names the file that it stands in"
+    )
 
 
-@pytest.mark.parametrize(("path", "code"), _BLOCKS, ids=[str(number) for number in range(len(_BLOCKS))])
+@pytest.mark.parametrize(
+    ("path", "code"), _BLOCKS, ids=[str(number) for number in range(len(_BLOCKS))]
+)
 def test_a_block_of_the_guide_stands_in_its_file(path: str, code: str) -> None:
     assert code in (_ROOT / path).read_text()
 

@@ -13,7 +13,12 @@ from gcspy_protocol.model import PaintStyle, Presentation, Stream
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcspy_client.model.arranged import ArrangedRenderer, HilbertRenderer, RowsRenderer, TilesRenderer
+from gcspy_client.model.arranged import (
+    ArrangedRenderer,
+    HilbertRenderer,
+    RowsRenderer,
+    TilesRenderer,
+)
 from gcspy_client.model.bars import DistributionRenderer, ProfileRenderer, distribution_of
 from gcspy_client.model.hilbert import fit_curve, number_at, place_of
 from gcspy_client.model.multiples import MultiplesRenderer
@@ -74,7 +79,10 @@ def test_each_tile_is_found_where_it_is(
     assert not len(renderer.tiles_at(width, 0))
     if not renderer.layout.scrolls:
         layout = renderer.layout
-        xs, ys = np.arange(layout.columns) * layout.cell_width, np.arange(layout.rows) * layout.cell_height
+        xs, ys = (
+            np.arange(layout.columns) * layout.cell_width,
+            np.arange(layout.rows) * layout.cell_height,
+        )
         found = np.concatenate([renderer.tiles_at(int(x), int(y)) for y in ys for x in xs])
         assert sorted(found.tolist()) == list(range(count)), "each once"
 
@@ -91,14 +99,18 @@ def test_what_changed_is_seen_and_nothing_else(
         renderer.set_order(order_by(space, renderer.source))
     before = renderer.pixels.copy()
     tile = data.draw(st.integers(0, count - 1))
-    space.streams[0].values[tile] = data.draw(st.integers(0, 249).filter(lambda value: value != values[tile]))
+    space.streams[0].values[tile] = data.draw(
+        st.integers(0, 249).filter(lambda value: value != values[tile])
+    )
     now = int(space.streams[0].values[tile])
     assert renderer.follow(change_of([tile]))
     place = renderer.rectangle(tile)
     assert place is not None
     x, y, wide, high = place
     differ = before != renderer.pixels
-    seen = y < renderer.pixels.shape[0] and PALETTE.lut[now + LOW] != PALETTE.lut[values[tile] + LOW]
+    seen = (
+        y < renderer.pixels.shape[0] and PALETTE.lut[now + LOW] != PALETTE.lut[values[tile] + LOW]
+    )
     assert bool(differ[y : y + high, x : x + wide].any()) >= seen
     differ[y : y + high, x : x + wide] = False
     assert not differ.any()
@@ -120,11 +132,15 @@ def test_the_curve_visits_each_place_once_and_leaps_nowhere(order: int) -> None:
 
 
 @given(st.integers(1, 100_000), st.integers(1, 300), st.integers(1, 300))
-def test_neighbours_in_memory_are_neighbours_in_the_picture(count: int, width: int, height: int) -> None:
+def test_neighbours_in_memory_are_neighbours_in_the_picture(
+    count: int, width: int, height: int
+) -> None:
     curve = fit_curve(count, width, height)
     cells = curve.cells(-(-count // curve.per_cell))
     rows, columns = np.divmod(cells, curve.columns)
-    assert (np.abs(np.diff(rows)) + np.abs(np.diff(columns)) == 1).all(), "from square to square too"
+    assert (np.abs(np.diff(rows)) + np.abs(np.diff(columns)) == 1).all(), (
+        "from square to square too"
+    )
     assert curve.columns * curve.cell <= width
     assert curve.rows * curve.cell <= height
     assert rows.max(initial=0) < curve.rows
@@ -147,7 +163,9 @@ def test_a_distribution_counts_each_tile_once(codes: list[int], bars: int) -> No
 
 
 @given(st.lists(st.integers(-1, 400), min_size=1, max_size=200), sizes)
-def test_bars_of_a_distribution_hold_the_tiles_they_count(values: list[int], size: tuple[int, int]) -> None:
+def test_bars_of_a_distribution_hold_the_tiles_they_count(
+    values: list[int], size: tuple[int, int]
+) -> None:
     space = space_of(values)
     renderer = drawn(DistributionRenderer, space, (size[0] + 60, size[1]))
     found = [renderer.tiles_at(x, 0) for x in range(renderer.width)]
@@ -155,7 +173,9 @@ def test_bars_of_a_distribution_hold_the_tiles_they_count(values: list[int], siz
     assert sorted(tile for tiles in distinct for tile in tiles) == list(range(len(values)))
 
 
-@given(st.lists(st.integers(0, 249), min_size=1, max_size=200), st.integers(4, 90), st.integers(10, 90))
+@given(
+    st.lists(st.integers(0, 249), min_size=1, max_size=200), st.integers(4, 90), st.integers(10, 90)
+)
 def test_a_greater_value_has_a_higher_bar(values: list[int], width: int, height: int) -> None:
     renderer = drawn(ProfileRenderer, space_of(values), (width, height))
     assert isinstance(renderer, ProfileRenderer)
@@ -193,7 +213,9 @@ def test_names_have_a_bar_each() -> None:
 
 
 def test_streams_side_by_side_follow_a_maximum_that_varies_and_a_resize() -> None:
-    changing = Changing(stream=Stream(id=0, name="Used", dtype="i4", maximum=249, presentation=Presentation.MAX_VAR))
+    changing = Changing(
+        stream=Stream(id=0, name="Used", dtype="i4", maximum=249, presentation=Presentation.MAX_VAR)
+    )
     changing.event({10: 5, 20: 1})
     renderer = MultiplesRenderer(changing.space, StreamSource(changing.stream), PALETTE)
     renderer.resize(120, 90)
@@ -217,7 +239,9 @@ def test_an_order_goes_on_across_a_resize() -> None:
     change = changing.event({5: 7, 10: 5, 30: 9})
     renderer.follow(change)
     assert renderer.order is not None
-    assert [changing.keys[tile] for tile in renderer.order.tiles] == [10, 30, 5], "20 is gone, 5 is new"
+    assert [changing.keys[tile] for tile in renderer.order.tiles] == [10, 30, 5], (
+        "20 is gone, 5 is new"
+    )
 
 
 @pytest.mark.parametrize("name", list(find_renderers()))

@@ -18,7 +18,9 @@ from gcspy_client.model.status import retry_delay_secs
 from tests.client.feeding import PAGE, Feed, follow, kept
 
 HEAP = Space(
-    id=1, name="Heap", streams=(Stream(id=4, name="Later", order=9), Stream(id=2, name="First", order=1))
+    id=1,
+    name="Heap",
+    streams=(Stream(id=4, name="Later", order=9), Stream(id=2, name="First", order=1)),
 )
 MAIN = Space(id=2, name="Main", main=True, streams=(Stream(id=1, name="Only"),))
 
@@ -32,7 +34,9 @@ def feed() -> Feed:
 def session(feed: Feed) -> Session:
     made = Session()
     follow(made, feed.bootstrap())
-    follow(made, feed.event({(1, 2): np.arange(100), (1, 4): np.arange(100), (2, 1): np.arange(10)}))
+    follow(
+        made, feed.event({(1, 2): np.arange(100), (1, 4): np.arange(100), (2, 1): np.arange(10)})
+    )
     return made
 
 
@@ -64,7 +68,9 @@ def test_another_session_begins_with_no_choice(session: Session, feed: Feed) -> 
     session.activate(1)
     session.select(1, 17)
     session.restart()
-    follow(session, Feed(spaces=(HEAP, MAIN), counts={1: 100, 2: 10}, session="session-2").bootstrap())
+    follow(
+        session, Feed(spaces=(HEAP, MAIN), counts={1: 100, 2: 10}, session="session-2").bootstrap()
+    )
     assert active_id(session) == 2
     assert session.selected(1) is None
     assert not session.selection_gone(1)
@@ -97,7 +103,9 @@ def past_of(feed: Feed) -> ClientInterpreter:
     other = Session()
     sequence, feed.sequence = feed.sequence, 0
     follow(other, feed.bootstrap())
-    follow(other, feed.event({(1, 2): np.arange(100), (1, 4): np.arange(100), (2, 1): np.arange(10)}))
+    follow(
+        other, feed.event({(1, 2): np.arange(100), (1, 4): np.arange(100), (2, 1): np.arange(10)})
+    )
     feed.sequence = sequence
     return other.live
 
@@ -135,20 +143,29 @@ def test_who_looks_back_goes_on_doing_so_through_a_reconnect(session: Session, f
     follow(session, feed.bootstrap())
     assert session.interpreter is past
     session.restart()
-    follow(session, Feed(spaces=(HEAP, MAIN), counts={1: 100, 2: 10}, session="session-2").bootstrap())
+    follow(
+        session, Feed(spaces=(HEAP, MAIN), counts={1: 100, 2: 10}, session="session-2").bootstrap()
+    )
     assert session.interpreter is session.live, "another session has another past"
 
 
 @given(st.lists(st.integers(1, 60), max_size=80), st.integers(1, 20))
-def test_in_whatever_order_events_are_seen_the_history_is_the_same(order: list[int], capacity: int) -> None:
+def test_in_whatever_order_events_are_seen_the_history_is_the_same(
+    order: list[int], capacity: int
+) -> None:
     history = SummaryHistory(capacity)
     interpreter = past_of(Feed(spaces=(HEAP, MAIN), counts={1: 100, 2: 10}))
     stream = interpreter.spaces[1].streams[2]
     seen: list[int] = []
     for number in order:
         stream.sequence = number
-        stream.told = m.Summary(space=1, stream=2, sequence=number, time_nanos=number, values=(number,), covered=1)
-        history.follow(interpreter, m.Event(sequence=number, time_nanos=number, event=0, occurrence=number, epoch=1))
+        stream.told = m.Summary(
+            space=1, stream=2, sequence=number, time_nanos=number, values=(number,), covered=1
+        )
+        history.follow(
+            interpreter,
+            m.Event(sequence=number, time_nanos=number, event=0, occurrence=number, epoch=1),
+        )
         seen = sorted({*seen, number})
         if len(seen) > capacity:
             seen.remove(max((abs(one - number), -one, one) for one in seen)[2])
@@ -162,7 +179,10 @@ def test_a_playback_that_jumps_back_leaves_one_point_an_event() -> None:
     follow(session, feed.bootstrap())
     events = [feed.event({(1, 2): np.arange(100)}) for _ in range(5)]
     for i in (0, 1, 2, 3, 4, 2, 1, 3):
-        follow(session, [message for message in events[i] if i == 0 or not isinstance(message, m.Tiles)])
+        follow(
+            session,
+            [message for message in events[i] if i == 0 or not isinstance(message, m.Tiles)],
+        )
     series = session.history.series(1, 2)
     assert series.time_nanos.tolist() == [n * 100_000_000 for n in range(1, 6)]
     assert len(series) == 5
@@ -188,11 +208,16 @@ def test_what_was_gathered_without_a_sum_is_a_gap_and_no_zero(session: Session, 
     assert values[3] == 0
 
 
-def test_a_tile_is_told_in_every_stream_the_most_important_first(session: Session, feed: Feed) -> None:
+def test_a_tile_is_told_in_every_stream_the_most_important_first(
+    session: Session, feed: Feed
+) -> None:
     follow(session, feed.event({(1, 2): np.arange(100)}))
     space = session.interpreter.spaces[1]
     rows = tile_rows(space, 7, session.interpreter.last_event)
-    assert [(row.name, row.text, row.fresh) for row in rows] == [("First", "7", True), ("Later", "7", False)]
+    assert [(row.name, row.text, row.fresh) for row in rows] == [
+        ("First", "7", True),
+        ("Later", "7", False),
+    ]
     assert tile_title(space, 7) == f"Tile [{0x10000 + 7 * PAGE:#x}, {0x10000 + 8 * PAGE:#x})"
 
 
@@ -201,7 +226,9 @@ def test_names_are_asked_for_once_a_page_until_a_resize() -> None:
     names = Space(id=1, name="Named", naming=Naming.STRINGS, streams=(Stream(id=1, name="s"),))
     follow(session, Feed(spaces=(names,), counts={1: 600}).bootstrap())
     none = np.empty(0, dtype=np.uint32)
-    tiles = m.Tiles(space=1, count=600, old_starts=none, new_starts=none, lengths=none, naming=Naming.STRINGS)
+    tiles = m.Tiles(
+        space=1, count=600, old_starts=none, new_starts=none, lengths=none, naming=Naming.STRINGS
+    )
     follow(session, [tiles, m.Event(sequence=1, time_nanos=1, event=0, occurrence=1, epoch=1)])
     assert [(r.first, r.count) for r in session.missing_names(1, 250, 600)] == [
         (0, 256),

@@ -13,9 +13,16 @@ from numpy.typing import NDArray
 from gcspy_client.model.strip import Stretch, Unrecorded, moment_text, ticks_in
 
 
-def table(times: list[int], kinds: list[int], occurrences: list[int], missed: list[int] | None = None) -> NDArray[Any]:
+def table(
+    times: list[int], kinds: list[int], occurrences: list[int], missed: list[int] | None = None
+) -> NDArray[Any]:
     rows = np.zeros(len(times), dtype=TIMELINE)
-    for name, column in (("time_nanos", times), ("event", kinds), ("occurrence", occurrences), ("missed", missed or 0)):
+    for name, column in (
+        ("time_nanos", times),
+        ("event", kinds),
+        ("occurrence", occurrences),
+        ("missed", missed or 0),
+    ):
         rows[name] = column
     return rows
 
@@ -33,7 +40,9 @@ def gaps_of(rows: NDArray[Any], filtered: set[int], *, pieces: int = 1) -> dict[
 
 def test_what_was_missed_is_not_told_as_not_recorded_too() -> None:
     # Clock: 1, 2, (3 to 11 missed), 12; Collection, one in ten: 10, 20, (some missed) 40
-    rows = table([0, 10, 20, 30, 40, 50], [0, 1, 0, 1, 0, 1], [1, 10, 2, 20, 12, 40], [0, 0, 0, 0, 9, 0])
+    rows = table(
+        [0, 10, 20, 30, 40, 50], [0, 1, 0, 1, 0, 1], [1, 10, 2, 20, 12, 40], [0, 0, 0, 0, 9, 0]
+    )
     assert gaps_of(rows, {1}) == {1: list(range(10, 51))}
 
 
@@ -41,15 +50,24 @@ def test_a_tick_that_was_told_as_another_event_is_not_missing() -> None:
     # Clock: 1, (2 told as a collection), 3, (4 hidden), 5
     rows = table([0, 10, 20, 40], [0, 1, 0, 0], [1, 1, 3, 5])
     assert gaps_of(rows, set()) == {0: list(range(20, 41))}
-    assert gaps_of(rows, {0}) == {0: list(range(41))}, "where a filter hides some nobody knows which it was"
+    assert gaps_of(rows, {0}) == {0: list(range(41))}, (
+        "where a filter hides some nobody knows which it was"
+    )
 
 
 def test_a_timeline_without_events_has_no_gaps() -> None:
     assert gaps_of(table([], [], []), set()) == {}
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 4), st.integers(0, 2)), min_size=1, max_size=40), st.data())
-def test_a_growing_timeline_has_the_gaps_of_a_whole_one(events: list[tuple[int, int, int]], data: st.DataObject) -> None:
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.integers(1, 4), st.integers(0, 2)), min_size=1, max_size=40
+    ),
+    st.data(),
+)
+def test_a_growing_timeline_has_the_gaps_of_a_whole_one(
+    events: list[tuple[int, int, int]], data: st.DataObject
+) -> None:
     occurrences = [0, 0, 0]
     rows = []
     for number, (kind, on, missed) in enumerate(events):

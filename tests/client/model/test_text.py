@@ -23,7 +23,9 @@ from gcspy_client.model.text import (
 )
 
 PLAIN = Stream(id=0, name="Used", prefix="≈ ", suffix=" bytes", maximum=4096)
-PERCENT = Stream(id=0, name="Used", suffix=" bytes", maximum=4096, presentation=Presentation.PERCENT)
+PERCENT = Stream(
+    id=0, name="Used", suffix=" bytes", maximum=4096, presentation=Presentation.PERCENT
+)
 PLUS = Stream(id=0, name="Roots", maximum=10, presentation=Presentation.PLUS)
 CARDS = Stream(id=0, name="Card", presentation=Presentation.ENUM, enum_names=("clean", "dirty"))
 SHARE = Stream(id=0, name="Live", presentation=Presentation.PERCENT_VAR, max_stream=1)
@@ -105,15 +107,24 @@ def test_a_heading_has_an_amount_in_its_unit() -> None:
 def test_a_summary_without_numbers_is_a_dash() -> None:
     assert summary_text(PLAIN, None) == "–"
     assert (
-        summary_text(CARDS, Summary(space=1, stream=0, sequence=1, time_nanos=0, values=(3, 0), covered=3))
+        summary_text(
+            CARDS, Summary(space=1, stream=0, sequence=1, time_nanos=0, values=(3, 0), covered=3)
+        )
         == "clean 3"
     )
 
 
 def test_names_that_grow_are_told_by_frequency_and_the_rest_together() -> None:
-    stream = named(Stream(id=1, name="Top type", names_from=2), tuple(f"type {i}" for i in range(9)), (7,))
-    summary = Summary(space=1, stream=1, sequence=1, time_nanos=0, values=(1, 2, 0, 3, 4, 5, 6, 70, 0), covered=91)
-    assert summary_text(stream, summary) == "type 7 70, type 6 6, type 5 5, type 4 4, type 3 3, 2 others 3"
+    stream = named(
+        Stream(id=1, name="Top type", names_from=2), tuple(f"type {i}" for i in range(9)), (7,)
+    )
+    summary = Summary(
+        space=1, stream=1, sequence=1, time_nanos=0, values=(1, 2, 0, 3, 4, 5, 6, 70, 0), covered=91
+    )
+    assert (
+        summary_text(stream, summary)
+        == "type 7 70, type 6 6, type 5 5, type 4 4, type 3 3, 2 others 3"
+    )
     assert summary_short(stream, summary) == "type 7: 70"
     assert long_value(stream, 7) == "type 7"
     assert long_value(stream, 9) == "unknown"

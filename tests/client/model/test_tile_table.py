@@ -85,13 +85,24 @@ def test_sorting_by_two_columns_one_after_the_other(values: list[int], odd: list
 
 def test_cells_are_worded_as_everywhere() -> None:
     stream = Stream(
-        id=0, name="Used", dtype="i4", maximum=200, suffix=" bytes", presentation=Presentation.PERCENT
+        id=0,
+        name="Used",
+        dtype="i4",
+        maximum=200,
+        suffix=" bytes",
+        presentation=Presentation.PERCENT,
     )
     control = np.array([Control.USED, Control.USED, Control.UNUSED], dtype=np.uint8)
-    space = space_state(stream, np.array([50, 0, 7]), known=np.array([True, False, True]), control=control)
+    space = space_state(
+        stream, np.array([50, 0, 7]), known=np.array([True, False, True]), control=control
+    )
     table = TileTable(space, [StreamSource(stream)])
     assert table.columns == ["Tile", "Used"]
-    assert [table.text(row, 1) for row in range(3)] == ["25.0 %  (50 of 200 bytes)", "unknown", "unused"]
+    assert [table.text(row, 1) for row in range(3)] == [
+        "25.0 %  (50 of 200 bytes)",
+        "unknown",
+        "unused",
+    ]
     assert table.text(0, 0) == "Tile [0x10000, 0x11000)"
 
 

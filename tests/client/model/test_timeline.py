@@ -26,7 +26,9 @@ ROW = st.tuples(
     st.sampled_from((1, 1, 1, 1, 2, 7)),  # number, since that of the event before
 )
 FILTERS = st.lists(
-    st.builds(EventFilter, event=st.integers(0, 4), enabled=st.booleans(), period=st.integers(1, 3)),
+    st.builds(
+        EventFilter, event=st.integers(0, 4), enabled=st.booleans(), period=st.integers(1, 3)
+    ),
     max_size=4,
     unique_by=lambda one: one.event,
 )
@@ -53,7 +55,12 @@ def timeline_of(events: Events) -> Timeline:
 
 def same(one: Timeline, other: Timeline) -> bool:
     gaps = [np.array_equal(a, b) for a, b in zip(one.missed(), other.missed(), strict=True)]
-    return np.array_equal(one.numbers, other.numbers) and np.array_equal(one.rows, other.rows) and all(gaps) and one.kinds == other.kinds
+    return (
+        np.array_equal(one.numbers, other.numbers)
+        and np.array_equal(one.rows, other.rows)
+        and all(gaps)
+        and one.kinds == other.kinds
+    )
 
 
 def lets_through(filters: list[EventFilter], row: Any) -> bool:
@@ -75,17 +82,25 @@ def test_in_pages_or_one_by_one_the_table_is_the_same(events: Events, cuts: list
         paged.take(m.Timeline(first=int(numbers[start]), rows=rows[start:stop], fresh=i == 0))
     for number, row in zip(numbers.tolist(), rows, strict=True):
         event = Event(
-            sequence=0, time_nanos=int(row["time_nanos"]), event=int(row["event"]), occurrence=int(row["occurrence"]), epoch=1
+            sequence=0,
+            time_nanos=int(row["time_nanos"]),
+            event=int(row["event"]),
+            occurrence=int(row["occurrence"]),
+            epoch=1,
         )
         single.add(number, event, missed=int(row["missed"]))
     assert same(whole, paged)
     assert same(whole, single)
     assert len(whole) == len(numbers)
-    assert (whole.first, whole.last) == ((int(numbers[0]), int(numbers[-1])) if len(numbers) else (0, 0))
+    assert (whole.first, whole.last) == (
+        (int(numbers[0]), int(numbers[-1])) if len(numbers) else (0, 0)
+    )
 
 
 @given(tables(), st.integers(0, 60), st.integers(0, 60), st.booleans())
-def test_what_is_forgotten_is_as_if_it_had_never_come(events: Events, first: int, last: int, more: bool) -> None:
+def test_what_is_forgotten_is_as_if_it_had_never_come(
+    events: Events, first: int, last: int, more: bool
+) -> None:
     numbers, rows = events
     found = timeline_of(events)
     found.forget_before(first)
@@ -115,15 +130,23 @@ def test_whatever_is_looked_for_is_what_a_search_through_all_finds(
     timeline = timeline_of(events)
     times = rows["time_nanos"].astype(np.int64).tolist()
     shown = [n for n, row in zip(numbers, rows, strict=True) if lets_through(filters, row)]
-    assert timeline.next_shown(number, filters) == min((n for n in shown if n > number), default=None)
-    assert timeline.previous_shown(number, filters) == max((n for n in shown if n < number), default=None)
+    assert timeline.next_shown(number, filters) == min(
+        (n for n in shown if n > number), default=None
+    )
+    assert timeline.previous_shown(number, filters) == max(
+        (n for n in shown if n < number), default=None
+    )
     assert timeline.is_shown(number, filters) == (number in shown)
     assert (timeline.row(number) is not None) == (number in numbers) == (number in timeline)
     assert timeline.after(number) == len([n for n in numbers if n > number])
     for kind in range(5):
         of_kind = [n for n, row in zip(numbers, rows, strict=True) if row["event"] == kind]
-        assert timeline.next_of(kind, number) == min((n for n in of_kind if n > number), default=None)
-        assert timeline.previous_of(kind, number) == max((n for n in of_kind if n < number), default=None)
+        assert timeline.next_of(kind, number) == min(
+            (n for n in of_kind if n > number), default=None
+        )
+        assert timeline.previous_of(kind, number) == max(
+            (n for n in of_kind if n < number), default=None
+        )
     nearest = min(numbers, key=lambda n: (abs(n - number), n), default=None)
     assert timeline.nearest(number) == timeline.number_at(number, Axis.NUMBER) == nearest
     by_time = min(range(len(numbers)), key=lambda i: (abs(times[i] - time_nanos), i), default=None)
@@ -131,9 +154,19 @@ def test_whatever_is_looked_for_is_what_a_search_through_all_finds(
     assert timeline.nearest_time(time_nanos) == timeline.number_at(time_nanos, Axis.TIME) == wanted
 
 
-@given(tables(), st.integers(1, 50), st.sampled_from(Axis), FILTERS, st.none() | st.tuples(st.integers(0, 60), st.integers(0, 60)))
+@given(
+    tables(),
+    st.integers(1, 50),
+    st.sampled_from(Axis),
+    FILTERS,
+    st.none() | st.tuples(st.integers(0, 60), st.integers(0, 60)),
+)
 def test_every_event_of_a_range_is_in_exactly_one_column(
-    events: Events, columns: int, axis: Axis, filters: list[EventFilter], part: tuple[int, int] | None
+    events: Events,
+    columns: int,
+    axis: Axis,
+    filters: list[EventFilter],
+    part: tuple[int, int] | None,
 ) -> None:
     numbers, rows = events
     timeline = timeline_of(events)
@@ -161,7 +194,12 @@ def test_every_event_of_a_range_is_in_exactly_one_column(
         assert view.counts.sum() == len(rows)
 
 
-@given(tables(), st.integers(1, 50), st.sampled_from(Axis), st.none() | st.tuples(st.integers(0, 60), st.integers(0, 60)))
+@given(
+    tables(),
+    st.integers(1, 50),
+    st.sampled_from(Axis),
+    st.none() | st.tuples(st.integers(0, 60), st.integers(0, 60)),
+)
 def test_no_gap_is_left_out_and_none_is_made_up(
     events: Events, columns: int, axis: Axis, part: tuple[int, int] | None
 ) -> None:
@@ -218,5 +256,12 @@ def test_memory_of_what_is_forgotten_is_given_back() -> None:
         timeline.add(number, event, missed=1)
         timeline.forget_before(number - 100)
     assert len(timeline) == 101
-    held: list[Any] = [timeline._numbers, timeline._rows, timeline._times, timeline._gaps, timeline._gap_missed, *timeline._kinds.values()]
+    held: list[Any] = [
+        timeline._numbers,
+        timeline._rows,
+        timeline._times,
+        timeline._gaps,
+        timeline._gap_missed,
+        *timeline._kinds.values(),
+    ]
     assert all(len(column._buffer) <= 1024 for column in held)

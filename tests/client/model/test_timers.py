@@ -15,10 +15,18 @@ EVENT = st.tuples(st.integers(0, 1000), st.integers(0, 300), st.integers(0, 300)
 
 
 @given(st.lists(EVENT, min_size=1, max_size=30), st.data())
-def test_the_difference_is_the_programs_own_time(events: list[tuple[int, int, int]], data: st.DataObject) -> None:
+def test_the_difference_is_the_programs_own_time(
+    events: list[tuple[int, int, int]], data: st.DataObject
+) -> None:
     rows = np.zeros(len(events), dtype=TIMELINE)
-    gaps, gathered, held = (np.array(column, dtype=np.uint64) for column in zip(*events, strict=True))
-    rows["time_nanos"], rows["gather_nanos"], rows["held_nanos"] = np.cumsum(gaps) + 1, gathered, held
+    gaps, gathered, held = (
+        np.array(column, dtype=np.uint64) for column in zip(*events, strict=True)
+    )
+    rows["time_nanos"], rows["gather_nanos"], rows["held_nanos"] = (
+        np.cumsum(gaps) + 1,
+        gathered,
+        held,
+    )
     timeline = Timeline()
     timeline.extend(np.arange(1, len(rows) + 1, dtype=np.uint64), rows)
     number = data.draw(st.integers(1, len(events)))

@@ -44,7 +44,11 @@ def happen(wire: Wire, data: DataObject) -> None:
     """Let one thing happen in a session."""
     session, server = wire.session, wire.server
     pieces = data.draw(st.integers(1, 3))
-    match data.draw(st.sampled_from(("event", "event", "event", "add", "remove", "missed", "reconnect", "later"))):
+    match data.draw(
+        st.sampled_from(
+            ("event", "event", "event", "add", "remove", "missed", "reconnect", "later")
+        )
+    ):
         case "event":
             wire.hear(session.event(), pieces=pieces)
         case "add":
@@ -55,7 +59,9 @@ def happen(wire: Wire, data: DataObject) -> None:
             for _ in range(count := data.draw(st.integers(1, 3))):
                 session.event()
             total = wire.live.missed_total + count
-            wire.hear(server.send(m.Missed(events=count, total=total)) + session.keyframe(), pieces=pieces)
+            wire.hear(
+                server.send(m.Missed(events=count, total=total)) + session.keyframe(), pieces=pieces
+            )
         case "later":
             wire.hear(server.send(m.Ping(number=1)) + pack_frame(0x60, b"of a later version").data)
         case _:
@@ -78,7 +84,9 @@ def assert_kept(shift: TimeShift, wire: Wire, order: list[int]) -> None:
 
 @given(st.data(), RULES, st.integers(1, 25))
 @examples(0.6)
-def test_the_shift_gives_back_what_was_live_at_every_number(data: DataObject, rule: ChunkRule, steps: int) -> None:
+def test_the_shift_gives_back_what_was_live_at_every_number(
+    data: DataObject, rule: ChunkRule, steps: int
+) -> None:
     with shifting(rule=rule) as shift:
         wire = Wire(shift, Session(data.draw))
         wire.connect()
@@ -94,7 +102,14 @@ def test_the_shift_gives_back_what_was_live_at_every_number(data: DataObject, ru
         if numbers:
             events = shift.recording().events
             assert events["number"].tolist() == numbers
-            for name in ("time_nanos", "occurrence", "gather_nanos", "held_nanos", "missed", "event"):
+            for name in (
+                "time_nanos",
+                "occurrence",
+                "gather_nanos",
+                "held_nanos",
+                "missed",
+                "event",
+            ):
                 assert events[name].tolist() == shift.timeline.rows[name].tolist(), name
 
 
@@ -167,7 +182,12 @@ def test_nothing_is_kept_of_a_playback() -> None:
         session.events(3)
         assert shift.settle(_SOON)
         assert keeping(shift) is Keeping.OFF
-        assert (shift.first, shift.last, len(shift.timeline), shift.status.memory_bytes) == (0, 0, 0, 0)
+        assert (shift.first, shift.last, len(shift.timeline), shift.status.memory_bytes) == (
+            0,
+            0,
+            0,
+            0,
+        )
         with pytest.raises(RecordingError, match="nothing is kept of this session"):
             shift.at(1)
 
@@ -193,7 +213,9 @@ def test_a_reconnect_goes_on_with_a_gap_that_is_counted() -> None:
         assert shift.recording_id == before
         assert (shift.first, shift.last) == (1, 8)
         assert shift.timeline.rows["missed"].tolist() == [0, 0, 0, 0, 0, 3, 0, 0]
-        assert [values_at(shift, n) for n in (5, 6, 8)] == [session.values(n).tolist() for n in (5, 9, 11)]
+        assert [values_at(shift, n) for n in (5, 6, 8)] == [
+            session.values(n).tolist() for n in (5, 9, 11)
+        ]
         gaps, missed = shift.timeline.missed()
         assert (gaps.tolist(), missed.tolist()) == ([6], [3])
 
@@ -212,7 +234,9 @@ def test_a_neighbour_tells_what_it_changed() -> None:
 @pytest.mark.parametrize("disk_bytes", [0, 1 << 20])
 def test_of_a_session_beyond_the_budgets_the_latest_is_kept(disk_bytes: int) -> None:
     memory_bytes = 1 << 19
-    with shifting(memory_bytes=memory_bytes, disk_bytes=disk_bytes, rule=ChunkRule(most_events=4)) as shift:
+    with shifting(
+        memory_bytes=memory_bytes, disk_bytes=disk_bytes, rule=ChunkRule(most_events=4)
+    ) as shift:
         session = steady(shift, 1500, tiles=2000)
         status = shift.status
         assert session.sent_bytes > 10 * memory_bytes
@@ -222,12 +246,19 @@ def test_of_a_session_beyond_the_budgets_the_latest_is_kept(disk_bytes: int) -> 
         assert shift.timeline.first == status.first
         with pytest.raises(RecordingError, match="is not kept: there are"):
             shift.at(status.first - 1)
-        for number in (status.first, status.first + 1, (status.first + status.last) // 2, status.last):
+        for number in (
+            status.first,
+            status.first + 1,
+            (status.first + status.last) // 2,
+            status.last,
+        ):
             assert values_at(shift, number) == session.values(number).tolist()
 
 
 def test_of_many_small_events_only_so_many_are_kept() -> None:
-    with shifting(memory_bytes=1 << 22, disk_bytes=1 << 22, most_events=500, rule=ChunkRule(most_events=20)) as shift:
+    with shifting(
+        memory_bytes=1 << 22, disk_bytes=1 << 22, most_events=500, rule=ChunkRule(most_events=20)
+    ) as shift:
         session = steady(shift, 4000, tiles=100)
         assert shift.status.last == 4000  # whoever looks how it stands finds the timeline trimmed
         assert 500 <= shift.last - shift.first + 1 == len(shift.timeline) < 1500
@@ -247,7 +278,9 @@ def test_who_looks_at_what_is_given_up_is_told_and_the_rest_is_still_there() -> 
         assert values_at(shift, 699) == session.values(699).tolist()
 
 
-def test_a_disk_that_is_full_ends_the_keeping_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_full_ends_the_keeping_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def full(_file: object, _data: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -268,7 +301,9 @@ def test_a_disk_that_is_full_ends_the_keeping_and_nothing_else(monkeypatch: pyte
         assert status.waiting_bytes == 0
 
 
-def test_a_worker_that_falls_behind_holds_the_reading_until_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_falls_behind_holds_the_reading_until_there_is_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     slow, room = threading.Event(), threading.Event()
     append = shift_module.ShiftStore.append
 
@@ -330,7 +365,10 @@ def test_a_session_that_is_saved_while_it_is_paused_says_so(tmp_path: Path) -> N
         cursor = recording.cursor()
         cursor.seek(20)
         assert cursor.step() is None
-        assert (cursor.session.state, cursor.session.state_reason) == (ControlState.PAUSED, "by hand")
+        assert (cursor.session.state, cursor.session.state_reason) == (
+            ControlState.PAUSED,
+            "by hand",
+        )
 
 
 def test_a_saving_that_is_broken_off_leaves_no_file(tmp_path: Path) -> None:
@@ -349,7 +387,9 @@ def test_a_saving_that_is_broken_off_leaves_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("first", [None, 1])
-def test_what_is_given_up_while_it_is_saved_is_left_out_or_told(tmp_path: Path, first: int | None) -> None:
+def test_what_is_given_up_while_it_is_saved_is_left_out_or_told(
+    tmp_path: Path, first: int | None
+) -> None:
     path = tmp_path / "a.gcspy"
     with shifting(memory_bytes=1 << 19, disk_bytes=0, rule=ChunkRule(most_events=4)) as shift:
         session = steady(shift, 60, tiles=2000)
@@ -368,7 +408,10 @@ def test_what_is_given_up_while_it_is_saved_is_left_out_or_told(tmp_path: Path, 
                 assert (recording.first, recording.last) == (shift.first, 360)
                 assert written == len(recording)
                 for step, found in recording.steps():
-                    assert found.spaces[1].streams[2].values.tolist() == session.values(step.number).tolist()
+                    assert (
+                        found.spaces[1].streams[2].values.tolist()
+                        == session.values(step.number).tolist()
+                    )
         else:
             with pytest.raises(RecordingError):
                 shift.save(path, first, progress=progress)

@@ -29,7 +29,12 @@ SPACES = [
         streams=(
             Stream(id=0, name="Used"),
             Stream(id=1, name="Blocks in use"),
-            Stream(id=2, name="Size class", presentation=Presentation.ENUM, enum_names=("16 bytes", "32 bytes")),
+            Stream(
+                id=2,
+                name="Size class",
+                presentation=Presentation.ENUM,
+                enum_names=("16 bytes", "32 bytes"),
+            ),
         ),
     ),
     Space(id=2, name="Heap", streams=(Stream(id=0, name="Used"), Stream(id=1, name="sum"))),
@@ -52,7 +57,7 @@ def offered(text: str, scope: str = "") -> tuple[str, ...]:
         ("sum(pym", '"pymalloc arenas".'),
         ("event == 'Cl", "Clock'"),
         ("event != 'col", "Collections'"),
-        ("summary(\"Size class\", '3", "32 bytes'"),
+        ('summary("Size class", \'3', "32 bytes'"),
         ("occ", "occurrence"),
         ("cov", "covered("),
         ("Heap.su", '"sum"'),
@@ -74,7 +79,9 @@ def test_within_a_text_of_ones_own_nothing_is_offered() -> None:
 
 
 @given(st.sampled_from(["sum(", "mean(", "max("]), st.text("UseBlockinHapry ", max_size=6))
-def test_whatever_is_taken_of_what_is_offered_names_something_that_exists(function: str, written: str) -> None:
+def test_whatever_is_taken_of_what_is_offered_names_something_that_exists(
+    function: str, written: str
+) -> None:
     text = function + written
     found = completions(text, len(text), SPACES, KINDS)
     for word in found.words:
@@ -101,7 +108,9 @@ def test_whatever_is_taken_of_what_is_offered_names_something_that_exists(functi
         ("summ(Heap.Used) > 3", 0, False),
     ],
 )
-def test_a_condition_is_checked_as_the_server_will(text: str, offset: int | None, fits: bool) -> None:
+def test_a_condition_is_checked_as_the_server_will(
+    text: str, offset: int | None, fits: bool
+) -> None:
     found = check(text, SPACES)
     assert (found.offset, found.fits) == (offset, fits), found.problem
     assert "(at character" not in found.problem, "the place is shown, not told"
@@ -125,27 +134,43 @@ def test_numbers_are_told_with_what_they_cover() -> None:
 
 
 def test_a_new_trigger_gets_the_lowest_free_number() -> None:
-    statuses = [TriggerStatus(trigger=Trigger(id=i, expression="1 < 2"), state=TriggerState.ARMED) for i in (1, 2, 4)]
+    statuses = [
+        TriggerStatus(trigger=Trigger(id=i, expression="1 < 2"), state=TriggerState.ARMED)
+        for i in (1, 2, 4)
+    ]
     assert free_id(statuses) == 3
     assert free_id([]) == 1
 
 
 def test_one_that_fired_once_is_told_apart_from_one_that_is_switched_off() -> None:
-    once = TriggerStatus(trigger=Trigger(id=1, expression="x", once=True), state=TriggerState.OFF, fired=1)
-    off = TriggerStatus(trigger=Trigger(id=1, expression="x", enabled=False), state=TriggerState.OFF, fired=1)
+    once = TriggerStatus(
+        trigger=Trigger(id=1, expression="x", once=True), state=TriggerState.OFF, fired=1
+    )
+    off = TriggerStatus(
+        trigger=Trigger(id=1, expression="x", enabled=False), state=TriggerState.OFF, fired=1
+    )
     assert [state_words(one)[0] for one in (once, off)] == ["fired once", "off"]
 
 
 def timeline_of(rows: list[tuple[int, int, int]]) -> Timeline:
     made = Timeline()
     for number, (time_nanos, kind, occurrence) in enumerate(rows, start=5):
-        made.add(number, Event(sequence=number, time_nanos=time_nanos, event=kind, occurrence=occurrence, epoch=1))
+        made.add(
+            number,
+            Event(
+                sequence=number, time_nanos=time_nanos, event=kind, occurrence=occurrence, epoch=1
+            ),
+        )
     return made
 
 
 def fired_at(time_nanos: int, kind: int, occurrence: int, trigger: int = 1) -> Fired:
     return Fired(
-        trigger=Trigger(id=trigger, expression="x"), sequence=1, time_nanos=time_nanos, event=kind, occurrence=occurrence
+        trigger=Trigger(id=trigger, expression="x"),
+        sequence=1,
+        time_nanos=time_nanos,
+        event=kind,
+        occurrence=occurrence,
     )
 
 

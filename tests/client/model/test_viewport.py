@@ -24,15 +24,29 @@ def test_what_is_at_a_place_stays_there_as_far_as_the_picture_goes(
     before = (x + viewport.left) / viewport.whole[0], (y + viewport.top) / viewport.whole[1]
     closer = viewport.zoomed(factor, x, y)
     assert 1 <= closer.zoom <= 64
-    assert ((x + closer.left) / closer.whole[0], (y + closer.top) / closer.whole[1]) == pytest.approx(before, abs=1e-6)
+    assert (
+        (x + closer.left) / closer.whole[0],
+        (y + closer.top) / closer.whole[1],
+    ) == pytest.approx(before, abs=1e-6)
     assert closer.zoomed(1 / closer.zoom, x, y).zoom == 1
 
 
-@given(viewports, st.floats(1, 64), st.floats(-1e5, 1e5), st.floats(-1e5, 1e5), st.floats(0.1, 1), st.integers(1, 100_000))
+@given(
+    viewports,
+    st.floats(1, 64),
+    st.floats(-1e5, 1e5),
+    st.floats(-1e5, 1e5),
+    st.floats(0.1, 1),
+    st.integers(1, 100_000),
+)
 def test_nothing_beyond_the_picture_is_seen(
     viewport: Viewport, zoom: float, right: float, down: float, filled: float, least: int
 ) -> None:
-    seen = viewport.needing((1, least), zooms_height=True, filled=(filled, 1.0)).zoomed(zoom, 0, 0).moved(right, down)
+    seen = (
+        viewport.needing((1, least), zooms_height=True, filled=(filled, 1.0))
+        .zoomed(zoom, 0, 0)
+        .moved(right, down)
+    )
     assert seen.left >= 0
     assert seen.top >= 0
     assert seen.left <= max(0, seen.content[0] - seen.width) + 1e-6
@@ -40,7 +54,9 @@ def test_nothing_beyond_the_picture_is_seen(
 
 
 @given(viewports, st.floats(1, 64), st.booleans())
-def test_the_picture_that_is_asked_for_is_bounded_and_found_again(viewport: Viewport, zoom: float, upright: bool) -> None:
+def test_the_picture_that_is_asked_for_is_bounded_and_found_again(
+    viewport: Viewport, zoom: float, upright: bool
+) -> None:
     closer = viewport.needing((1, 1), zooms_height=upright).zoomed(zoom, 7, 9)
     width, height = closer.asked
     assert width * height <= max(MOST_PIXELS, viewport.width * viewport.height)
@@ -54,9 +70,14 @@ def test_the_picture_that_is_asked_for_is_bounded_and_found_again(viewport: View
 
 
 @given(viewports, st.floats(1, 64), st.floats(0, 1), st.floats(0, 1))
-def test_a_rectangle_is_brought_into_view(viewport: Viewport, zoom: float, across: float, down: float) -> None:
+def test_a_rectangle_is_brought_into_view(
+    viewport: Viewport, zoom: float, across: float, down: float
+) -> None:
     closer = viewport.zoomed(zoom, 0, 0)
-    left, top = across * (closer.whole[0] - 10) - closer.left, down * (closer.whole[1] - 10) - closer.top
+    left, top = (
+        across * (closer.whole[0] - 10) - closer.left,
+        down * (closer.whole[1] - 10) - closer.top,
+    )
     shown = closer.showing(left, top, left + 10, top + 10)
     x, y = left - (shown.left - closer.left), top - (shown.top - closer.top)
     assert -1e-6 <= x <= shown.width - 10 + 1e-6

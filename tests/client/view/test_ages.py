@@ -36,18 +36,29 @@ def traced() -> Iterator[TracedRecording]:
 
 
 @pytest.fixture
-def window(traced: TracedRecording, socket_directory: Path, make_window: MakeWindow, wait: Wait) -> Iterator[MainWindow]:
+def window(
+    traced: TracedRecording, socket_directory: Path, make_window: MakeWindow, wait: Wait
+) -> Iterator[MainWindow]:
     address = f"unix:{socket_directory}/trace.sock"
-    with serve_recording(Recording.open(traced.path), address, beginning=Beginning(running=False), teller=traced.teller):
+    with serve_recording(
+        Recording.open(traced.path),
+        address,
+        beginning=Beginning(running=False),
+        teller=traced.teller,
+    ):
         made = make_window(address)
         wait(lambda: made.session.events_seen > 0)
         yield made
 
 
 @pytest.fixture
-def recorded_window(socket_directory: Path, make_window: MakeWindow, wait: Wait) -> Iterator[MainWindow]:
+def recorded_window(
+    socket_directory: Path, make_window: MakeWindow, wait: Wait
+) -> Iterator[MainWindow]:
     address = f"unix:{socket_directory}/plain.sock"
-    with serve_recording(Recording.open(samples()[0].path), address, beginning=Beginning(running=False)):
+    with serve_recording(
+        Recording.open(samples()[0].path), address, beginning=Beginning(running=False)
+    ):
         made = make_window(address)
         wait(lambda: made.session.events_seen > 0)
         yield made
@@ -59,7 +70,9 @@ def choose(window: MainWindow, kind: str, *, in_bytes: bool = True) -> None:
     panel.unit.setCurrentIndex(0 if in_bytes else 1)
 
 
-def test_the_curve_in_the_window_is_the_one_that_the_analysis_finds(window: MainWindow, wait: Wait) -> None:
+def test_the_curve_in_the_window_is_the_one_that_the_analysis_finds(
+    window: MainWindow, wait: Wait
+) -> None:
     panel = window.ages.panel
     window.actions_table.run("panel.ages")
     wait(lambda: panel.chart is not None)
@@ -72,7 +85,9 @@ def test_the_curve_in_the_window_is_the_one_that_the_analysis_finds(window: Main
     assert shown == sorted({round(100 * round(float(str(row[2])), 6), 4) for row in found})
 
 
-def test_another_kind_a_type_and_objects_are_chosen_and_each_is_asked_once(window: MainWindow, wait: Wait) -> None:
+def test_another_kind_a_type_and_objects_are_chosen_and_each_is_asked_once(
+    window: MainWindow, wait: Wait
+) -> None:
     panel = window.ages.panel
     window.docks.show("ages")
     wait(lambda: panel.chart is not None)
@@ -81,7 +96,12 @@ def test_another_kind_a_type_and_objects_are_chosen_and_each_is_asked_once(windo
     wait(lambda: panel.chart is not None and panel.chart.title == "Objects in each collection")
     QTest.keyClicks(panel.type, "ListLive$Node")
     QTest.keyClick(panel.type, Qt.Key.Key_Return)
-    wait(lambda: panel.title.text() == "Each collection, of type ListLive$Node" and panel.chart is not None)
+    wait(
+        lambda: (
+            panel.title.text() == "Each collection, of type ListLive$Node"
+            and panel.chart is not None
+        )
+    )
     assert panel.chart is not None
     assert panel.chart.curves[0].at(1.0) == (60_000, 60_000)
     panel.type.setText("Nobody")
@@ -92,7 +112,9 @@ def test_another_kind_a_type_and_objects_are_chosen_and_each_is_asked_once(windo
     assert panel.chart is before, "it was told before, and is not asked again"
 
 
-def test_what_is_under_the_mouse_is_told_in_words_and_the_curve_is_drawn_in_both_themes(window: MainWindow, wait: Wait) -> None:
+def test_what_is_under_the_mouse_is_told_in_words_and_the_curve_is_drawn_in_both_themes(
+    window: MainWindow, wait: Wait
+) -> None:
     panel = window.ages.panel
     window.docks.show("ages")
     window.docks.give_height("ages", 300)
@@ -104,12 +126,18 @@ def test_what_is_under_the_mouse_is_told_in_words_and_the_curve_is_drawn_in_both
     for theme in (Theme.DARK, Theme.LIGHT):
         window.set_theme(theme)
         image = panel.plot.grab().toImage()
-        pixels = {image.pixelColor(x, y).name() for x in range(60, image.width(), 2) for y in range(image.height())}
+        pixels = {
+            image.pixelColor(x, y).name()
+            for x in range(60, image.width(), 2)
+            for y in range(image.height())
+        }
         assert QColor(tokens(theme).surface).name() in pixels
         assert QColor(tokens(theme).accent).name() in pixels
 
 
-def test_a_session_that_names_no_objects_says_where_this_is_told(recorded_window: MainWindow, wait: Wait) -> None:
+def test_a_session_that_names_no_objects_says_where_this_is_told(
+    recorded_window: MainWindow, wait: Wait
+) -> None:
     panel = recorded_window.ages.panel
     recorded_window.docks.show("ages")
     wait(lambda: "gcspy replay TRACE" in panel.said)

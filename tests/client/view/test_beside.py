@@ -55,7 +55,9 @@ def open_beside(watched: Watched, wait: Wait, path: Path) -> None:
 
 
 def other_heap(window: MainWindow) -> NDArray[np.uint8]:
-    values: NDArray[np.uint8] = beside(window).other.session.interpreter.spaces[HEAP].streams[0].values
+    values: NDArray[np.uint8] = (
+        beside(window).other.session.interpreter.spaces[HEAP].streams[0].values
+    )
     return values
 
 
@@ -83,11 +85,17 @@ def test_a_recording_beside_a_live_session_shows_the_event_that_belongs_to_the_o
         assert window.comparing.settle()
         assert beside(window).other.session.number == number
         assert np.array_equal(other_heap(window), watched.heaps[number])
-        assert window.sides.head.moment.text() == beside(window).pane.head.moment.text() == f"event {number}, Clock #{number}"
+        assert (
+            window.sides.head.moment.text()
+            == beside(window).pane.head.moment.text()
+            == f"event {number}, Clock #{number}"
+        )
     assert "before.gcspy" in beside(window).pane.head.title.text()
 
 
-def test_the_difference_is_that_of_the_two_and_follows_the_offset(watched: Watched, saved: Path, wait: Wait) -> None:
+def test_the_difference_is_that_of_the_two_and_follows_the_offset(
+    watched: Watched, saved: Path, wait: Wait
+) -> None:
     window = watched.window
     open_beside(watched, wait, saved)
     go(watched, wait, 5)
@@ -98,12 +106,18 @@ def test_the_difference_is_that_of_the_two_and_follows_the_offset(watched: Watch
     assert signed(window) == expected.tolist()
     assert beside(window).pane.legend.isVisible()
     most = int(np.abs(expected).max())
-    assert [label.text() for label in beside(window).pane.legend.ends] == [f"−{most}", "0", f"+{most}"]
+    assert [label.text() for label in beside(window).pane.legend.ends] == [
+        f"−{most}",
+        "0",
+        f"+{most}",
+    ]
     listed = window.comparing.panel.spaces
     assert listed.rowCount() == 2
 
 
-def test_events_are_matched_by_number_by_kind_and_by_clock(watched: Watched, saved: Path, wait: Wait) -> None:
+def test_events_are_matched_by_number_by_kind_and_by_clock(
+    watched: Watched, saved: Path, wait: Wait
+) -> None:
     window = watched.window
     open_beside(watched, wait, saved)
     go(watched, wait, 6)
@@ -112,7 +126,9 @@ def test_events_are_matched_by_number_by_kind_and_by_clock(watched: Watched, sav
         bar.by.setCurrentIndex(list(EventMatching).index(matching))
         assert window.comparing.settle()
         if matching is EventMatching.PROGRAM:
-            assert "tell a clock of the program's" in beside(window).pane.why_not, "this program has none"
+            assert "tell a clock of the program's" in beside(window).pane.why_not, (
+                "this program has none"
+            )
         else:
             assert beside(window).wished == 6, matching
     bar.by.setCurrentIndex(list(EventMatching).index(EventMatching.OCCURRENCE))
@@ -124,7 +140,9 @@ def test_events_are_matched_by_number_by_kind_and_by_clock(watched: Watched, sav
     assert beside(window).wished is None
 
 
-def test_where_no_event_belongs_to_the_one_that_is_shown_it_is_said(watched: Watched, saved: Path, wait: Wait) -> None:
+def test_where_no_event_belongs_to_the_one_that_is_shown_it_is_said(
+    watched: Watched, saved: Path, wait: Wait
+) -> None:
     window = watched.window
     open_beside(watched, wait, saved)
     watched.happen(2)
@@ -134,7 +152,9 @@ def test_where_no_event_belongs_to_the_one_that_is_shown_it_is_said(watched: Wat
     wait(lambda: not beside(window).pane.why_not)
 
 
-def test_the_other_session_is_looked_at_in_the_same_stream_and_view(watched: Watched, saved: Path, wait: Wait) -> None:
+def test_the_other_session_is_looked_at_in_the_same_stream_and_view(
+    watched: Watched, saved: Path, wait: Wait
+) -> None:
     window = watched.window
     open_beside(watched, wait, saved)
     window.sides.bar.difference.setChecked(False)
@@ -144,7 +164,9 @@ def test_the_other_session_is_looked_at_in_the_same_stream_and_view(watched: Wat
     assert beside(window).other.session.looks.of(HEAP).view == "hilbert"
 
 
-def test_a_tile_that_is_selected_on_one_side_is_selected_on_the_other(watched: Watched, saved: Path, wait: Wait) -> None:
+def test_a_tile_that_is_selected_on_one_side_is_selected_on_the_other(
+    watched: Watched, saved: Path, wait: Wait
+) -> None:
     window = watched.window
     open_beside(watched, wait, saved)
     go(watched, wait, 4)
@@ -244,7 +266,9 @@ def test_what_one_side_alone_has_is_told(watched: Watched, saved: Path, wait: Wa
 def test_while_a_recording_is_played_the_other_plays_along(
     make_window: MakeWindow, saved: Path, socket_directory: Path, wait: Wait
 ) -> None:
-    with serve_recording(Recording.open(saved), f"unix:{socket_directory}/p.sock", beginning=Beginning(running=False)):
+    with serve_recording(
+        Recording.open(saved), f"unix:{socket_directory}/p.sock", beginning=Beginning(running=False)
+    ):
         window = make_window()
         window.link.open(parse_address(f"unix:{socket_directory}/p.sock"))
         wait(lambda: len(window.session.timeline) == EVENTS and window.session.number == 1)

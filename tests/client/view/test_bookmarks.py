@@ -16,7 +16,9 @@ def marked(watched: Watched) -> list[int]:
     return [mark.number for mark in watched.window.bookmarking.marks.all]
 
 
-def test_a_key_bookmarks_what_is_shown_and_a_click_goes_back_there(watched: Watched, wait: Wait) -> None:
+def test_a_key_bookmarks_what_is_shown_and_a_click_goes_back_there(
+    watched: Watched, wait: Wait
+) -> None:
     window = watched.window
     assert not window.bookmarks.isVisible()
     window.timing.go_to(4)
@@ -78,7 +80,9 @@ def test_bookmarks_are_saved_along_with_the_session_and_kept_by_its_file(
     assert Bookmarks(path, recording=saved.facts.recording).at(8) == window.bookmarking.marks.at(8)
 
 
-def test_bookmarks_of_a_file_that_is_none_are_refused_with_a_reason(watched: Watched, tmp_path: Path) -> None:
+def test_bookmarks_of_a_file_that_is_none_are_refused_with_a_reason(
+    watched: Watched, tmp_path: Path
+) -> None:
     path = tmp_path / "no-recording.gcspy"
     path.write_bytes(b"nothing of the kind" * 10)
     watched.window.use_recording(path)

@@ -48,4 +48,11 @@ def test_an_empty_box_has_a_frame_and_a_checked_one_a_mark(
     checked = colours_of(box.grab().toImage())
     assert checked[filled.rgb()] > 50
     assert contrast(filled, ground) >= 3
-    assert max(contrast(QColor(colour), filled) for colour, count in checked.items() if colour not in empty and count) >= 3
+    assert (
+        max(
+            contrast(QColor(colour), filled)
+            for colour, count in checked.items()
+            if colour not in empty and count
+        )
+        >= 3
+    )

@@ -47,7 +47,12 @@ def test_a_pupil_looks_where_the_teacher_looks_and_roams_with_one_key(
     wait(lambda: not teacher.classroom.others[0].following)
     pupil.select(1, 5)
     teacher.select(1, 78)
-    wait(lambda: teacher.classroom._told is not None and teacher.classroom._told.key == teacher.session.selected_key(1))
+    wait(
+        lambda: (
+            teacher.classroom._told is not None
+            and teacher.classroom._told.key == teacher.session.selected_key(1)
+        )
+    )
     assert pupil.session.selected(1) == 5
     QTest.keyClick(pupil, Qt.Key.Key_F, Qt.KeyboardModifier.ShiftModifier)
     wait(lambda: pupil.session.selected(1) == 78)
@@ -71,7 +76,9 @@ def test_a_pupil_goes_to_the_event_that_the_teacher_shows_and_live_again(
     assert pupil.session.is_live
 
 
-def test_control_goes_to_a_pupil_and_back_by_panel_and_keys(watched: Watched, pupil: MainWindow, wait: Wait) -> None:
+def test_control_goes_to_a_pupil_and_back_by_panel_and_keys(
+    watched: Watched, pupil: MainWindow, wait: Wait
+) -> None:
     teacher = watched.window
     for window in (teacher, pupil):
         window.docks.show("class")
@@ -91,12 +98,16 @@ def test_control_goes_to_a_pupil_and_back_by_panel_and_keys(watched: Watched, pu
     assert not panel.hand.isEnabled()
     pupil.select(1, 33)
     wait(lambda: teacher.session.selected(1) == 33)
-    QTest.keyClick(pupil, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    QTest.keyClick(
+        pupil, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    )
     wait(teacher.session.live.is_controller)
     wait(lambda: pupil.classroom.following)
 
 
-def test_names_are_shown_as_text_and_told_apart(watched: Watched, pupil: MainWindow, wait: Wait) -> None:
+def test_names_are_shown_as_text_and_told_apart(
+    watched: Watched, pupil: MainWindow, wait: Wait
+) -> None:
     teacher = watched.window
     teacher.docks.show("class")
     wait(lambda: teacher.docks["class"].in_sight)
@@ -132,7 +143,9 @@ def test_a_window_alone_tells_no_place(watched: Watched, wait: Wait) -> None:
     wait(lambda: "not connected" in window._refusal)
 
 
-def test_presenting_has_large_type_tiles_and_legend_and_puts_everything_back(watched: Watched, wait: Wait) -> None:
+def test_presenting_has_large_type_tiles_and_legend_and_puts_everything_back(
+    watched: Watched, wait: Wait
+) -> None:
     window = watched.window
     wait(lambda: window.docks["view"].in_sight)
     before, type_before = window.docks._places(), window.event_bar.font().pointSizeF()
@@ -154,7 +167,9 @@ def test_presenting_has_large_type_tiles_and_legend_and_puts_everything_back(wat
     assert window.spaces.panels[1].canvas.picture.enlarged == 1.0
 
 
-def test_a_window_that_is_closed_while_it_presents_remembers_its_own_layout(watched: Watched) -> None:
+def test_a_window_that_is_closed_while_it_presents_remembers_its_own_layout(
+    watched: Watched,
+) -> None:
     window = watched.window
     QTest.keyClick(window, Qt.Key.Key_F11)
     window.close()
@@ -162,7 +177,9 @@ def test_a_window_that_is_closed_while_it_presents_remembers_its_own_layout(watc
     assert window.docks.is_open("tile")
 
 
-def test_while_presenting_the_active_space_has_half_of_the_height(watched: Watched, wait: Wait) -> None:
+def test_while_presenting_the_active_space_has_half_of_the_height(
+    watched: Watched, wait: Wait
+) -> None:
     window = watched.window
     spaces = window.spaces
     assert len(spaces.panels) > 1

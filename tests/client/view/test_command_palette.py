@@ -98,7 +98,9 @@ def test_what_was_done_last_comes_first(watched: Watched) -> None:
     assert opened(window).texts()[0] == "Larger tiles"
 
 
-def test_the_sheet_tells_every_key_and_is_searched_copied_and_printed(watched: Watched, tmp_path: Path) -> None:
+def test_the_sheet_tells_every_key_and_is_searched_copied_and_printed(
+    watched: Watched, tmp_path: Path
+) -> None:
     window = watched.window
     window.show_keys()
     sheet = window._keys

@@ -44,7 +44,10 @@ class Run:
 @pytest.fixture
 def runs(socket_directory: Path) -> Iterator[tuple[Run, Run]]:
     """A small heap and one twice as large."""
-    pair = Run(32 << 10, f"unix:{socket_directory}/small"), Run(64 << 10, f"unix:{socket_directory}/large")
+    pair = (
+        Run(32 << 10, f"unix:{socket_directory}/small"),
+        Run(64 << 10, f"unix:{socket_directory}/large"),
+    )
     yield pair
     for one in pair:
         one.server.close()
@@ -65,7 +68,11 @@ def shows(window: MainWindow, value: int) -> bool:
 
 
 def test_the_event_at_the_same_count_of_allocated_bytes_is_shown_and_found(
-    runs: tuple[Run, Run], make_window: MakeWindow, wait: Wait, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    runs: tuple[Run, Run],
+    make_window: MakeWindow,
+    wait: Wait,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     small, large = runs
     window = make_window(small.address)
@@ -77,7 +84,9 @@ def test_the_event_at_the_same_count_of_allocated_bytes_is_shown_and_found(
         one.run()
     assert small.heap.allocated_bytes == large.heap.allocated_bytes, "the same program"
     wait(lambda: window.session.live.last_event is not None and window.shift.settle(60))
-    wait(lambda: len(other.clock) > 4 and len(window.session.timeline) > len(other.session.timeline))
+    wait(
+        lambda: len(other.clock) > 4 and len(window.session.timeline) > len(other.session.timeline)
+    )
     assert window.shift.settle(60)
     assert other.shift.settle(60)
     files = [tmp_path / f"{name}.gcspy" for name in ("small", "large")]
@@ -87,22 +96,38 @@ def test_the_event_at_the_same_count_of_allocated_bytes_is_shown_and_found(
     for path in files:
         with Recording.open(path) as recording:
             told.append(list(events_with_clock(recording)))
-    values = [[(event.event, event.program_clock[1]) for event in events if event.program_clock] for events in told]
+    values = [
+        [(event.event, event.program_clock[1]) for event in events if event.program_clock]
+        for events in told
+    ]
     bar = window.sides.bar
     bar.by.setCurrentIndex(list(EventMatching).index(EventMatching.PROGRAM))
-    ends = [place for place, (kind, value) in enumerate(values[0]) if kind == COLLECTION_ENDS and value >= values[1][0][1]]
+    ends = [
+        place
+        for place, (kind, value) in enumerate(values[0])
+        if kind == COLLECTION_ENDS and value >= values[1][0][1]
+    ]
     for place in (ends[0], ends[len(ends) // 2], ends[-1]):
         _, mine = values[0][place]
         window.timing.go_to(window.session.timeline.first + place)
         # The large heap's latest end of a collection at or before the same count of bytes: half as many happened there.
-        theirs = max(value for kind, value in values[1] if kind == COLLECTION_ENDS and value <= mine)
+        theirs = max(
+            value for kind, value in values[1] if kind == COLLECTION_ENDS and value <= mine
+        )
         wait(partial(shows, window, theirs))
         number = window.session.number
-        assert main(["compare", *map(str, files), "--event", str(number), "--by", "program", "--json"]) == 0
+        assert (
+            main(["compare", *map(str, files), "--event", str(number), "--by", "program", "--json"])
+            == 0
+        )
         found = json.loads(capsys.readouterr().out)
         assert values[1][found["b"]["event"] - 1] == (COLLECTION_ENDS, theirs)
     # Before the large heap's first collection there is no event that belongs to it.
     window.timing.go_to(window.session.timeline.first)
     wait(lambda: window.comparing.beside is not None and window.comparing.beside.wished is None)
-    assert "program's clock" in window.comparing.beside.pane.why_not if window.comparing.beside else False
+    assert (
+        "program's clock" in window.comparing.beside.pane.why_not
+        if window.comparing.beside
+        else False
+    )
     window.comparing.leave()

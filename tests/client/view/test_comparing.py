@@ -53,7 +53,9 @@ def press(window: MainWindow, key: Qt.Key) -> None:
     QTest.keyClick(window, key)
 
 
-def test_what_is_shown_is_painted_as_the_difference_to_the_event_that_was_set_as_a(watched: Watched, wait: Wait) -> None:
+def test_what_is_shown_is_painted_as_the_difference_to_the_event_that_was_set_as_a(
+    watched: Watched, wait: Wait
+) -> None:
     window = watched.window
     go(watched, wait, 3)
     press(window, Qt.Key.Key_A)
@@ -67,7 +69,9 @@ def test_what_is_shown_is_painted_as_the_difference_to_the_event_that_was_set_as
     differences = np.array(more(watched, 3, 9))
     assert (codes[differences == 0] == ZERO).all()
     differ = differences != 0
-    assert ((codes[differ] - LOW) % 2 == (differences[differ] > 0)).all(), "less and more have their own colours"
+    assert ((codes[differ] - LOW) % 2 == (differences[differ] > 0)).all(), (
+        "less and more have their own colours"
+    )
     assert np.array_equal(canvas.picture.palette.lut, diverging(Theme.DARK).lut)
 
 
@@ -82,7 +86,9 @@ def test_live_the_difference_follows_what_comes(watched: Watched, wait: Wait) ->
     assert window.session.live.state is ControlState.RUNNING
 
 
-def test_a_tile_tells_what_it_was_what_it_is_and_how_much_more(watched: Watched, wait: Wait) -> None:
+def test_a_tile_tells_what_it_was_what_it_is_and_how_much_more(
+    watched: Watched, wait: Wait
+) -> None:
     window = watched.window
     go(watched, wait, 2)
     press(window, Qt.Key.Key_A)
@@ -110,10 +116,17 @@ def test_the_list_says_what_changed_most_sorts_and_selects(watched: Watched, wai
     found(window)
     panel = window.comparing.panel
     differences = np.array(more(watched, 2, 5))
-    heap = [change for change in (panel.tiles.row(i) for i in range(panel.tiles.rowCount())) if getattr(change, "space", 0) == HEAP]
+    heap = [
+        change
+        for change in (panel.tiles.row(i) for i in range(panel.tiles.rowCount()))
+        if getattr(change, "space", 0) == HEAP
+    ]
     sizes = [abs(getattr(change, "size", 0)) for change in heap]
     assert sizes[:3] == sorted(np.abs(differences).tolist(), reverse=True)[:3]
-    net = [panel.spaces.index(row, 3).data(Qt.ItemDataRole.ToolTipRole) for row in range(panel.spaces.rowCount())]
+    net = [
+        panel.spaces.index(row, 3).data(Qt.ItemDataRole.ToolTipRole)
+        for row in range(panel.spaces.rowCount())
+    ]
     total = int(differences.sum())
     assert net[0] == f"{'+' if total > 0 else '−'}{abs(total):,}"
     panel.tile_table.sortByColumn(4, Qt.SortOrder.AscendingOrder)
@@ -121,7 +134,9 @@ def test_the_list_says_what_changed_most_sorts_and_selects(watched: Watched, wai
     assert all(text.startswith("−") for text in least)
     where = panel.tile_table.visualRect(panel.tiles.index(0, 1)).center()
     chosen = panel.tiles.row(0)
-    QTest.mouseClick(panel.tile_table.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(where.x(), where.y()))
+    QTest.mouseClick(
+        panel.tile_table.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(where.x(), where.y())
+    )
     space, key = getattr(chosen, "space", 0), getattr(chosen, "key", -1)
     tile = window.session.selected(space)
     assert tile is not None
@@ -173,7 +188,9 @@ def test_another_stream_and_another_view_are_compared_too(watched: Watched, wait
     assert found(window, 2).source.other.schema.name == "Count"
 
 
-def test_the_legend_goes_from_the_most_that_is_less_to_the_most_that_is_more(watched: Watched, wait: Wait) -> None:
+def test_the_legend_goes_from_the_most_that_is_less_to_the_most_that_is_more(
+    watched: Watched, wait: Wait
+) -> None:
     window = watched.window
     go(watched, wait, 4)
     press(window, Qt.Key.Key_A)
@@ -245,7 +262,9 @@ def test_of_many_wishes_the_difference_shows_the_latest(watched: Watched, wait: 
     assert signed(window).tolist() == more(watched, 2, 7)
 
 
-def test_a_comparison_that_was_left_by_mistake_is_had_again_with_undo(watched: Watched, wait: Wait) -> None:
+def test_a_comparison_that_was_left_by_mistake_is_had_again_with_undo(
+    watched: Watched, wait: Wait
+) -> None:
     window = watched.window
     go(watched, wait, 4)
     press(window, Qt.Key.Key_A)

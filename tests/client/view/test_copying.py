@@ -22,7 +22,9 @@ def test_ctrl_c_copies_what_is_known_of_the_selected_tile(watched: Watched) -> N
     assert lines["Event"] == f"event {EVENTS}, Clock #{EVENTS}"
     assert lines["Tile"].startswith("7: Tile ")
     assert "0x1700" in lines["Tile"]
-    assert f"{watched.heaps[EVENTS][7]:,}" in [line.split()[-1] for line in text.splitlines() if line.startswith("Used")]
+    assert f"{watched.heaps[EVENTS][7]:,}" in [
+        line.split()[-1] for line in text.splitlines() if line.startswith("Used")
+    ]
     assert "Whole space" in text
 
 
@@ -34,7 +36,9 @@ def test_of_the_past_it_is_what_was_known_then(watched: Watched, wait: Wait) -> 
     window.copying.copy()
     text = QGuiApplication.clipboard().text()
     assert "event 3, Clock #3" in text
-    assert f"{watched.heaps[3][7]:,}" in [line.split()[-1] for line in text.splitlines() if line.startswith("Used")]
+    assert f"{watched.heaps[3][7]:,}" in [
+        line.split()[-1] for line in text.splitlines() if line.startswith("Used")
+    ]
 
 
 def test_without_a_selected_tile_it_is_the_one_under_the_mouse(watched: Watched) -> None:
@@ -52,5 +56,7 @@ def test_without_a_tile_nothing_is_copied_and_the_palette_says_why(make_window: 
     QGuiApplication.clipboard().setText("before")
     QTest.keyClick(window, Qt.Key.Key_C, CTRL)
     assert QGuiApplication.clipboard().text() == "before"
-    entry = next(one for one in window.actions_table.entries() if one.text == "Copy tile information")
+    entry = next(
+        one for one in window.actions_table.entries() if one.text == "Copy tile information"
+    )
     assert entry.why_not

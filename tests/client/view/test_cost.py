@@ -12,7 +12,15 @@ from gcspy_protocol.model import Mode
 
 from gcspy_client.model import cost
 from gcspy_client.view.window import MainWindow
-from gcspy_server.api import LEVEL, RUNG, PauseActsOn, Server, ServerDescription, StringNames, UniformNames
+from gcspy_server.api import (
+    LEVEL,
+    RUNG,
+    PauseActsOn,
+    Server,
+    ServerDescription,
+    StringNames,
+    UniformNames,
+)
 from gcspy_server.interpreter.spending import BUDGET
 from tests.client.conftest import MakeWindow
 from tests.client.watching import Wait
@@ -37,7 +45,9 @@ class Costly:
         )
         self.refusal = ""
         self.server: Server = described.server(lambda: self.now, budget=50)
-        self.objects = self.server.add_space("Objects", names=UniformNames(0x1000, 0x100, 400), main=True)
+        self.objects = self.server.add_space(
+            "Objects", names=UniformNames(0x1000, 0x100, 400), main=True
+        )
         self.used = self.objects.add_stream("Used", dtype="u1", maximum=255)
         self.counters = self.server.add_space("Counters", names=StringNames(["young", "old"]))
         self.count = self.counters.add_stream("Count", maximum=700)
@@ -73,7 +83,9 @@ def costly() -> Costly:
 
 
 @pytest.fixture
-def window(costly: Costly, socket_directory: Path, make_window: MakeWindow, wait: Wait) -> MainWindow:
+def window(
+    costly: Costly, socket_directory: Path, make_window: MakeWindow, wait: Wait
+) -> MainWindow:
     address = costly.server.serve(f"unix:{socket_directory}/a.sock").addresses[0]
     made = make_window(address)
     wait(lambda: made.link.status.phase.connected and bool(made.session.live.clients.clients))
@@ -97,7 +109,13 @@ def test_levels_and_budget_in_the_window(costly: Costly, window: MainWindow, wai
         levels = costly.events(100)
         assert levels[0] == 2
         assert 1 in levels
-        wait(lambda: window.session.events_seen >= 1 and told(window).given == 1 and told(window).sequence > 20)
+        wait(
+            lambda: (
+                window.session.events_seen >= 1
+                and told(window).given == 1
+                and told(window).sequence > 20
+            )
+        )
         window.docks.show("cost")
         wait(lambda: window.docks["cost"].in_sight)
         window.settle()
@@ -112,7 +130,10 @@ def test_levels_and_budget_in_the_window(costly: Costly, window: MainWindow, wai
         assert panel.did.text().startswith("Level 2 every 16.0 s, level 1 between")
         assert panel.budget.currentText().startswith("5 %")
         # what was not gathered for a while looks it; what was does not
-        objects, counters = window.spaces.panels[costly.objects.id], window.spaces.panels[costly.counters.id]
+        objects, counters = (
+            window.spaces.panels[costly.objects.id],
+            window.spaces.panels[costly.counters.id],
+        )
         assert objects.veil.isVisible()
         assert not counters.veil.isVisible()
         assert objects._stale.text().startswith("stale · ")
@@ -126,10 +147,20 @@ def test_levels_and_budget_in_the_window(costly: Costly, window: MainWindow, wai
         # and by action, with the budget: then everything is gathered again, and nothing is old
         assert window.actions_table.run("level.2")
         assert window.actions_table.run("budget.none")
-        wait(lambda: {one.id: one.value for one in window.session.live.settings.settings} == {LEVEL: 2, RUNG: 0, BUDGET: 1000})
+        wait(
+            lambda: (
+                {one.id: one.value for one in window.session.live.settings.settings}
+                == {LEVEL: 2, RUNG: 0, BUDGET: 1000}
+            )
+        )
         assert costly.events(10, apart=SEC) == [2] * 10
         wait(lambda: not told(window).limits and told(window).given == 2)
-        wait(lambda: window.session.live.spaces[costly.objects.id].streams[0].occurrence == costly.server.counts()[0])
+        wait(
+            lambda: (
+                window.session.live.spaces[costly.objects.id].streams[0].occurrence
+                == costly.server.counts()[0]
+            )
+        )
         window.settle()
         assert not objects.veil.isVisible()
         assert window.details._age.text() == ""
@@ -140,7 +171,9 @@ def test_levels_and_budget_in_the_window(costly: Costly, window: MainWindow, wai
         costly.server.close()
 
 
-def test_the_rung_is_chosen_in_the_window_which_says_it_once_it_applies(costly: Costly, window: MainWindow, wait: Wait) -> None:
+def test_the_rung_is_chosen_in_the_window_which_says_it_once_it_applies(
+    costly: Costly, window: MainWindow, wait: Wait
+) -> None:
     try:
         costly.events(1)
         wait(lambda: window.session.events_seen >= 1)

@@ -32,7 +32,9 @@ def opened(qtbot: QtBot, settings: Settings, *, size: tuple[int, int] = (1280, 7
     return window
 
 
-def test_in_a_small_window_tiles_have_the_lions_share_and_every_panel_is_in_reach(watched: Watched) -> None:
+def test_in_a_small_window_tiles_have_the_lions_share_and_every_panel_is_in_reach(
+    watched: Watched,
+) -> None:
     window = watched.window
     assert (window.width(), window.height()) == (1280, 720)
     assert window.spaces.width() >= 0.65 * window.width()
@@ -48,7 +50,9 @@ def test_in_a_tall_window_no_panel_is_behind_another(qtbot: QtBot, settings: Set
     window.close()
 
 
-def test_the_menu_opens_closes_and_brings_a_panel_to_the_front(watched: Watched, wait: Wait) -> None:
+def test_the_menu_opens_closes_and_brings_a_panel_to_the_front(
+    watched: Watched, wait: Wait
+) -> None:
     window = watched.window
     docks = window.docks
     window.actions_table.run("panel.view")
@@ -63,7 +67,9 @@ def test_the_menu_opens_closes_and_brings_a_panel_to_the_front(watched: Watched,
     wait(lambda: docks["bookmarks"].in_sight)
 
 
-def test_a_layout_is_there_again_in_the_next_window(qtbot: QtBot, settings: Settings, tmp_path: Path) -> None:
+def test_a_layout_is_there_again_in_the_next_window(
+    qtbot: QtBot, settings: Settings, tmp_path: Path
+) -> None:
     window = opened(qtbot, settings)
     window.docks["tile"].close()
     window.docks.area.addDockWidget(LEFT, window.docks["view"])
@@ -80,8 +86,12 @@ def test_a_layout_is_there_again_in_the_next_window(qtbot: QtBot, settings: Sett
     again.close()
 
 
-@pytest.mark.parametrize("stored", [b"", b"nonsense", b"\x00\x00\x00\xff\x00\x00\x00\x01\xfd\x00\x00"])
-def test_a_layout_that_cannot_be_read_is_the_default_one(qtbot: QtBot, settings: Settings, stored: bytes) -> None:
+@pytest.mark.parametrize(
+    "stored", [b"", b"nonsense", b"\x00\x00\x00\xff\x00\x00\x00\x01\xfd\x00\x00"]
+)
+def test_a_layout_that_cannot_be_read_is_the_default_one(
+    qtbot: QtBot, settings: Settings, stored: bytes
+) -> None:
     settings.store_data("layout.panels", stored)
     settings.store_data("layout.window", stored)
     window = opened(qtbot, settings)
@@ -114,7 +124,9 @@ def test_a_panel_that_comes_late_stands_where_it_stood(qtbot: QtBot, settings: S
     again.close()
 
 
-def test_a_layout_that_nobody_changed_is_not_kept_and_goes_on_suiting_the_window(qtbot: QtBot, settings: Settings) -> None:
+def test_a_layout_that_nobody_changed_is_not_kept_and_goes_on_suiting_the_window(
+    qtbot: QtBot, settings: Settings
+) -> None:
     opened(qtbot, settings).close()
     assert not settings.data("layout.panels")
     window = opened(qtbot, settings)

@@ -41,15 +41,21 @@ def of(*paths: Path) -> QMimeData:
 
 
 def hover(window: MainWindow, data: QMimeData) -> None:
-    QApplication.sendEvent(window, QDragEnterEvent(QPoint(90, 90), Qt.DropAction.CopyAction, data, LEFT, NONE))
+    QApplication.sendEvent(
+        window, QDragEnterEvent(QPoint(90, 90), Qt.DropAction.CopyAction, data, LEFT, NONE)
+    )
 
 
 def drop(window: MainWindow, data: QMimeData) -> None:
     hover(window, data)
-    QApplication.sendEvent(window, QDropEvent(QPointF(90, 90), Qt.DropAction.CopyAction, data, LEFT, NONE))
+    QApplication.sendEvent(
+        window, QDropEvent(QPointF(90, 90), Qt.DropAction.CopyAction, data, LEFT, NONE)
+    )
 
 
-def test_a_recording_is_announced_while_it_hovers_and_played_when_it_is_dropped(window: MainWindow, qtbot: QtBot) -> None:
+def test_a_recording_is_announced_while_it_hovers_and_played_when_it_is_dropped(
+    window: MainWindow, qtbot: QtBot
+) -> None:
     path = samples()[1].path
     data = of(path)
     hover(window, data)
@@ -59,11 +65,15 @@ def test_a_recording_is_announced_while_it_hovers_and_played_when_it_is_dropped(
     assert not window.dropping.overlay.isVisible()
     drop(window, data)
     assert not window.dropping.overlay.isVisible()
-    qtbot.waitUntil(lambda: window.session.is_playback and window.session.events_seen > 0, timeout=60_000)
+    qtbot.waitUntil(
+        lambda: window.session.is_playback and window.session.events_seen > 0, timeout=60_000
+    )
     assert window.bookmarking.recording == (path,)
 
 
-def test_what_is_no_recording_is_refused_with_the_reason(window: MainWindow, tmp_path: Path) -> None:
+def test_what_is_no_recording_is_refused_with_the_reason(
+    window: MainWindow, tmp_path: Path
+) -> None:
     other = tmp_path / "notes.txt"
     other.write_text("no")
     data = of(other)
@@ -73,7 +83,9 @@ def test_what_is_no_recording_is_refused_with_the_reason(window: MainWindow, tmp
     assert not window.starting.child.pid
 
 
-def test_files_of_two_sessions_are_not_played_together_and_it_is_said(window: MainWindow, qtbot: QtBot) -> None:
+def test_files_of_two_sessions_are_not_played_together_and_it_is_said(
+    window: MainWindow, qtbot: QtBot
+) -> None:
     first, second = (sample.path for sample in samples()[:2])
     drop(window, of(first, second))
     page = window.starting.page
@@ -82,12 +94,18 @@ def test_files_of_two_sessions_are_not_played_together_and_it_is_said(window: Ma
     assert first.name in page.said.text() or second.name in page.said.text()
 
 
-def test_parts_of_one_session_are_played_together(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
-    Small(SplitStore(tmp_path / "a.gcspy", part_bytes=3000), rule=ChunkRule(weight=99, most_events=4)).events(60).writer.close()
+def test_parts_of_one_session_are_played_together(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path
+) -> None:
+    Small(
+        SplitStore(tmp_path / "a.gcspy", part_bytes=3000), rule=ChunkRule(weight=99, most_events=4)
+    ).events(60).writer.close()
     parts = sorted(tmp_path.iterdir())
     assert len(parts) > 1
     drop(window, of(*parts))
-    qtbot.waitUntil(lambda: window.session.is_playback and window.session.events_seen > 0, timeout=60_000)
+    qtbot.waitUntil(
+        lambda: window.session.is_playback and window.session.events_seen > 0, timeout=60_000
+    )
     assert window.bookmarking.recording == tuple(parts)
     playback = window.session.live.playback
     assert playback is not None

@@ -25,16 +25,24 @@ def test_general_information_tells_the_target_and_its_spaces(watched: Watched, w
     assert "Generations\n" in copied
 
 
-def test_timers_tell_elapsed_compensation_and_difference_at_the_event_that_is_shown(watched: Watched, wait: Wait) -> None:
+def test_timers_tell_elapsed_compensation_and_difference_at_the_event_that_is_shown(
+    watched: Watched, wait: Wait
+) -> None:
     window = watched.window
     window.set_filters((EventFilter(event=0, delay_millis=40),))
-    wait(lambda: bool(window.session.live.filters) and window.session.live.filters[0].delay_millis == 40)
+    wait(
+        lambda: (
+            bool(window.session.live.filters) and window.session.live.filters[0].delay_millis == 40
+        )
+    )
     watched.happen(3)
     window.docks.show("timers")
     wait(lambda: window.docks["timers"].in_sight)
     window.facts.refresh()
     said = window.facts.timers.texts()
-    assert re.fullmatch(r"[89]\d(\.\d)? ms|1\d\d ms|.* s", said["held"]), "two of the three delays lie between"
+    assert re.fullmatch(r"[89]\d(\.\d)? ms|1\d\d ms|.* s", said["held"]), (
+        "two of the three delays lie between"
+    )
     assert set(said) == {"Elapsed", "Compensation", "gathering", "held", "Difference"}
     window.timing.go_to(1)
     wait(lambda: watched.shows(1))
@@ -42,13 +50,20 @@ def test_timers_tell_elapsed_compensation_and_difference_at_the_event_that_is_sh
     assert window.facts.timers.texts()["Elapsed"] == "0 ns"
 
 
-def test_the_connection_is_told_while_it_can_be_seen_and_not_otherwise(watched: Watched, wait: Wait) -> None:
+def test_the_connection_is_told_while_it_can_be_seen_and_not_otherwise(
+    watched: Watched, wait: Wait
+) -> None:
     window = watched.window
     assert not window.facts.running
     window.docks.show("connection")
     wait(lambda: window.facts.running)
     watched.happen(5)
-    wait(lambda: "/s" in window.facts.connection.texts()["Events"] and f"{EVENTS + 5} in all" in window.facts.connection.texts()["Events"])
+    wait(
+        lambda: (
+            "/s" in window.facts.connection.texts()["Events"]
+            and f"{EVENTS + 5} in all" in window.facts.connection.texts()["Events"]
+        )
+    )
     said = window.facts.connection.texts()
     assert said["Address"].replace("\u200b", "").endswith("a.sock")
     assert said["Protocol"].startswith("version ")

@@ -55,7 +55,9 @@ def test_a_kind_of_event_is_switched_off_and_on_again(watched: Watched, wait: Wa
     assert not filters_of(watched).chips()
 
 
-def test_numbers_are_written_into_the_table_while_events_go_on(watched: Watched, wait: Wait) -> None:
+def test_numbers_are_written_into_the_table_while_events_go_on(
+    watched: Watched, wait: Wait
+) -> None:
     table = filters_of(watched).table
     table.edit(cell(watched, 0, PERIOD))
     (editor,) = table.findChildren(QSpinBox)
@@ -80,7 +82,12 @@ def test_delays_and_pauses_are_set_and_removed_all_at_once(watched: Watched, wai
     assert in_force(watched, 1).delay_millis == 30, "a wish does not undo the wish before"
     watched.window.settle()
     texts = [chip.text() for chip in filters_of(watched).chips()]
-    assert texts == ["Clock: +20 ms  ✕", "Collection: +30 ms  ✕", "Collection: pauses  ✕", "No delays"]
+    assert texts == [
+        "Clock: +20 ms  ✕",
+        "Collection: +30 ms  ✕",
+        "Collection: pauses  ✕",
+        "No delays",
+    ]
     assert watched.window.actions_table.run("session.filters-delay")
     wait(lambda: in_force(watched).delay_millis == 0 and in_force(watched, 1).delay_millis == 0)
     assert in_force(watched, 1).pause, "only delays were removed"
@@ -88,10 +95,14 @@ def test_delays_and_pauses_are_set_and_removed_all_at_once(watched: Watched, wai
     assert watched.window.actions_table.run("session.filters-pause")
     wait(lambda: not in_force(watched, 1).pause)
     watched.window.settle()
-    assert not watched.window.actions_table.run("session.filters-pause"), "there is none left to remove"
+    assert not watched.window.actions_table.run("session.filters-pause"), (
+        "there is none left to remove"
+    )
 
 
-def test_what_a_filter_hides_is_not_recorded_and_the_timeline_says_so(watched: Watched, wait: Wait) -> None:
+def test_what_a_filter_hides_is_not_recorded_and_the_timeline_says_so(
+    watched: Watched, wait: Wait
+) -> None:
     write(watched, 0, PERIOD, 5)
     wait(lambda: in_force(watched).period == 5)
     watched.program.let_happen(10)
@@ -107,7 +118,9 @@ def test_a_viewer_sees_filters_and_cannot_change_them(
     watched: Watched, make_window: MakeWindow, wait: Wait
 ) -> None:
     viewer = make_window(str(watched.window.link.address))
-    wait(lambda: bool(viewer.session.live.filters) and len(viewer.session.live.clients.clients) == 2)
+    wait(
+        lambda: bool(viewer.session.live.filters) and len(viewer.session.live.clients.clients) == 2
+    )
     viewer.settle()
     model = viewer.details.filters.model
     for column in (ON, PERIOD, DELAY, PAUSE):
@@ -126,7 +139,10 @@ def test_a_viewer_sees_filters_and_cannot_change_them(
     [
         (EventFilter(event=0), ""),
         (EventFilter(event=0, enabled=False), "off"),
-        (EventFilter(event=0, period=1000, delay_millis=50, pause=True), "1 in 1,000, +50 ms, pauses"),
+        (
+            EventFilter(event=0, period=1000, delay_millis=50, pause=True),
+            "1 in 1,000, +50 ms, pauses",
+        ),
     ],
 )
 def test_a_filter_in_words(one: EventFilter, words: str) -> None:

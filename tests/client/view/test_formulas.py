@@ -63,7 +63,8 @@ def two(socket_directory: Path, make_window: MakeWindow, wait: Wait) -> Iterator
 def rows_of(window: MainWindow) -> dict[str, list[str]]:
     model = window.details._streams
     return {
-        model.cell(row, 0).text: [model.cell(row, column).text for column in (1, 2, 3)] for row in range(model.rowCount())
+        model.cell(row, 0).text: [model.cell(row, column).text for column in (1, 2, 3)]
+        for row in range(model.rowCount())
     }
 
 
@@ -122,7 +123,11 @@ def test_what_is_wrong_is_told_at_its_place_and_cannot_be_added(two: Two) -> Non
         assert words in dialog.said.text()
         assert not dialog.add.isEnabled()
     dialog.formula.setText("Used / Size")
-    for least, greatest, words in (("x", "", "no number"), ("2", "1", "to a greater"), ("nan", "1", "to a greater")):
+    for least, greatest, words in (
+        ("x", "", "no number"),
+        ("2", "1", "to a greater"),
+        ("nan", "1", "to a greater"),
+    ):
         dialog.least.setText(least)
         dialog.greatest.setText(greatest)
         assert words in dialog.said.text()
@@ -155,7 +160,10 @@ def test_a_formula_is_changed_and_removed(two: Two) -> None:
     dialog.remove.click()
     assert [one.schema.name for one in window.session.looks.made_of(space)] == ["Half"]
     window.settle()
-    assert window.spaces.panels[1].source.schema.id >= 0 or window.spaces.panels[1].source.schema.name == "Half"
+    assert (
+        window.spaces.panels[1].source.schema.id >= 0
+        or window.spaces.panels[1].source.schema.name == "Half"
+    )
 
 
 def test_formulas_are_remembered_for_spaces_of_the_name(
@@ -184,7 +192,11 @@ def test_formulas_are_remembered_for_spaces_of_the_name(
 
 def test_two_streams_share_a_colour_with_a_legend_of_two_dimensions(two: Two) -> None:
     window = two.window
-    second = next(stream for stream in window.session.interpreter.spaces[1].streams.values() if stream.schema.name == "Size")
+    second = next(
+        stream
+        for stream in window.session.interpreter.spaces[1].streams.values()
+        if stream.schema.name == "Size"
+    )
     window.looking.choose_second(second.schema.id)
     window.settle()
     canvas = window.spaces.panels[1].view
@@ -195,7 +207,10 @@ def test_two_streams_share_a_colour_with_a_legend_of_two_dimensions(two: Two) ->
     pixel = canvas.pixel_at(place)
     assert pixel is not None
     steps = [(590 * 249 // 1000) * STEPS // 250, (600 * 249 // 2000) * STEPS // 250]
-    assert drawn.pixels[pixel[1], pixel[0]] == bivariate(Theme.DARK).lut[LOW + steps[0] * STEPS + steps[1]]
+    assert (
+        drawn.pixels[pixel[1], pixel[0]]
+        == bivariate(Theme.DARK).lut[LOW + steps[0] * STEPS + steps[1]]
+    )
     legend = window.details._legend
     assert legend._square.isVisible()
     assert (legend._square._words[0], legend._square._words[3]) == ("Used", "Size")
@@ -217,7 +232,11 @@ def test_streams_side_by_side_are_pointed_at_together(two: Two, wait: Wait) -> N
     assert [one.text for one in drawn.inscriptions] == ["Used", "Size"]
     for frame in frames:
         middle = frame.center()
-        QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=QPointF(int(middle.x()), int(middle.y())).toPoint())
+        QTest.mouseClick(
+            canvas,
+            Qt.MouseButton.LeftButton,
+            pos=QPointF(int(middle.x()), int(middle.y())).toPoint(),
+        )
         wait(lambda: window.session.selected(1) == 7)
         window.select(1, None)
     made = window.formulas.add(window.session.interpreter.spaces[1], "Fill", "Used / Size")

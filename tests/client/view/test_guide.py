@@ -28,7 +28,11 @@ def guide(qtbot: QtBot) -> GuideWindow:
 
 
 def shown(guide: GuideWindow) -> list[str]:
-    return [guide.list.item(i).text() for i in range(guide.list.count()) if not guide.list.item(i).isHidden()]
+    return [
+        guide.list.item(i).text()
+        for i in range(guide.list.count())
+        if not guide.list.item(i).isHidden()
+    ]
 
 
 def test_f1_shows_the_first_page_with_its_keys_filled_in(guide: GuideWindow) -> None:

@@ -41,7 +41,12 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def has_drawn(track: HistoryTrack, events: int) -> bool:
     drawn = track.canvas.drawn
-    return drawn is not None and len(drawn.events) == events and bool(drawn.codes.size) and bool(drawn.codes.any(axis=1).all())
+    return (
+        drawn is not None
+        and len(drawn.events) == events
+        and bool(drawn.codes.size)
+        and bool(drawn.codes.any(axis=1).all())
+    )
 
 
 def is_settled(track: HistoryTrack) -> bool:
@@ -74,13 +79,22 @@ def added(window: MainWindow, wait: Wait, spec: TrackSpec, events: int = EVENTS)
 def drag(canvas: HistoryCanvas, top: float, bottom: float) -> None:
     """Over tiles, from one share of the height to another."""
     area = canvas.area()
-    ends = [QPoint(area.left() + 30, area.top() + round(share * area.height())) for share in (top, bottom)]
+    ends = [
+        QPoint(area.left() + 30, area.top() + round(share * area.height()))
+        for share in (top, bottom)
+    ]
     QTest.mousePress(canvas, Qt.MouseButton.LeftButton, pos=ends[0])
     QTest.mouseMove(canvas, ends[1])
     QTest.mouseRelease(canvas, Qt.MouseButton.LeftButton, pos=ends[1])
 
 
-def wheel(canvas: HistoryCanvas, turns: int, modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier, x: float = 0.5, y: float = 0.5) -> None:
+def wheel(
+    canvas: HistoryCanvas,
+    turns: int,
+    modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier,
+    x: float = 0.5,
+    y: float = 0.5,
+) -> None:
     area = canvas.area()
     where = QPointF(area.left() + x * area.width(), area.top() + y * area.height())
     for _ in range(abs(turns)):
@@ -93,14 +107,18 @@ def wheel(canvas: HistoryCanvas, turns: int, modifiers: Qt.KeyboardModifier = Qt
 
 def read_png(path: Path) -> np.ndarray[tuple[int, int], np.dtype[np.uint32]]:
     image = QImage(str(path)).convertToFormat(QImage.Format.Format_RGB32)
-    rows = np.frombuffer(image.constBits(), dtype=np.uint32).reshape(image.height(), image.bytesPerLine() // 4)
+    rows = np.frombuffer(image.constBits(), dtype=np.uint32).reshape(
+        image.height(), image.bytesPerLine() // 4
+    )
     return rows[:, : image.width()].copy()
 
 
 # ------------------------------------------------------------------------- several
 
 
-def test_graphs_of_several_spaces_and_streams_stand_on_one_axis(watched: Watched, wait: Wait) -> None:
+def test_graphs_of_several_spaces_and_streams_stand_on_one_axis(
+    watched: Watched, wait: Wait
+) -> None:
     window = opened(watched, wait)
     panel = window.history
     other = added(window, wait, TrackSpec("Generations", "Count"))
@@ -111,10 +129,15 @@ def test_graphs_of_several_spaces_and_streams_stand_on_one_axis(watched: Watched
     assert len(second.keys) == 3
     sequence = int(first.events.sequences[4])
     assert panel.canvas.x_of(sequence) == other.canvas.x_of(sequence)
-    assert [track.separator.isVisible() for track in panel.tracks] == [False, True], "between two spaces"
+    assert [track.separator.isVisible() for track in panel.tracks] == [False, True], (
+        "between two spaces"
+    )
     panel.tracks[1].up.click()
     assert [track.title.text() for track in panel.tracks] == ["Generations · Count", "Heap · Used"]
-    assert panel.tracks[0].canvas.mapTo(panel, QPoint(0, 0)).y() < panel.tracks[1].canvas.mapTo(panel, QPoint(0, 0)).y()
+    assert (
+        panel.tracks[0].canvas.mapTo(panel, QPoint(0, 0)).y()
+        < panel.tracks[1].canvas.mapTo(panel, QPoint(0, 0)).y()
+    )
     watched.happen(2)
     wait(lambda: all(has_drawn(track, EVENTS + 2) for track in panel.tracks))
     panel.tracks[0].close_button.click()
@@ -122,13 +145,18 @@ def test_graphs_of_several_spaces_and_streams_stand_on_one_axis(watched: Watched
     assert not panel.first.close_button.isVisible(), "one graph stays"
 
 
-def test_a_graph_that_was_added_stays_when_another_space_is_chosen(watched: Watched, wait: Wait) -> None:
+def test_a_graph_that_was_added_stays_when_another_space_is_chosen(
+    watched: Watched, wait: Wait
+) -> None:
     window = opened(watched, wait)
     window.actions_table.run("history.add")
     wait(partial(has_drawn, window.history.tracks[1], EVENTS))
     window.activate(2)
     wait(partial(has_drawn, window.history.first, EVENTS))
-    assert [track.title.text() for track in window.history.tracks] == ["Generations · Count", "Heap · Used"]
+    assert [track.title.text() for track in window.history.tracks] == [
+        "Generations · Count",
+        "Heap · Used",
+    ]
 
 
 def test_an_expression_is_graphed_as_a_stream_is(watched: Watched, wait: Wait) -> None:
@@ -143,15 +171,22 @@ def test_an_expression_is_graphed_as_a_stream_is(watched: Watched, wait: Wait) -
     assert whole is not None
     assert track.palette_now is not None
     exact = whole.draw(whole.whole(EVENTS, len(whole.keys)), track.palette_now)
-    codes = {number: set(exact.codes[number - 1][watched.heaps[number] > 100].tolist()) for number in range(1, EVENTS + 1)}
+    codes = {
+        number: set(exact.codes[number - 1][watched.heaps[number] > 100].tolist())
+        for number in range(1, EVENTS + 1)
+    }
     assert all(len(found) == 1 for found in codes.values()), "all that are greater look the same"
     assert window.history_menus.add_expression("no such stream / 2") is None
     assert "cannot be graphed" in window.history.said.text()
 
 
-def test_a_formula_that_the_user_made_for_the_tiles_is_graphed_with_its_name_and_scale(watched: Watched, wait: Wait) -> None:
+def test_a_formula_that_the_user_made_for_the_tiles_is_graphed_with_its_name_and_scale(
+    watched: Watched, wait: Wait
+) -> None:
     window = opened(watched, wait)
-    made = window.formulas.add(window.session.live.spaces[1], "doubled", "Used * 2", ends=(0.0, 1000.0))
+    made = window.formulas.add(
+        window.session.live.spaces[1], "doubled", "Used * 2", ends=(0.0, 1000.0)
+    )
     track = window.history.first
     wait(lambda: track.title.text() == "Heap · doubled" and has_drawn(track, EVENTS))
     assert track.graph is not None
@@ -176,7 +211,9 @@ def test_no_more_threads_for_more_graphs(watched: Watched, wait: Wait) -> None:
 
 
 @pytest.mark.parametrize("by_number", [True, False], ids=["by number", "by time"])
-def test_the_wheel_looks_closer_at_time_and_the_timeline_with_it(watched: Watched, wait: Wait, by_number: bool) -> None:
+def test_the_wheel_looks_closer_at_time_and_the_timeline_with_it(
+    watched: Watched, wait: Wait, by_number: bool
+) -> None:
     window = opened(watched, wait, by_number=by_number)
     panel, canvas, strip = window.history, window.history.canvas, window.time_panel.strip
     other = added(window, wait, TrackSpec("Generations", "Count"))
@@ -202,7 +239,9 @@ def test_the_wheel_looks_closer_at_time_and_the_timeline_with_it(watched: Watche
     assert not strip.zoomed
 
 
-def test_what_is_under_the_mouse_stays_there_while_one_looks_closer(watched: Watched, wait: Wait) -> None:
+def test_what_is_under_the_mouse_stays_there_while_one_looks_closer(
+    watched: Watched, wait: Wait
+) -> None:
     window = opened(watched, wait)
     canvas = window.history.canvas
     drawn = canvas.drawn
@@ -263,16 +302,29 @@ def test_tiles_that_are_kept_together_are_read_again_when_one_looks_closer(
     assert track.canvas.drawn is not None
     assert track.canvas.drawn.group == 10
     track.canvas.show_tiles(100, 120)
-    expected = np.array([watched.heaps[number][100:120] for number in range(1, EVENTS + 1)], dtype=np.int64) * (LEVELS - 1) // 255 + LOW
+    expected = (
+        np.array(
+            [watched.heaps[number][100:120] for number in range(1, EVENTS + 1)], dtype=np.int64
+        )
+        * (LEVELS - 1)
+        // 255
+        + LOW
+    )
 
     def shows_each() -> bool:
         drawn = track.canvas.drawn
-        return drawn is not None and drawn.codes.shape == expected.shape and bool((drawn.codes == expected).all())
+        return (
+            drawn is not None
+            and drawn.codes.shape == expected.shape
+            and bool((drawn.codes == expected).all())
+        )
 
     wait(shows_each)
     heap = len(watched.heaps)
     watched.happen(1)
-    expected = np.vstack([expected, watched.heaps[heap + 1][100:120] * np.int64(LEVELS - 1) // 255 + LOW])
+    expected = np.vstack(
+        [expected, watched.heaps[heap + 1][100:120] * np.int64(LEVELS - 1) // 255 + LOW]
+    )
     wait(shows_each)
 
 
@@ -314,7 +366,9 @@ def test_the_middle_button_moves_along(watched: Watched, wait: Wait) -> None:
     assert not canvas.brushes
 
 
-def test_what_was_changed_of_graphs_is_taken_back_and_done_again(watched: Watched, wait: Wait) -> None:
+def test_what_was_changed_of_graphs_is_taken_back_and_done_again(
+    watched: Watched, wait: Wait
+) -> None:
     window = opened(watched, wait)
     panel = window.history
     added(window, wait, TrackSpec("Generations", "Count"))
@@ -340,7 +394,9 @@ def test_what_was_changed_of_graphs_is_taken_back_and_done_again(watched: Watche
 # ------------------------------------------------------------------ lines and pooling
 
 
-def test_lines_stand_every_so_many_tiles_and_at_the_events_of_a_kind_with_their_count(watched: Watched, wait: Wait) -> None:
+def test_lines_stand_every_so_many_tiles_and_at_the_events_of_a_kind_with_their_count(
+    watched: Watched, wait: Wait
+) -> None:
     window = opened(watched, wait)
     track = window.history.first
     window.history.set_lines(every=80, at_kind=0)
@@ -359,7 +415,9 @@ def test_lines_stand_every_so_many_tiles_and_at_the_events_of_a_kind_with_their_
     assert not drawn.event_lines, "no collection has happened"
 
 
-def test_a_pixel_shows_the_greatest_the_mean_or_the_least_of_its_tiles(watched: Watched, wait: Wait) -> None:
+def test_a_pixel_shows_the_greatest_the_mean_or_the_least_of_its_tiles(
+    watched: Watched, wait: Wait
+) -> None:
     window = opened(watched, wait)
     track = window.history.first
     found = {}
@@ -381,19 +439,28 @@ def test_a_pixel_shows_the_greatest_the_mean_or_the_least_of_its_tiles(watched: 
 # ------------------------------------------------------------------------- brushes
 
 
-def test_several_ranges_of_tiles_are_plotted_each_with_a_name_and_a_colour(watched: Watched, wait: Wait) -> None:
+def test_several_ranges_of_tiles_are_plotted_each_with_a_name_and_a_colour(
+    watched: Watched, wait: Wait
+) -> None:
     window = opened(watched, wait)
     track = window.history.first
     drag(track.canvas, 0.1, 0.3)
     drag(track.canvas, 0.5, 0.9)
-    wait(lambda: len(track.series.plotted) == 2 and all(len(one.series) == EVENTS for one in track.series.plotted))
+    wait(
+        lambda: (
+            len(track.series.plotted) == 2
+            and all(len(one.series) == EVENTS for one in track.series.plotted)
+        )
+    )
     one, two = (plotted.brush for plotted in track.series.plotted)
     assert one.colour != two.colour
     assert one.high < two.low
     points = [plotted.series.points() for plotted in track.series.plotted]
     assert points[0][0].tiles < points[1][0].tiles
     track.rename_brush(two, "the old ones")
-    assert "the old ones" in [button.text().removeprefix("■ ") for button in track.findChildren(QPushButton)]
+    assert "the old ones" in [
+        button.text().removeprefix("■ ") for button in track.findChildren(QPushButton)
+    ]
     watched.happen(2)
     wait(lambda: all(len(plotted.series) == EVENTS + 2 for plotted in track.series.plotted))
     track.remove_brush(one)
@@ -405,7 +472,9 @@ def test_several_ranges_of_tiles_are_plotted_each_with_a_name_and_a_colour(watch
 # -------------------------------------------------------------------------- files
 
 
-def test_the_picture_that_is_written_has_the_pixels_title_axis_and_legend(watched: Watched, wait: Wait, tmp_path: Path) -> None:
+def test_the_picture_that_is_written_has_the_pixels_title_axis_and_legend(
+    watched: Watched, wait: Wait, tmp_path: Path
+) -> None:
     window = opened(watched, wait)
     added(window, wait, TrackSpec("Generations", "Count"))
     window.history.set_lines(at_kind=0)
@@ -416,7 +485,14 @@ def test_the_picture_that_is_written_has_the_pixels_title_axis_and_legend(watche
         wait(partial(says, window, f"written: {tmp_path / name}"))
     root = ET.parse(tmp_path / "a.svg").getroot()
     texts = [text.text for text in root.iter(f"{SVG}text")]
-    assert {"Test program, pid 1", "Heap · Used", "Generations · Count", "unknown", "zero", "12"} <= set(texts)
+    assert {
+        "Test program, pid 1",
+        "Heap · Used",
+        "Generations · Count",
+        "unknown",
+        "zero",
+        "12",
+    } <= set(texts)
     images = list(root.iter(f"{SVG}image"))
     picture = read_png(tmp_path / "a.png")
     assert picture.shape == (int(root.attrib["height"]), int(root.attrib["width"]))
@@ -424,16 +500,24 @@ def test_the_picture_that_is_written_has_the_pixels_title_axis_and_legend(watche
     for image, track in zip(images, window.history.tracks, strict=True):
         drawn = track.canvas.drawn
         assert drawn is not None
-        (tmp_path / "inner.png").write_bytes(base64.b64decode(image.attrib[XLINK].partition(",")[2]))
+        (tmp_path / "inner.png").write_bytes(
+            base64.b64decode(image.attrib[XLINK].partition(",")[2])
+        )
         assert (read_png(tmp_path / "inner.png") == drawn.pixels).all()
         # Somewhere below the one before stand the very same pixels.
         height, width = drawn.pixels.shape
-        rows = [y for y in range(at, len(picture) - height + 1) if (picture[y : y + height, 56 : 56 + width] == drawn.pixels).all()]
+        rows = [
+            y
+            for y in range(at, len(picture) - height + 1)
+            if (picture[y : y + height, 56 : 56 + width] == drawn.pixels).all()
+        ]
         assert rows
         at = rows[0] + height
 
 
-def test_the_series_that_are_written_are_what_the_tiles_held(watched: Watched, wait: Wait, tmp_path: Path) -> None:
+def test_the_series_that_are_written_are_what_the_tiles_held(
+    watched: Watched, wait: Wait, tmp_path: Path
+) -> None:
     window = opened(watched, wait)
     track, export = window.history.first, window.history_menus.export
     export.series(tmp_path / "none.csv")
@@ -441,7 +525,12 @@ def test_the_series_that_are_written_are_what_the_tiles_held(watched: Watched, w
     names = window.session.live.spaces[1].names
     track.add_brush(names.key(10), names.key(19))
     track.add_brush(names.key(100), names.key(100))
-    wait(lambda: all(len(one.series) == EVENTS for one in track.series.plotted) and len(track.series.plotted) == 2)
+    wait(
+        lambda: (
+            all(len(one.series) == EVENTS for one in track.series.plotted)
+            and len(track.series.plotted) == 2
+        )
+    )
     export.series(tmp_path / "a.csv")
     wait(partial(says, window, "written"))
     rows = list(csv.DictReader(StringIO((tmp_path / "a.csv").read_text())))
@@ -457,7 +546,9 @@ def test_the_series_that_are_written_are_what_the_tiles_held(watched: Watched, w
 # ----------------------------------------------------------------- a session that goes on
 
 
-def test_graphs_ranges_and_lines_are_there_again_after_a_reconnect(watched: Watched, wait: Wait) -> None:
+def test_graphs_ranges_and_lines_are_there_again_after_a_reconnect(
+    watched: Watched, wait: Wait
+) -> None:
     window = opened(watched, wait)
     panel = window.history
     added(window, wait, TrackSpec("Generations", "Count"))
@@ -469,14 +560,23 @@ def test_graphs_ranges_and_lines_are_there_again_after_a_reconnect(watched: Watc
     window.link.reconnect()
     wait(lambda: window.link.status.phase.connected and window.session.live.last_event is not None)
     watched.happen(2)
-    wait(lambda: all((drawn := track.canvas.drawn) is not None and len(drawn.events) >= EVENTS + 2 for track in panel.tracks))
+    wait(
+        lambda: all(
+            (drawn := track.canvas.drawn) is not None and len(drawn.events) >= EVENTS + 2
+            for track in panel.tracks
+        )
+    )
     assert [track.title.text() for track in panel.tracks] == ["Heap · Used", "Generations · Count"]
     assert panel.canvas.every == 100
     assert panel.canvas.brushes == [brush]
-    wait(lambda: len(panel.series.plotted) == 1 and len(panel.series.plotted[0].series) >= EVENTS + 2)
+    wait(
+        lambda: len(panel.series.plotted) == 1 and len(panel.series.plotted[0].series) >= EVENTS + 2
+    )
 
 
-def test_a_window_is_closed_in_the_middle_of_filling_a_graph(watched: Watched, wait: Wait, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_window_is_closed_in_the_middle_of_filling_a_graph(
+    watched: Watched, wait: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
     entered, go_on = threading.Event(), threading.Event()
     take = HistoryGraph.take
 
@@ -530,13 +630,19 @@ def test_a_long_recording_is_seen_coarsely_first_and_then_finely(
     held, go_on = threading.Event(), threading.Event()
     read = history_filling.HistoryFilling._read
 
-    def waits(filling: history_filling.HistoryFilling, recording: Recording, first: int, last: int) -> None:
+    def waits(
+        filling: history_filling.HistoryFilling, recording: Recording, first: int, last: int
+    ) -> None:
         held.set()
         assert go_on.wait(30)
         read(filling, recording, first, last)
 
     monkeypatch.setattr(history_filling.HistoryFilling, "_read", waits)
-    with serve_recording(Recording.open(SAMPLE), f"unix:{socket_directory}/p.sock", beginning=Beginning(running=False)):
+    with serve_recording(
+        Recording.open(SAMPLE),
+        f"unix:{socket_directory}/p.sock",
+        beginning=Beginning(running=False),
+    ):
         window = make_window(f"unix:{socket_directory}/p.sock")
         window.use_recording(SAMPLE)
         wait(lambda: window.timing.usable)

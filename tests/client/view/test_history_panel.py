@@ -31,7 +31,12 @@ def graph_of(window: MainWindow) -> HistoryGraph:
 
 def has_drawn(window: MainWindow, events: int) -> bool:
     drawn = window.history.canvas.drawn
-    whole = drawn is not None and len(drawn.events) == events and bool(drawn.codes.size) and bool(drawn.codes.any(axis=1).all())
+    whole = (
+        drawn is not None
+        and len(drawn.events) == events
+        and bool(drawn.codes.size)
+        and bool(drawn.codes.any(axis=1).all())
+    )
     return window.history.graph is not None and whole
 
 
@@ -62,7 +67,9 @@ def histories() -> list[str]:
     return [one.name for one in threading.enumerate() if "history" in one.name]
 
 
-def test_it_is_filled_with_what_came_before_it_was_opened_and_follows_what_comes(watched: Watched, wait: Wait) -> None:
+def test_it_is_filled_with_what_came_before_it_was_opened_and_follows_what_comes(
+    watched: Watched, wait: Wait
+) -> None:
     window = opened(watched, wait)
     assert window.history.first.title.text() == "Heap · Used"
     assert list(graph_of(window).events.numbers) == list(range(1, EVENTS + 1))
@@ -75,7 +82,9 @@ def test_it_is_filled_with_what_came_before_it_was_opened_and_follows_what_comes
 
 def test_a_click_goes_to_the_event_and_selects_the_tile(watched: Watched, wait: Wait) -> None:
     window = opened(watched, wait)
-    QTest.mouseClick(window.history.canvas, Qt.MouseButton.LeftButton, pos=place(window, 4, TILE).toPoint())
+    QTest.mouseClick(
+        window.history.canvas, Qt.MouseButton.LeftButton, pos=place(window, 4, TILE).toPoint()
+    )
     wait(lambda: watched.shows(4))
     selected = window.session.selected(1)
     assert selected is not None
@@ -86,7 +95,9 @@ def test_a_click_goes_to_the_event_and_selects_the_tile(watched: Watched, wait: 
     wait(lambda: window.history.canvas.shown_sequence == event.sequence)
 
 
-def test_what_is_under_the_mouse_is_told_with_the_value_of_then(watched: Watched, wait: Wait) -> None:
+def test_what_is_under_the_mouse_is_told_with_the_value_of_then(
+    watched: Watched, wait: Wait
+) -> None:
     window = opened(watched, wait)
     canvas = window.history.canvas
     QTest.mouseMove(canvas, place(window, 7, TILE).toPoint())
@@ -161,7 +172,11 @@ def test_closing_it_ends_its_threads(watched: Watched, wait: Wait) -> None:
 def test_a_recording_is_graphed_from_its_file_or_else_from_what_comes(
     known: bool, socket_directory: Path, make_window: MakeWindow, wait: Wait
 ) -> None:
-    with serve_recording(Recording.open(SAMPLE), f"unix:{socket_directory}/p.sock", beginning=Beginning(running=False)):
+    with serve_recording(
+        Recording.open(SAMPLE),
+        f"unix:{socket_directory}/p.sock",
+        beginning=Beginning(running=False),
+    ):
         window = make_window(f"unix:{socket_directory}/p.sock")
         if known:
             window.use_recording(SAMPLE)

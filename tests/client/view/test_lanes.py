@@ -29,7 +29,9 @@ def timeline_of(kinds: NDArray[np.integer], missed_at: int | None = None) -> Tim
     return made
 
 
-def drawn(timeline: Timeline, theme: Theme, scale: float = 1.0, off: frozenset[int] = frozenset()) -> QImage:
+def drawn(
+    timeline: Timeline, theme: Theme, scale: float = 1.0, off: frozenset[int] = frozenset()
+) -> QImage:
     colours = (kind_colour(0, 2, theme), kind_colour(1, 2, theme))
     lanes = Lanes(overview=timeline.overview(WIDTH), hidden={}, colours=colours, off=off)
     return draw_lanes(lanes, theme, 20, scale)
@@ -51,7 +53,9 @@ def test_one_event_among_a_million_is_seen(qtbot: QtBot, theme: Theme, scale: fl
 
 def test_a_lane_that_a_filter_hides_is_paler(qtbot: QtBot) -> None:
     kinds = np.arange(1000, dtype=np.uint16) % 2
-    there, hidden = (drawn(timeline_of(kinds), Theme.DARK, off=off) for off in (frozenset[int](), frozenset({1})))
+    there, hidden = (
+        drawn(timeline_of(kinds), Theme.DARK, off=off) for off in (frozenset[int](), frozenset({1}))
+    )
     assert there.pixelColor(100, 5) == hidden.pixelColor(100, 5)
     assert there.pixelColor(100, 15).lightness() > hidden.pixelColor(100, 15).lightness()
 
@@ -60,13 +64,17 @@ def test_where_events_were_missed_the_ground_is_hatched(qtbot: QtBot) -> None:
     rows = np.zeros(10, dtype=np.uint16)
     image = drawn(timeline_of(rows, missed_at=5), Theme.DARK)
     warning = tokens(Theme.DARK).warning
-    hatched = {x for x in range(WIDTH) for y in range(20) if image.pixelColor(x, y).name() == warning}
+    hatched = {
+        x for x in range(WIDTH) for y in range(20) if image.pixelColor(x, y).name() == warning
+    }
     assert hatched
     assert min(hatched) > 4 * WIDTH // 10
     assert max(hatched) <= 5 * WIDTH // 10 + 1
 
 
 @pytest.mark.parametrize("theme", list(Theme))
-def test_kinds_are_told_apart_from_each_other_and_from_the_ground(qtbot: QtBot, theme: Theme) -> None:
+def test_kinds_are_told_apart_from_each_other_and_from_the_ground(
+    qtbot: QtBot, theme: Theme
+) -> None:
     colours = {kind_colour(kind, 6, theme).name() for kind in range(6)}
     assert len(colours | {tokens(theme).canvas}) == 7

@@ -43,7 +43,9 @@ def test_two_strips_magnify_what_is_around_the_active_tile(watched: Watched, wai
         assert len(stretch.codes) % 2 == 1
         assert stretch.tile_in(len(stretch.codes) // 2) == 200, "in the middle"
         for tile in (200 - 3, 200 + 3):
-            assert colour_in(strip, tile) == int(lut[LOW + int(watched.program.values[tile]) * 249 // 255])
+            assert colour_in(strip, tile) == int(
+                lut[LOW + int(watched.program.values[tile]) * 249 // 255]
+            )
     assert magnifier.small.stretch is not None
     assert magnifier.large.stretch is not None
     assert len(magnifier.small.stretch.codes) > 3 * len(magnifier.large.stretch.codes)
@@ -51,7 +53,12 @@ def test_two_strips_magnify_what_is_around_the_active_tile(watched: Watched, wai
 
     canvas = window.spaces.panels[1].canvas
     QTest.mouseMove(canvas, canvas.centre_of(30))
-    wait(lambda: magnifier.large.stretch is not None and magnifier.large.cell_of(30).contains(magnifier.large.rect().center()))
+    wait(
+        lambda: (
+            magnifier.large.stretch is not None
+            and magnifier.large.cell_of(30).contains(magnifier.large.rect().center())
+        )
+    )
     QTest.mouseMove(magnifier.large, magnifier.large.cell_of(31).center().toPoint())
     wait(lambda: str(watched.program.values[31]) in magnifier.title.text())
     QTest.mouseClick(magnifier.large, LEFT, pos=magnifier.large.cell_of(32).center().toPoint())
@@ -69,7 +76,9 @@ def test_two_strips_magnify_what_is_around_the_active_tile(watched: Watched, wai
 
 
 @pytest.mark.parametrize("view", ["tiles", "hilbert", "histogram", "multiples"])
-def test_tiles_are_marked_in_each_view_follow_their_keys_and_are_cleared(watched: Watched, wait: Wait, view: str) -> None:
+def test_tiles_are_marked_in_each_view_follow_their_keys_and_are_cleared(
+    watched: Watched, wait: Wait, view: str
+) -> None:
     window = watched.window
     window.looking.choose_view(view)
     window.settle()
@@ -105,7 +114,9 @@ def test_tiles_are_marked_in_each_view_follow_their_keys_and_are_cleared(watched
     assert not panel.shown.marks
 
 
-def test_marks_stay_with_their_tiles_when_the_space_grows_in_front(watched: Watched, wait: Wait) -> None:
+def test_marks_stay_with_their_tiles_when_the_space_grows_in_front(
+    watched: Watched, wait: Wait
+) -> None:
     window, program = watched.window, watched.program
     window.looking.mark(1, 10, 10, True)
     program.heap.resize(UniformNames(0x1000 - 5 * 0x100, 0x100, 405))
@@ -118,7 +129,9 @@ def test_marks_stay_with_their_tiles_when_the_space_grows_in_front(watched: Watc
     assert window.spaces.panels[1].canvas.marks == [15]
 
 
-def test_zoomed_tiles_are_dragged_with_the_middle_button_and_the_one_under_the_mouse_stays(watched: Watched) -> None:
+def test_zoomed_tiles_are_dragged_with_the_middle_button_and_the_one_under_the_mouse_stays(
+    watched: Watched,
+) -> None:
     window = watched.window
     canvas = window.spaces.panels[1].canvas
     place = QPointF(canvas.centre_of(200))
@@ -150,7 +163,10 @@ def test_zoomed_tiles_are_dragged_with_the_middle_button_and_the_one_under_the_m
 def test_the_keyboard_opens_the_menus_of_the_active_space(watched: Watched, qtbot: QtBot) -> None:
     window = watched.window
     toolbar = window.spaces.panels[1].toolbar
-    for key, button, entry in (("view.menu", toolbar.views, "Hilbert curve"), ("view.options", toolbar.options, "Formulas…")):
+    for key, button, entry in (
+        ("view.menu", toolbar.views, "Hilbert curve"),
+        ("view.options", toolbar.options, "Formulas…"),
+    ):
         menu = button.menu()
         seen: list[str] = []
 
@@ -166,11 +182,14 @@ def test_the_keyboard_opens_the_menus_of_the_active_space(watched: Watched, qtbo
 def rows_of(watched: Watched) -> list[tuple[str, str, str]]:
     rows = watched.window.looking.summary.rows
     return [
-        (rows.cell(row, 0).text.strip(), rows.cell(row, 1).text, rows.cell(row, 2).text) for row in range(rows.rowCount())
+        (rows.cell(row, 0).text.strip(), rows.cell(row, 1).text, rows.cell(row, 2).text)
+        for row in range(rows.rowCount())
     ]
 
 
-def test_the_summary_of_a_space_tells_each_stream_as_a_whole_and_what_it_covers(watched: Watched, wait: Wait) -> None:
+def test_the_summary_of_a_space_tells_each_stream_as_a_whole_and_what_it_covers(
+    watched: Watched, wait: Wait
+) -> None:
     window, program = watched.window, watched.program
     QTest.keyClick(window, Qt.Key.Key_U)
     wait(window.looking.summary.isVisible)

@@ -35,7 +35,12 @@ def traced() -> Iterator[TracedRecording]:
 @pytest.fixture
 def playing(traced: TracedRecording, socket_directory: Path) -> Iterator[Playing]:
     recording = Recording.open(traced.path)
-    with serve_recording(recording, f"unix:{socket_directory}/s", beginning=Beginning(running=False), teller=traced.teller) as made:
+    with serve_recording(
+        recording,
+        f"unix:{socket_directory}/s",
+        beginning=Beginning(running=False),
+        teller=traced.teller,
+    ) as made:
         yield made
 
 
@@ -89,10 +94,14 @@ def at_event(window: MainWindow, number: int) -> bool:
 def selects(window: MainWindow, space: str, address: str) -> bool:
     """Whether the one selected tile is that of an address in a space."""
     found = selected(window)
-    return list(found) == ([space] if space else []) and all(base <= int(address, 16) < base + size for base, size in found.values())
+    return list(found) == ([space] if space else []) and all(
+        base <= int(address, 16) < base + size for base, size in found.values()
+    )
 
 
-def test_an_object_is_found_followed_through_its_moves_and_shown_where_it_lies(window: MainWindow, wait: Wait) -> None:
+def test_an_object_is_found_followed_through_its_moves_and_shown_where_it_lies(
+    window: MainWindow, wait: Wait
+) -> None:
     part, panel = window.objects, window.objects.panel
     window.actions_table.run("objects.find")
     assert "Say what is sought" in panel.said
@@ -106,14 +115,22 @@ def test_an_object_is_found_followed_through_its_moves_and_shown_where_it_lies(w
     press_enter_on(window, 0)
     wait(lambda: part.followed is not None and not panel.said)
     assert panel.views.checkedId() == LIFE
-    lived = [(cell(window, row, "What").split(" by ")[0], cell(window, row, "Space")) for row in range(len(panel.table.rows))]
+    lived = [
+        (cell(window, row, "What").split(" by ")[0], cell(window, row, "Space"))
+        for row in range(len(panel.table.rows))
+    ]
     assert lived[0] == ("born", "Eden")
     assert [space for what, space in lived if what == "promoted"] == ["Old"]
     assert part.followed is not None
-    assert part.followed.table.note.startswith("Promote$Tree[], 272 bytes, 64 elements, allocated by main")
+    assert part.followed.table.note.startswith(
+        "Promote$Tree[], 272 bytes, 64 elements, allocated by main"
+    )
     wait(partial(selects, window, "Eden", eden))
     for row, (_what, space) in enumerate(lived):
-        event, address = int(cell(window, row, "Event").replace(",", "")), cell(window, row, "Address")
+        event, address = (
+            int(cell(window, row, "Event").replace(",", "")),
+            cell(window, row, "Address"),
+        )
         press_enter_on(window, row)
         wait(partial(at_event, window, event))
         wait(partial(selects, window, space, address))
@@ -125,7 +142,9 @@ def test_an_object_is_found_followed_through_its_moves_and_shown_where_it_lies(w
     assert panel.views.checkedId() == FOUND
 
 
-def test_neighbours_of_the_same_site_are_told_at_each_event_and_one_of_them_is_followed(window: MainWindow, wait: Wait) -> None:
+def test_neighbours_of_the_same_site_are_told_at_each_event_and_one_of_them_is_followed(
+    window: MainWindow, wait: Wait
+) -> None:
     part, panel = window.objects, window.objects.panel
     go_to(window, wait, "GC start")
     window.docks.show("objects")
@@ -136,7 +155,11 @@ def test_neighbours_of_the_same_site_are_told_at_each_event_and_one_of_them_is_f
     wait(lambda: part.followed is not None)
     part.turn(NEIGHBOURS)
     wait(lambda: not panel.said and panel.views.checkedId() == NEIGHBOURS)
-    assert {cell(window, row, "What became of it") for row in range(5)} <= {"died", "moved", "promoted"}
+    assert {cell(window, row, "What became of it") for row in range(5)} <= {
+        "died",
+        "moved",
+        "promoted",
+    }
     followed, near = part.followed, cell(window, 0, "Address")
     press_enter_on(window, 0)
     wait(lambda: part.followed is not None and part.followed is not followed)
@@ -144,17 +167,31 @@ def test_neighbours_of_the_same_site_are_told_at_each_event_and_one_of_them_is_f
     assert near in [str(row[2]) for row in part.followed.table.rows]
 
 
-def test_what_is_in_a_tile_is_told_of_the_event_that_is_shown_and_by_site(window: MainWindow, wait: Wait) -> None:
+def test_what_is_in_a_tile_is_told_of_the_event_that_is_shown_and_by_site(
+    window: MainWindow, wait: Wait
+) -> None:
     contents = window.telling.contents
     window.docks.show("contents")
     contents.which.setCurrentIndex(1)
-    window.activate(next(ident for ident, one in window.session.interpreter.spaces.items() if one.space.name == "Eden"))
+    window.activate(
+        next(
+            ident
+            for ident, one in window.session.interpreter.spaces.items()
+            if one.space.name == "Eden"
+        )
+    )
     go_to(window, wait, "GC start")
     wait(lambda: contents.when.text() == "of this event" and len(contents.table.rows) > 10)
     go_to(window, wait, "GC end")
     wait(lambda: contents.said == "Nothing is in it.")
     window.timing.step(-1)
-    wait(lambda: not contents.said and contents.when.text() == "of this event" and len(contents.table.rows) > 10)
+    wait(
+        lambda: (
+            not contents.said
+            and contents.when.text() == "of this event"
+            and len(contents.table.rows) > 10
+        )
+    )
     contents.kind.setCurrentIndex(contents.kind.findData("sites"))
     contents.kind_asked.emit()
     wait(lambda: any("Promote.build" in row[0].text for row in contents.table.rows))

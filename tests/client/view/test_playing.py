@@ -45,7 +45,10 @@ class Played:
         if session.number != number or session.interpreter.last_event is None:
             return False
         then = self.recording.seek(number)
-        if then.last_event is None or session.interpreter.last_event.sequence != then.last_event.sequence:
+        if (
+            then.last_event is None
+            or session.interpreter.last_event.sequence != then.last_event.sequence
+        ):
             return False
         for space_id, space in then.spaces.items():
             picture = self.window.spaces.panels[space_id].canvas.picture
@@ -75,7 +78,9 @@ def at_delay(played: Played, millis: int) -> None:
 
 
 @pytest.fixture
-def played(make_window: MakeWindow, socket_directory: Path, tmp_path: Path, wait: Wait) -> Iterator[Played]:
+def played(
+    make_window: MakeWindow, socket_directory: Path, tmp_path: Path, wait: Wait
+) -> Iterator[Played]:
     path = tmp_path / "session.gcspy"
     shutil.copy(SAMPLE, path)
     playing = serve_recording(
@@ -110,7 +115,9 @@ def test_scrubbing_a_recording_shows_what_was_recorded(played: Played, wait: Wai
     strip.set_by_time(False)
     last = played.recording.last
     for number in (last // 2, 3, last):
-        QTest.mouseClick(strip, Qt.MouseButton.LeftButton, pos=QPoint(round(strip.x_of(number)), 25))
+        QTest.mouseClick(
+            strip, Qt.MouseButton.LeftButton, pos=QPoint(round(strip.x_of(number)), 25)
+        )
         wait(partial(played.shows, number))
         played.window.settle()
 
@@ -168,13 +175,17 @@ def test_a_range_of_a_recording_is_played_over_and_over(played: Played, wait: Wa
     at_delay(played, 1)
     seen: list[int] = []
     played.window.link.received.connect(
-        lambda batch: seen.extend(message.number for message in batch if isinstance(message, Position))
+        lambda batch: seen.extend(
+            message.number for message in batch if isinstance(message, Position)
+        )
     )
     played.press("time.play")
     wait(lambda: seen.count(5) > 3)
     assert all(after == (before + 1 if before < 8 else 5) for before, after in pairwise(seen))
     played.press("time.reverse")
-    wait(lambda: timing.wire.running and (8, 7) in pairwise(seen))  # several may come between two looks; forwards there is none
+    wait(
+        lambda: timing.wire.running and (8, 7) in pairwise(seen)
+    )  # several may come between two looks; forwards there is none
     seen.clear()
     wait(lambda: seen.count(8) > 3)
     assert all(after == (before - 1 if before > 5 else 8) for before, after in pairwise(seen))
@@ -230,7 +241,9 @@ def test_bookmarks_of_a_recording_are_kept_beside_its_file(played: Played, wait:
     assert "here" in sidecar.read_text()
 
 
-def test_a_part_of_a_recording_is_saved_from_the_window(played: Played, tmp_path: Path, wait: Wait) -> None:
+def test_a_part_of_a_recording_is_saved_from_the_window(
+    played: Played, tmp_path: Path, wait: Wait
+) -> None:
     window = played.window
     window.timing.choose_range(10, 20)
     dialog = window.save_session()
@@ -259,7 +272,9 @@ def test_a_window_that_reconnects_finds_the_recording_again(played: Played, wait
     wait(lambda: played.shows(9))
 
 
-def test_a_window_follows_another_and_leaves_it_again(played: Played, make_window: MakeWindow, wait: Wait) -> None:
+def test_a_window_follows_another_and_leaves_it_again(
+    played: Played, make_window: MakeWindow, wait: Wait
+) -> None:
     leader = played.window
     assert not leader.actions_table.run("session.follow"), "there is nobody else"
     follower = make_window(str(leader.link.address))

@@ -51,7 +51,9 @@ def colour_of(window: MainWindow, tile: int) -> int:
     return canvas.grab().toImage().pixel(canvas.centre_of(tile))
 
 
-def test_a_palette_is_seen_at_once_and_chosen_for_one_stream_alone(watched: Watched, settings: Settings) -> None:
+def test_a_palette_is_seen_at_once_and_chosen_for_one_stream_alone(
+    watched: Watched, settings: Settings
+) -> None:
     window = watched.window
     before = colour_of(window, 5)
     dialog = window.preferences.open()
@@ -77,7 +79,9 @@ def settings_path(settings: Settings) -> str:
     return settings._kept.fileName()
 
 
-def test_colours_are_there_again_in_the_next_window(watched: Watched, settings: Settings, qtbot: QtBot) -> None:
+def test_colours_are_there_again_in_the_next_window(
+    watched: Watched, settings: Settings, qtbot: QtBot
+) -> None:
     watched.window.preferences.choose_palette(Ramp.ICE, space="Heap", stream="Used")
     watched.window.preferences.follow_hints(wanted=False)
     again = MainWindow(Theme.DARK, settings)
@@ -96,7 +100,9 @@ def test_the_history_graph_has_the_colours_that_were_chosen(watched: Watched, wa
     assert window.history.first.palette_now is window.spaces.panels[1].canvas.picture.palette
 
 
-def test_a_theme_is_stored_and_used_by_the_next_window(watched: Watched, settings: Settings, qtbot: QtBot) -> None:
+def test_a_theme_is_stored_and_used_by_the_next_window(
+    watched: Watched, settings: Settings, qtbot: QtBot
+) -> None:
     dialog = watched.window.preferences.open()
     dialog.theme.setCurrentIndex(dialog.theme.findData(Theme.LIGHT))
     assert watched.window.theme is Theme.LIGHT
@@ -109,7 +115,9 @@ def test_a_theme_is_stored_and_used_by_the_next_window(watched: Watched, setting
     dialog.close()
 
 
-def test_a_scale_is_stored_and_the_dialog_says_which_windows_have_it(watched: Watched, settings: Settings) -> None:
+def test_a_scale_is_stored_and_the_dialog_says_which_windows_have_it(
+    watched: Watched, settings: Settings
+) -> None:
     dialog = watched.window.preferences.open()
     dialog.scale.setValue(6)
     assert "next start" in dialog.scale_words.text()
@@ -120,7 +128,9 @@ def test_a_scale_is_stored_and_the_dialog_says_which_windows_have_it(watched: Wa
     dialog.close()
 
 
-def test_what_is_kept_for_looking_back_changes_at_once(watched: Watched, settings: Settings) -> None:
+def test_what_is_kept_for_looking_back_changes_at_once(
+    watched: Watched, settings: Settings
+) -> None:
     window = watched.window
     dialog = window.preferences.open()
     dialog.memory.setCurrentText("64 MiB")
@@ -139,7 +149,9 @@ def test_defaults_are_what_the_program_comes_with(watched: Watched, settings: Se
     preferences.choose_palette(Ramp.GREY)
     preferences.set_restores_layout(wanted=False)
     dialog = preferences.open()
-    assert (dialog.memory.amount(), dialog.disk.amount()) == (99, 9), "also what is not among the usual amounts"
+    assert (dialog.memory.amount(), dialog.disk.amount()) == (99, 9), (
+        "also what is not among the usual amounts"
+    )
     dialog.defaults.click()
     assert (dialog.memory.amount(), dialog.disk.amount()) == (256, 4)
     assert dialog.palette_of_all.currentData() == Ramp.VIOLET
@@ -149,7 +161,9 @@ def test_defaults_are_what_the_program_comes_with(watched: Watched, settings: Se
 
 
 @pytest.mark.parametrize("value", ["9000", "-1", '"much"', "[]"])
-def test_a_preference_beyond_all_limits_is_the_default(value: str, tmp_path: Path, qtbot: QtBot) -> None:
+def test_a_preference_beyond_all_limits_is_the_default(
+    value: str, tmp_path: Path, qtbot: QtBot
+) -> None:
     settings = Settings()
     for name in ("look.scale", "shift.disk", "look.palettes", "look.theme"):
         settings._memory[name] = value
@@ -170,7 +184,9 @@ def test_keys_open_the_dialog_and_escape_closes_it(watched: Watched, wait: Wait)
     assert not dialog.isVisible()
 
 
-def test_the_program_starts_with_the_stored_scale_and_theme(tmp_path: Path, settings: Settings) -> None:
+def test_the_program_starts_with_the_stored_scale_and_theme(
+    tmp_path: Path, settings: Settings
+) -> None:
     settings.store("look.scale", 150)
     settings.store("look.theme", Theme.LIGHT)
     done = subprocess.run(

@@ -61,7 +61,9 @@ def pointed(canvas: RendererCanvas, tile: int) -> QPoint:
     return QPoint(int(middle.x()), int(middle.y()))
 
 
-def afresh(canvas: RendererCanvas, watched: Watched) -> np.ndarray[tuple[int, ...], np.dtype[np.uint32]]:
+def afresh(
+    canvas: RendererCanvas, watched: Watched
+) -> np.ndarray[tuple[int, ...], np.dtype[np.uint32]]:
     """What the renderer would draw if it had never drawn before."""
     space = watched.window.session.interpreter.spaces[1]
     name = watched.window.session.looks.of(1).view
@@ -99,13 +101,17 @@ def test_a_space_is_drawn_hovered_clicked_and_followed_through_each_renderer(
     event = window.session.interpreter.last_event
     assert event is not None
     assert drawn.sequence == event.sequence
-    canvas.drawing.wish("anew", lambda renderer: renderer.draw())  # takes back the marks of hidden changes
+    canvas.drawing.wish(
+        "anew", lambda renderer: renderer.draw()
+    )  # takes back the marks of hidden changes
     window.settle()
     assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched))
 
 
 @pytest.mark.parametrize("view", DRAWN)
-def test_arrow_keys_move_the_selected_tile_in_each_renderer(watched: Watched, wait: Wait, view: str) -> None:
+def test_arrow_keys_move_the_selected_tile_in_each_renderer(
+    watched: Watched, wait: Wait, view: str
+) -> None:
     window = watched.window
     canvas = shown_as(watched, view)
     window.select(1, 20)
@@ -121,7 +127,9 @@ def test_arrow_keys_move_the_selected_tile_in_each_renderer(watched: Watched, wa
 
 
 @pytest.mark.parametrize("view", DRAWN)
-def test_a_view_is_drawn_anew_when_the_window_is_resized(watched: Watched, wait: Wait, view: str) -> None:
+def test_a_view_is_drawn_anew_when_the_window_is_resized(
+    watched: Watched, wait: Wait, view: str
+) -> None:
     canvas = shown_as(watched, view)
     for size in ((900, 600), (1500, 900)):
         watched.window.resize(*size)
@@ -135,7 +143,9 @@ def test_a_view_is_drawn_anew_when_the_window_is_resized(watched: Watched, wait:
 
 
 @pytest.mark.parametrize("view", DRAWN)
-def test_one_can_look_closer_move_along_and_back_in_each_renderer(watched: Watched, wait: Wait, view: str) -> None:
+def test_one_can_look_closer_move_along_and_back_in_each_renderer(
+    watched: Watched, wait: Wait, view: str
+) -> None:
     canvas = shown_as(watched, view)
     place = QPointF(pointed(canvas, 200))
     under = canvas.tile_at(place, wait_secs=5)
@@ -199,7 +209,9 @@ def test_tiles_are_as_if_they_had_never_been_hidden(watched: Watched, wait: Wait
     assert watched.shows(window.session.number)
 
 
-def test_tiles_in_the_order_of_a_stream_say_that_they_are_not_by_address(watched: Watched, wait: Wait) -> None:
+def test_tiles_in_the_order_of_a_stream_say_that_they_are_not_by_address(
+    watched: Watched, wait: Wait
+) -> None:
     window = watched.window
     window.looking.turn_order()
     window.settle()
@@ -281,7 +293,8 @@ def test_unknown_values_are_hatched_and_an_empty_space_and_one_tile_are_drawn(
         ratio = canvas.devicePixelRatioF()
         box = found[0].translated(-canvas.area().topLeft())
         part = image[
-            int(box.top() * ratio) : int(box.bottom() * ratio), int(box.left() * ratio) : int(box.right() * ratio)
+            int(box.top() * ratio) : int(box.bottom() * ratio),
+            int(box.left() * ratio) : int(box.right() * ratio),
         ]
         colours = set(part.reshape(-1).tolist())
         assert colour in colours
@@ -359,7 +372,11 @@ def test_a_renderer_of_another_package_is_offered_draws_and_is_pointed_at(
 
 @pytest.mark.parametrize(
     ("view", "words"),
-    [("torn", "ZeroDivisionError: the sail is torn"), ("missing", "ModuleNotFoundError"), ("lost", "no compass")],
+    [
+        ("torn", "ZeroDivisionError: the sail is torn"),
+        ("missing", "ModuleNotFoundError"),
+        ("lost", "no compass"),
+    ],
 )
 def test_a_renderer_that_raises_is_named_and_replaced_by_tiles_and_the_window_goes_on(
     strangers: None, watched: Watched, wait: Wait, view: str, words: str
@@ -421,7 +438,9 @@ def test_a_look_is_one_value_that_can_be_put_back(watched: Watched) -> None:
 
 
 @pytest.mark.parametrize("view", ["hilbert", "histogram", "multiples"])
-def test_looking_back_and_going_live_again_shows_the_state_of_that_event(watched: Watched, wait: Wait, view: str) -> None:
+def test_looking_back_and_going_live_again_shows_the_state_of_that_event(
+    watched: Watched, wait: Wait, view: str
+) -> None:
     window = watched.window
     canvas = shown_as(watched, view)
     last = window.session.timeline.last

@@ -41,7 +41,9 @@ class SlowSave:
         return 100
 
 
-def test_a_session_is_saved_whole_and_can_be_opened_again(watched: Watched, tmp_path: Path, wait: Wait) -> None:
+def test_a_session_is_saved_whole_and_can_be_opened_again(
+    watched: Watched, tmp_path: Path, wait: Wait
+) -> None:
     dialog = watched.window.save_session()
     assert dialog is not None
     assert dialog.whole.isChecked()
@@ -88,7 +90,9 @@ def test_progress_is_told_while_the_window_lives_and_cancelling_ends_it(
 ) -> None:
     window = make_window()
     save = SlowSave()
-    dialog = SaveDialog(SaveOffer(save=save, whole=(1, 100), chosen=None, name="slow"), tmp_path, window)
+    dialog = SaveDialog(
+        SaveOffer(save=save, whole=(1, 100), chosen=None, name="slow"), tmp_path, window
+    )
     dialog.keep_out_of_the_way()
     dialog.start.click()
     save.steps.release(1)

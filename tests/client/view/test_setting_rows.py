@@ -20,9 +20,18 @@ def paused(socket_directory: Path) -> Iterator[str]:
     """A simulation that pauses at its first event."""
     stop, ready = threading.Event(), threading.Event()
     address = f"unix:{socket_directory}/simulated.sock"
-    fields = {"collector": "generational", "program": "queue", "heap_bytes": 64 << 10, "pace_millis": 0}
-    options = SimulatingOptions(simulation=fields, listen=(address,), pause_at="event == 'Allocation'")
-    thread = threading.Thread(target=simulate, args=(options,), kwargs={"stop": stop, "on_ready": lambda *_: ready.set()})
+    fields = {
+        "collector": "generational",
+        "program": "queue",
+        "heap_bytes": 64 << 10,
+        "pace_millis": 0,
+    }
+    options = SimulatingOptions(
+        simulation=fields, listen=(address,), pause_at="event == 'Allocation'"
+    )
+    thread = threading.Thread(
+        target=simulate, args=(options,), kwargs={"stop": stop, "on_ready": lambda *_: ready.set()}
+    )
     thread.start()
     assert ready.wait(30)
     yield address

@@ -71,16 +71,25 @@ def pixel(graph: Sparkline, x: int, y: int) -> int:
 def has_colour(graph: Sparkline, where: QPoint, colour: str) -> bool:
     """Whether a colour, or what smoothing leaves of it in a thin line, is within two pixels of a place."""
     image, wanted = plot_of(graph).grab().toImage(), QColor(colour)
-    around = (image.pixelColor(where + QPoint(dx, dy)) for dx in range(-2, 3) for dy in range(-2, 3))
+    around = (
+        image.pixelColor(where + QPoint(dx, dy)) for dx in range(-2, 3) for dy in range(-2, 3)
+    )
     return any(
-        max(abs(c.red() - wanted.red()), abs(c.green() - wanted.green()), abs(c.blue() - wanted.blue())) < 60
+        max(
+            abs(c.red() - wanted.red()),
+            abs(c.green() - wanted.green()),
+            abs(c.blue() - wanted.blue()),
+        )
+        < 60
         for c in around
     )
 
 
 def test_the_window_loads_no_plotting_library_by_itself() -> None:
     program = "import sys, gcspy_client.app; print('pyqtgraph' in sys.modules, 'PySide6.QtOpenGL' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True
+    )
     assert done.stdout.split() == ["False", "False"]
 
 
@@ -156,9 +165,16 @@ def test_hovering_tells_event_time_and_value(graph: Sparkline) -> None:
     for point in (1, 2):
         QTest.mouseMove(plot.viewport(), plot.place_of(point).toPoint())
         told.append(graph.reading.text())
-    assert told == ["Collection #101  ·  2.00 s ago  ·  2.0 KiB", "Clock #102  ·  1.00 s ago  ·  unknown"]
+    assert told == [
+        "Collection #101  ·  2.00 s ago  ·  2.0 KiB",
+        "Clock #102  ·  1.00 s ago  ·  unknown",
+    ]
     cross = plot.place_of(2).toPoint()
-    assert pixel(graph, cross.x(), 60) == pixel(graph, cross.x(), 100) != pixel(graph, cross.x() + 9, 60)
+    assert (
+        pixel(graph, cross.x(), 60)
+        == pixel(graph, cross.x(), 100)
+        != pixel(graph, cross.x() + 9, 60)
+    )
     QTest.mouseMove(plot.viewport(), QPoint(2, 2))
     assert graph.reading.text() == "4.0 KiB"
 
@@ -170,13 +186,17 @@ def test_another_theme_dresses_the_graph_at_once(graph: Sparkline) -> None:
     assert pixel(graph, 3, 3) == 0xFFFFFF
 
 
-def test_the_wheel_is_left_to_the_sidebar_and_dragging_moves_nothing(graph: Sparkline, qtbot: QtBot) -> None:
+def test_the_wheel_is_left_to_the_sidebar_and_dragging_moves_nothing(
+    graph: Sparkline, qtbot: QtBot
+) -> None:
     show(graph, series_of(1.0, 2.0, 3.0))
     before = [plot_of(graph).place_of(i) for i in range(3)]
     QTest.mouseMove(plot_of(graph).viewport(), before[1].toPoint())
     QTest.mousePress(plot_of(graph).viewport(), Qt.MouseButton.LeftButton, pos=before[1].toPoint())
     QTest.mouseMove(plot_of(graph).viewport(), before[2].toPoint())
-    QTest.mouseRelease(plot_of(graph).viewport(), Qt.MouseButton.LeftButton, pos=before[2].toPoint())
+    QTest.mouseRelease(
+        plot_of(graph).viewport(), Qt.MouseButton.LeftButton, pos=before[2].toPoint()
+    )
     place, none = QPointF(before[1]), QPoint()
     wheel = QWheelEvent(
         place, place, none, QPoint(0, 120), Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier,

@@ -61,14 +61,21 @@ def workload() -> Iterator[int]:
 
 
 def shows_session(window: MainWindow) -> bool:
-    return window.following.has_tiles and not window.starting.wanted and window.session.events_seen > 0
+    return (
+        window.following.has_tiles and not window.starting.wanted and window.session.events_seen > 0
+    )
 
 
-def test_a_process_is_found_by_typing_and_attached_to_with_enter(opened: Open, workload: int, qtbot: QtBot) -> None:
+def test_a_process_is_found_by_typing_and_attached_to_with_enter(
+    opened: Open, workload: int, qtbot: QtBot
+) -> None:
     window = opened()
     page = window.starting.page
     assert page.isVisible()
-    qtbot.waitUntil(lambda: any(row.pid == workload for row in page.processes.model.rows), timeout=PATIENCE_MILLIS)
+    qtbot.waitUntil(
+        lambda: any(row.pid == workload for row in page.processes.model.rows),
+        timeout=PATIENCE_MILLIS,
+    )
     QTest.keyClicks(page.processes.field, f"workload {workload}")
     assert [row.pid for row in page.processes.model.rows] == [workload]
     QTest.keyClick(page.processes.field, Qt.Key.Key_Return)
@@ -91,7 +98,10 @@ def test_a_process_that_cannot_be_watched_is_grey_and_says_why(opened: Open, qtb
             page.processes.everything.click()
             QTest.keyClicks(page.processes.field, f"{other.pid} sleep")
             rows = page.processes.model.rows
-            qtbot.waitUntil(lambda: [row.pid for row in page.processes.model.rows] == [other.pid], timeout=PATIENCE_MILLIS)
+            qtbot.waitUntil(
+                lambda: [row.pid for row in page.processes.model.rows] == [other.pid],
+                timeout=PATIENCE_MILLIS,
+            )
             assert not rows or not rows[0].watchable
             assert "no driver knows it" in page.processes.said.text()
             assert not page.processes.attach.isEnabled()
@@ -101,7 +111,9 @@ def test_a_process_that_cannot_be_watched_is_grey_and_says_why(opened: Open, qtb
             other.kill()
 
 
-def test_what_goes_wrong_with_a_process_is_told_on_the_page_with_its_remedy(opened: Open, qtbot: QtBot) -> None:
+def test_what_goes_wrong_with_a_process_is_told_on_the_page_with_its_remedy(
+    opened: Open, qtbot: QtBot
+) -> None:
     with subprocess.Popen(["sleep", "600"]) as other:
         window = opened()
         window.starting.attach(other.pid)  # as if it had been watchable when it was listed
@@ -115,7 +127,9 @@ def test_what_goes_wrong_with_a_process_is_told_on_the_page_with_its_remedy(open
     qtbot.waitUntil(lambda: "gcspy ps" in page.said.text(), timeout=PATIENCE_MILLIS)
 
 
-def test_a_sample_is_played_and_is_listed_as_opened_lately(opened: Open, settings: Settings, qtbot: QtBot) -> None:
+def test_a_sample_is_played_and_is_listed_as_opened_lately(
+    opened: Open, settings: Settings, qtbot: QtBot
+) -> None:
     window = opened()
     page = window.starting.page
     assert len(page.samples.titles()) == len(samples()) + len(sample_traces())
@@ -131,11 +145,15 @@ def test_a_sample_is_played_and_is_listed_as_opened_lately(opened: Open, setting
     assert not page.isVisible()
 
 
-def test_an_object_trace_is_opened_with_its_progress_and_is_listed_by_its_own_name(opened: Open, qtbot: QtBot) -> None:
+def test_an_object_trace_is_opened_with_its_progress_and_is_listed_by_its_own_name(
+    opened: Open, qtbot: QtBot
+) -> None:
     window = opened()
     page = window.starting.page
     said: list[str] = []
-    window.starting.child.progressed.connect(lambda _launch, what, share: said.append(f"{what} {share:.1f}"))
+    window.starting.child.progressed.connect(
+        lambda _launch, what, share: said.append(f"{what} {share:.1f}")
+    )
     (trace,) = sample_traces()
     page.samples.itemActivated.emit(page.samples.item(page.samples.count() - 1))
     qtbot.waitUntil(lambda: shows_session(window), timeout=PATIENCE_MILLIS)
@@ -143,7 +161,12 @@ def test_an_object_trace_is_opened_with_its_progress_and_is_listed_by_its_own_na
     (made,) = window.bookmarking.recording
     assert made.name == "promote.gcspy"
     assert made.is_file()
-    assert {space.space.name for space in window.session.interpreter.spaces.values()} >= {"Eden", "Survivors", "Old", "Types"}
+    assert {space.space.name for space in window.session.interpreter.spaces.values()} >= {
+        "Eden",
+        "Survivors",
+        "Old",
+        "Types",
+    }
     window.starting.open_page()
     assert any(trace.path.name in title for title in page.recent.titles())
     window.starting.child.stop()
@@ -158,13 +181,17 @@ def test_another_thing_is_opened_in_the_same_window_and_the_child_before_ends(
     qtbot.waitUntil(lambda: shows_session(window), timeout=PATIENCE_MILLIS)
     first = window.starting.child.pid
     window.starting.attach(workload)
-    qtbot.waitUntil(lambda: not window.session.is_playback and shows_session(window), timeout=PATIENCE_MILLIS)
+    qtbot.waitUntil(
+        lambda: not window.session.is_playback and shows_session(window), timeout=PATIENCE_MILLIS
+    )
     assert window.starting.child.pid != first
     assert not psutil.pid_exists(first)
     assert window.bookmarking.recording == ()
 
 
-def test_the_demo_starts_its_program_and_ends_it_with_the_window(opened: Open, qtbot: QtBot) -> None:
+def test_the_demo_starts_its_program_and_ends_it_with_the_window(
+    opened: Open, qtbot: QtBot
+) -> None:
     window = opened()
     window.starting.page.demo.click()
     qtbot.waitUntil(lambda: shows_session(window), timeout=PATIENCE_MILLIS)
@@ -176,7 +203,9 @@ def test_the_demo_starts_its_program_and_ends_it_with_the_window(opened: Open, q
     assert not alive
 
 
-def test_what_is_gone_is_grey_and_the_list_can_be_cleared(opened: Open, settings: Settings, tmp_path: Path) -> None:
+def test_what_is_gone_is_grey_and_the_list_can_be_cleared(
+    opened: Open, settings: Settings, tmp_path: Path
+) -> None:
     gone = tmp_path / "gone.gcspy"
     settings.store("recent.recordings", [str(gone)])
     settings.store("recent.servers", ["unix:/nowhere.sock"])
@@ -191,7 +220,9 @@ def test_what_is_gone_is_grey_and_the_list_can_be_cleared(opened: Open, settings
 
 
 def test_a_start_can_be_left(opened: Open, qtbot: QtBot) -> None:
-    forever = Launch(command=(sys.executable, "-c", "import sys; sys.stdin.read()"), line="{}", title="Waiting")
+    forever = Launch(
+        command=(sys.executable, "-c", "import sys; sys.stdin.read()"), line="{}", title="Waiting"
+    )
     window = opened(replace(front_door(), play=lambda _files: forever))
     page = window.starting.page
     window.starting.play([samples()[0].path])
@@ -212,7 +243,9 @@ def test_a_start_can_be_left(opened: Open, qtbot: QtBot) -> None:
         ('print(\'{"error": "no permission: try sudo"}\')', "try sudo"),
     ],
 )
-def test_a_child_that_answers_nonsense_is_told_of(opened: Open, qtbot: QtBot, program: str, words: str) -> None:
+def test_a_child_that_answers_nonsense_is_told_of(
+    opened: Open, qtbot: QtBot, program: str, words: str
+) -> None:
     launch = Launch(command=(sys.executable, "-c", program), line="{}", title="Trying")
     window = opened(replace(front_door(), play=lambda _files: launch))
     window.starting.play([samples()[0].path])
@@ -222,14 +255,20 @@ def test_a_child_that_answers_nonsense_is_told_of(opened: Open, qtbot: QtBot, pr
 
 def test_a_program_that_is_not_there_is_told_of(opened: Open, qtbot: QtBot) -> None:
     launch = Launch(command=("/nowhere/gcspy",), line="{}", title="Trying")
-    window = opened(replace(front_door(), play=lambda _files: launch, processes=("/nowhere/gcspy",)))
+    window = opened(
+        replace(front_door(), play=lambda _files: launch, processes=("/nowhere/gcspy",))
+    )
     page = window.starting.page
-    qtbot.waitUntil(lambda: "cannot start /nowhere/gcspy" in page.processes.said.text(), timeout=60_000)
+    qtbot.waitUntil(
+        lambda: "cannot start /nowhere/gcspy" in page.processes.said.text(), timeout=60_000
+    )
     window.starting.play([samples()[0].path])
     qtbot.waitUntil(lambda: "cannot start /nowhere/gcspy" in page.said.text(), timeout=60_000)
 
 
-def test_processes_are_only_looked_for_while_the_page_can_be_seen(opened: Open, qtbot: QtBot) -> None:
+def test_processes_are_only_looked_for_while_the_page_can_be_seen(
+    opened: Open, qtbot: QtBot
+) -> None:
     window = opened()
     listing = window.starting._listing
     assert listing.runs

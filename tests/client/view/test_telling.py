@@ -33,13 +33,23 @@ class Typed:
 
     def __init__(self) -> None:
         self.server = Server("typed", events=("Tick",))
-        self.kinds = self.server.add_space("Types", names=StringNames(KINDS[:20]), tile_title="Type ")
+        self.kinds = self.server.add_space(
+            "Types", names=StringNames(KINDS[:20]), tile_title="Type "
+        )
         self.sizes = self.kinds.add_stream("Bytes", dtype="i8", maximum=1 << 40, suffix=" bytes")
         self.heap = self.server.add_space(
-            "Heap", names=UniformNames(0x1000, 0x10, 64), tile_title="Pool ", main=True, details=("types",)
+            "Heap",
+            names=UniformNames(0x1000, 0x10, 64),
+            tile_title="Pool ",
+            main=True,
+            details=("types",),
         )
         self.top = self.heap.add_stream(
-            "Top type", dtype="u2", maximum=65535, paint_style=PaintStyle.ZERO, names_from=self.kinds.id
+            "Top type",
+            dtype="u2",
+            maximum=65535,
+            paint_style=PaintStyle.ZERO,
+            names_from=self.kinds.id,
         )
         self.events = 0
 
@@ -60,8 +70,14 @@ class Typed:
 
         def table(tile: int | None, most: int) -> DetailTable:
             what = "whole" if tile is None else f"of tile {tile}"
-            rows = ((what, event, 64), ("small, \"b\"", 300 + event, 32), ("odd", 1, None))
-            return DetailTable(columns=COLUMNS, rows=rows[:most], rest=2, rest_cells=(None, 7, 70), note="1 pool is unknown")
+            rows = ((what, event, 64), ('small, "b"', 300 + event, 32), ("odd", 1, None))
+            return DetailTable(
+                columns=COLUMNS,
+                rows=rows[:most],
+                rest=2,
+                rest_cells=(None, 7, 70),
+                note="1 pool is unknown",
+            )
 
         self.heap.answer_with("types", table)
         self.server.finish(0)
@@ -106,12 +122,12 @@ def test_the_panel_tells_of_the_selected_tile_of_the_whole_space_and_is_copied(
     assert panel.when.text() == "of this event"
     assert texts(window) == [
         ["of tile 5", "1", "64 B"],
-        ["small, \"b\"", "301", "32 B"],
+        ['small, "b"', "301", "32 B"],
         ["odd", "1", "unknown"],
         ["(2 others)", "7", "70 B"],
     ]
     panel.table.sortByColumn(1, Qt.SortOrder.DescendingOrder)
-    assert [row[0] for row in texts(window)] == ["small, \"b\"", "of tile 5", "odd", "(2 others)"]
+    assert [row[0] for row in texts(window)] == ['small, "b"', "of tile 5", "odd", "(2 others)"]
     panel.table.setFocus()
     QTest.keyClick(panel.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QGuiApplication.clipboard().text().splitlines()[1] == 'small, "b"\t301\t32 B'
@@ -125,7 +141,9 @@ def test_the_panel_tells_of_the_selected_tile_of_the_whole_space_and_is_copied(
     wait(lambda: "Spaces that do: Heap" in panel.said)
 
 
-def test_what_grew_is_told_since_the_first_event_and_since_a(typed: Typed, window: MainWindow, wait: Wait) -> None:
+def test_what_grew_is_told_since_the_first_event_and_since_a(
+    typed: Typed, window: MainWindow, wait: Wait
+) -> None:
     panel = window.telling.growth
     window.docks.show("growth")
     wait(lambda: "earlier event itself" in panel.said)
@@ -139,7 +157,9 @@ def test_what_grew_is_told_since_the_first_event_and_since_a(typed: Typed, windo
     window.comparing.set_a()
     typed.happen(kinds=21)
     wait(lambda: "since A" in panel.title.text())
-    wait(lambda: [row[0].text for row in panel.table.rows] == ["type 20  (new)", "type 3", "type 4"])
+    wait(
+        lambda: [row[0].text for row in panel.table.rows] == ["type 20  (new)", "type 3", "type 4"]
+    )
 
 
 def test_tiles_are_painted_by_name_and_the_legend_tells_the_frequent_ones(
@@ -153,7 +173,9 @@ def test_tiles_are_painted_by_name_and_the_legend_tells_the_frequent_ones(
     assert codes[63] == UNKNOWN, "a number that no name has"
     window.activate(typed.heap.id)
     window.following.refresh()
-    assert window.spaces.panels[typed.heap.id].canvas.picture.source.text(picture.space, 3) == "type 1"
+    assert (
+        window.spaces.panels[typed.heap.id].canvas.picture.source.text(picture.space, 3) == "type 1"
+    )
     before = picture.source.schema
     typed.happen(kinds=25)
     wait(lambda: window.session.events_seen == 2)

@@ -31,21 +31,29 @@ def table_of(watched: Watched) -> TableView:
 
 def column(view: TableView, number: int) -> list[str]:
     model = view.model
-    return [str(model.data(model.index(row, number), Qt.ItemDataRole.DisplayRole)) for row in range(model.rowCount())]
+    return [
+        str(model.data(model.index(row, number), Qt.ItemDataRole.DisplayRole))
+        for row in range(model.rowCount())
+    ]
 
 
 def sort(view: TableView, section: int) -> None:
     """Click on a heading."""
     header = view.table.horizontalHeader()
     x = header.sectionViewportPosition(section) + header.sectionSize(section) // 3
-    QTest.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(x, header.height() // 2))
+    QTest.mouseClick(
+        header.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(x, header.height() // 2)
+    )
     view.settle()
 
 
 def test_a_table_has_a_row_for_each_tile_and_a_column_for_each_stream(watched: Watched) -> None:
     view = table_of(watched)
     assert view.model.rowCount() == 400
-    assert [view.model.headerData(i, Qt.Orientation.Horizontal, Qt.ItemDataRole.DisplayRole) for i in range(2)] == ["Tile", "Used"]
+    assert [
+        view.model.headerData(i, Qt.Orientation.Horizontal, Qt.ItemDataRole.DisplayRole)
+        for i in range(2)
+    ] == ["Tile", "Used"]
     assert [int(text) for text in column(view, 1)] == watched.program.values.tolist()
     assert "0x1000" in column(view, 0)[0]
 
@@ -83,7 +91,9 @@ def test_a_row_selects_its_tile_and_a_tile_its_row(watched: Watched, wait: Wait)
     found = view.model.table.row_of(greatest)
     assert found is not None
     assert view.table.selectionModel().isRowSelected(found)
-    assert view.table.visualRect(view.model.index(found, 0)).intersects(view.table.viewport().rect()), "scrolled to"
+    assert view.table.visualRect(view.model.index(found, 0)).intersects(
+        view.table.viewport().rect()
+    ), "scrolled to"
 
 
 def test_the_mouse_over_a_row_points_at_its_tile(watched: Watched, wait: Wait) -> None:
@@ -100,7 +110,9 @@ def test_events_neither_scroll_nor_deselect(watched: Watched) -> None:
     watched.happen(3)
     assert view.table.verticalScrollBar().value() == 120
     values = watched.program.values
-    assert [int(text) for text in column(view, 1)] == np.sort(values).tolist(), "sorted by the values of now"
+    assert [int(text) for text in column(view, 1)] == np.sort(values).tolist(), (
+        "sorted by the values of now"
+    )
     row = view.model.table.row_of(33)
     assert row is not None
     assert view.table.selectionModel().isRowSelected(row)
@@ -116,7 +128,9 @@ def test_rows_are_copied_with_tabs_between_values(watched: Watched, wait: Wait) 
     view.settle_copy()
     lines = QGuiApplication.clipboard().text().splitlines()
     assert lines[0] == "Tile\tUsed"
-    assert [line.split("\t")[1] for line in lines[1:]] == [str(value) for value in watched.program.values[2:4]]
+    assert [line.split("\t")[1] for line in lines[1:]] == [
+        str(value) for value in watched.program.values[2:4]
+    ]
 
 
 def test_a_resize_keeps_rows_as_many_as_tiles(watched: Watched, wait: Wait) -> None:

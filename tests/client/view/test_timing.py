@@ -40,12 +40,16 @@ def press(watched: Watched, name: str) -> None:
     button.click()
 
 
-def test_scrubbing_shows_the_tiles_of_then_and_one_key_those_of_now(watched: Watched, wait: Wait) -> None:
+def test_scrubbing_shows_the_tiles_of_then_and_one_key_those_of_now(
+    watched: Watched, wait: Wait
+) -> None:
     window = watched.window
     strip = window.time_panel.strip
     strip.set_by_time(False)
     for number in (5, 9, 2):
-        QTest.mouseClick(strip, Qt.MouseButton.LeftButton, pos=QPoint(round(strip.x_of(number)), 25))
+        QTest.mouseClick(
+            strip, Qt.MouseButton.LeftButton, pos=QPoint(round(strip.x_of(number)), 25)
+        )
         wait(partial(watched.shows, number))
     assert not is_live(window)
     QTest.keyClick(window, Qt.Key.Key_End)
@@ -192,7 +196,9 @@ def test_a_range_is_played_over_and_over_both_ways(watched: Watched, wait: Wait)
     QTest.mouseMove(strip, at(10))
     QTest.mouseRelease(strip, Qt.MouseButton.LeftButton, pos=at(10))
     assert window.timing.chosen == (4, 10)
-    assert window.timing.playing.manner.loop == (4, 10), "the handle of a range that is played moves its end"
+    assert window.timing.playing.manner.loop == (4, 10), (
+        "the handle of a range that is played moves its end"
+    )
 
 
 def test_speed_and_pace_are_chosen_in_the_row(watched: Watched) -> None:
@@ -210,7 +216,9 @@ def test_speed_and_pace_are_chosen_in_the_row(watched: Watched) -> None:
     assert not transport.interval.isHidden()
 
 
-def test_a_drag_asks_for_one_event_at_a_time_and_ends_at_the_latest(watched: Watched, wait: Wait) -> None:
+def test_a_drag_asks_for_one_event_at_a_time_and_ends_at_the_latest(
+    watched: Watched, wait: Wait
+) -> None:
     window = watched.window
     moves: list[int] = []
     window.timing.past.moved.connect(lambda _change: moves.append(window.session.number))
@@ -286,7 +294,10 @@ def test_nothing_moves_when_one_looks_back_or_goes_live(watched: Watched, wait: 
 
     def places() -> list[tuple[int, int, int, int]]:
         canvases = [panel.canvas for panel in window.spaces.panels.values()]
-        return [(c.mapTo(window, c.pos()).x(), c.mapTo(window, c.pos()).y(), c.width(), c.height()) for c in canvases]
+        return [
+            (c.mapTo(window, c.pos()).x(), c.mapTo(window, c.pos()).y(), c.width(), c.height())
+            for c in canvases
+        ]
 
     before = places()
     window.timing.go_to(4)

@@ -14,7 +14,9 @@ from gcspy.sidecar import start_sidecar
 from tests.client.conftest import MakeWindow
 from tests.client.watching import Wait
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a process can be attached to on Linux only")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="a process can be attached to on Linux only"
+)
 
 
 def test_a_trigger_stops_the_sampling_at_the_very_event_and_not_the_process(
@@ -23,13 +25,17 @@ def test_a_trigger_stops_the_sampling_at_the_very_event_and_not_the_process(
     listen = (f"unix:{socket_directory}/s.sock",)
     with (
         busy_target(sys.executable, 10, rest_millis=8) as target,
-        start_sidecar(ServingOptions(pid=target.pid, listen=listen, clock_hz=50.0, tiles=4096)) as sidecar,
+        start_sidecar(
+            ServingOptions(pid=target.pid, listen=listen, clock_hz=50.0, tiles=4096)
+        ) as sidecar,
     ):
         window = make_window(sidecar.addresses[0])
         wait(lambda: window.session.events_seen > 2)
         part = window.triggers
         wanted = window.session.live.counters[0] + 20
-        condition = f"event == 'Clock' and occurrence >= {wanted} and sum(\"pymalloc arenas\".Used) > 0"
+        condition = (
+            f"event == 'Clock' and occurrence >= {wanted} and sum(\"pymalloc arenas\".Used) > 0"
+        )
         part.panel.condition.setText(condition)
         assert part.panel.add.isEnabled(), part.panel.said.text()
         part.panel.add.click()

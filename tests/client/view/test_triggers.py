@@ -90,7 +90,9 @@ def test_a_trigger_is_changed_and_switched_off_and_on(watched: Watched, wait: Wa
     wait(lambda: statuses(watched.window) == [("sum(Used) < 1", TriggerState.ARMED)])
 
 
-def test_a_fired_trigger_pauses_is_told_and_marked_and_is_resumed_from_the_notice(watched: Watched, wait: Wait) -> None:
+def test_a_fired_trigger_pauses_is_told_and_marked_and_is_resumed_from_the_notice(
+    watched: Watched, wait: Wait
+) -> None:
     window, panel = watched.window, panel_of(watched)
     write(panel, at_tick(3))
     wait(lambda: len(statuses(window)) == 1)
@@ -101,14 +103,21 @@ def test_a_fired_trigger_pauses_is_told_and_marked_and_is_resumed_from_the_notic
     assert number == EVENTS + 3
     notice = window.triggers.notice
     assert notice.what.text().startswith("Trigger 1 fired: max(Used)")
-    for words in (f"event {number}", f"Clock #{number}", f"max(Used) = {watched.program.values.max()}", "the program stands at this event"):
+    for words in (
+        f"event {number}",
+        f"Clock #{number}",
+        f"max(Used) = {watched.program.values.max()}",
+        "the program stands at this event",
+    ):
         assert words in notice.where.text()
     assert [flag.number for flag in window.time_panel.strip.flags if flag.fired] == [number]
     assert cells(panel, 0)[2:4] == ["fired", f"{number}"]
     notice.resume.click()
     wait(lambda: window.session.timeline.last == EVENTS + 8)
     wait(lambda: not notice.isVisible())
-    assert [flag.number for flag in window.time_panel.strip.flags if flag.fired] == [number], "the mark stays"
+    assert [flag.number for flag in window.time_panel.strip.flags if flag.fired] == [number], (
+        "the mark stays"
+    )
 
 
 def test_the_notice_and_the_list_lead_to_the_event(watched: Watched, wait: Wait) -> None:
@@ -143,7 +152,12 @@ def test_a_bookmark_trigger_makes_a_real_bookmark(watched: Watched, wait: Wait) 
 def test_an_event_that_is_bookmarked_keeps_its_bookmark() -> None:
     marks = Bookmarks()
     marks.add(7, "mine")
-    marks.add_all([marks.all[0].__class__(number=7, title="the trigger's"), marks.all[0].__class__(number=3, title="x" * 999)])
+    marks.add_all(
+        [
+            marks.all[0].__class__(number=7, title="the trigger's"),
+            marks.all[0].__class__(number=3, title="x" * 999),
+        ]
+    )
     assert [(mark.number, mark.title) for mark in marks.all] == [(3, "x" * 200), (7, "mine")]
 
 
@@ -190,7 +204,10 @@ def test_a_viewer_sees_the_triggers_and_why_it_may_not_change_them(
     panel = viewer.triggers.panel
     wait(lambda: panel.table.rowCount() == 1)
     viewer.settle()
-    assert panel.why_not.text() == "Only the client in control may change triggers: Session ▸ Take control."
+    assert (
+        panel.why_not.text()
+        == "Only the client in control may change triggers: Session ▸ Take control."
+    )
     panel.table.selectRow(0)
     assert not panel.condition.isEnabled()
     for button in (panel.add, panel.change, panel.remove):
@@ -207,7 +224,9 @@ def test_what_the_server_refuses_is_told(watched: Watched, wait: Wait) -> None:
 
 
 @pytest.fixture
-def play(make_window: MakeWindow, socket_directory: Path, tmp_path: Path, wait: Wait) -> Callable[[], MainWindow]:
+def play(
+    make_window: MakeWindow, socket_directory: Path, tmp_path: Path, wait: Wait
+) -> Callable[[], MainWindow]:
     def begin() -> MainWindow:
         window = make_window()
         window.use_recording(tmp_path / "session.gcspy")
@@ -224,10 +243,14 @@ def test_a_playback_stops_at_the_very_event_and_a_bookmark_goes_to_the_file(
 ) -> None:
     path = tmp_path / "session.gcspy"
     shutil.copy(SAMPLE, path)
-    with serve_recording(Recording.open(path), f"unix:{socket_directory}/p.sock", beginning=Beginning(running=False)):
+    with serve_recording(
+        Recording.open(path), f"unix:{socket_directory}/p.sock", beginning=Beginning(running=False)
+    ):
         window = play()
         part = window.triggers
-        part.triggering.add(Trigger(id=0, expression="occurrence >= 20", action=TriggerAction.BOOKMARK))
+        part.triggering.add(
+            Trigger(id=0, expression="occurrence >= 20", action=TriggerAction.BOOKMARK)
+        )
         wait(lambda: len(statuses(window)) == 1)
         part.triggering.add(Trigger(id=0, expression="occurrence >= 30"))
         wait(lambda: len(statuses(window)) == 2)
@@ -239,7 +262,8 @@ def test_a_playback_stops_at_the_very_event_and_a_bookmark_goes_to_the_file(
                 next(
                     number
                     for number in range(1, len(recording) + 1)
-                    if (event := recording.seek(number).last_event) is not None and event.occurrence >= least
+                    if (event := recording.seek(number).last_event) is not None
+                    and event.occurrence >= least
                 )
                 for least in (20, 30)
             ]
@@ -248,15 +272,17 @@ def test_a_playback_stops_at_the_very_event_and_a_bookmark_goes_to_the_file(
         beside = read_sidecar(sidecar_path(path))
         assert beside is not None
         assert [mark.number for mark in beside.bookmarks] == [expected[0]]
-        assert sorted(flag.number for flag in window.time_panel.strip.flags if flag.fired) == expected
+        assert (
+            sorted(flag.number for flag in window.time_panel.strip.flags if flag.fired) == expected
+        )
         part.notice.resume.click()
         wait(lambda: window.session.number > expected[1])
         window.close()
 
 
-
-
-def test_the_notice_stays_when_it_is_told_before_the_pause_is_and_goes_with_it(watched: Watched) -> None:
+def test_the_notice_stays_when_it_is_told_before_the_pause_is_and_goes_with_it(
+    watched: Watched,
+) -> None:
     # FIRED comes before STATE: what has not stopped yet did not go on.
     notice = watched.window.triggers.notice
     trigger = Trigger(id=1, expression="1 < 2")

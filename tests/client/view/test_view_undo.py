@@ -114,7 +114,9 @@ def test_a_row_that_was_taken_back_is_not_gone_on_with() -> None:
     assert value == [1]
 
 
-def test_after_a_reconnect_to_the_same_session_changes_can_still_be_taken_back(watched: Watched, wait: Wait) -> None:
+def test_after_a_reconnect_to_the_same_session_changes_can_still_be_taken_back(
+    watched: Watched, wait: Wait
+) -> None:
     window = watched.window
     QTest.keyClick(window, Qt.Key.Key_Plus)
     assert window.undo.can_undo

@@ -98,7 +98,9 @@ def test_every_space_is_seen_at_once_and_the_main_one_is_active(window: MainWind
 
 
 @pytest.mark.parametrize("theme", list(Theme))
-def test_a_pixel_of_a_tile_has_the_colour_of_its_value(window: MainWindow, feed: Feed, theme: Theme) -> None:
+def test_a_pixel_of_a_tile_has_the_colour_of_its_value(
+    window: MainWindow, feed: Feed, theme: Theme
+) -> None:
     window.set_theme(theme)
     canvas = window.spaces.panels[1].canvas
     for seed in (1, 2):
@@ -177,17 +179,26 @@ def test_arrow_keys_move_the_selected_tile(window: MainWindow, qtbot: QtBot) -> 
     assert window.session.selected(1) == 2999
 
 
-def test_the_selection_stays_on_its_address_through_a_resize(window: MainWindow, feed: Feed) -> None:
+def test_the_selection_stays_on_its_address_through_a_resize(
+    window: MainWindow, feed: Feed
+) -> None:
     window.select(1, 100)
     feed.sequence += 1
     count = 2990  # ten tiles in front of it are gone
     values = np.full(count, 7, dtype="u1")
-    stamp: dict[str, Any] = {"sequence": feed.sequence, "time_nanos": 5, "event": 0, "occurrence": 2}
+    stamp: dict[str, Any] = {
+        "sequence": feed.sequence,
+        "time_nanos": 5,
+        "event": 0,
+        "occurrence": 2,
+    }
     window.take(
         [
             kept(1, count, [(10, 0, count)], BASE + 10 * PAGE),
             m.StreamKey(space=1, stream=1, values=values, **stamp),
-            m.StreamKey(space=1, stream=CONTROL_STREAM, values=np.full(count, Control.USED, "u1"), **stamp),
+            m.StreamKey(
+                space=1, stream=CONTROL_STREAM, values=np.full(count, Control.USED, "u1"), **stamp
+            ),
             m.Event(sequence=feed.sequence, time_nanos=5, event=0, occurrence=2, epoch=1),
         ]
     )
@@ -207,7 +218,12 @@ def test_the_selection_stays_on_its_address_through_a_resize(window: MainWindow,
 
 def test_an_unknown_tile_is_told_and_painted_as_unknown(window: MainWindow, feed: Feed) -> None:
     feed.sequence += 1
-    stamp: dict[str, Any] = {"sequence": feed.sequence, "time_nanos": 5, "event": 0, "occurrence": 2}
+    stamp: dict[str, Any] = {
+        "sequence": feed.sequence,
+        "time_nanos": 5,
+        "event": 0,
+        "occurrence": 2,
+    }
     known = np.ones(3000, dtype=np.bool_)
     known[5] = False
     window.take(
@@ -316,13 +332,17 @@ def test_the_end_of_the_target_keeps_what_came(window: MainWindow) -> None:
     )
 
 
-def test_messages_that_contradict_each_other_end_the_session_with_a_reason(window: MainWindow) -> None:
+def test_messages_that_contradict_each_other_end_the_session_with_a_reason(
+    window: MainWindow,
+) -> None:
     window.take([m.SpaceRemoved(space=99)])
     assert window.link.status.phase is LinkPhase.FAILED
     assert "no space 99" in window.banner.text.text()
 
 
-def test_a_removed_space_loses_its_panel_and_a_new_one_gets_one(window: MainWindow, feed: Feed) -> None:
+def test_a_removed_space_loses_its_panel_and_a_new_one_gets_one(
+    window: MainWindow, feed: Feed
+) -> None:
     third = Space(id=3, name="Free lists", streams=(Stream(id=1, name="Length", maximum=10),))
     window.take([m.SpaceRemoved(space=2), m.SpaceDefined(space=third), m.EpochEnd(epoch=2)])
     window.settle()
@@ -335,7 +355,9 @@ def test_a_removed_space_loses_its_panel_and_a_new_one_gets_one(window: MainWind
 
 def test_long_names_are_shortened_not_spread(make_window: MakeWindow) -> None:
     window = make_window()
-    long = Space(id=1, name="N" * 300, main=True, streams=(Stream(id=1, name="S" * 300, maximum=255),))
+    long = Space(
+        id=1, name="N" * 300, main=True, streams=(Stream(id=1, name="S" * 300, maximum=255),)
+    )
     feed = Feed(spaces=(long,), counts={1: 50})
     window.link.status = LinkStatus(phase=LinkPhase.LIVE, address="unix:/" + "p" * 90)
     window.take([*feed.bootstrap(), *feed.event({(1, 1): np.arange(50)})])
@@ -344,7 +366,9 @@ def test_long_names_are_shortened_not_spread(make_window: MakeWindow) -> None:
     assert window.minimumSizeHint().width() <= 1280
     assert window.spaces.panels[1].width() <= window.spaces.viewport().width(), "no tile is cut off"
     for name in ("view", "tile"):
-        assert window.docks[name].minimumSizeHint().width() <= window.docks[name].width(), "nothing of the panels is cut off"
+        assert window.docks[name].minimumSizeHint().width() <= window.docks[name].width(), (
+            "nothing of the panels is cut off"
+        )
 
 
 def test_a_summary_that_covers_no_tile_is_unknown_and_not_zero(make_window: MakeWindow) -> None:
@@ -353,7 +377,9 @@ def test_a_summary_that_covers_no_tile_is_unknown_and_not_zero(make_window: Make
     window.link.status = LinkStatus(phase=LinkPhase.LIVE, address="unix:/test.sock")
     messages = feed.event({(2, 1): np.zeros(4)})
     window.take(feed.bootstrap())
-    window.take([replace(one, covered=0) if isinstance(one, m.Summary) else one for one in messages])
+    window.take(
+        [replace(one, covered=0) if isinstance(one, m.Summary) else one for one in messages]
+    )
     window.settle()
     labels = [label.text() for label in window.spaces.panels[2].findChildren(QLabel)]
     assert "Count  unknown" in labels
@@ -362,7 +388,9 @@ def test_a_summary_that_covers_no_tile_is_unknown_and_not_zero(make_window: Make
 def test_the_view_chooser_has_an_arrow(window: MainWindow) -> None:
     (chooser,) = window.details.view.findChildren(Chooser)
     image = chooser.grab().toImage()
-    right = [image.pixel(x, image.height() // 2) for x in range(image.width() - 22, image.width() - 6)]
+    right = [
+        image.pixel(x, image.height() // 2) for x in range(image.width() - 22, image.width() - 6)
+    ]
     assert len(set(right)) > 1
 
 
@@ -386,11 +414,16 @@ def test_a_hovered_tile_is_told_beside_the_selected_one(window: MainWindow, qtbo
     QTest.mouseMove(canvas, QPoint(canvas.width() - 1, canvas.height() - 1))
 
 
-def test_the_probe_tells_of_each_finished_paint(window: MainWindow, feed: Feed, qtbot: QtBot) -> None:
+def test_the_probe_tells_of_each_finished_paint(
+    window: MainWindow, feed: Feed, qtbot: QtBot
+) -> None:
     paints: list[tuple[int, int, int]] = []
     window.set_probe(lambda space, sequence, nanos: paints.append((space, sequence, nanos)))
     window.take(feed.event(heap_values(seed=9)))
-    qtbot.waitUntil(lambda: any(space == 1 and sequence == feed.sequence for space, sequence, _ in paints), timeout=60_000)
+    qtbot.waitUntil(
+        lambda: any(space == 1 and sequence == feed.sequence for space, sequence, _ in paints),
+        timeout=60_000,
+    )
     assert all(nanos > 0 for _, _, nanos in paints)
 
 
@@ -399,8 +432,12 @@ def test_every_button_says_what_it_does(window: MainWindow) -> None:
         assert button.text()
 
 
-def test_the_end_of_the_target_is_still_told_when_the_server_has_gone_too(window: MainWindow) -> None:
+def test_the_end_of_the_target_is_still_told_when_the_server_has_gone_too(
+    window: MainWindow,
+) -> None:
     window.take([m.State(state=ControlState.ENDED, reason="process 4711 exited")])
-    window.link.status = LinkStatus(phase=LinkPhase.ENDED, address="unix:/test.sock", message="goodbye")
+    window.link.status = LinkStatus(
+        phase=LinkPhase.ENDED, address="unix:/test.sock", message="goodbye"
+    )
     window.settle()
     assert "The target has ended: process 4711 exited" in window.banner.text.text()

@@ -24,7 +24,9 @@ ctypes.CDLL(None).poll(room, 0, -1)
 @contextmanager
 def polling(python: str) -> Iterator[tuple[subprocess.Popen[str], int, int]]:
     """Run a program that will wait in a poll; also yield the address that this has, and its thread."""
-    with subprocess.Popen([python, "-c", POLLING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [python, "-c", POLLING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             address, thread = map(int, process.stdout.readline().split())
@@ -57,10 +59,16 @@ def test_it_is_seen_in_its_own_poll_only(own_python: str) -> None:
             own.reached_by(thread)
 
 
-def test_where_the_call_is_not_shown_it_has_to_do_that_it_sleeps(own_python: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_call_is_not_shown_it_has_to_do_that_it_sleeps(
+    own_python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with polling(own_python) as (target, address, thread), Process(target.pid) as process:
         read = process.read_file
-        monkeypatch.setattr(process, "read_file", lambda name: read("task/0/none" if name.endswith("syscall") else name))
+        monkeypatch.setattr(
+            process,
+            "read_file",
+            lambda name: read("task/0/none" if name.endswith("syscall") else name),
+        )
         rest = Rest(process, address)
         assert reaches(rest, thread)
         assert not rest.reached_by(thread + 1)

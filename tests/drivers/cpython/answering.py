@@ -37,7 +37,10 @@ for number, line in enumerate(stream):
 def running(python: str, source: str) -> Iterator[subprocess.Popen[str]]:
     """Run a program; it is killed at the end."""
     with subprocess.Popen(
-        [python, "-I", "-W", "error", "-c", source], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [python, "-I", "-W", "error", "-c", source],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         try:
             yield process
@@ -108,7 +111,11 @@ def residue(process: subprocess.Popen[str], client: Client) -> Residue:
     return Residue(
         fds=len(os.listdir(folder / "fd")),
         threads=int(status["Threads"]),
-        mappings=sum(1 for words in maps if words[1].endswith("s") or (len(words) > 5 and words[5].startswith("/"))),
+        mappings=sum(
+            1
+            for words in maps
+            if words[1].endswith("s") or (len(words) > 5 and words[5].startswith("/"))
+        ),
         own_callbacks=own,
         modules=tuple(modules),
         objects=objects,

@@ -68,14 +68,18 @@ class FakeHeap:
         unused = np.flatnonzero(self.table["address"] == 0)
         if len(unused):
             where = address_of(self.table)
-            self.table["nextarena"][unused] = np.append(where + unused[1:] * ARENA_OBJECT.itemsize, 0)
+            self.table["nextarena"][unused] = np.append(
+                where + unused[1:] * ARENA_OBJECT.itemsize, 0
+            )
 
     @property
     def place(self) -> ObmallocPlace:
         """Where the variables are."""
         begin = address_of(self.variables)
         return ObmallocPlace(
-            arenas=Addr(begin + 8 * self.arenas_at), maxarenas=Addr(begin + 8 * self.length_at), counters=None
+            arenas=Addr(begin + 8 * self.arenas_at),
+            maxarenas=Addr(begin + 8 * self.length_at),
+            counters=None,
         )
 
     def live_maps(self) -> LiveMaps:

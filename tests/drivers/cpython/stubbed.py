@@ -43,7 +43,17 @@ class StubbedTarget:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self.process = subprocess.Popen(
-                [python, "-I", "-W", "error", "-c", BEGIN + source, str(STUB), str(theirs.fileno()), *arguments],
+                [
+                    python,
+                    "-I",
+                    "-W",
+                    "error",
+                    "-c",
+                    BEGIN + source,
+                    str(STUB),
+                    str(theirs.fileno()),
+                    *arguments,
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -57,7 +67,10 @@ class StubbedTarget:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.connection.close()
         self.process.kill()
@@ -87,7 +100,14 @@ class StubbedTarget:
 class Watching:
     """A driver of a stubbed target, the server, and the events that it sent."""
 
-    def __init__(self, target: StubbedTarget, *, watched: bool = True, level: int = 2, budget: int | None = None) -> None:
+    def __init__(
+        self,
+        target: StubbedTarget,
+        *,
+        watched: bool = True,
+        level: int = 2,
+        budget: int | None = None,
+    ) -> None:
         options = AttachOptions(stub_fd=os.dup(target.connection.fileno()), level=level)
         target.connection.close()  # the only end on our side is the driver's
         driver = CPythonDriver.attach(target.pid, options)
@@ -113,6 +133,9 @@ class Watching:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.driver.close()

@@ -22,19 +22,27 @@ SAY = "print(1, flush=True)\n"
 ELSEWHERE = {
     "reading": "import sys; " + SAY + "sys.stdin.readline()",
     "sleeping": "import time; " + SAY + "time.sleep(1000)",
-    "in a long call of C without the lock": "import ctypes; " + SAY + "ctypes.CDLL(None).sleep(1000)",
+    "in a long call of C without the lock": "import ctypes; "
+    + SAY
+    + "ctypes.CDLL(None).sleep(1000)",
     "in a long call of C with the lock": "import itertools; " + SAY + "sum(itertools.repeat(1))",
     "waiting for a thread": (
-        "import threading; " + SAY + "thread = threading.Thread(target=threading.Event().wait); thread.start(); thread.join()"
+        "import threading; "
+        + SAY
+        + "thread = threading.Thread(target=threading.Event().wait); thread.start(); thread.join()"
     ),
-    "waiting for a child": "import os, sys\nchild = os.fork()\nif not child: sys.stdin.read(); os._exit(0)\n" + SAY + "os.waitpid(child, 0)",
+    "waiting for a child": "import os, sys\nchild = os.fork()\nif not child: sys.stdin.read(); os._exit(0)\n"
+    + SAY
+    + "os.waitpid(child, 0)",
 }
 
 
 def _asked_python() -> str:
     found = find_python("3.15") or find_python("3.14")
     if found is None:
-        pytest.skip("no Python 3.14 or 3.15 on PATH or in ~/.pyenv/versions: asking it to run a script is not tested here")
+        pytest.skip(
+            "no Python 3.14 or 3.15 on PATH or in ~/.pyenv/versions: asking it to run a script is not tested here"
+        )
     return found
 
 
@@ -60,18 +68,24 @@ def test_one_that_is_elsewhere_is_watched_from_outside(source: str, own_python: 
 def test_one_that_is_elsewhere_is_asked_for_a_while_and_let_be(source: str) -> None:
     with running(_asked_python(), source) as process:
         _begun(process)
-        with Target(process.pid) as target, pytest.raises(TargetError, match="did not come to run Python within"):
+        with (
+            Target(process.pid) as target,
+            pytest.raises(TargetError, match="did not come to run Python within"),
+        ):
             bring_in(target, "auto", secs=0.3)
         assert process.poll() is None
 
 
-FORKING = SAY + """
+FORKING = (
+    SAY
+    + """
 import os
 while True:
     child = os.fork()
     if not child: os._exit(0)
     os.waitpid(child, 0)
 """
+)
 
 
 def test_one_that_forks_all_the_time_takes_the_stub_in_and_its_children_take_no_part() -> None:
@@ -94,7 +108,9 @@ def test_one_that_ends_meanwhile_is_gone(own_python: str) -> None:
             _begun(process)
             with pytest.raises(TargetError) as told:
                 _watch_to_the_end(process.pid, stack)
-            assert isinstance(told.value, TargetGone) or "starting or ending" in str(told.value), told.value
+            assert isinstance(told.value, TargetGone) or "starting or ending" in str(told.value), (
+                told.value
+            )
 
 
 def _watch_to_the_end(pid: int, stack: ExitStack) -> NoReturn:

@@ -47,7 +47,8 @@ def assert_possible(server: Server, pool_bytes: int) -> None:
         assert len(stream.data) == len(control) == arenas.count
         assert not stream.data[~known].any(), "an unknown tile looks like a value"
     used, blocks, free = (
-        streams[name].data[known].astype(np.int64) for name in ("Used", "Blocks in use", "Free blocks")
+        streams[name].data[known].astype(np.int64)
+        for name in ("Used", "Blocks in use", "Free blocks")
     )
     assert (used <= streams["Carved"].data[known]).all()
     classes = streams["Size class"].data[known].astype(np.int64)
@@ -60,7 +61,9 @@ def assert_possible(server: Server, pool_bytes: int) -> None:
     unused = (control & Control.UNUSED) != 0
     assert not streams["Blocks in use"].data[unused].any()
     per_class = {stream.name: stream.data for stream in spaces["Size classes"].streams}
-    assert int(per_class["Blocks in use"].sum()) == int(blocks.sum()), "two spaces of one event disagree"
+    assert int(per_class["Blocks in use"].sum()) == int(blocks.sum()), (
+        "two spaces of one event disagree"
+    )
     assert all((column >= 0).all() for column in per_class.values())
     for stream in spaces["GC generations"].streams:
         assert stream.known is not None or (stream.data >= 0).all()
@@ -99,7 +102,9 @@ def watch(pid: int, snapshots: int) -> tuple[int, int]:
     return unknown, sum(event.event == COLLECTIONS for event in events)
 
 
-def test_sixty_snapshots_of_a_churning_target_show_nothing_impossible(python: str, start: Start) -> None:
+def test_sixty_snapshots_of_a_churning_target_show_nothing_impossible(
+    python: str, start: Start
+) -> None:
     child = start(python, CHURN)
     child.read_line()
     unknown, collections = watch(child.pid, 60)
@@ -109,7 +114,9 @@ def test_sixty_snapshots_of_a_churning_target_show_nothing_impossible(python: st
 
 
 @pytest.mark.soak
-def test_a_thousand_snapshots_of_a_churning_target_show_nothing_impossible(python: str, start: Start) -> None:
+def test_a_thousand_snapshots_of_a_churning_target_show_nothing_impossible(
+    python: str, start: Start
+) -> None:
     child = start(python, CHURN)
     child.read_line()
     unknown, collections = watch(child.pid, 1000)
@@ -118,7 +125,9 @@ def test_a_thousand_snapshots_of_a_churning_target_show_nothing_impossible(pytho
     print(f"unknown tiles in 1,000 snapshots: {unknown}")
 
 
-def test_headers_that_moved_are_read_again_before_they_are_unknown(own_python: str, start: Start) -> None:
+def test_headers_that_moved_are_read_again_before_they_are_unknown(
+    own_python: str, start: Start
+) -> None:
     child = start(own_python, CHURN)
     child.read_line()
     with Target(child.pid) as target:

@@ -85,7 +85,10 @@ def test_every_collection_is_told_in_order_with_what_the_program_itself_counts(p
 
 
 def test_it_says_which_rung_it_is(own_python: str) -> None:
-    with StubbedTarget(own_python, "begin(); sys.stdin.readline()") as target, Watching(target) as watching:
+    with (
+        StubbedTarget(own_python, "begin(); sys.stdin.readline()") as target,
+        Watching(target) as watching,
+    ):
         assert watching.server.mode is Mode.COOPERATIVE
         assert watching.server.pause_acts_on is PauseActsOn.PROGRAM
         assert [kind.name for kind in watching.server.events] == ["Clock", "GC start", "GC end"]
@@ -133,7 +136,9 @@ def test_no_thread_of_eight_runs_while_it_is_held_and_all_do_afterwards(
         handle = watching.driver._events.take
 
         def handle_and_look(server: Server, event: StubEvent) -> None:
-            told.append(counters())  # at once: what still runs now runs in a moment that is being read
+            told.append(
+                counters()
+            )  # at once: what still runs now runs in a moment that is being read
             handle(server, event)
 
         monkeypatch.setattr(watching.driver._events, "take", handle_and_look)
@@ -153,7 +158,9 @@ def columns(heap: Heap) -> list[npt.NDArray[np.generic]]:
     return [one for one in found if isinstance(one, np.ndarray)]
 
 
-def test_what_is_read_in_a_hold_is_the_same_when_it_is_read_again(python: str, tmp_path: Path) -> None:
+def test_what_is_read_in_a_hold_is_the_same_when_it_is_read_again(
+    python: str, tmp_path: Path
+) -> None:
     shared = tmp_path / "counters"
     shared.write_bytes(bytes(4096))
     different: list[str] = []
@@ -168,11 +175,21 @@ def test_what_is_read_in_a_hold_is_the_same_when_it_is_read_again(python: str, t
             for first, second in zip(one, two, strict=True):
                 if not first.reading.complete or not second.reading.complete:
                     unknown.append(event.cause)
-                if any(not np.array_equal(a, b) for a, b in zip(columns(first), columns(second), strict=True)):
+                if any(
+                    not np.array_equal(a, b)
+                    for a, b in zip(columns(first), columns(second), strict=True)
+                ):
                     different.append(event.cause)
             for space in watching.server.spaces:
-                if space.name in ("pymalloc arenas", "Size classes", "Whole arenas", "GC generations"):
-                    unknown.extend(f"{space.name}.{one.name}" for one in space.streams if one.known is not None)
+                if space.name in (
+                    "pymalloc arenas",
+                    "Size classes",
+                    "Whole arenas",
+                    "GC generations",
+                ):
+                    unknown.extend(
+                        f"{space.name}.{one.name}" for one in space.streams if one.known is not None
+                    )
 
         watching.server.add_observer(compare)
         while len(watching.events) < 20:
@@ -198,7 +215,9 @@ sys.stdin.readline()
 """
 
 
-def test_nothing_is_read_before_the_program_stands_still_however_late_that_is(own_python: str) -> None:
+def test_nothing_is_read_before_the_program_stands_still_however_late_that_is(
+    own_python: str,
+) -> None:
     read: list[int] = []
     with StubbedTarget(own_python, LATE) as target, Watching(target) as watching:
         reader = watching.driver._target
@@ -231,7 +250,9 @@ sys.stdin.readline()
 """
 
 
-def test_under_a_budget_both_ends_of_a_collection_are_gathered_or_neither(own_python: str, tmp_path: Path) -> None:
+def test_under_a_budget_both_ends_of_a_collection_are_gathered_or_neither(
+    own_python: str, tmp_path: Path
+) -> None:
     with (
         StubbedTarget(own_python, MANY) as target,
         Watching(target, watched=False, level=1, budget=5) as watching,
@@ -247,7 +268,11 @@ def test_under_a_budget_both_ends_of_a_collection_are_gathered_or_neither(own_py
         starts, ends = watching.server.counts()[GC_START:]
         assert starts == ends >= 399  # the last of each may always be on its way
         viewer.sync()
-        told = [(change.event.event, change.event.occurrence) for change in viewer.changes if change.event.event != CLOCK]
+        told = [
+            (change.event.event, change.event.occurrence)
+            for change in viewer.changes
+            if change.event.event != CLOCK
+        ]
         gathered = [number for kind, number in told if kind == GC_START]
         assert told == [(kind, number) for number in gathered for kind in (GC_START, GC_END)]
         assert 1 <= len(gathered) < 390, "some were left out"
@@ -288,7 +313,9 @@ sys.stdin.readline()
 """
 
 
-def test_after_detaching_it_leaves_at_the_next_collection_and_no_other_callback_notices(python: str) -> None:
+def test_after_detaching_it_leaves_at_the_next_collection_and_no_other_callback_notices(
+    python: str,
+) -> None:
     with StubbedTarget(python, LEAVING) as target:
         with Watching(target):
             pass
@@ -315,13 +342,18 @@ def test_the_program_can_take_it_out_itself_and_the_driver_says_so(python: str) 
     with StubbedTarget(python, CLOSING) as target, Watching(target) as watching:
         target.say("close")
         assert json.loads(target.read_line()) == [False, 0]
-        assert json.loads(target.read_line()) == 1, "the socket, which it took over; all else was its own"
+        assert json.loads(target.read_line()) == 1, (
+            "the socket, which it took over; all else was its own"
+        )
         with pytest.raises(TargetError, match="is alive, but the stub has left"):
             watching.driver.wait(5.0)
 
 
 def test_its_end_is_told_as_its_end(own_python: str) -> None:
-    with StubbedTarget(own_python, "begin(); sys.stdin.readline(); os._exit(0)") as target, Watching(target) as watching:
+    with (
+        StubbedTarget(own_python, "begin(); sys.stdin.readline(); os._exit(0)") as target,
+        Watching(target) as watching,
+    ):
         target.say("end")
         with pytest.raises(TargetGone):
             watching.serve()
@@ -471,8 +503,14 @@ def test_an_event_that_the_program_did_not_wait_for_shows_nothing_and_the_next_i
             viewer = Viewer(connect(listening.addresses[0], client="test", wants_control=True))
 
             def tracked() -> list[int]:
-                (space,) = (one for one in viewer.state.spaces.values() if one.space.name == "Tracked objects")
-                return [stream.sequence for stream in space.streams.values()] + [int(space.streams[0].values.sum())]
+                (space,) = (
+                    one
+                    for one in viewer.state.spaces.values()
+                    if one.space.name == "Tracked objects"
+                )
+                return [stream.sequence for stream in space.streams.values()] + [
+                    int(space.streams[0].values.sum())
+                ]
 
             def collect() -> None:
                 target.say("collect")
@@ -517,7 +555,10 @@ def test_an_event_that_the_program_did_not_wait_for_shows_nothing_and_the_next_i
             viewer.until_events(len(watching.events))
             lost = viewer.changes[-1].event
             assert (lost.event, lost.occurrence) == (GC_START, last.occurrence + 1)
-            assert lost.cause == "generation 2; not read: nothing was heard of gcspy for 2 s, and the program went on"
+            assert (
+                lost.cause
+                == "generation 2; not read: nothing was heard of gcspy for 2 s, and the program went on"
+            )
             assert lost.stopped_nanos > 1_900_000_000
             assert tracked() == before, "what was shown before, and is known to be of then"
 

@@ -66,7 +66,9 @@ def test_each_damaged_pool_is_unknown_and_no_other_changes(python: str, start: S
     others = np.ones(len(before.pools), dtype=np.bool_)
     others[rows] = False
     for name in ("address", "state", "size_class", "blocks_used", "capacity"):
-        assert np.array_equal(getattr(before.pools, name)[others], getattr(after.pools, name)[others]), name
+        assert np.array_equal(
+            getattr(before.pools, name)[others], getattr(after.pools, name)[others]
+        ), name
     assert not after.pools.blocks_used[unknown].any()
     assert (after.pools.size_class[unknown] == -1).all()
 
@@ -100,7 +102,9 @@ def test_a_damaged_pool_is_unknown_in_every_stream_of_its_tile_and_in_no_sum(
         classes = server.spaces[1]
         assert "1 pools are unknown" in classes.info
         in_use = classes.streams[1].data
-        assert int(in_use.sum()) == int(before["Blocks in use"].sum()) - int(before["Blocks in use"][tile])
+        assert int(in_use.sum()) == int(before["Blocks in use"].sum()) - int(
+            before["Blocks in use"][tile]
+        )
     finally:
         driver.close()
 
@@ -135,7 +139,9 @@ def test_a_damaged_pool_makes_its_whole_group_unknown(python: str, start: Start)
         driver.close()
 
 
-def test_without_the_table_everything_is_unknown_in_both_spaces(own_python: str, start: Start) -> None:
+def test_without_the_table_everything_is_unknown_in_both_spaces(
+    own_python: str, start: Start
+) -> None:
     child = start(own_python, HOLES)
     child.wait_still()
     driver = CPythonDriver.attach(child.pid, AttachOptions())
@@ -184,7 +190,9 @@ def test_a_damaged_arena_object_makes_all_its_pools_unknown(
 
 
 @pytest.mark.parametrize("value", [0x1000, 0x123, U32_MAX << 20])
-def test_an_arena_that_cannot_exist_is_counted_and_not_shown(python: str, start: Start, value: int) -> None:
+def test_an_arena_that_cannot_exist_is_counted_and_not_shown(
+    python: str, start: Start, value: int
+) -> None:
     child = start(python, HOLES)
     child.wait_still()
     with Target(child.pid) as target:
@@ -205,7 +213,11 @@ def test_two_arenas_at_one_place_are_not_both_shown(python: str, start: Start) -
     with Target(child.pid) as target:
         before = read_heap(target)
         damage_arena(
-            target, child.pid, int(before.arenas.slot[0]), "address", int(before.arenas.address[1]) + 4096
+            target,
+            child.pid,
+            int(before.arenas.slot[0]),
+            "address",
+            int(before.arenas.address[1]) + 4096,
         )
         after = read_heap(target)
     # The damaged record contradicts itself, so the true arena stays and the false one goes.
@@ -241,4 +253,6 @@ def damage_arena(target: Target, pid: int, slot: int, field: str, value: int) ->
     table = int.from_bytes(target._memory.read(place.arenas, 8), "little")
     assert ARENA_OBJECT.fields is not None
     dtype, offset = ARENA_OBJECT.fields[field][:2]
-    write_memory(pid, table + slot * ARENA_OBJECT.itemsize + offset, value.to_bytes(dtype.itemsize, "little"))
+    write_memory(
+        pid, table + slot * ARENA_OBJECT.itemsize + offset, value.to_bytes(dtype.itemsize, "little")
+    )

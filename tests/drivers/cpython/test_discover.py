@@ -30,12 +30,18 @@ def test_each_version_is_recognised_with_its_exact_number(python: str, start: St
     child = start(python, WAIT)
     version = child.read_line()
     if version.startswith(("3.9.", "3.10.")):
-        version = version.rpartition(".")[0]  # before 3.11 only names tell it, and they have no more
+        version = version.rpartition(".")[
+            0
+        ]  # before 3.11 only names tell it, and they have no more
     found = look(child.pid)
     assert (found.runtime, found.version_text, found.why_not) == ("CPython", version, "")
     assert found.image.startswith("/")
     recognised = CPythonDriver.recognise(child.pid)
-    assert (recognised.runtime, recognised.version, recognised.supported) == ("CPython", version, True)
+    assert (recognised.runtime, recognised.version, recognised.supported) == (
+        "CPython",
+        version,
+        True,
+    )
     with Target(child.pid, start_ticks=found.start_ticks) as target:
         assert target.version == found.version
 
@@ -44,7 +50,9 @@ def test_an_executable_of_any_name_is_looked_into(stripped_python: str, tmp_path
     copy = tmp_path / "my-application"
     shutil.copy(stripped_python, copy)
     child = subprocess.Popen(
-        [copy, "-S", "-c", "print(1, flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [copy, "-S", "-c", "print(1, flush=True); input()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     try:
         assert child.stdout is not None
@@ -70,7 +78,10 @@ def test_an_unsupported_version_is_named(version: str, start: Start) -> None:
     child.read_line()
     found = CPythonDriver.recognise(child.pid)
     assert (found.runtime, found.supported) == ("CPython", False)
-    assert f"found CPython {version}; supported: CPython 3.9, 3.10, 3.11, 3.12, 3.13, 3.14, 3.15" in found.why_not
+    assert (
+        f"found CPython {version}; supported: CPython 3.9, 3.10, 3.11, 3.12, 3.13, 3.14, 3.15"
+        in found.why_not
+    )
     with pytest.raises(Unsupported, match=f"CPython {version}"):
         CPythonDriver.attach(child.pid, AttachOptions())
 
@@ -78,7 +89,8 @@ def test_an_unsupported_version_is_named(version: str, start: Start) -> None:
 def test_a_build_without_a_gil_is_refused_by_its_name_and_by_its_own_word(start: Start) -> None:
     found = RuntimeFound("/usr/lib/libpython3.13t.so.1.0", None, (3, 13, 1), free_threaded=True)
     with pytest.raises(
-        Unsupported, match=r"free-threaded.*CPython \(free-threaded\) 3\.13\.1.*start the program with python3\.13, not python3\.13t"
+        Unsupported,
+        match=r"free-threaded.*CPython \(free-threaded\) 3\.13\.1.*start the program with python3\.13, not python3\.13t",
     ):
         found.refuse_unsupported()
     python = find_python("3.13")
@@ -89,9 +101,13 @@ def test_a_build_without_a_gil_is_refused_by_its_name_and_by_its_own_word(start:
     with Target(child.pid) as target:
         table = bytearray(target._memory.read(target._runtime, debug_offsets.TABLE_BYTES))
     layout = layout_for((3, 13))
-    assert debug_offsets.apply(layout, bytes(table)) == layout, "the process says the same as our table"
+    assert debug_offsets.apply(layout, bytes(table)) == layout, (
+        "the process says the same as our table"
+    )
     table[16] = 1
-    with pytest.raises(Unsupported, match=r"free-threaded.*start the program with python3\.13, not python3\.13t"):
+    with pytest.raises(
+        Unsupported, match=r"free-threaded.*start the program with python3\.13, not python3\.13t"
+    ):
         debug_offsets.apply(layout, bytes(table))
 
 
@@ -104,7 +120,11 @@ def test_the_processs_own_offsets_are_preferred_and_checked(start: Start) -> Non
     with Target(child.pid) as target:
         table = target._memory.read(target._runtime, debug_offsets.TABLE_BYTES)
     wrong = replace(
-        layout_for((3, 13)), interpreters_head=0, interpreter_next=8, interpreter_id=16, interpreter_gc=24
+        layout_for((3, 13)),
+        interpreters_head=0,
+        interpreter_next=8,
+        interpreter_id=16,
+        interpreter_gc=24,
     )
     assert debug_offsets.apply(wrong, table) == layout_for((3, 13))
     for damaged in (
@@ -123,7 +143,9 @@ def test_a_build_without_a_gil_is_known_by_what_it_exports(
     child.read_line()
     real = Image.exported
     monkeypatch.setattr(
-        Image, "exported", lambda self, name: real(self, "_PyRuntime" if name == "_Py_DecRefShared" else name)
+        Image,
+        "exported",
+        lambda self, name: real(self, "_PyRuntime" if name == "_Py_DecRefShared" else name),
     )
     found = look(child.pid)
     assert found.runtime == "CPython (free-threaded)"

@@ -68,14 +68,18 @@ def watched() -> Iterator[list[Watched]]:
         one.driver.close()
 
 
-def test_streams_are_what_the_target_says(python: str, start: Start, watched: list[Watched]) -> None:
+def test_streams_are_what_the_target_says(
+    python: str, start: Start, watched: list[Watched]
+) -> None:
     child = start(python, BUSY)
     truth = child.wait_still()
     watched.append(one := Watched(child))
     one.driver.tick()
     for position, name in enumerate(("Pools", "Blocks in use", "Free blocks")):
         found = one.column("Size classes", name)
-        assert found.tolist() == [truth.classes.get(number, (0, 0, 0))[position] for number in range(32)]
+        assert found.tolist() == [
+            truth.classes.get(number, (0, 0, 0))[position] for number in range(32)
+        ]
     wasted = one.column("Size classes", "Wasted")
     pool_bytes = one.driver._target.geometry.pool_bytes
     for number, (pools, _, _) in truth.classes.items():
@@ -84,7 +88,9 @@ def test_streams_are_what_the_target_says(python: str, start: Start, watched: li
     assert one.column("GC generations", "Count").tolist() == list(truth.count)
     assert one.column("GC generations", "Threshold").tolist() == list(truth.threshold)
     for position, name in enumerate(("Collections", "Collected", "Uncollectable")):
-        assert one.column("GC generations", name).tolist() == [stats[position] for stats in truth.stats]
+        assert one.column("GC generations", name).tolist() == [
+            stats[position] for stats in truth.stats
+        ]
 
     classes = one.column("pymalloc arenas", "Size class")
     blocks = one.column("pymalloc arenas", "Blocks in use")
@@ -111,7 +117,8 @@ def test_pools_that_were_never_carved_are_unused_and_not_empty(
     python: str, start: Start, watched: list[Watched]
 ) -> None:
     child = start(
-        python, "keep = []\nfor _ in range(100):\n    keep += [bytes(400) for _ in range(200)]\ntell()"
+        python,
+        "keep = []\nfor _ in range(100):\n    keep += [bytes(400) for _ in range(200)]\ntell()",
     )
     child.wait_still()
     watched.append(one := Watched(child))
@@ -188,7 +195,9 @@ def test_collections_since_the_last_tick_are_one_event_with_its_cause(
         (CLOCK, 3, ""),
         (COLLECTIONS, 2, "gen2 +1"),
     ]
-    assert one.server.counts() == (4, 2), "the clock is counted when the collections are sent in its place"
+    assert one.server.counts() == (4, 2), (
+        "the clock is counted when the collections are sent in its place"
+    )
 
 
 def test_filtered_collections_are_counted_and_the_clock_is_sent(
@@ -213,8 +222,12 @@ def test_without_anybody_nothing_is_gathered_and_everything_is_counted(
     child = start(own_python, COLLECTING)
     child.wait_still()
     watched.append(one := Watched(child, observed=False))
-    monkeypatch.setattr(one.driver._target, "heaps", lambda interpreters: pytest.fail("read for nobody"))
-    monkeypatch.setattr(one.driver._target, "memory_map", lambda arenas: pytest.fail("read for nobody"))
+    monkeypatch.setattr(
+        one.driver._target, "heaps", lambda interpreters: pytest.fail("read for nobody")
+    )
+    monkeypatch.setattr(
+        one.driver._target, "memory_map", lambda arenas: pytest.fail("read for nobody")
+    )
     one.driver.tick()
     child.go_on()
     child.wait_still()
@@ -257,13 +270,19 @@ def test_an_arena_that_is_given_back_moves_nobody(
     child.wait_still()
     watched.append(one := Watched(child, tiles=tiles))
     one.driver.tick()
-    before = dict(zip(one.bases(), one.column("pymalloc arenas", "Blocks in use").tolist(), strict=True))
+    before = dict(
+        zip(one.bases(), one.column("pymalloc arenas", "Blocks in use").tolist(), strict=True)
+    )
     child.go_on()
     child.wait_still()
     one.driver.tick()
-    after = dict(zip(one.bases(), one.column("pymalloc arenas", "Blocks in use").tolist(), strict=True))
+    after = dict(
+        zip(one.bases(), one.column("pymalloc arenas", "Blocks in use").tolist(), strict=True)
+    )
     assert set(after) < set(before), "the tiles that stay keep their names, and others are gone"
-    assert any(base > max(set(before) - set(after)) for base in after), "one in the middle was freed"
+    assert any(base > max(set(before) - set(after)) for base in after), (
+        "one in the middle was freed"
+    )
     child.go_on()
     child.wait_still()
     one.driver.tick()
@@ -284,10 +303,16 @@ def test_too_many_pools_become_groups_that_hold_the_same_blocks(
     # The group is at most an arena: of small arenas there are more than that.
     assert 16 < space.count <= max(64, truth.arenas or 0)
     for name in ("Blocks in use", "Free blocks", "Used"):
-        assert coarse.column("pymalloc arenas", name).sum() == fine.column("pymalloc arenas", name).sum()
+        assert (
+            coarse.column("pymalloc arenas", name).sum()
+            == fine.column("pymalloc arenas", name).sum()
+        )
     names = space.names
     assert isinstance(names, ExtentNames)
-    assert int(names.sizes.sum()) == fine.space("pymalloc arenas").count * fine.driver._target.geometry.pool_bytes
+    assert (
+        int(names.sizes.sum())
+        == fine.space("pymalloc arenas").count * fine.driver._target.geometry.pool_bytes
+    )
     assert int(((space.control & Control.SEPARATOR) != 0).sum()) == truth.arenas
     assert "a tile is" in space.info
     carved = coarse.column("pymalloc arenas", "Carved")

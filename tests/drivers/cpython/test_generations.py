@@ -28,7 +28,11 @@ def made(
     struct.pack_into("<i", state, LAYOUT.collecting, changes.get("collecting", 0))
     for number in range(3):
         struct.pack_into(
-            "<ii", state, generations_at + 24 * number + 16, 700 + number, changes.get("count", 10 + number)
+            "<ii",
+            state,
+            generations_at + 24 * number + 16,
+            700 + number,
+            changes.get("count", 10 + number),
         )
         struct.pack_into(
             "<3q",
@@ -38,7 +42,9 @@ def made(
             changes.get("collected", 100 + number),
             number,
         )
-    struct.pack_into("<Q", state, LAYOUT.generation0, where + generations_at if pointer is None else pointer)
+    struct.pack_into(
+        "<Q", state, LAYOUT.generation0, where + generations_at if pointer is None else pointer
+    )
     return state, Addr(where)
 
 
@@ -69,7 +75,14 @@ def test_the_array_is_found_by_the_states_own_pointer(generations_at: int) -> No
         made(count=-3),
         made(collected=-1),
     ],
-    ids=["no pointer", "pointer elsewhere", "enabled 7", "collecting -1", "count -3", "collected -1"],
+    ids=[
+        "no pointer",
+        "pointer elsewhere",
+        "enabled 7",
+        "collecting -1",
+        "count -3",
+        "collected -1",
+    ],
 )
 def test_what_no_collector_says_is_unknown(state: tuple[ctypes.Array[ctypes.c_char], Addr]) -> None:
     assert read(state) is None
@@ -90,7 +103,9 @@ def test_collections_are_told_by_generation_and_interpreter() -> None:
     assert collections_between(before, after) == (3, 0, 2)
     assert collections_between(None, after) == collections_between(before, None) == (0, 0, 0)
     after.collections[:] = np.array([1, 6, 7])
-    assert collections_between(before, after) == (0, 0, 0), "another interpreter's numbers are no collections"
+    assert collections_between(before, after) == (0, 0, 0), (
+        "another interpreter's numbers are no collections"
+    )
     assert cause_text({0: (3, 1, 0)}) == "gen0 +3, gen1 +1"
     assert cause_text({2: (0, 0, 1), 0: (1, 0, 0)}) == "gen0 +1; interpreter 2: gen2 +1"
     assert cause_text({0: (0, 0, 0)}) == ""

@@ -53,10 +53,13 @@ def test_a_target_that_ended_and_was_not_waited_for_is_gone(own_python: str, sta
     assert "has ended" in CPythonDriver.recognise(child.pid).why_not
 
 
-def test_a_target_that_executes_another_program_is_another_one(own_python: str, start: Start) -> None:
+def test_a_target_that_executes_another_program_is_another_one(
+    own_python: str, start: Start
+) -> None:
     child = start(
         own_python,
-        WAIT + "\nos.execv(sys.executable, [sys.executable, '-c', 'print(1, flush=True); input()'])",
+        WAIT
+        + "\nos.execv(sys.executable, [sys.executable, '-c', 'print(1, flush=True); input()'])",
     )
     child.read_line()
     with Target(child.pid) as target:
@@ -67,7 +70,9 @@ def test_a_target_that_executes_another_program_is_another_one(own_python: str, 
             target.check()
 
 
-def test_a_number_that_was_given_to_another_process_is_noticed(own_python: str, start: Start) -> None:
+def test_a_number_that_was_given_to_another_process_is_noticed(
+    own_python: str, start: Start
+) -> None:
     """The kernel is told which number to give next, which only root may: the real thing, not a simulation."""
     knob = Path("/proc/sys/kernel/ns_last_pid")
     if not os.access(knob, os.W_OK):
@@ -149,7 +154,8 @@ def test_another_users_process_is_refused_with_the_remedy(own_python: str, start
     root = Path(__file__).parents[3]
     # Loads everything while it still may, then becomes nobody.
     program = ATTACH_AS_NOBODY.replace(
-        "import os, sys\n", "import os, sys\nimport gcspy_drivers.cpython.driver, gcspy_server.api\n"
+        "import os, sys\n",
+        "import os, sys\nimport gcspy_drivers.cpython.driver, gcspy_server.api\n",
     )
     path = os.pathsep.join(str(root / part) for part in ("", "protocol", "drivers"))
     done = subprocess.run(

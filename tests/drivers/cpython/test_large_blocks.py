@@ -102,7 +102,9 @@ def rows_of(blocks: LargeBlocks, address: int) -> list[tuple[Kind, int]]:
 
 
 @pytest.mark.parametrize("setting", ["", "debug"])
-def test_bytes_of_each_object_equal_what_the_target_says(python: str, start: Start, setting: str) -> None:
+def test_bytes_of_each_object_equal_what_the_target_says(
+    python: str, start: Start, setting: str
+) -> None:
     child = start(python, WARDROBE, {"PYTHONMALLOC": setting} if setting else None)
     child._wait_stopped()
     told = told_sizes(child)
@@ -128,10 +130,20 @@ def test_bytes_of_each_object_equal_what_the_target_says(python: str, start: Sta
         if kinds - {Kind.OBJECT, Kind.SHARED_TABLE}:
             assert left == 0, (name, size, rows)
         assert 0 <= left <= most, (name, size, rows)
-    for name, kind, (_, count, total, _) in zip(("list", "set"), (Kind.ITEMS, Kind.SET_TABLE), told[-2:], strict=True):
+    for name, kind, (_, count, total, _) in zip(
+        ("list", "set"), (Kind.ITEMS, Kind.SET_TABLE), told[-2:], strict=True
+    ):
         mine = (blocks.kind == kind) & (blocks.type == found.types.names.index(name))
         assert (int(mine.sum()), int(blocks.size[mine].sum())) == (count, total)
-    wanted = {Kind.OBJECT, Kind.ITEMS, Kind.DICT_TABLE, Kind.SET_TABLE, Kind.BUFFER, Kind.DEQUE_BLOCK, Kind.TEXT}
+    wanted = {
+        Kind.OBJECT,
+        Kind.ITEMS,
+        Kind.DICT_TABLE,
+        Kind.SET_TABLE,
+        Kind.BUFFER,
+        Kind.DEQUE_BLOCK,
+        Kind.TEXT,
+    }
     assert wanted <= set(seen)
 
 
@@ -238,7 +250,9 @@ def test_the_space_tells_each_block_with_its_kind_type_and_generation(
     assert 16_000 <= int(size[of_lists & (generation == 3)].max()) < 20_000
     assert "1,745 more with 921,360 bytes are further on in long deques" in one.space.info
 
-    (told,) = one.server.ask(Query(number=1, space=one.space.id, kind="blocks", key=int(names.bases[room]))).table.rows
+    (told,) = one.server.ask(
+        Query(number=1, space=one.space.id, kind="blocks", key=int(names.bases[room]))
+    ).table.rows
     assert told[:4] == ("buffer", "bytearray", 3_000_001, "not tracked")
     assert told[4] == hex(int(names.bases[room]))
     whole = one.server.ask(Query(number=2, space=one.space.id, kind="blocks", most=1024)).table
@@ -251,7 +265,9 @@ def test_the_space_tells_each_block_with_its_kind_type_and_generation(
     assert blocks[3:] == (blocks[2] * 528, 528)
 
 
-def test_what_has_no_tile_is_in_the_sum_and_said(own_python: str, start: Start, watched: list[Watched]) -> None:
+def test_what_has_no_tile_is_in_the_sum_and_said(
+    own_python: str, start: Start, watched: list[Watched]
+) -> None:
     child = start(own_python, KEEPING)
     child.wait_objects()
     watched.append(everything := Watched(child, tiles=65536))

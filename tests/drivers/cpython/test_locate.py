@@ -85,13 +85,19 @@ def test_an_offset_that_does_not_hold_is_replaced_by_a_search(
         assert target._found is not None
         assert target._found.image is not None
         shifted = replace(layout, interpreter_obmalloc=layout.interpreter_obmalloc + wrong_by)
-        searched = Locator(target._memory, target._maps, shifted, target._found.image).find(main.address)
+        searched = Locator(target._memory, target._maps, shifted, target._found.image).find(
+            main.address
+        )
         assert searched == right
 
 
 @pytest.mark.parametrize("setting", ["malloc", "malloc_debug"])
-def test_without_pymalloc_there_are_no_arenas_and_it_is_said(python: str, start: Start, setting: str) -> None:
-    child = start(python, "x = [bytes(100) for _ in range(50_000)]\ntell()", {"PYTHONMALLOC": setting})
+def test_without_pymalloc_there_are_no_arenas_and_it_is_said(
+    python: str, start: Start, setting: str
+) -> None:
+    child = start(
+        python, "x = [bytes(100) for _ in range(50_000)]\ntell()", {"PYTHONMALLOC": setting}
+    )
     child.wait_still()
     driver = CPythonDriver.attach(child.pid, AttachOptions())
     try:

@@ -31,7 +31,9 @@ U64 = npt.NDArray[np.uint64]
 @pytest.fixture(scope="module")
 def code() -> Kernels:
     """Return the compiled kernels; they are compiled here, and kept nowhere."""
-    numba = pytest.importorskip("numba", reason="numba is not installed: compiled loops are not compared")
+    numba = pytest.importorskip(
+        "numba", reason="numba is not installed: compiled loops are not compared"
+    )
     return machine_code.build(numba.njit, keep=False)
 
 
@@ -43,8 +45,29 @@ def assert_same(one: Any, other: Any, names: tuple[str, ...]) -> None:
         assert np.array_equal(mine, theirs), name
 
 
-SUMS = ("known", "objects", "trackable", "tracked", "blocks", "pool", "type", "count", "block_bytes", "holders")
-LARGE = ("address", "size", "kind", "type", "owner", "of_list", "elsewhere", "elsewhere_bytes", "torn")
+SUMS = (
+    "known",
+    "objects",
+    "trackable",
+    "tracked",
+    "blocks",
+    "pool",
+    "type",
+    "count",
+    "block_bytes",
+    "holders",
+)
+LARGE = (
+    "address",
+    "size",
+    "kind",
+    "type",
+    "owner",
+    "of_list",
+    "elsewhere",
+    "elsewhere_bytes",
+    "torn",
+)
 COLUMNS = ("address", "following", "before", "pool", "type", "block_bytes")
 
 
@@ -70,7 +93,9 @@ def assert_lists_same(one: Lists | None, other: Lists | None, pools: int) -> Non
 
 def read(target: Target, code: Kernels | None) -> ObjectReading:
     interpreters = target.interpreters() or ()
-    return target.objects(target.heaps(interpreters), interpreters, code=code, references=True, large=True)
+    return target.objects(
+        target.heaps(interpreters), interpreters, code=code, references=True, large=True
+    )
 
 
 def assert_readings_same(one: ObjectReading, other: ObjectReading) -> None:
@@ -122,7 +147,14 @@ def test_loops_and_numpy_find_the_same_in_a_damaged_heap(
             for _ in range(300):
                 where = rng.choice(used) + 8 * rng.randrange(2048)
                 word = rng.choice(
-                    [0, 1, 8, (1 << 64) - 1, rng.getrandbits(64), rng.choice(used) + 16 * rng.randrange(1024)]
+                    [
+                        0,
+                        1,
+                        8,
+                        (1 << 64) - 1,
+                        rng.getrandbits(64),
+                        rng.choice(used) + 16 * rng.randrange(1024),
+                    ]
                 )
                 write_memory(child.pid, where, struct.pack("<Q", word))
             one, other = read(target, code), read(target, None)
@@ -131,7 +163,9 @@ def test_loops_and_numpy_find_the_same_in_a_damaged_heap(
             assert one.lists is not None
 
 
-def random_nodes(rng: np.random.Generator, count: int, *, far: bool) -> tuple[Nodes, Nodes, dict[int, int]]:
+def random_nodes(
+    rng: np.random.Generator, count: int, *, far: bool
+) -> tuple[Nodes, Nodes, dict[int, int]]:
     """Nodes on four lists, some of them outside of the pools, with ways that are broken, crossed, and closed to rings."""
     span = 1 << (44 if far else 20)
     places = np.unique(rng.integers(1 << 16, span, count) * 16).astype(np.uint64)
@@ -211,7 +245,9 @@ def test_what_was_compiled_is_kept_only_where_nobody_else_can_write(
     assert machine_code.cache_folder() is None
 
 
-def test_without_numba_and_where_it_is_not_wanted_there_are_no_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_numba_and_where_it_is_not_wanted_there_are_no_loops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert os.environ[machine_code.VARIABLE] == "no"
     machine_code.want()
     assert machine_code.compiled(wait_secs=30) is None

@@ -80,7 +80,8 @@ tell()
 
 def test_shared_memory_is_not_a_file(own_python: str, start: Start) -> None:
     child = start(
-        own_python, "tell()\nimport mmap\nkeep = mmap.mmap(-1, 8 << 20)\nkeep.write(b'x' * (8 << 20))\ntell()"
+        own_python,
+        "tell()\nimport mmap\nkeep = mmap.mmap(-1, 8 << 20)\nkeep.write(b'x' * (8 << 20))\ntell()",
     )
     child.wait_still()
     with Target(child.pid) as target:
@@ -99,7 +100,8 @@ def test_without_pagemap_the_share_is_an_estimate_and_the_sum_still_exact(
     with Target(child.pid) as target:
         exact = read(target)
         monkeypatch.setattr(
-            "gcspy_drivers.cpython.memory_map._page_flags", lambda process, arenas, arena_bytes: None
+            "gcspy_drivers.cpython.memory_map._page_flags",
+            lambda process, arenas, arena_bytes: None,
         )
         estimate = read(target)
     assert not estimate.arenas_exact
@@ -148,11 +150,19 @@ def test_sharing_out_conserves_every_byte(rows: list[tuple[int, int, int, float]
     swap = np.array([row[1] for row in rows], dtype=np.uint64)
     of_arenas = (rss * np.array([row[3] for row in rows])).astype(np.int64)
     maps = parse_maps(
-        b"".join(b"%x-%x rw-p 00000000 00:00 0 \n" % (4096 * n, 4096 * n + 4096) for n in range(1, count + 1))
+        b"".join(
+            b"%x-%x rw-p 00000000 00:00 0 \n" % (4096 * n, 4096 * n + 4096)
+            for n in range(1, count + 1)
+        )
     )
     zeros = np.zeros(count, dtype=np.uint64)
     resident = ResidentMaps(
-        maps=maps, rss_bytes=rss, dirty_bytes=zeros, anonymous_bytes=zeros, swap_bytes=swap, huge_bytes=zeros
+        maps=maps,
+        rss_bytes=rss,
+        dirty_bytes=zeros,
+        anonymous_bytes=zeros,
+        swap_bytes=swap,
+        huge_bytes=zeros,
     )
     kind = np.array([row[2] for row in rows], dtype=np.uint8)
     shares = Resident(

@@ -39,7 +39,9 @@ def a_pool(*, carved: int, free: list[int], size: int = 64) -> npt.NDArray[np.ui
 
 def in_use(data: npt.NDArray[np.uint8]) -> list[int] | None:
     address = np.array([POOL], dtype=np.uint64)
-    copies = judge_copies(data, address, np.zeros(1, dtype=np.uint32), np.ones(1, dtype=np.bool_), GEOMETRY)
+    copies = judge_copies(
+        data, address, np.zeros(1, dtype=np.uint32), np.ones(1, dtype=np.bool_), GEOMETRY
+    )
     assert copies.valid.all()
     used, good = blocks_in_use(copies, GEOMETRY)
     if not good[0]:
@@ -84,13 +86,17 @@ def test_the_blocks_of_a_damaged_pool_are_in_no_sum_and_the_others_are_as_they_w
         before = read_objects(target)
         pools = before.heaps[0].heap.reading.pools
         partial = np.flatnonzero(
-            (pools.state == PoolState.USED) & (pools.blocks_used < pools.capacity) & (pools.size_class == 3)
+            (pools.state == PoolState.USED)
+            & (pools.blocks_used < pools.capacity)
+            & (pools.size_class == 3)
         )
         row = int(partial[0])
         address = int(pools.address[row])
         # The free list of this pool now leads into another pool.
         head = target._memory.read(address + 8, 8)
-        write_memory(child.pid, int.from_bytes(head, "little"), struct.pack("<Q", address + 32768 + 48))
+        write_memory(
+            child.pid, int.from_bytes(head, "little"), struct.pack("<Q", address + 32768 + 48)
+        )
         after = read_objects(target)
     one, other = before.heaps[0].objects, after.heaps[0].objects
     assert np.flatnonzero(~other.known).tolist() == [row]
@@ -142,7 +148,9 @@ def test_no_nodes_and_lists_that_lead_nowhere_are_no_trouble() -> None:
     assert ends_of(one, np.array([72], dtype=np.uint64), {8: 0}).tolist() == [UNKNOWN]
 
 
-def test_random_damage_anywhere_in_the_pools_never_ends_a_reading(own_python: str, start: Start) -> None:
+def test_random_damage_anywhere_in_the_pools_never_ends_a_reading(
+    own_python: str, start: Start
+) -> None:
     child = start(own_python, ZOO)
     child.wait_objects()
     rng = random.Random(11)
@@ -154,7 +162,14 @@ def test_random_damage_anywhere_in_the_pools_never_ends_a_reading(own_python: st
             for _ in range(300):
                 where = rng.choice(used) + 8 * rng.randrange(2048)
                 word = rng.choice(
-                    [0, 1, 8, (1 << 64) - 1, rng.getrandbits(64), rng.choice(used) + 16 * rng.randrange(1024)]
+                    [
+                        0,
+                        1,
+                        8,
+                        (1 << 64) - 1,
+                        rng.getrandbits(64),
+                        rng.choice(used) + 16 * rng.randrange(1024),
+                    ]
                 )
                 write_memory(child.pid, where, struct.pack("<Q", word))
             found = read_objects(target)

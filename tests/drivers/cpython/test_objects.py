@@ -11,7 +11,15 @@ from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.target import ObjectReading, Target
 from gcspy_drivers.cpython.type_space import NO_OBJECT
 
-from gcspy_server.api import LEVEL, AttachOptions, ExtentNames, Query, Server, ServerSpace, StringNames
+from gcspy_server.api import (
+    LEVEL,
+    AttachOptions,
+    ExtentNames,
+    Query,
+    Server,
+    ServerSpace,
+    StringNames,
+)
 from tests.drivers.conftest import Start
 from tests.drivers.targets import StillTarget
 
@@ -58,7 +66,9 @@ def read_objects(target: Target) -> ObjectReading:
 def by_type(found: ObjectReading) -> Counter[str]:
     counts: Counter[str] = Counter()
     for one in found.heaps:
-        for number, count in zip(one.objects.type.tolist(), one.objects.count.tolist(), strict=True):
+        for number, count in zip(
+            one.objects.type.tolist(), one.objects.count.tolist(), strict=True
+        ):
             if number >= 0:
                 counts[found.types.names[number]] += count
     return counts
@@ -70,7 +80,9 @@ def short(name: str) -> str:
 
 
 @pytest.mark.parametrize("setting", ["", "debug"])
-def test_types_of_each_generation_equal_what_the_target_says(python: str, start: Start, setting: str) -> None:
+def test_types_of_each_generation_equal_what_the_target_says(
+    python: str, start: Start, setting: str
+) -> None:
     child = start(python, ZOO, {"PYTHONMALLOC": setting} if setting else None)
     truth = child.wait_objects()
     with Target(child.pid) as target:
@@ -84,7 +96,9 @@ def test_types_of_each_generation_equal_what_the_target_says(python: str, start:
         assert (kinds >= 0).all()
         counted = Counter(short(found.types.names[kind]) for kind in kinds.tolist())
         assert counted == truth[generation]
-    assert truth[2]["Node"] > 5_000, "the old generation is empty, so that nothing would be compared"
+    assert truth[2]["Node"] > 5_000, (
+        "the old generation is empty, so that nothing would be compared"
+    )
     assert truth[0]["Node"] >= 700
     # Nothing in the pools is tracked that is on no list, and what is on one outside of them is there too.
     (heap,) = found.heaps
@@ -93,7 +107,9 @@ def test_types_of_each_generation_equal_what_the_target_says(python: str, start:
     assert int((lists.nodes.pool < 0).sum()) > 200
 
 
-def test_objects_that_the_collector_does_not_know_are_counted_exactly(python: str, start: Start) -> None:
+def test_objects_that_the_collector_does_not_know_are_counted_exactly(
+    python: str, start: Start
+) -> None:
     child = start(python, ZOO)
     child.wait_objects()
     with Target(child.pid) as target:
@@ -106,7 +122,9 @@ def test_objects_that_the_collector_does_not_know_are_counted_exactly(python: st
 
 
 def test_blocks_in_use_equal_what_the_target_says(python: str, start: Start) -> None:
-    child = start(python, "keep = [(i, [i], bytes(i % 300)) for i in range(20_000)]\ndel keep[::3]\ntell()")
+    child = start(
+        python, "keep = [(i, [i], bytes(i % 300)) for i in range(20_000)]\ndel keep[::3]\ntell()"
+    )
     truth = child.wait_still()
     with Target(child.pid) as target:
         (heap,) = read_objects(target).heaps
@@ -147,7 +165,9 @@ def watched() -> Iterator[list[Watched]]:
 
 
 @pytest.mark.parametrize("tiles", [65536, 16])
-def test_streams_say_what_was_found(python: str, start: Start, watched: list[Watched], tiles: int) -> None:
+def test_streams_say_what_was_found(
+    python: str, start: Start, watched: list[Watched], tiles: int
+) -> None:
     child = start(python, ZOO)
     truth = child.wait_objects()
     watched.append(one := Watched(child, tiles=tiles))
@@ -156,7 +176,9 @@ def test_streams_say_what_was_found(python: str, start: Start, watched: list[Wat
     assert one.column("Tracked objects", "Objects")[:3] == tracked
     assert one.column("Tracked objects", "Objects")[4] == 0
     large = one.column("Tracked objects", "Large")
-    assert sum(one.column("Objects", "Tracked")) == sum(one.column("Tracked objects", "Objects")) - sum(large)
+    assert sum(one.column("Objects", "Tracked")) == sum(
+        one.column("Tracked objects", "Objects")
+    ) - sum(large)
     names = one.space("Types").names
     assert isinstance(names, StringNames)
     counts = one.column("Types", "Objects")
@@ -168,7 +190,9 @@ def test_streams_say_what_was_found(python: str, start: Start, watched: list[Wat
     top, objects = one.column("Objects", "Top type"), one.column("Objects", "Objects")
     assert all((kind == 0) == (count == 0) for kind, count in zip(top, objects, strict=True))
     assert "Node" in {names.names[kind] for kind in top}
-    told = one.server.ask(Query(number=1, space=one.space("Types").id, kind="types", most=1024)).table
+    told = one.server.ask(
+        Query(number=1, space=one.space("Types").id, kind="types", most=1024)
+    ).table
     by_name: Counter[str] = Counter()
     for row in told.rows:
         assert isinstance(row[1], int)
@@ -179,10 +203,14 @@ def test_streams_say_what_was_found(python: str, start: Start, watched: list[Wat
     names_of = space.names
     assert isinstance(names_of, ExtentNames)
     tile = int(np.argmax(objects))
-    table = one.server.ask(Query(number=2, space=space.id, kind="types", key=int(names_of.bases[tile]))).table
+    table = one.server.ask(
+        Query(number=2, space=space.id, kind="types", key=int(names_of.bases[tile]))
+    ).table
     types = [row for row in table.rows if row[0] != "(no object)"]  # several can have one name
     others = [row[1] for row in table.rows if row[0] == "(no object)"]
-    assert others == [count for count in one.column("Objects", "Other blocks")[tile : tile + 1] if count]
+    assert others == [
+        count for count in one.column("Objects", "Other blocks")[tile : tile + 1] if count
+    ]
     whole = np.array([row[1:] for row in types], dtype=np.int64).sum(axis=0)
     assert whole[0] == objects[tile]
     assert whole[2] == one.column("Objects", "Tracked")[tile] == whole[3:].sum()
@@ -254,14 +282,24 @@ def test_the_level_is_changed_between_events_and_says_what_each_costs(
     whole = one.server.ask(Query(number=1, space=arenas.id, kind="contents", most=1024)).table
     assert whole.columns[0].name == "Blocks of"
     sums = np.array([row[1:] for row in whole.rows], dtype=np.int64).sum(axis=0).tolist()
-    used, carved = sum(one.column("pymalloc arenas", "Used")), sum(one.column("pymalloc arenas", "Carved"))
-    assert sums[1:4] == [*(sum(one.column("pymalloc arenas", name)) for name in ("Blocks in use", "Free blocks")), used]
-    uncarved = sum(int(row[4 + 1] or 0) for row in whole.rows if row[0] == "(not carved into pools yet)")
+    used, carved = (
+        sum(one.column("pymalloc arenas", "Used")),
+        sum(one.column("pymalloc arenas", "Carved")),
+    )
+    assert sums[1:4] == [
+        *(sum(one.column("pymalloc arenas", name)) for name in ("Blocks in use", "Free blocks")),
+        used,
+    ]
+    uncarved = sum(
+        int(row[4 + 1] or 0) for row in whole.rows if row[0] == "(not carved into pools yet)"
+    )
     assert sums[3] + sums[4] == carved + uncarved
     names = arenas.names
     assert isinstance(names, ExtentNames)
     tile = int(np.argmax(one.column("pymalloc arenas", "Used")))
-    mine = one.server.ask(Query(number=2, space=arenas.id, kind="contents", key=int(names.bases[tile]))).table
+    mine = one.server.ask(
+        Query(number=2, space=arenas.id, kind="contents", key=int(names.bases[tile]))
+    ).table
     (row,) = mine.rows
     assert row[2] == one.column("pymalloc arenas", "Blocks in use")[tile]
     assert row[4] == one.column("pymalloc arenas", "Used")[tile]
@@ -270,7 +308,11 @@ def test_the_level_is_changed_between_events_and_says_what_each_costs(
     assert one.column("Types", "Objects")[NO_OBJECT] > 0
     one.server.set_setting(LEVEL, 1)
     one.driver.tick()
-    gathered = {space.name for space in one.server.spaces if any(stream.gathered for stream in space.streams)}
+    gathered = {
+        space.name
+        for space in one.server.spaces
+        if any(stream.gathered for stream in space.streams)
+    }
     assert gathered == {"GC generations"}
     (level,) = [setting for setting in one.server.settings if setting.id == LEVEL]
     assert all(cost > 0 for cost in level.costs[:3])

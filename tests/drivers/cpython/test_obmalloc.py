@@ -43,7 +43,9 @@ def test_a_made_heap_is_read_as_it_was_made(heap: FakeHeap) -> None:
     assert reading.arenas.address.tolist() == sorted([first.address, second.address])
     for arena in (first, second):
         found = states(reading, arena.address)
-        assert found == [PoolState.USED] * arena.carved + [PoolState.UNCARVED] * (len(found) - arena.carved)
+        assert found == [PoolState.USED] * arena.carved + [PoolState.UNCARVED] * (
+            len(found) - arena.carved
+        )
     used = reading.pools.state == PoolState.USED
     assert (reading.pools.blocks_used[used] == 2).all()
     assert sorted(reading.pools.size_class[used].tolist()) == sorted(
@@ -97,10 +99,14 @@ def test_a_record_that_becomes_plausible_makes_its_pools_known(heap: FakeHeap) -
     [("pool_address", 8), ("pool_address", -16384 * 20), ("pool_address", 16384 * 80), ("nfreepools", 100), ("nfreepools", -30), ("ntotalpools", 1),
      ("freepools", 5), ("freepools", 1 << 40)],
 )  # fmt: skip
-def test_a_record_that_contradicts_itself_is_not_believed(heap: FakeHeap, field: str, change: int) -> None:
+def test_a_record_that_contradicts_itself_is_not_believed(
+    heap: FakeHeap, field: str, change: int
+) -> None:
     heap.add_arena(0, carved=10)
     heap.add_arena(1, carved=10)
-    heap.table[field][0] = (int(heap.table[field][0]) + change) % (1 << 8 * heap.table[field].itemsize)
+    heap.table[field][0] = (int(heap.table[field][0]) + change) % (
+        1 << 8 * heap.table[field].itemsize
+    )
     arenas, implausible = judge_arenas(heap.table, heap.live_maps(), GEOMETRY)
     assert implausible == 0
     assert arenas.valid[arenas.slot == 0].tolist() == [False]
@@ -159,7 +165,9 @@ def test_an_arena_that_the_table_gives_up_meanwhile_is_not_shown(heap: FakeHeap)
     assert reading.pools.valid.all()
 
 
-def test_an_arena_whose_memory_is_gone_is_not_shown_though_the_table_still_names_it(heap: FakeHeap) -> None:
+def test_an_arena_whose_memory_is_gone_is_not_shown_though_the_table_still_names_it(
+    heap: FakeHeap,
+) -> None:
     arena, other = heap.add_arena(0, carved=10), heap.add_arena(1, carved=10)
     reader = heap.reader()
     reader.read()
@@ -193,11 +201,20 @@ def test_a_table_that_grew_is_read_in_its_new_place(heap: FakeHeap) -> None:
 
 
 def test_lengths_of_tables_are_sixteen_doubled() -> None:
-    assert [length for length in range(600) if plausible_table_length(length)] == [16, 32, 64, 128, 256, 512]
+    assert [length for length in range(600) if plausible_table_length(length)] == [
+        16,
+        32,
+        64,
+        128,
+        256,
+        512,
+    ]
     assert not plausible_table_length(1 << 21)
 
 
-def locator(heap: FakeHeap, layout_version: tuple[int, int], writable: tuple[int, int] = (0, 0)) -> Locator:
+def locator(
+    heap: FakeHeap, layout_version: tuple[int, int], writable: tuple[int, int] = (0, 0)
+) -> Locator:
     stripped = ElfFile(io.BytesIO(Path("/bin/cat").read_bytes()), "cat")
     image = Image(
         path="fake",

@@ -117,7 +117,11 @@ def corruptions(record: npt.NDArray[np.void], geometry: PoolGeometry) -> list[np
     return changed
 
 
-@given(geometry=st.sampled_from(GEOMETRIES), size_class=st.integers(0, 31), seed=st.integers(0, 1 << 32))
+@given(
+    geometry=st.sampled_from(GEOMETRIES),
+    size_class=st.integers(0, 31),
+    seed=st.integers(0, 1 << 32),
+)
 def test_no_header_with_one_impossible_field_is_believed(
     geometry: PoolGeometry, size_class: int, seed: int
 ) -> None:

@@ -51,7 +51,9 @@ def read(target: Target) -> ObjectReading:
     return target.objects(target.heaps(interpreters), interpreters, references=True)
 
 
-def true_references(child: StillTarget, target: Target, found: ObjectReading) -> npt.NDArray[np.uint64]:
+def true_references(
+    child: StillTarget, target: Target, found: ObjectReading
+) -> npt.NDArray[np.uint64]:
     """What the target said, (n, 2), between objects that are in pools."""
     where, count = map(int, child._pending(1).split())
     edges = np.frombuffer(target._memory.read(where, 8 * count), dtype=np.uint64).reshape(-1, 2)
@@ -76,7 +78,11 @@ def test_what_is_found_agrees_with_what_the_target_follows(python: str, start: S
     # besides: keys and texts, which the program does not list as it tells only of five types.
     assert within + out >= 0.97 * len(edges) - 5_000
     generation = dict(
-        zip((found.lists.inside.address + np.uint64(16)).tolist(), found.lists.of_node.tolist(), strict=False)
+        zip(
+            (found.lists.inside.address + np.uint64(16)).tolist(),
+            found.lists.of_node.tolist(),
+            strict=False,
+        )
     )
     of_edges = np.array([[generation[int(a)], generation[int(b)]] for a, b in edges])
     true_down = int((of_edges[:, 0] > of_edges[:, 1]).sum())
@@ -88,7 +94,9 @@ def test_what_is_found_agrees_with_what_the_target_follows(python: str, start: S
     assert true_up <= up <= true_up + 5
 
 
-def test_level_4_has_a_space_of_references_and_level_3_does_not(own_python: str, start: Start) -> None:
+def test_level_4_has_a_space_of_references_and_level_3_does_not(
+    own_python: str, start: Start
+) -> None:
     child = start(own_python, PROGRAM)
     child.wait_objects()
     driver = CPythonDriver.attach(child.pid, AttachOptions(level=3))

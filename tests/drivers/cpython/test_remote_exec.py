@@ -51,7 +51,9 @@ READING = "import sys; print(1, flush=True); sys.stdin.readline(); print(2, flus
 def asked_python(request: pytest.FixtureRequest) -> str:
     found = find_python(request.param)
     if found is None:
-        pytest.skip(f"no Python {request.param} on PATH or in ~/.pyenv/versions: asking it to run a script is not tested here")
+        pytest.skip(
+            f"no Python {request.param} on PATH or in ~/.pyenv/versions: asking it to run a script is not tested here"
+        )
     return found
 
 
@@ -129,7 +131,12 @@ def test_eight_threads_change_nothing_while_it_is_held(asked_python: str) -> Non
             found = driver._target.interpreters()
             assert found is not None
             looks = [driver._target.heaps(found) for _ in range(2)]
-            read.append([[part for heap in one for part in heap.reading.pools.blocks_used.tolist()] for one in looks])
+            read.append(
+                [
+                    [part for heap in one for part in heap.reading.pools.blocks_used.tolist()]
+                    for one in looks
+                ]
+            )
 
         server.add_observer(look)
         driver.open(server)
@@ -152,13 +159,17 @@ def test_one_that_is_blocked_is_left_as_it_was(asked_python: str) -> None:
         assert process.stderr.read() == ""
 
 
-def test_one_that_was_told_not_to_is_not_asked_and_can_be_watched_from_outside(asked_python: str) -> None:
+def test_one_that_was_told_not_to_is_not_asked_and_can_be_watched_from_outside(
+    asked_python: str,
+) -> None:
     with running(asked_python, READING, "-X", "disable-remote-debug") as process:
         with pytest.raises(Unsupported, match="-X disable-remote-debug"):
             CPythonDriver.attach(process.pid, AttachOptions(inject="remote-exec"))
         driver = CPythonDriver.attach(process.pid, AttachOptions(inject="auto"))
         assert driver.describe().mode is Mode.PASSIVE
-        assert driver.describe().general_info.startswith("No exact events: remote debugging is switched off there")
+        assert driver.describe().general_info.startswith(
+            "No exact events: remote debugging is switched off there"
+        )
         driver.close()
 
 
@@ -172,7 +183,9 @@ def test_a_script_of_another_tool_is_not_overwritten(asked_python: str) -> None:
         assert say(process) == "2\n"
 
 
-def test_an_older_one_is_watched_from_outside_and_it_says_what_else_there_is(own_python: str) -> None:
+def test_an_older_one_is_watched_from_outside_and_it_says_what_else_there_is(
+    own_python: str,
+) -> None:
     with running(own_python, READING) as process:
         with pytest.raises(Unsupported, match="--inject gdb"):
             CPythonDriver.attach(process.pid, AttachOptions(inject="remote-exec"))
@@ -182,7 +195,9 @@ def test_an_older_one_is_watched_from_outside_and_it_says_what_else_there_is(own
 
 
 @pytest.mark.parametrize("version", [(3, 14), (3, 15)])
-def test_a_table_that_contradicts_itself_is_refused_before_anything_is_written(version: tuple[int, int]) -> None:
+def test_a_table_that_contradicts_itself_is_refused_before_anything_is_written(
+    version: tuple[int, int],
+) -> None:
     layout = layout_for(version)
     table = bytearray(debug_offsets.TABLE_BYTES)
     numbers = [16, 32, 48, 0, 4, 512]
@@ -195,7 +210,14 @@ def test_a_table_that_contradicts_itself_is_refused_before_anything_is_written(v
     found = support()
     assert found is not None
     assert (found.support + found.path, found.path_bytes) == (36, 512)
-    for place, number in ((0, 1 << 40), (1, 1 << 21), (2, layout.interpreter_bytes), (4, 1 << 63), (5, 0), (5, 1 << 20)):
+    for place, number in (
+        (0, 1 << 40),
+        (1, 1 << 21),
+        (2, layout.interpreter_bytes),
+        (4, 1 << 63),
+        (5, 0),
+        (5, 1 << 20),
+    ):
         kept, numbers[place] = numbers[place], number
         with pytest.raises(TargetError, match="contradicts itself"):
             support()

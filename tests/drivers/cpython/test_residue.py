@@ -72,12 +72,19 @@ def again_and_again(python: str, way: str, times: int) -> str:
         before, asked, began = residue(process, client), client.asked, time.monotonic()
         longest = 0.0
         for _ in range(times):
-            longest = max(longest, _asked_meanwhile(client, lambda: _attach_and_detach(process, way)))
+            longest = max(
+                longest, _asked_meanwhile(client, lambda: _attach_and_detach(process, way))
+            )
             client.ask("how")
         took = time.monotonic() - began
         after = residue(process, client)
         more = after.rss_kib - before.rss_kib
-        assert dataclasses.replace(after, objects=before.objects, rss_kib=before.rss_kib, files=before.files) == before
+        assert (
+            dataclasses.replace(
+                after, objects=before.objects, rss_kib=before.rss_kib, files=before.files
+            )
+            == before
+        )
         assert after.own_callbacks
         # Other tests may be bringing stubs in at this moment: theirs go by themselves, and ours would stay.
         more_files, until = after.files - before.files, time.monotonic() + 30
@@ -85,7 +92,9 @@ def again_and_again(python: str, way: str, times: int) -> str:
             time.sleep(0.02)
             more_files &= files_of(process)
         assert not more_files
-        assert after.objects <= before.objects + 20, f"{after.objects - before.objects} more objects after {times} times"
+        assert after.objects <= before.objects + 20, (
+            f"{after.objects - before.objects} more objects after {times} times"
+        )
         assert more <= _MORE_RSS_KIB, f"{more} KiB more after {times} times"
         answers = client.asked - asked
         client.close()
@@ -98,17 +107,28 @@ def again_and_again(python: str, way: str, times: int) -> str:
 def _python_for(way: str, version: str) -> str:
     found = find_python(version)
     if found is None:
-        pytest.skip(f"no Python {version} on PATH or in ~/.pyenv/versions: {way or 'passive'} is not tested on it")
+        pytest.skip(
+            f"no Python {version} on PATH or in ~/.pyenv/versions: {way or 'passive'} is not tested on it"
+        )
     if way == "gdb" and shutil.which("gdb") is None:
         pytest.skip("there is no gdb here: bringing a stub in is not tested")
     return found
 
 
-WAYS = [("", "3.11"), ("", "3.15"), ("gdb", "3.11"), ("gdb", "3.13"), ("remote-exec", "3.14"), ("remote-exec", "3.15")]
+WAYS = [
+    ("", "3.11"),
+    ("", "3.15"),
+    ("gdb", "3.11"),
+    ("gdb", "3.13"),
+    ("remote-exec", "3.14"),
+    ("remote-exec", "3.15"),
+]
 
 
 @pytest.mark.parametrize(("way", "version"), [("", "3.13"), *WAYS[2:]])
-def test_attaching_and_detaching_leaves_nothing_and_misses_no_request(way: str, version: str) -> None:
+def test_attaching_and_detaching_leaves_nothing_and_misses_no_request(
+    way: str, version: str
+) -> None:
     again_and_again(_python_for(way, version), way, 2)
 
 

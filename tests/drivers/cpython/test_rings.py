@@ -38,8 +38,12 @@ sys.stdin.readline()
 def test_times_are_those_that_the_program_itself_measures() -> None:
     python = find_python("3.15")
     if python is None:
-        pytest.skip("no Python 3.15 on PATH or in ~/.pyenv/versions: its rings are not tested on a real one")
-    with subprocess.Popen([python, "-I", "-c", TIMED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        pytest.skip(
+            "no Python 3.15 on PATH or in ~/.pyenv/versions: its rings are not tested on a real one"
+        )
+    with subprocess.Popen(
+        [python, "-I", "-c", TIMED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdin is not None
             assert process.stdout is not None
@@ -81,7 +85,19 @@ def made(*, sequence: int = 8, stop: int = 2_000_000) -> ctypes.Array[ctypes.c_c
     rings = ctypes.create_string_buffer(1120)
     for number in range(1, 4):
         begin = number * 10_000_000
-        struct.pack_into("<6qdq", rings, 64 * (number - 1), begin, begin + stop, number, number, 0, 0, 2e-3 * number, 0)
+        struct.pack_into(
+            "<6qdq",
+            rings,
+            64 * (number - 1),
+            begin,
+            begin + stop,
+            number,
+            number,
+            0,
+            0,
+            2e-3 * number,
+            0,
+        )
     struct.pack_into("<I", rings, 1112, sequence)
     return rings
 
@@ -97,5 +113,8 @@ def test_what_was_being_written_has_totals_and_no_times() -> None:
             if found.times is not None:
                 assert ToldTime(found.times).total_micros.tolist() == [6000, 0, 0]
                 assert ToldTime(found.times).last_micros.tolist() == [2000, 0, 0]
-                assert times_text(found.times, np.array([1, 0, 0])) == "gen0 at 0.020000 s for 2.000 ms, gen0 at 0.030000 s for 2.000 ms"
+                assert (
+                    times_text(found.times, np.array([1, 0, 0]))
+                    == "gen0 at 0.020000 s for 2.000 ms, gen0 at 0.030000 s for 2.000 ms"
+                )
         assert times_text(None, np.zeros(3, dtype=np.int64)) == ""

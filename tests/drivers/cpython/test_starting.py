@@ -51,7 +51,9 @@ def before_each_pause(patch: pytest.MonkeyPatch, act: Callable[[int], None]) -> 
     patch.setattr(time, "sleep", sleep)
 
 
-def test_attaching_at_once_finds_the_whole_heap(python: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attaching_at_once_finds_the_whole_heap(
+    python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(target_module, "_STARTING_SECS", LONG_SECS)
     for _ in range(5):
         with running(python, "-c", "input()") as child, Target(child.pid) as target:

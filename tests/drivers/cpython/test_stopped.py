@@ -72,7 +72,9 @@ def test_headers_and_objects_of_a_busy_program_are_of_one_moment(churning: int) 
                 copies = target.copy_objects(heaps, interpreters)
             assert not hold.expired
             (heap,) = heaps
-            assert (heap.reading.pools.state != PoolState.UNKNOWN).sum() >= 0.99 * len(heap.reading.pools)
+            assert (heap.reading.pools.state != PoolState.UNKNOWN).sum() >= 0.99 * len(
+                heap.reading.pools
+            )
             found = target.objects(heaps, interpreters, copies=copies, references=True)
             objects = found.heaps[0].objects
             known = objects.known
@@ -108,7 +110,9 @@ def test_a_session_says_that_it_holds_and_for_how_long(churning: int) -> None:
         driver.close()
 
 
-def test_the_rung_is_chosen_while_it_is_watched_and_refused_where_it_cannot_be(churning: int, tmp_path: Path) -> None:
+def test_the_rung_is_chosen_while_it_is_watched_and_refused_where_it_cannot_be(
+    churning: int, tmp_path: Path
+) -> None:
     driver = CPythonDriver.attach(churning, AttachOptions(level=2))
     server = driver.describe().server(budget=1000)
     driver.open(server)
@@ -126,7 +130,9 @@ def test_the_rung_is_chosen_while_it_is_watched_and_refused_where_it_cannot_be(c
 
             def choose(rung: Mode) -> Setting:
                 viewer.send(m.SetSetting(id=RUNG, value=chosen().modes.index(rung)))
-                viewer.until(lambda: chosen().mode is rung)  # settings are told for their costs, too
+                viewer.until(
+                    lambda: chosen().mode is rung
+                )  # settings are told for their costs, too
                 return chosen()
 
             def gather() -> Event:
@@ -149,7 +155,9 @@ def test_the_rung_is_chosen_while_it_is_watched_and_refused_where_it_cannot_be(c
             assert "threads were held for" in holds.info
             late = Viewer(connect(listening.addresses[0], client="late", wants_control=False))
             links.callback(late.link.close)
-            assert late.link.welcome.mode is Mode.STOPPED, "who comes now is told how it is watched now"
+            assert late.link.welcome.mode is Mode.STOPPED, (
+                "who comes now is told how it is watched now"
+            )
             late.send(m.SetSetting(id=RUNG, value=0))
             assert late.next(m.Error).code is ErrorCode.NOT_CONTROLLER
 
@@ -175,7 +183,9 @@ def test_a_program_that_a_debugger_has_is_refused(churning: int) -> None:
         CPythonDriver.attach(churning, AttachOptions(rung="stopped"))
 
 
-def test_a_hold_that_is_refused_later_leaves_an_event_that_was_read_while_it_ran(churning: int) -> None:
+def test_a_hold_that_is_refused_later_leaves_an_event_that_was_read_while_it_ran(
+    churning: int,
+) -> None:
     driver = CPythonDriver.attach(churning, AttachOptions(level=2, rung="stopped"))
     try:
         server = driver.describe().server(budget=1000)
@@ -191,7 +201,9 @@ def test_a_hold_that_is_refused_later_leaves_an_event_that_was_read_while_it_ran
         driver.close()
 
 
-def test_what_is_read_of_a_still_program_is_the_same_on_both_rungs(own_python: str, start: Start) -> None:
+def test_what_is_read_of_a_still_program_is_the_same_on_both_rungs(
+    own_python: str, start: Start
+) -> None:
     from tests.drivers.cpython.test_machine_code import assert_same
     from tests.drivers.cpython.test_objects import ZOO, by_type
 

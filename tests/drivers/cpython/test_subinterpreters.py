@@ -61,7 +61,8 @@ tell()
 
 def test_interpreters_that_share_pymalloc_have_one_heap(python: str, start: Start) -> None:
     child = start(
-        python, MAKE + 'other = make(False)\nrun(other, "x = [bytes(100) for _ in range(20000)]")\ntell()'
+        python,
+        MAKE + 'other = make(False)\nrun(other, "x = [bytes(100) for _ in range(20000)]")\ntell()',
     )
     truth = child.wait_still()
     with Target(child.pid) as target:
@@ -72,7 +73,9 @@ def test_interpreters_that_share_pymalloc_have_one_heap(python: str, start: Star
         assert_heap_is(truth, heap.reading)
 
 
-def test_an_isolated_interpreter_has_arenas_of_its_own_and_tells_the_truth_about_them(start: Start) -> None:
+def test_an_isolated_interpreter_has_arenas_of_its_own_and_tells_the_truth_about_them(
+    start: Start,
+) -> None:
     for version in ("3.12", "3.13"):
         python = find_python(version)
         if python is None:
@@ -93,7 +96,9 @@ def test_an_isolated_interpreter_has_arenas_of_its_own_and_tells_the_truth_about
             assert truth.classes[8][1] >= 30_000  # 133 bytes each
             main, other = target.heaps(interpreters)
             assert_heap_is(truth, other.reading)
-            assert not set(main.reading.arenas.address.tolist()) & set(other.reading.arenas.address.tolist())
+            assert not set(main.reading.arenas.address.tolist()) & set(
+                other.reading.arenas.address.tolist()
+            )
             assert target.owners(interpreters) == (0, 1)
 
 
@@ -110,7 +115,13 @@ def test_spaces_come_and_go_with_interpreters(python: str, start: Start) -> None
         server.add_observer(lambda event: None)
         driver.tick()
         before = [space.name for space in server.spaces]
-        assert before == ["pymalloc arenas", "Size classes", "Whole arenas", "GC generations", "Process memory"]
+        assert before == [
+            "pymalloc arenas",
+            "Size classes",
+            "Whole arenas",
+            "GC generations",
+            "Process memory",
+        ]
         child.go_on()
         child.wait_still()
         driver.tick()
@@ -129,10 +140,14 @@ def test_spaces_come_and_go_with_interpreters(python: str, start: Start) -> None
         driver.close()
 
 
-def test_objects_and_references_of_an_isolated_interpreter_are_in_its_own_pools(start: Start) -> None:
+def test_objects_and_references_of_an_isolated_interpreter_are_in_its_own_pools(
+    start: Start,
+) -> None:
     python = find_python("3.13") or find_python("3.12")
     if python is None:
-        pytest.skip("no Python 3.12 or 3.13 on PATH or in ~/.pyenv/versions: isolated interpreters are not tested here")
+        pytest.skip(
+            "no Python 3.12 or 3.13 on PATH or in ~/.pyenv/versions: isolated interpreters are not tested here"
+        )
     child = start(
         python,
         MAKE
@@ -167,7 +182,9 @@ tell()
     assert found.references is not None
     counts = []
     for one in found.heaps:
-        named = {found.types.names[kind]: kind for kind in set(one.objects.type.tolist()) if kind >= 0}
+        named = {
+            found.types.names[kind]: kind for kind in set(one.objects.type.tolist()) if kind >= 0
+        }
         counts.append(
             [
                 int(one.objects.count[one.objects.type == named.get(name, -2)].sum())
@@ -175,7 +192,9 @@ tell()
             ]
         )
         references = found.references[one.pools_before :][: len(one.heap.reading.pools)].sum(axis=0)
-        assert references[1] == references[2], "nothing leads from one interpreter's pools to another's"
+        assert references[1] == references[2], (
+            "nothing leads from one interpreter's pools to another's"
+        )
         if named.get("Mine"):
             assert references[:2].sum() >= 4_999
     assert counts == [[3_000, 0], [0, 5_000]]

@@ -104,7 +104,10 @@ def test_what_is_told_is_what_the_target_knows(python: str, start: Start) -> Non
         assert int(column(arenas, "Blocks in use").sum()) == sum(
             used for _, used, _ in stats.classes.values()
         )
-        assert int((column(arenas, "Pools") - column(arenas, "Pools in use")).sum()) == stats.unused_pools
+        assert (
+            int((column(arenas, "Pools") - column(arenas, "Pools in use")).sum())
+            == stats.unused_pools
+        )
         child.go_on()
         kept = child.wait_objects()[0]
         watched.driver.tick()
@@ -177,14 +180,18 @@ def test_survivors_of_each_collection_are_told_with_exact_events(python: str, le
         def look(event: Event) -> None:
             if event.event == GC_END:
                 generation = int(event.cause.split()[1].rstrip(","))
-                seen.append((generation, value("Survivors", generation), value("Examined", generation)))
+                seen.append(
+                    (generation, value("Survivors", generation), value("Examined", generation))
+                )
 
         watching.server.add_observer(look)
         until_line(target, watching)
         truth, micros = json.loads(target.read_line())
         took = value("Last collection", 2)
         assert took is not None
-        assert micros / 3 <= took <= micros + 1  # its own figure has the callbacks, and both ends of its clock, in it
+        assert (
+            micros / 3 <= took <= micros + 1
+        )  # its own figure has the callbacks, and both ends of its clock, in it
         (_, _, total) = (value("Collecting", number) for number in range(3))
         assert total is not None
         assert total >= took

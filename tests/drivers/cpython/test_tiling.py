@@ -66,7 +66,9 @@ def test_every_pool_is_in_one_tile_of_its_own_arena(totals: list[int], group: in
 
 
 @given(pools=st.integers(0, 1 << 20), tiles=st.integers(1, 1 << 20), before=groups)
-def test_a_group_is_a_power_of_two_that_is_kept_once_chosen(pools: int, tiles: int, before: int) -> None:
+def test_a_group_is_a_power_of_two_that_is_kept_once_chosen(
+    pools: int, tiles: int, before: int
+) -> None:
     group = choose_group(pools, tiles, before=before, most=64)
     assert group in (1, 2, 4, 8, 16, 32, 64)
     assert pools <= tiles * group or group == 64

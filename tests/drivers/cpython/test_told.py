@@ -64,7 +64,9 @@ sys.stdin.readline()
 
 
 def attach(target: StubbedTarget) -> ToldDriver:
-    driver = ToldDriver.attach(target.pid, AttachOptions(stub_fd=os.dup(target.connection.fileno())))
+    driver = ToldDriver.attach(
+        target.pid, AttachOptions(stub_fd=os.dup(target.connection.fileno()))
+    )
     target.connection.close()
     return driver
 
@@ -82,10 +84,17 @@ def test_what_is_told_is_what_the_program_itself_says_at_each_collection(python:
                 return
             (space,) = [space for space in server.spaces if space.name == "GC generations"]
             streams = {stream.name: stream for stream in space.streams}
-            told = [streams[name] for name in ("Count", "Threshold", "Collections", "Collected", "Uncollectable")]
+            told = [
+                streams[name]
+                for name in ("Count", "Threshold", "Collections", "Collected", "Uncollectable")
+            ]
             assert all(stream.known is None for stream in told)
-            unknown = [streams[name] for name in ("Pending", "Waits for", "In gc.garbage", "Survivors")]
-            assert all(stream.known is not None and not stream.known[2] for stream in unknown), "what is not told is not zero"
+            unknown = [
+                streams[name] for name in ("Pending", "Waits for", "In gc.garbage", "Survivors")
+            ]
+            assert all(stream.known is not None and not stream.known[2] for stream in unknown), (
+                "what is not told is not zero"
+            )
             seen.append([event.event, event.cause, *(stream.data.tolist() for stream in told)])
 
         server.add_observer(take)
@@ -96,7 +105,9 @@ def test_what_is_told_is_what_the_program_itself_says_at_each_collection(python:
         take_all(driver)
         own = [[*cause(*one[:4]), *one[4:]] for one in told]
         # Callbacks make objects of their own between the two: the young generation's count is near, all else is equal.
-        assert all(abs(one[2].pop(0) - two[2].pop(0)) < 20 for one, two in zip(seen, own, strict=True))
+        assert all(
+            abs(one[2].pop(0) - two[2].pop(0)) < 20 for one, two in zip(seen, own, strict=True)
+        )
         assert seen == own
         driver.close()
         target.say("")
@@ -140,7 +151,10 @@ def test_an_event_without_numbers_shows_none(own_python: str) -> None:
         generations = driver._generations
         for more in (b"", bytes(NUMBERS.size - 1), bytes(NUMBERS.size + 1)):
             driver._fill(StubEvent(1, 0, 1, 1, 1, 0, 0, more))
-            assert all(stream.known is not None and not stream.known.any() for stream in generations.space.streams)
+            assert all(
+                stream.known is not None and not stream.known.any()
+                for stream in generations.space.streams
+            )
         driver.close()
 
 
@@ -148,7 +162,9 @@ def test_without_a_stub_there_is_nothing_to_be_had(own_python: str) -> None:
     with StubbedTarget(own_python, WITHOUT_LOCK + "sys.stdin.readline()") as target:
         with pytest.raises(Unsupported, match=r"gcspy run.*gcspy\.listen"):
             ToldDriver.attach(target.pid, AttachOptions())
-        assert ToldDriver.recognise(target.pid).runtime == "", "it is one with a lock, whatever it says"
+        assert ToldDriver.recognise(target.pid).runtime == "", (
+            "it is one with a lock, whatever it says"
+        )
 
 
 def test_a_stub_that_holds_is_not_taken_for_one_that_tells(own_python: str) -> None:

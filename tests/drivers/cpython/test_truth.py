@@ -41,13 +41,19 @@ def assert_heap_is(truth: Truth, reading: HeapReading) -> None:
     assert reading.pools.valid.all()
     sums = size_classes(reading)
     found = {
-        number: (int(sums.pools[number]), int(sums.blocks_used[number]), int(sums.blocks_free[number]))
+        number: (
+            int(sums.pools[number]),
+            int(sums.blocks_used[number]),
+            int(sums.blocks_free[number]),
+        )
         for number in range(32)
         if sums.pools[number]
     }
     assert found == truth.classes
     assert len(reading.arenas) == truth.arenas
-    without_class = (reading.pools.state == PoolState.FREE) | (reading.pools.state == PoolState.UNCARVED)
+    without_class = (reading.pools.state == PoolState.FREE) | (
+        reading.pools.state == PoolState.UNCARVED
+    )
     assert int(without_class.sum()) == truth.unused_pools
     # The same by another way: what each arena's own record says.
     per_arena = np.bincount(reading.pools.arena[without_class], minlength=len(reading.arenas))
@@ -55,7 +61,9 @@ def assert_heap_is(truth: Truth, reading: HeapReading) -> None:
 
 
 @pytest.mark.parametrize("setting", ["", "debug"])
-def test_blocks_and_generations_equal_what_the_target_says(python: str, start: Start, setting: str) -> None:
+def test_blocks_and_generations_equal_what_the_target_says(
+    python: str, start: Start, setting: str
+) -> None:
     child = start(python, BUSY, {"PYTHONMALLOC": setting} if setting else {})
     truth = child.wait_still()
     assert truth.classes, "the target tells of no pools, so that nothing would be compared"
@@ -100,7 +108,9 @@ def test_a_disabled_collector_and_other_thresholds_are_read(python: str, start: 
         assert main.generations.threshold.tolist() == [123, 45, 6]
 
 
-def test_arenas_that_are_given_back_disappear_and_the_others_stay(python: str, start: Start) -> None:
+def test_arenas_that_are_given_back_disappear_and_the_others_stay(
+    python: str, start: Start
+) -> None:
     child = start(
         python,
         """

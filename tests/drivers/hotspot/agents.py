@@ -58,8 +58,17 @@ def need_agent() -> None:
 class Told(Watched):
     """A JVM that is watched through its agent."""
 
-    def __init__(self, pid: int, options: AttachOptions | None = None, *, observed: bool = True, budget: int | None = None) -> None:
-        super().__init__(pid, options or AttachOptions(inject="agent", level=1), observed=observed, budget=budget)
+    def __init__(
+        self,
+        pid: int,
+        options: AttachOptions | None = None,
+        *,
+        observed: bool = True,
+        budget: int | None = None,
+    ) -> None:
+        super().__init__(
+            pid, options or AttachOptions(inject="agent", level=1), observed=observed, budget=budget
+        )
         assert isinstance(self.driver, CooperativeHotSpotDriver)
         self.holder = self.driver
 
@@ -110,7 +119,10 @@ class HoldingSidecar:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.process.kill()
         self.process.communicate()

@@ -110,15 +110,22 @@ class Jvm:
             first = self._line()
         if not first:
             self.end()
-            pytest.skip(f"{' '.join([*before, java])} does not start with {' '.join(flags)}: not tested here")
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+            pytest.skip(
+                f"{' '.join([*before, java])} does not start with {' '.join(flags)}: not tested here"
+            )
+        children = (
+            Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        )
         self.pid = int(children[0]) if children else self.process.pid
 
     def __enter__(self) -> Jvm:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.end()
 

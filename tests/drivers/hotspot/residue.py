@@ -25,6 +25,12 @@ def residue(pid: int) -> dict[str, list[str]]:
     return {
         "threads": sorted(threads),
         "descriptors": sorted(descriptors),
-        "files": sorted(fields[5] for fields in maps if len(fields) > 5 and not fields[5].endswith("]")),
-        "left": [name for name in os.listdir("/tmp") if re.fullmatch(rf"gcspy-[0-9a-f]{{16}}|.attach_pid{pid}", name)],
+        "files": sorted(
+            fields[5] for fields in maps if len(fields) > 5 and not fields[5].endswith("]")
+        ),
+        "left": [
+            name
+            for name in os.listdir("/tmp")
+            if re.fullmatch(rf"gcspy-[0-9a-f]{{16}}|.attach_pid{pid}", name)
+        ],
     }

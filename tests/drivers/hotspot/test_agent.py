@@ -51,12 +51,16 @@ def jvm(java: str, classes: Path) -> Iterator[Jvm]:
 def collections(told: Told) -> int:
     """Return how many collections the JVM has counted itself, of all kinds."""
     counters = told.driver._jvm.counters
-    numbers = counters.numbers(*(name for name in counters.names("sun.gc.collector.", ".invocations")))
+    numbers = counters.numbers(
+        *(name for name in counters.names("sun.gc.collector.", ".invocations"))
+    )
     return sum(number or 0 for number in numbers)
 
 
 @pytest.mark.parametrize("collector", ["Serial", "Parallel", "G1"])
-def test_a_start_and_an_end_are_told_of_each_collection_that_the_jvm_counts(java: str, classes: Path, collector: str) -> None:
+def test_a_start_and_an_end_are_told_of_each_collection_that_the_jvm_counts(
+    java: str, classes: Path, collector: str
+) -> None:
     with Jvm(java, classes, "-Xmx64m", f"-XX:+Use{collector}GC") as jvm, Told(jvm.pid) as told:
         before = collections(told)
 
@@ -88,9 +92,19 @@ def test_it_says_which_rung_it_is_and_what_a_pause_stops(jvm: Jvm) -> None:
         assert [kind.name for kind in told.server.events] == ["Clock", "GC start", "GC end"]
 
 
-def test_of_a_concurrent_collector_its_pauses_are_told_and_its_cycles_noticed_at_the_clock(java: str, classes: Path) -> None:
-    with Jvm(java, classes, "-Xmx128m", "-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC") as jvm, Told(jvm.pid) as told:
-        assert [kind.name for kind in told.server.events] == ["Clock", "GC start", "GC end", "Collections"]
+def test_of_a_concurrent_collector_its_pauses_are_told_and_its_cycles_noticed_at_the_clock(
+    java: str, classes: Path
+) -> None:
+    with (
+        Jvm(java, classes, "-Xmx128m", "-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC") as jvm,
+        Told(jvm.pid) as told,
+    ):
+        assert [kind.name for kind in told.server.events] == [
+            "Clock",
+            "GC start",
+            "GC end",
+            "Collections",
+        ]
         told.driver.tick()
         told.during(lambda: jvm.tell("collect"))
         told.driver.tick()
@@ -108,9 +122,12 @@ def heap_bytes(told: Told) -> bytes:
     return b"".join(memory.try_read(addr, step) or b"" for addr in range(low, high, step))
 
 
-def test_nothing_of_the_heap_changes_in_a_hold_and_it_does_outside_of_one(java: str, classes: Path) -> None:
+def test_nothing_of_the_heap_changes_in_a_hold_and_it_does_outside_of_one(
+    java: str, classes: Path
+) -> None:
     equal: list[bool] = []
     with Jvm(java, classes, "-Xms32m", "-Xmx32m", "-XX:+UseSerialGC") as jvm, Told(jvm.pid) as told:
+
         def compare(event: Event) -> None:
             if event.event != CLOCK:
                 equal.append(heap_bytes(told) == heap_bytes(told))
@@ -155,7 +172,10 @@ def test_a_pause_holds_the_program_and_resume_lets_it_go(jvm: Jvm, tmp_path: Pat
 def test_with_nobody_to_hold_it_for_it_goes_on_as_soon_as_it_was_read(
     jvm: Jvm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Told(jvm.pid, observed=False) as told, told.server.serve(f"unix:{tmp_path}/session") as listening:
+    with (
+        Told(jvm.pid, observed=False) as told,
+        told.server.serve(f"unix:{tmp_path}/session") as listening,
+    ):
         viewer = Viewer(connect(listening.addresses[0], client="test", wants_control=False))
         told.server.wait_for_client()
         told.driver.tick()
@@ -166,7 +186,9 @@ def test_with_nobody_to_hold_it_for_it_goes_on_as_soon_as_it_was_read(
 
         def fill_late(request: GatherRequest) -> Sequence[Pool]:
             if request.event == GC_START:
-                while line.counts[1] != line.counts[0]:  # it collects meanwhile, and comes to the end of that
+                while (
+                    line.counts[1] != line.counts[0]
+                ):  # it collects meanwhile, and comes to the end of that
                     told.driver.alive()
             elif request.event == GC_END:
                 assert doing.done(_LONG_SECS)  # and so does what it was told
@@ -189,7 +211,9 @@ def test_with_nobody_to_hold_it_for_it_goes_on_as_soon_as_it_was_read(
         viewer.link.close()
 
 
-def test_under_a_budget_both_ends_of_a_collection_are_gathered_or_neither(jvm: Jvm, tmp_path: Path) -> None:
+def test_under_a_budget_both_ends_of_a_collection_are_gathered_or_neither(
+    jvm: Jvm, tmp_path: Path
+) -> None:
     with (
         Told(jvm.pid, observed=False, budget=5) as told,
         told.server.serve(f"unix:{tmp_path}/session") as listening,
@@ -210,15 +234,24 @@ def test_under_a_budget_both_ends_of_a_collection_are_gathered_or_neither(jvm: J
         told.holder.wait(0)
         told.driver.tick()
         viewer.sync()
-        seen = [(change.event.event, change.event.occurrence) for change in viewer.changes if change.event.event != CLOCK]
+        seen = [
+            (change.event.event, change.event.occurrence)
+            for change in viewer.changes
+            if change.event.event != CLOCK
+        ]
         starts = [number for kind, number in seen if kind == GC_START]
         assert seen == [(kind, number) for number in starts for kind in (GC_START, GC_END)]
         assert starts, "some were gathered"
 
 
-def test_nobody_waits_for_a_walk_of_the_running_program(jvm: Jvm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_waits_for_a_walk_of_the_running_program(
+    jvm: Jvm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     options = AttachOptions(inject="agent", level=3)
-    with Told(jvm.pid, options, observed=False) as told, told.server.serve(f"unix:{tmp_path}/session") as listening:
+    with (
+        Told(jvm.pid, options, observed=False) as told,
+        told.server.serve(f"unix:{tmp_path}/session") as listening,
+    ):
         viewer = Viewer(connect(listening.addresses[0], client="test", wants_control=False))
         told.server.wait_for_client()
         told.driver.tick()
@@ -237,7 +270,9 @@ def test_nobody_waits_for_a_walk_of_the_running_program(jvm: Jvm, tmp_path: Path
         monkeypatch.undo()
         starts, ends = told.holder._events.line.counts
         assert starts == ends
-        assert told.holder._events.line.wait(0) is None, "no collection was told, as nobody would have looked"
+        assert told.holder._events.line.wait(0) is None, (
+            "no collection was told, as nobody would have looked"
+        )
         viewer.link.close()
 
 
@@ -248,7 +283,9 @@ def test_a_sidecar_that_is_killed_or_stopped_in_a_hold_lets_go_and_is_not_waited
     with HoldingSidecar(jvm) as sidecar:
         doing = Doing(jvm, "collect")
         assert sidecar.line() == f"held {GC_START}"
-        assert not doing.done(2.5), "longer than the deadline: the sidecar gives signs of life, and it holds"
+        assert not doing.done(2.5), (
+            "longer than the deadline: the sidecar gives signs of life, and it holds"
+        )
         before = time.monotonic()
         os.kill(sidecar.process.pid, number)
         assert doing.done(_LONG_SECS)
@@ -264,7 +301,9 @@ def test_a_sidecar_that_is_killed_or_stopped_in_a_hold_lets_go_and_is_not_waited
             assert [event.event for event in told.events] == [GC_START, GC_END]
 
 
-def test_after_detaching_it_has_nothing_more_than_before_and_attaching_again_works(jvm: Jvm) -> None:
+def test_after_detaching_it_has_nothing_more_than_before_and_attaching_again_works(
+    jvm: Jvm,
+) -> None:
     with Told(jvm.pid):
         pass
     once = residue(jvm.pid)
@@ -275,7 +314,11 @@ def test_after_detaching_it_has_nothing_more_than_before_and_attaching_again_wor
         jvm.tell("collect")
     assert residue(jvm.pid) == once
     assert once["left"] == []
-    assert not [name for name in (*once["descriptors"], *once["files"]) if "memfd" in name or "anon_inode" in name]
+    assert not [
+        name
+        for name in (*once["descriptors"], *once["files"])
+        if "memfd" in name or "anon_inode" in name
+    ]
 
 
 def test_only_one_sidecar_has_it_and_another_is_told_so(jvm: Jvm) -> None:
@@ -294,7 +337,9 @@ def test_what_nobody_wants_is_counted_and_not_told(jvm: Jvm) -> None:
         for _ in range(5):
             jvm.tell("collect")  # nobody answers anything
         driver.tick()
-        assert server.counts()[GC_START : GC_END + 1] == (4, 4), "the last of each may always be on its way"
+        assert server.counts()[GC_START : GC_END + 1] == (4, 4), (
+            "the last of each may always be on its way"
+        )
     finally:
         driver.close()
 
@@ -316,7 +361,9 @@ def test_one_that_may_not_be_attached_to_is_refused_without_a_thread_dump_and_is
         jvm.tell("collect")  # its very next line is the answer
 
 
-def test_one_that_takes_no_agent_while_it_runs_is_refused_with_the_reason(java: str, classes: Path) -> None:
+def test_one_that_takes_no_agent_while_it_runs_is_refused_with_the_reason(
+    java: str, classes: Path
+) -> None:
     with Jvm(java, classes, "-Xmx64m", "-XX:+UseSerialGC", "-XX:-EnableDynamicAgentLoading") as jvm:
         with pytest.raises(Unsupported, match="-XX:-EnableDynamicAgentLoading"):
             HotSpotDriver.attach(jvm.pid, AGENT)
@@ -329,7 +376,9 @@ def test_one_that_handles_no_signals_listens_from_its_start(java: str, classes: 
         assert [event.event for event in told.events] == [GC_START, GC_END]
 
 
-def test_one_in_a_long_pause_is_not_waited_for_and_goes_on_unharmed(jvm: Jvm, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_in_a_long_pause_is_not_waited_for_and_goes_on_unharmed(
+    jvm: Jvm, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("gcspy_drivers.hotspot.cooperative.HELLO_SECS", 0.5)
     with HoldingSidecar(jvm) as sidecar:
         doing = Doing(jvm, "collect")
@@ -345,7 +394,9 @@ def test_one_in_a_long_pause_is_not_waited_for_and_goes_on_unharmed(jvm: Jvm, mo
         told.during(lambda: jvm.tell("collect"))
 
 
-def test_one_that_runs_out_of_memory_and_ends_is_told_of_to_the_last(java: str, classes: Path) -> None:
+def test_one_that_runs_out_of_memory_and_ends_is_told_of_to_the_last(
+    java: str, classes: Path
+) -> None:
     with Jvm(java, classes, "-Xmx16m", "-XX:+UseSerialGC") as jvm, Told(jvm.pid) as told:
         Doing(jvm, "keep", 100)
         with pytest.raises(TargetGone):
@@ -355,7 +406,9 @@ def test_one_that_runs_out_of_memory_and_ends_is_told_of_to_the_last(java: str, 
         HotSpotDriver.attach(jvm.pid, AGENT)
 
 
-def test_it_can_be_there_from_the_start_and_the_exit_code_is_the_programs(java: str, classes: Path, tmp_path: Path) -> None:
+def test_it_can_be_there_from_the_start_and_the_exit_code_is_the_programs(
+    java: str, classes: Path, tmp_path: Path
+) -> None:
     if Path(java).read_bytes()[:2] == b"#!":
         pytest.skip(f"{java} starts one in another root, where the agent is not")
     env = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
@@ -367,20 +420,29 @@ def test_it_can_be_there_from_the_start_and_the_exit_code_is_the_programs(java: 
     assert done.stdout.split()[-2:] == ["ready", "done"], done.stderr
     assert done.returncode == 0
     done = subprocess.run(
-        [*command, "-XX:+NoSuchFlagAtAll", "Still"], capture_output=True, text=True, timeout=_LONG_SECS, check=False, env=env
+        [*command, "-XX:+NoSuchFlagAtAll", "Still"],
+        capture_output=True,
+        text=True,
+        timeout=_LONG_SECS,
+        check=False,
+        env=env,
     )
     assert done.returncode == 1
     assert "NoSuchFlagAtAll" in done.stderr + done.stdout
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a program as another user")
-def test_one_of_another_user_takes_it_and_nothing_is_left(java: str, classes: Path, tmp_path: Path) -> None:
+def test_one_of_another_user_takes_it_and_nothing_is_left(
+    java: str, classes: Path, tmp_path: Path
+) -> None:
     with tempfile.TemporaryDirectory() as readable:
         os.chmod(readable, 0o755)
         for file in classes.glob("*.class"):
             Path(readable, file.name).write_bytes(file.read_bytes())
         launcher = tmp_path / "java"
-        launcher.write_text(f'#!/bin/sh\nexec setpriv --reuid=65534 --regid=65534 --clear-groups {java} "$@"\n')
+        launcher.write_text(
+            f'#!/bin/sh\nexec setpriv --reuid=65534 --regid=65534 --clear-groups {java} "$@"\n'
+        )
         launcher.chmod(0o755)
         with Jvm(str(launcher), Path(readable), "-Xmx64m", "-XX:+UseSerialGC") as jvm:
             if os.stat(f"/proc/{jvm.pid}").st_uid != 65534:
@@ -391,10 +453,19 @@ def test_one_of_another_user_takes_it_and_nothing_is_left(java: str, classes: Pa
             assert residue(jvm.pid)["left"] == []
 
 
-def test_one_that_may_not_be_attached_to_can_be_started_so_that_it_comes_to_us(java: str, classes: Path, tmp_path: Path) -> None:
+def test_one_that_may_not_be_attached_to_can_be_started_so_that_it_comes_to_us(
+    java: str, classes: Path, tmp_path: Path
+) -> None:
     if Path(java).read_bytes()[:2] == b"#!":
         pytest.skip(f"{java} starts one in another root, where the agent is not")
-    with Jvm(java, classes, "-Xmx64m", "-XX:+UseSerialGC", "-XX:+DisableAttachMechanism", at_start(f"at:{tmp_path}/%p")) as jvm:
+    with Jvm(
+        java,
+        classes,
+        "-Xmx64m",
+        "-XX:+UseSerialGC",
+        "-XX:+DisableAttachMechanism",
+        at_start(f"at:{tmp_path}/%p"),
+    ) as jvm:
         place = tmp_path / str(jvm.pid)
         assert "agent" in HotSpotDriver.recognise(jvm.pid).rungs
         jvm.tell("churn", 4)
@@ -406,7 +477,9 @@ def test_one_that_may_not_be_attached_to_can_be_started_so_that_it_comes_to_us(j
         jvm.tell("churn", 0)
 
 
-def test_the_library_is_one_file_and_it_says_what_to_do_where_it_was_not_built(jvm: Jvm, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_library_is_one_file_and_it_says_what_to_do_where_it_was_not_built(
+    jvm: Jvm, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert library() is not None
     monkeypatch.setattr("gcspy_drivers.hotspot.agent.library", lambda: None)
     with pytest.raises(Unsupported, match="apt-get install gcc libc6-dev default-jdk-headless"):

@@ -40,13 +40,18 @@ def _attach_and_detach(pid: int, way: str) -> None:
     finally:
         driver.close()
     if way:  # the first may be the end of a collection that had begun before anybody wanted it
-        assert [event.event for event in events] in ([GC_START, GC_END, GC_START], [GC_END, GC_START, GC_END])
+        assert [event.event for event in events] in (
+            [GC_START, GC_END, GC_START],
+            [GC_END, GC_START, GC_END],
+        )
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("way", ["", "agent"])
 @pytest.mark.parametrize("collector", ["Serial", "G1"])
-def test_200_attaches_leave_nothing_in_a_busy_jvm(java: str, classes: Path, way: str, collector: str) -> None:
+def test_200_attaches_leave_nothing_in_a_busy_jvm(
+    java: str, classes: Path, way: str, collector: str
+) -> None:
     need_agent()
     flags = ("-Xms64m", "-Xmx64m", "-Xmn16m", "-XX:+AlwaysPreTouch", f"-XX:+Use{collector}GC")
     with Jvm(java, classes, *flags) as jvm:
@@ -65,5 +70,7 @@ def test_200_attaches_leave_nothing_in_a_busy_jvm(java: str, classes: Path, way:
         after = residue(jvm.pid)
         assert {**after, "threads": []} == {**before, "threads": []}
         # Compilers and collectors start and end threads of their own as they like.
-        assert len(after["threads"]) <= len(before["threads"]) + 2, set(after["threads"]) - set(before["threads"])
+        assert len(after["threads"]) <= len(before["threads"]) + 2, set(after["threads"]) - set(
+            before["threads"]
+        )
         assert more < _MORE_RSS_KIB

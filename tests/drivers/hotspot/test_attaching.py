@@ -23,7 +23,9 @@ PLAIN = "import sys; print('ready', flush=True); sys.stdin.read()"
 @contextmanager
 def program(source: str) -> Iterator[subprocess.Popen[str]]:
     """Run a program that is no JVM."""
-    with subprocess.Popen([sys.executable, "-c", source], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", source], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         try:
             assert process.stdout.readline() == "ready\n"
@@ -68,7 +70,10 @@ def test_a_process_that_does_not_handle_sigquit_is_not_sent_it() -> None:
 
 def test_one_that_never_listens_is_not_waited_for_and_nothing_is_left() -> None:
     with program(HANDLING) as process, Process(process.pid) as target:
-        with pytest.raises(TargetError, match="does not begin to listen: it is in a long pause, is ending or stopped"):
+        with pytest.raises(
+            TargetError,
+            match="does not begin to listen: it is in a long pause, is ending or stopped",
+        ):
             AttachListener(target).ask("jcmd", "VM.version", secs=0.3)
         assert process.stdout is not None
         assert process.stdout.readline() == "quit\n"
@@ -115,7 +120,9 @@ def rubbish(connection: socket.socket) -> None:
         (rubbish, "refused to load: it did not say why"),
     ],
 )
-def test_whatever_answers_the_error_is_ours_and_says_what_it_was(serve: Callable[[socket.socket], None], said: str) -> None:
+def test_whatever_answers_the_error_is_ours_and_says_what_it_was(
+    serve: Callable[[socket.socket], None], said: str
+) -> None:
     with (
         program(HANDLING) as process,
         Process(process.pid) as target,
@@ -146,7 +153,14 @@ def test_only_the_thread_that_connects_becomes_the_targets_user() -> None:
         connection.sendall(b"0\nhello")
 
     nobody = 65534
-    command = ["setpriv", f"--reuid={nobody}", f"--regid={nobody}", "--clear-groups", "/usr/bin/sleep", "60"]
+    command = [
+        "setpriv",
+        f"--reuid={nobody}",
+        f"--regid={nobody}",
+        "--clear-groups",
+        "/usr/bin/sleep",
+        "60",
+    ]
     with subprocess.Popen(command) as process:
         try:
             while Path(f"/proc/{process.pid}/exe").resolve().name != "sleep":

@@ -16,17 +16,24 @@ _SHIFT = 9
 
 
 @given(
-    st.lists(st.sampled_from([_CLEAN, _CLEAN, _CLEAN, _YOUNG, _YOUNG, _DIRTY, 0x11, 3]), max_size=200),
+    st.lists(
+        st.sampled_from([_CLEAN, _CLEAN, _CLEAN, _YOUNG, _YOUNG, _DIRTY, 0x11, 3]), max_size=200
+    ),
     st.integers(0, 20),
     st.integers(0, 200),
 )
-def test_rare_cards_are_those_that_a_look_at_each_finds(values: list[int], first: int, count: int) -> None:
+def test_rare_cards_are_those_that_a_look_at_each_finds(
+    values: list[int], first: int, count: int
+) -> None:
     kinds = np.full(256, CardKind.OTHER, dtype=np.uint8)
     kinds[[_CLEAN, _DIRTY, _YOUNG]] = CardKind.CLEAN, CardKind.DIRTY, CardKind.YOUNG
     table = np.array([*values, *[_CLEAN] * 260], dtype=np.uint8)
     with Process(os.getpid()) as process:
         cards = Cards(Memory(process), table.ctypes.data, _SHIFT, kinds)
-        for end in (first + 230, first + count):  # the second one finds what the first one left in the buffer
+        for end in (
+            first + 230,
+            first + count,
+        ):  # the second one finds what the first one left in the buffer
             found = cards.read(first << _SHIFT, end << _SHIFT)
             assert found is not None
             wanted = kinds[table[first:end]]

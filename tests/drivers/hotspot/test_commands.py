@@ -50,11 +50,15 @@ def test_ps_says_main_class_version_collector_heap_and_rungs(jvm: Jvm, runtime: 
     assert row["detail"].startswith("Serial, heap ")
     assert row["detail"].endswith(" of 67 MB")
     assert row["rungs"] == ["passive", "agent"]
-    (line,) = [line for line in gcspy("ps").stdout.splitlines() if line.split()[:1] == [str(jvm.pid)]]
+    (line,) = [
+        line for line in gcspy("ps").stdout.splitlines() if line.split()[:1] == [str(jvm.pid)]
+    ]
     assert "Still an argument (Serial, heap" in line
 
 
-def test_tail_and_record_find_the_driver_by_the_process(jvm: Jvm, runtime: None, tmp_path: Path) -> None:
+def test_tail_and_record_find_the_driver_by_the_process(
+    jvm: Jvm, runtime: None, tmp_path: Path
+) -> None:
     done = gcspy("tail", str(jvm.pid), "--events", "2", "--json", "--values", "--clock", "20")
     assert done.returncode == ExitCode.OK, done.stderr
     assert len([json.loads(line) for line in done.stdout.splitlines()]) == 2
@@ -80,7 +84,9 @@ def test_types_and_growth_tell_classes(jvm: Jvm, runtime: None, tmp_path: Path) 
     assert first["bytes"] > 1_000_000
     assert len(others) == 2
     file = tmp_path / "jvm.gcspy"
-    done = gcspy("record", str(jvm.pid), "-o", str(file), "--events", "2", "--clock", "5", "--level", "3")
+    done = gcspy(
+        "record", str(jvm.pid), "-o", str(file), "--events", "2", "--clock", "5", "--level", "3"
+    )
     assert done.returncode == ExitCode.OK, done.stderr
     done = gcspy("growth", str(file), "--json")
     assert done.returncode == ExitCode.OK, done.stderr
@@ -88,7 +94,10 @@ def test_types_and_growth_tell_classes(jvm: Jvm, runtime: None, tmp_path: Path) 
 
 
 def test_a_jvm_that_ends_is_gone_and_said_so(classes: Path, jvm: Jvm) -> None:
-    with Jvm(jvm.java, classes, "-Xmx32m", "-XX:+UseSerialGC") as other, Watched(other.pid) as watched:
+    with (
+        Jvm(jvm.java, classes, "-Xmx32m", "-XX:+UseSerialGC") as other,
+        Watched(other.pid) as watched,
+    ):
         watched.driver.tick()
         assert watched.driver.alive()
         other.process.kill()

@@ -49,7 +49,9 @@ def test_shenandoah_has_as_many_bytes_as_it_says(shenandoah: Jvm) -> None:
     with Watched(shenandoah.pid) as watched:
         called = watched.driver.describe().target["collector"]
         assert called in ("Shenandoah", "Generational Shenandoah")
-        assert ("-XX:ShenandoahGCMode=generational" in shenandoah.flags) == called.startswith("Generational")
+        assert ("-XX:ShenandoahGCMode=generational" in shenandoah.flags) == called.startswith(
+            "Generational"
+        )
 
         def read() -> tuple[list[int], list[int], str]:
             watched.driver.tick()
@@ -71,7 +73,9 @@ def test_shenandoah_has_as_many_bytes_as_it_says(shenandoah: Jvm) -> None:
         assert {names[state[tile + 1]] for tile in joined.tolist()} == {"humongous, continued"}
         said = re.search(r"(\d+)([KM]) committed", text)
         assert said is not None, text
-        assert watched.values("Heap", "Committed").sum() == int(said[1]) << {"K": 10, "M": 20}[said[2]]
+        assert (
+            watched.values("Heap", "Committed").sum() == int(said[1]) << {"K": 10, "M": 20}[said[2]]
+        )
 
 
 def test_zgc_has_the_pages_that_it_says(zgc: Jvm) -> None:

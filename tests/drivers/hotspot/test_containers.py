@@ -51,7 +51,9 @@ def _row(pid: int, *before: str, python: str = sys.executable) -> dict[str, obje
         stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path},
     )  # fmt: skip
     if "ModuleNotFoundError" in done.stderr or "ImportError" in done.stderr:
-        pytest.skip(f"the system's Python cannot use these packages: {done.stderr.splitlines()[-1]}")
+        pytest.skip(
+            f"the system's Python cannot use these packages: {done.stderr.splitlines()[-1]}"
+        )
     assert done.returncode == ExitCode.OK, done.stderr
     (row,) = [row for row in json.loads(done.stdout) if row["pid"] == pid]
     found: dict[str, object] = row
@@ -61,7 +63,11 @@ def _row(pid: int, *before: str, python: str = sys.executable) -> dict[str, obje
 def test_root_watches_the_jvm_of_another_user(java: str, open_classes: Path) -> None:
     with Jvm(java, open_classes, *_SMALL, before=_BECOME) as jvm:
         row = _row(jvm.pid)
-        assert (row["user"], row["watchable"], row["program"]) == ("nobody", True, "Still an argument")
+        assert (row["user"], row["watchable"], row["program"]) == (
+            "nobody",
+            True,
+            "Still an argument",
+        )
         with Watched(jvm.pid) as watched:
             watched.driver.tick()
             assert watched.values("Heap", "Used").sum() > 0
@@ -81,7 +87,9 @@ def test_a_jvm_in_a_chroot_is_watched(java: str, open_classes: Path, tmp_path: P
     root = tmp_path / "root"
     root.mkdir()
     script = 'mount --rbind / "$0" && exec chroot "$0" "$@"'
-    with Jvm(java, open_classes, *_SMALL, before=("unshare", "--mount", "sh", "-c", script, str(root))) as jvm:
+    with Jvm(
+        java, open_classes, *_SMALL, before=("unshare", "--mount", "sh", "-c", script, str(root))
+    ) as jvm:
         assert os.readlink(f"/proc/{jvm.pid}/root") != "/"
         assert look(jvm.pid).why_not == ""
         with Watched(jvm.pid) as watched:
@@ -90,9 +98,22 @@ def test_a_jvm_in_a_chroot_is_watched(java: str, open_classes: Path, tmp_path: P
 
 
 def test_a_jvm_in_name_spaces_of_its_own_is_watched(java: str, open_classes: Path) -> None:
-    before = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--ipc", "--uts")
+    before = (
+        "unshare",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        "--net",
+        "--ipc",
+        "--uts",
+    )
     with Jvm(java, open_classes, *_SMALL, before=before) as jvm:
-        own = next(line for line in Path(f"/proc/{jvm.pid}/status").read_text().splitlines() if line.startswith("NSpid"))
+        own = next(
+            line
+            for line in Path(f"/proc/{jvm.pid}/status").read_text().splitlines()
+            if line.startswith("NSpid")
+        )
         assert own.split()[-1] == "1", "inside it is the first process"
         row = _row(jvm.pid)
         assert (row["watchable"], row["program"]) == (True, "Still an argument")

@@ -64,7 +64,14 @@ def _heap() -> npt.NDArray[np.uint64]:
     """Lay out a Serial heap of 4 MB: young 1 MB of eden, half of one each from and to; old 2 MB, of which 1 is committed."""
     words = np.zeros(60, dtype=np.uint64)
     address = words.ctypes.data
-    words[_HEAP : _HEAP + 6] = [7, 0, _BASE, 4 * _MEGABYTE // 8, address + 8 * _YOUNG, address + 8 * _OLD]
+    words[_HEAP : _HEAP + 6] = [
+        7,
+        0,
+        _BASE,
+        4 * _MEGABYTE // 8,
+        address + 8 * _YOUNG,
+        address + 8 * _OLD,
+    ]
     spaces = [address + 8 * (_SPACES + 4 * number) for number in range(4)]
     words[_YOUNG : _YOUNG + 3] = spaces[:3]
     words[_YOUNG + 4 : _YOUNG + 8] = [_BASE, _BASE, _BASE + 2 * _MEGABYTE, _BASE + 2 * _MEGABYTE]
@@ -79,7 +86,11 @@ def _heap() -> npt.NDArray[np.uint64]:
         (old, 4096, 2 * half),
     ]
     for number, (bottom, used, size) in enumerate(bounds):
-        words[_SPACES + 4 * number : _SPACES + 4 * number + 3] = [bottom, bottom + used, bottom + size]
+        words[_SPACES + 4 * number : _SPACES + 4 * number + 3] = [
+            bottom,
+            bottom + used,
+            bottom + size,
+        ]
     return words
 
 

@@ -16,8 +16,18 @@ from tests.drivers.hotspot.jvms import Jvm, agreed
 from tests.drivers.hotspot.watching import Watched
 
 _REGION = re.compile(r"^Region: (0x\w+),(0x\w+),(0x\w+):(\w+)(?::(\w+))?", re.M)
-_SPACE = re.compile(r"(eden|from|to|tenured|old) *(?:space|gen)? *=? *(?:\[ *)?\[(0x\w+), *(0x\w+), *(0x\w+)[])]", re.I)
-_KINDS = {"Free": "free", "Eden": "eden", "Survivor": "survivor", "Old": "old", "StartsHumongous": "humongous", "Archive": "archive"}
+_SPACE = re.compile(
+    r"(eden|from|to|tenured|old) *(?:space|gen)? *=? *(?:\[ *)?\[(0x\w+), *(0x\w+), *(0x\w+)[])]",
+    re.I,
+)
+_KINDS = {
+    "Free": "free",
+    "Eden": "eden",
+    "Survivor": "survivor",
+    "Old": "old",
+    "StartsHumongous": "humongous",
+    "Archive": "archive",
+}
 
 
 def ask_debugger(java: str, pid: int, *commands: str) -> str:
@@ -26,7 +36,14 @@ def ask_debugger(java: str, pid: int, *commands: str) -> str:
     if not debugger.exists():
         pytest.skip(f"{java} has no jhsdb beside it: not compared with it")
     lines = "".join(f"{command}\n" for command in (*commands, "quit"))
-    done = subprocess.run([str(debugger), "clhsdb", "--pid", str(pid)], input=lines, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [str(debugger), "clhsdb", "--pid", str(pid)],
+        input=lines,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     return done.stdout
 
 
@@ -40,9 +57,13 @@ def test_regions_of_g1_are_those_that_the_debugger_finds(java: str, classes: Pat
 
             def read() -> tuple[list[int], list[int]]:
                 watched.driver.tick()
-                return watched.values("Heap", "Used").tolist(), watched.values("Heap", "Type").tolist()
+                return watched.values("Heap", "Used").tolist(), watched.values(
+                    "Heap", "Type"
+                ).tolist()
 
-            (used, kinds), text = agreed(read, lambda: ask_debugger(java, jvm.pid, "g1regiondetails"))
+            (used, kinds), text = agreed(
+                read, lambda: ask_debugger(java, jvm.pid, "g1regiondetails")
+            )
             found = _REGION.findall(text)
             names = watched.space("Heap").names
             assert isinstance(names, UniformNames)
@@ -50,7 +71,10 @@ def test_regions_of_g1_are_those_that_the_debugger_finds(java: str, classes: Pat
             assert len(found) == len(used) == 64, text
             seen = set()
             for number, (bottom, top, end, kind, _) in enumerate(found):
-                assert (int(bottom, 16), int(end, 16)) == (names.base + (number << 20), names.base + (number + 1 << 20))
+                assert (int(bottom, 16), int(end, 16)) == (
+                    names.base + (number << 20),
+                    names.base + (number + 1 << 20),
+                )
                 if kind != "Free":
                     assert used[number] == int(top, 16) - int(bottom, 16), (number, kind)
                 if kind in _KINDS:
@@ -69,10 +93,17 @@ def test_spaces_are_those_that_the_debugger_finds(java: str, classes: Path, coll
 
             def read() -> dict[str, int]:
                 watched.driver.tick()
-                return {name: used for name, used in watched.pools().items() if name in ("eden", "from", "to", "old")}
+                return {
+                    name: used
+                    for name, used in watched.pools().items()
+                    if name in ("eden", "from", "to", "old")
+                }
 
             pools, text = agreed(read, lambda: ask_debugger(java, jvm.pid, "universe"))
-            bounds = {name.lower(): (int(bottom, 16), int(top, 16)) for name, bottom, top, _ in _SPACE.findall(text)}
+            bounds = {
+                name.lower(): (int(bottom, 16), int(top, 16))
+                for name, bottom, top, _ in _SPACE.findall(text)
+            }
             assert len(bounds) == 4, text
             for name, (bottom, top) in bounds.items():
                 assert pools["old" if name == "tenured" else name] == top - bottom, (name, text)

@@ -12,7 +12,8 @@ from tests.drivers.hotspot.jvms import Jvm
 from tests.drivers.hotspot.watching import Watched
 
 _LINE = re.compile(
-    r"### +(OLD|HUMS|HUMC|OARC|CARC) +(0x\w+)-0x\w+ +(\d+) +(\d+) .*?(?: (UNTRA|UPDAT|CMPLT) .*)?$", re.M
+    r"### +(OLD|HUMS|HUMC|OARC|CARC) +(0x\w+)-0x\w+ +(\d+) +(\d+) .*?(?: (UNTRA|UPDAT|CMPLT) .*)?$",
+    re.M,
 )
 _STATES = {"UNTRA": "untracked", "UPDAT": "being made", "CMPLT": "complete"}
 

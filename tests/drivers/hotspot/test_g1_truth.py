@@ -70,7 +70,9 @@ def test_every_region_is_as_the_jvm_logs_it(jvm: Jvm, log: Path) -> None:
             if kind == "free" and kinds[number] == "eden":
                 continue  # what the program was given since
             assert end - bottom == _MEGABYTE
-            assert (kinds[number], used[number]) == (kind, top - bottom if kind != "free" else 0), number
+            assert (kinds[number], used[number]) == (kind, top - bottom if kind != "free" else 0), (
+                number
+            )
             compared += kind != "free"
         assert compared >= 12
         assert kinds.count("humongous, continued") >= 3
@@ -97,7 +99,9 @@ def test_sums_are_those_that_the_jvm_says(jvm: Jvm) -> None:
         eden, survivor = (counts[names.index(name)] for name in ("eden", "survivor"))
         assert (eden + survivor, survivor) == (int(young[1]), int(young[2]))
         committed = watched.values("Heap", "Committed")
-        assert committed.sum() == kib(text, r"garbage-first heap +total(?: reserved \d+K, committed)? (\d+)K")
+        assert committed.sum() == kib(
+            text, r"garbage-first heap +total(?: reserved \d+K, committed)? (\d+)K"
+        )
 
 
 def test_parts_of_regions_and_groups_say_the_same(jvm: Jvm) -> None:
@@ -111,7 +115,9 @@ def test_parts_of_regions_and_groups_say_the_same(jvm: Jvm) -> None:
         separators = np.flatnonzero(watched.space("Heap").control & Control.SEPARATOR)
         assert separators.tolist() == list(range(16, 16 * len(whole), 16))
         if any(stream.name == "Live" for stream in watched.space("Heap").streams):
-            assert not np.any(watched.stream("Heap", "Live").known), "nobody says in which part what lives"
+            assert not np.any(watched.stream("Heap", "Live").known), (
+                "nobody says in which part what lives"
+            )
         watched.server.set_setting(TILE_SIZE, setting.choices.index("4 MiB"))
         watched.driver.tick()
         groups = watched.values("Heap", "Used")
@@ -119,7 +125,9 @@ def test_parts_of_regions_and_groups_say_the_same(jvm: Jvm) -> None:
             np.abs(parts.reshape(-1, 16).sum(axis=1) - whole) <= 64 * 1024
         )  # the program is given a little meanwhile
         assert same.mean() > 0.9
-        assert np.abs(groups - np.add.reduceat(whole, np.arange(0, len(whole), 4))).max() <= _MEGABYTE
+        assert (
+            np.abs(groups - np.add.reduceat(whole, np.arange(0, len(whole), 4))).max() <= _MEGABYTE
+        )
 
 
 def test_a_dirty_card_is_where_the_store_was(jvm: Jvm) -> None:
@@ -150,7 +158,9 @@ def test_a_heap_that_is_collected_all_the_time_never_contradicts_itself(jvm: Jvm
             used, committed = (watched.stream("Heap", name) for name in ("Used", "Committed"))
             assert (used.data <= committed.data).all()
             whole += used.known is None or bool(used.known.all())
-        assert whole, "a machine that is busy may let a collection in between any two looks, but not between all"
+        assert whole, (
+            "a machine that is busy may let a collection in between any two looks, but not between all"
+        )
         assert any(event.event == COLLECTIONS for event in watched.events)
     jvm.tell("churn", 0)
 

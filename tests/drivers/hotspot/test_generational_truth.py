@@ -16,7 +16,8 @@ from tests.drivers.hotspot.jvms import Jvm, agreed
 from tests.drivers.hotspot.watching import Watched
 
 _BOUNDS = re.compile(
-    r"^ +(eden|from|to|the|object) +space.*?\[(0x[0-9a-f]+), ?(0x[0-9a-f]+),.*?(0x[0-9a-f]+)\)$", re.M
+    r"^ +(eden|from|to|the|object) +space.*?\[(0x[0-9a-f]+), ?(0x[0-9a-f]+),.*?(0x[0-9a-f]+)\)$",
+    re.M,
 )
 _KIND = {"eden": "eden", "from": "from", "to": "to", "the": "old", "object": "old"}
 
@@ -39,7 +40,10 @@ def test_every_tile_is_as_the_jvm_says(jvm: Jvm) -> None:
             return watched.values("Heap", "Used").tolist(), watched.values("Heap", "Space").tolist()
 
         (used, part), text = agreed(read, lambda: jvm.ask("GC.heap_info"))
-        said = {_KIND[found[1]]: [int(found[at], 16) for at in (2, 3, 4)] for found in _BOUNDS.finditer(text)}
+        said = {
+            _KIND[found[1]]: [int(found[at], 16) for at in (2, 3, 4)]
+            for found in _BOUNDS.finditer(text)
+        }
         assert set(said) == {"eden", "from", "to", "old"}, text
         names = watched.space("Heap").names
         assert isinstance(names, UniformNames)
@@ -54,7 +58,9 @@ def test_every_tile_is_as_the_jvm_says(jvm: Jvm) -> None:
             assert watched.pools()[name] == (top - bottom) * 8
         assert words.reshape(names.count, -1).sum(axis=1).tolist() == used
         first = where[:: names.tile_bytes // 8]
-        assert (first == part).mean() > 0.999, "but for tiles in which one space begins and another ends"
+        assert (first == part).mean() > 0.999, (
+            "but for tiles in which one space begins and another ends"
+        )
         committed = watched.values("Heap", "Committed")
         control = watched.space("Heap").control
         assert ((control & Control.UNUSED) != 0).tolist() == (committed == 0).tolist()

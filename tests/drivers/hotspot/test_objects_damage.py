@@ -63,9 +63,15 @@ class Case:
         """Walk, and after each stop go on behind it; returns all that comes of it, in an order that does not depend on how."""
         tiles = ((_WORDS * 8) >> _TILE_SHIFT) + 1
         state = np.zeros(len(STATE), dtype=np.int64)
-        sums, ages = np.zeros((tiles, len(SUM)), dtype=np.int64), np.zeros((AGES, 2), dtype=np.int64)
+        sums, ages = (
+            np.zeros((tiles, len(SUM)), dtype=np.int64),
+            np.zeros((AGES, 2), dtype=np.int64),
+        )
         references = np.zeros((tiles, len(REFERENCE)), dtype=np.int64)
-        tally, touched = np.zeros((len(self.classes), 2), dtype=np.int64), np.zeros(len(self.classes), dtype=np.int64)
+        tally, touched = (
+            np.zeros((len(self.classes), 2), dtype=np.int64),
+            np.zeros(len(self.classes), dtype=np.int64),
+        )
         entries = np.zeros((2000, 4), dtype=np.int64)
         stops = []
         for _ in range(_WORDS + 1):
@@ -73,7 +79,9 @@ class Case:
                 self.words, _WORDS, state, self.place, self.form, self.keys, self.numbers, self.classes, self.maps, self.gaps,
                 self.marks, tally, touched, sums, entries, ages, references, self.generations,
             )  # fmt: skip
-            stops.append((why, int(state[STATE.AT]), int(state[STATE.WORD]) if why == Stop.UNKNOWN else 0))
+            stops.append(
+                (why, int(state[STATE.AT]), int(state[STATE.WORD]) if why == Stop.UNKNOWN else 0)
+            )
             if why == Stop.DONE:
                 break
             assert why != Stop.ROOM
@@ -130,7 +138,12 @@ def case() -> Case:
         at, turn = at + step, turn + 1
     words[at], words[at + 1] = 1, 0x310 | (8 * (_WORDS - at) - 16) << 32
     place = np.zeros(len(PLACE), dtype=np.int64)
-    place[PLACE.ADDRESS], place[PLACE.STOP], place[PLACE.TILES], place[PLACE.SHIFT] = _BASE, _BASE + 8 * _WORDS, _BASE, _TILE_SHIFT
+    place[PLACE.ADDRESS], place[PLACE.STOP], place[PLACE.TILES], place[PLACE.SHIFT] = (
+        _BASE,
+        _BASE + 8 * _WORDS,
+        _BASE,
+        _TILE_SHIFT,
+    )
     place[PLACE.SURVIVES] = place[PLACE.REFERS] = 1
     place[PLACE.LOW] = place[PLACE.BASE] = _BASE
     place[PLACE.GRAIN], place[PLACE.ALONE] = 10, _BASE + 8 * _WORDS
@@ -167,10 +180,14 @@ def test_a_heap_in_order_is_walked_to_its_end(compiled: Walk) -> None:
     stops, counted, sums, ages, references = found
     assert stops == [(Stop.DONE, _WORDS, 0)]
     assert isinstance(counted, dict)
-    assert {number for _, number in counted} == set(range(6)), "all but fillers, and what is refused"
+    assert {number for _, number in counted} == set(range(6)), (
+        "all but fillers, and what is refused"
+    )
     columns = np.array(sums)
     taken = [SUM.INSTANCE_BYTES, SUM.ARRAY_BYTES, SUM.FREE]
-    assert columns[:, taken].sum(axis=1).tolist() == [1 << _TILE_SHIFT] * (_WORDS * 8 >> _TILE_SHIFT) + [_WORDS * 8 % (1 << _TILE_SHIFT)]
+    assert columns[:, taken].sum(axis=1).tolist() == [1 << _TILE_SHIFT] * (
+        _WORDS * 8 >> _TILE_SHIFT
+    ) + [_WORDS * 8 % (1 << _TILE_SHIFT)]
     assert np.array(ages)[:, 0].sum() == columns[:, SUM.OBJECTS].sum()
     assert (np.array(references).sum(axis=0)[:4] > 0).all()
 
@@ -178,13 +195,20 @@ def test_a_heap_in_order_is_walked_to_its_end(compiled: Walk) -> None:
 damages = st.lists(
     st.tuples(
         st.integers(0, _WORDS - 1),
-        st.one_of(st.integers(-(1 << 63), (1 << 63) - 1), st.sampled_from([0, 0x100, 0x310 | 5 << 32, 0x310 | 0x7FFFFFFF << 32, 0x520, -1])),
+        st.one_of(
+            st.integers(-(1 << 63), (1 << 63) - 1),
+            st.sampled_from([0, 0x100, 0x310 | 5 << 32, 0x310 | 0x7FFFFFFF << 32, 0x520, -1]),
+        ),
     ),
     max_size=12,
 )
 
 
-@given(damage=damages, marked=st.integers(0, _WORDS), marks=st.lists(st.integers(-(1 << 63), (1 << 63) - 1), min_size=10, max_size=10))
+@given(
+    damage=damages,
+    marked=st.integers(0, _WORDS),
+    marks=st.lists(st.integers(-(1 << 63), (1 << 63) - 1), min_size=10, max_size=10),
+)
 def test_whatever_is_damaged_all_ways_agree_and_end(
     damage: list[tuple[int, int]], marked: int, marks: list[int], compiled: Walk
 ) -> None:
@@ -207,7 +231,9 @@ def test_what_is_written_is_what_is_compiled(damage: list[tuple[int, int]], comp
 
 
 @pytest.mark.parametrize("alone", [1, 40])
-def test_behind_the_object_of_a_series_there_are_fillers_and_where_it_is_dead_all_is(alone: int, compiled: Walk) -> None:
+def test_behind_the_object_of_a_series_there_are_fillers_and_where_it_is_dead_all_is(
+    alone: int, compiled: Walk
+) -> None:
     series = case()
     series.place[PLACE.ALONE] = _BASE + 8 * alone
     found = series.walk(arrays.walk)
@@ -222,17 +248,29 @@ def test_behind_the_object_of_a_series_there_are_fillers_and_where_it_is_dead_al
 
 # --- Klasses -----------------------------------------------------------------------------------------------------------
 
-_AT = {"_layout_helper": 8, "_super_check_offset": 20, "_name": 24, "_primary_supers[0]": 48, "_vtable_len": 112}
+_AT = {
+    "_layout_helper": 8,
+    "_super_check_offset": 20,
+    "_name": 24,
+    "_primary_supers[0]": 48,
+    "_vtable_len": 112,
+}
 _KLASS_BYTES, _INSTANCE_BYTES = 120, 144
 
 
 def klass_tables() -> Tables:
-    fields = {("Klass", name): Field("Klass", name, "", False, at, Addr(0)) for name, at in _AT.items()}
+    fields = {
+        ("Klass", name): Field("Klass", name, "", False, at, Addr(0)) for name, at in _AT.items()
+    }
     for name, at in (("_itable_len", 120), ("_nonstatic_oop_map_size", 124)):
         fields["InstanceKlass", name] = Field("InstanceKlass", name, "", False, at, Addr(0))
     for name, at in (("_length", 4), ("_body", 6)):
         fields["Symbol", name] = Field("Symbol", name, "", False, at, Addr(0))
-    return Tables(fields, {"Klass": VMType("", _KLASS_BYTES), "InstanceKlass": VMType("Klass", _INSTANCE_BYTES)}, {})
+    return Tables(
+        fields,
+        {"Klass": VMType("", _KLASS_BYTES), "InstanceKlass": VMType("Klass", _INSTANCE_BYTES)},
+        {},
+    )
 
 
 @pytest.fixture(scope="module")
@@ -282,7 +320,9 @@ def test_a_class_says_its_name_size_and_references(memory: Memory) -> None:
 
 
 @given(damage=st.lists(st.tuples(st.integers(0, 420), st.integers(0, 255)), min_size=1, max_size=8))
-def test_a_damaged_class_is_refused_or_says_what_can_be(damage: list[tuple[int, int]], memory: Memory) -> None:
+def test_a_damaged_class_is_refused_or_says_what_can_be(
+    damage: list[tuple[int, int]], memory: Memory
+) -> None:
     room = ctypes.create_string_buffer(1024)
     address = klass_at(room)
     for at, byte in damage:
@@ -292,7 +332,9 @@ def test_a_damaged_class_is_refused_or_says_what_can_be(damage: list[tuple[int, 
     row = found.classes[number]
     if row[CLASS.SHAPE] == Shape.INSTANCE:
         assert 16 <= row[CLASS.BYTES] <= 1 << 24
-        for offset, count in found.maps[row[CLASS.FIRST_MAP] : row[CLASS.FIRST_MAP] + max(0, row[CLASS.MAPS])].tolist():
+        for offset, count in found.maps[
+            row[CLASS.FIRST_MAP] : row[CLASS.FIRST_MAP] + max(0, row[CLASS.MAPS])
+        ].tolist():
             assert offset >= 8
             assert offset + 8 * count <= row[CLASS.BYTES]
     elif row[CLASS.SHAPE] == Shape.ARRAY:

@@ -47,7 +47,9 @@ def fill(jvm: Jvm) -> None:
     jvm.tell("collect")
     jvm.tell("large", 2)
     jvm.tell("keep", 1)
-    jvm.ask("GC.class_histogram -all")  # what speaks the attach protocol makes some objects the first time
+    jvm.ask(
+        "GC.class_histogram -all"
+    )  # what speaks the attach protocol makes some objects the first time
 
 
 def watch(jvm: Jvm, level: int = 3) -> Watched:
@@ -74,7 +76,12 @@ def walked(watched: Watched) -> Classes:
     watched.driver.tick()
     names = watched.space("Classes").names
     assert isinstance(names, StringNames)
-    rows = zip(names.names, watched.values("Classes", "Objects").tolist(), watched.values("Classes", "Bytes").tolist(), strict=True)
+    rows = zip(
+        names.names,
+        watched.values("Classes", "Objects").tolist(),
+        watched.values("Classes", "Bytes").tolist(),
+        strict=True,
+    )
     return told([(objects, size, name) for name, objects, size in rows if objects])
 
 
@@ -85,8 +92,14 @@ def free_bytes(watched: Watched) -> int:
 
 def assert_same(mine: Classes, theirs: Classes, free: int, *, regions: bool) -> None:
     """Compare class by class; what the JVM fills its gaps with, which until 20 are arrays of int, is free here."""
-    different = {name for name in mine.keys() | theirs.keys() if mine.get(name, (0, 0)) != theirs.get(name, (0, 0))}
-    assert different <= set(_FILLERS), {name: (mine.get(name), theirs.get(name)) for name in different}
+    different = {
+        name
+        for name in mine.keys() | theirs.keys()
+        if mine.get(name, (0, 0)) != theirs.get(name, (0, 0))
+    }
+    assert different <= set(_FILLERS), {
+        name: (mine.get(name), theirs.get(name)) for name in different
+    }
     filled = sum(theirs.get(name, (0, 0))[1] - mine.get(name, (0, 0))[1] for name in _FILLERS)
     if regions:  # behind a humongous object the JVM does not count
         assert 0 <= filled <= free
@@ -98,10 +111,14 @@ def test_objects_and_bytes_by_class_are_those_of_the_jvm_s_histogram(jvm: Jvm) -
     with watch(jvm) as watched:
         mine, text = agreed(lambda: walked(watched), lambda: jvm.ask("GC.class_histogram -all"))
         assert mine["[B"][0] > 4_000
-        assert_same(mine, told(_LINE.findall(text)), free_bytes(watched), regions=jvm_is(watched, "G1"))
+        assert_same(
+            mine, told(_LINE.findall(text)), free_bytes(watched), regions=jvm_is(watched, "G1")
+        )
         objects = watched.values("Objects", "Objects").sum()
         assert objects == sum(count for count, _ in mine.values())
-        own = sum(watched.values("Objects", name).sum() for name in ("Instance bytes", "Array bytes"))
+        own = sum(
+            watched.values("Objects", name).sum() for name in ("Instance bytes", "Array bytes")
+        )
         assert own == sum(size for _, size in mine.values())
 
 
@@ -110,7 +127,11 @@ def test_every_byte_of_the_heap_is_of_an_object_or_free_or_dead(jvm: Jvm) -> Non
         watched.driver.tick()
         watched.driver.tick()
         names = ["Instance bytes", "Array bytes", "Free bytes"]
-        names += ["Dead bytes"] if "Dead bytes" in [one.name for one in watched.space("Objects").streams] else []
+        names += (
+            ["Dead bytes"]
+            if "Dead bytes" in [one.name for one in watched.space("Objects").streams]
+            else []
+        )
         whole = np.sum([watched.values("Objects", name) for name in names], axis=0)
         assert np.array_equal(whole, watched.values("Heap", "Used"))
 
@@ -154,7 +175,10 @@ def test_a_copy_of_a_heap_that_is_held_says_the_same_as_a_walk_beside_it(jvm: Jv
         assert kept is not None
         again = walker.copy(held.layout, key=(1,))
         assert again.kept
-        assert sum(0 if one.words is None else one.words.nbytes for one in again.pieces) < int(held.size.sum()) - 2_000_000
+        assert (
+            sum(0 if one.words is None else one.words.nbytes for one in again.pieces)
+            < int(held.size.sum()) - 2_000_000
+        )
         assert_found_the_same(walker.walk_copy(again, references=False), held)
         assert_found_the_same(held, beside)
         assert held.references is not None
@@ -169,7 +193,13 @@ def test_what_did_not_change_of_the_old_is_not_read_again_and_says_the_same(jvm:
         again = walked(watched)
         assert first == again
         assert "were not read again" in watched.space("Objects").info
-        read = int(re.sub(",", "", re.findall(r"([\d,]+) bytes of old objects", watched.space("Objects").info)[0]))
+        read = int(
+            re.sub(
+                ",",
+                "",
+                re.findall(r"([\d,]+) bytes of old objects", watched.space("Objects").info)[0],
+            )
+        )
         assert read > 3_000_000
         jvm.tell("keep", 1)
         more = walked(watched)
@@ -197,7 +227,9 @@ def test_a_tile_says_what_is_in_it(jvm: Jvm) -> None:
         names = watched.space("Classes").names
         assert isinstance(names, StringNames)
         assert names.names[top] == answer.table.rows[0][0]
-        whole = watched.server.ask(Query(number=2, space=watched.space("Classes").id, kind="types", most=1))
+        whole = watched.server.ask(
+            Query(number=2, space=watched.space("Classes").id, kind="types", most=1)
+        )
         assert whole.table.rows[0] == ("[B", *mine["[B"])
 
 
@@ -207,7 +239,10 @@ def test_references_are_counted_one_by_one_and_by_generation(jvm: Jvm) -> None:
 
         def references() -> dict[str, int]:
             walked(watched)
-            return {one.name: int(watched.values("References", one.name).sum()) for one in watched.space("References").streams}
+            return {
+                one.name: int(watched.values("References", one.name).sum())
+                for one in watched.space("References").streams
+            }
 
         before = references()
         jvm.tell("keep", 1)  # a list's item, and an array of 1,023
@@ -220,7 +255,9 @@ def test_references_are_counted_one_by_one_and_by_generation(jvm: Jvm) -> None:
         jvm.tell("store", 1000)
         stored = references()
         assert 1000 <= stored["Old to young"] - after["Old to young"] < 1000 + _FEW
-        assert stored["Within"] + stored["Out"] - after["Within"] - after["Out"] < _FEW, "they were references before"
+        assert stored["Within"] + stored["Out"] - after["Within"] - after["Out"] < _FEW, (
+            "they were references before"
+        )
 
 
 @pytest.mark.parametrize(
@@ -239,14 +276,18 @@ def test_objects_of_other_forms_are_counted_as_well(
         fill(jvm)
         with watch(jvm, level=4) as watched:
             mine, text = agreed(lambda: walked(watched), lambda: jvm.ask("GC.class_histogram -all"))
-            assert_same(mine, told(_LINE.findall(text)), free_bytes(watched), regions=collector == "G1")
+            assert_same(
+                mine, told(_LINE.findall(text)), free_bytes(watched), regions=collector == "G1"
+            )
             before = watched.values("References", "Old to young").sum()
             jvm.tell("store", 500)
             walked(watched)
             assert 500 <= watched.values("References", "Old to young").sum() - before < 500 + _FEW
 
 
-def test_stacks_of_virtual_threads_have_the_size_that_the_jvm_says(java: str, classes: Path) -> None:
+def test_stacks_of_virtual_threads_have_the_size_that_the_jvm_says(
+    java: str, classes: Path
+) -> None:
     with Jvm(java, classes, "-XX:+UseSerialGC", *_SMALL) as jvm:
         if int((re.findall(r"^JDK (\d+)", jvm.ask("VM.version"), re.M) or ["8"])[0]) < 21:
             pytest.skip(f"{java} has no virtual threads")
@@ -258,9 +299,16 @@ def test_stacks_of_virtual_threads_have_the_size_that_the_jvm_says(java: str, cl
             assert_same(mine, told(_LINE.findall(text)), free_bytes(watched), regions=False)
 
 
-def test_ages_of_survivors_are_those_that_the_jvm_logs(java: str, classes: Path, tmp_path: Path) -> None:
+def test_ages_of_survivors_are_those_that_the_jvm_logs(
+    java: str, classes: Path, tmp_path: Path
+) -> None:
     log = tmp_path / "age.log"
-    flags = ["-XX:+UseSerialGC", "-Xmn24m", "-XX:+IgnoreUnrecognizedVMOptions", f"-Xlog:gc+age=trace:file={log}:none"]
+    flags = [
+        "-XX:+UseSerialGC",
+        "-Xmn24m",
+        "-XX:+IgnoreUnrecognizedVMOptions",
+        f"-Xlog:gc+age=trace:file={log}:none",
+    ]
     with Jvm(java, classes, *_SMALL, *flags) as jvm:
         for _ in range(3):
             jvm.tell("keep", 1)
@@ -269,8 +317,16 @@ def test_ages_of_survivors_are_those_that_the_jvm_logs(java: str, classes: Path,
             pytest.skip(f"{java} does not log ages: not compared")
         with watch(jvm) as watched:
             walked(watched)
-            size, objects = watched.values("Survivors by age", "Bytes"), watched.values("Survivors by age", "Objects")
-            said = {int(age): int(number) for age, number in _AGE.findall(log.read_text().rpartition("Desired survivor size")[2])}
+            size, objects = (
+                watched.values("Survivors by age", "Bytes"),
+                watched.values("Survivors by age", "Objects"),
+            )
+            said = {
+                int(age): int(number)
+                for age, number in _AGE.findall(
+                    log.read_text().rpartition("Desired survivor size")[2]
+                )
+            }
             assert len(said) >= 2, log.read_text()
             assert {age: int(number) for age, number in enumerate(size) if number} == said
             assert objects[0] == 0, "who survived is at least 1"
@@ -289,7 +345,9 @@ def test_live_objects_of_g1_are_those_that_its_marking_found(java: str, classes:
             walked(watched)
             streams = [one.name for one in watched.space("Objects").streams]
             if "Live bytes" not in streams:
-                pytest.skip(f"{java} does not keep the marks of its last marking, or not where they are known: not compared")
+                pytest.skip(
+                    f"{java} does not keep the marks of its last marking, or not where they are known: not compared"
+                )
             live = watched.stream("Heap", "Live")
             kind = watched.values("Heap", "Type")
             names = watched.stream("Heap", "Type").schema.enum_names
@@ -316,19 +374,30 @@ def test_the_histogram_of_the_debugger_is_the_same(classes: Path, java: str) -> 
 
             def ask() -> str:
                 return subprocess.run(
-                    [str(debugger), "jmap", "--histo", "--pid", str(jvm.pid)], capture_output=True, text=True, check=False, timeout=120
+                    [str(debugger), "jmap", "--histo", "--pid", str(jvm.pid)],
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                    timeout=120,
                 ).stdout
 
             mine, text = agreed(lambda: walked(watched), ask)
             theirs = told(re.findall(r"^\d+:\s+(\d+)\s+(\d+)\s+(\S+)", text, re.M))
             assert len(theirs) > 100, text
             assert theirs["java.lang.String"] == mine["java.lang.String"]
-            for name in ("java.util.HashMap$Node", "java.lang.Class", "java.lang.Thread", "java.util.ArrayList"):
+            for name in (
+                "java.util.HashMap$Node",
+                "java.lang.Class",
+                "java.lang.Thread",
+                "java.util.ArrayList",
+            ):
                 assert theirs[name] == mine[name]
 
 
 @pytest.mark.parametrize("collector", ["Serial", "Parallel", "G1"])
-def test_at_safepoints_of_a_busy_jvm_every_byte_is_of_an_object_or_free_or_dead(java: str, classes: Path, collector: str) -> None:
+def test_at_safepoints_of_a_busy_jvm_every_byte_is_of_an_object_or_free_or_dead(
+    java: str, classes: Path, collector: str
+) -> None:
     need_agent()
     looks: list[tuple[int, str]] = []
     with Jvm(java, classes, f"-XX:+Use{collector}GC", "-Xms32m", "-Xmx32m") as jvm:
@@ -339,11 +408,19 @@ def test_at_safepoints_of_a_busy_jvm_every_byte_is_of_an_object_or_free_or_dead(
                 if event.event not in (GC_START, GC_END):
                     return
                 streams = {one.name: one for one in told.space("Objects").streams}
-                names = [name for name in ("Instance bytes", "Array bytes", "Free bytes", "Dead bytes") if name in streams]
+                names = [
+                    name
+                    for name in ("Instance bytes", "Array bytes", "Free bytes", "Dead bytes")
+                    if name in streams
+                ]
                 known = streams["Objects"].known
-                rows = np.ones(told.space("Objects").count, dtype=np.bool_) if known is None else known
+                rows = (
+                    np.ones(told.space("Objects").count, dtype=np.bool_) if known is None else known
+                )
                 # At the end that allocation is not in order yet for which it was collected.
-                assert np.count_nonzero(~rows) <= (0 if event.event == GC_START else _IN_FLIGHT_TILES), told.space("Objects").info
+                assert np.count_nonzero(~rows) <= (
+                    0 if event.event == GC_START else _IN_FLIGHT_TILES
+                ), told.space("Objects").info
                 whole = np.sum([streams[name].data.astype(np.int64) for name in names], axis=0)
                 assert np.array_equal(whole[rows], told.values("Heap", "Used")[rows])
                 looks.append((event.event, told.space("Objects").info))

@@ -23,7 +23,14 @@ class Watched:
         budget: What watching may take of the JVM's time, in thousandths; None: there is no budget.
     """
 
-    def __init__(self, pid: int, options: AttachOptions | None = None, *, observed: bool = True, budget: int | None = None) -> None:
+    def __init__(
+        self,
+        pid: int,
+        options: AttachOptions | None = None,
+        *,
+        observed: bool = True,
+        budget: int | None = None,
+    ) -> None:
         self._pid = pid
         self._observed = observed
         self._budget = budget
@@ -43,7 +50,10 @@ class Watched:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.driver.close()
 
@@ -59,7 +69,9 @@ class Watched:
         """Return a stream's values, all of which must be known."""
         stream = self.stream(space, name)
         known = stream.known
-        assert known is None or known.all(), f"{space}: {name} is unknown in {np.count_nonzero(~known)} tiles"
+        assert known is None or known.all(), (
+            f"{space}: {name} is unknown in {np.count_nonzero(~known)} tiles"
+        )
         return stream.data.astype(np.int64)
 
     def pools(self) -> dict[str, int]:

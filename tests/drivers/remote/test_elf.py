@@ -80,27 +80,41 @@ def test_exported_symbols_are_the_same_in_file_and_memory(
         assert mapped.file.machine == image.file.machine == MACHINE_X86_64
         assert (mapped.bias, mapped.writable) == (image.bias, image.writable)
         assert mapped.static("arenas") is None, "that is in sections, which are not mapped"
-        for symbol in ("_PyRuntime", "PyObject_Malloc", "PyGC_Collect", *(("Py_Version",) if tells_version else ())):
+        for symbol in (
+            "_PyRuntime",
+            "PyObject_Malloc",
+            "PyGC_Collect",
+            *(("Py_Version",) if tells_version else ()),
+        ):
             addr = image.exported(symbol)
             assert addr is not None
             assert maps.cover(addr, 4)
             assert mapped.exported(symbol) == addr
             assert mapped.file.exported(symbol) == image.file.exported(symbol)
-        for symbol in ("no_such_symbol", "", "malloc", "é"):  # malloc is only asked for, not exported
+        for symbol in (
+            "no_such_symbol",
+            "",
+            "malloc",
+            "é",
+        ):  # malloc is only asked for, not exported
             assert image.exported(symbol) is None
             assert mapped.exported(symbol) is None
         version = image.exported("Py_Version")
         assert (version is not None) is tells_version
         if version is not None:
             constant = image.file.bytes_at(version - image.bias, 4)
-            assert constant == mapped.file.bytes_at(version - image.bias, 4) == memory.read(version, 4)
+            assert (
+                constant == mapped.file.bytes_at(version - image.bias, 4) == memory.read(version, 4)
+            )
             assert constant is not None
             assert constant[3] == 3
         runtime = image.exported("_PyRuntime")
         assert runtime is not None
         assert any(first <= runtime < end for first, end in image.writable)
         last = image.writable[-1][1]
-        assert image.file.bytes_at(last - image.bias - 1, 2) is None, "beyond the end of the file's data"
+        assert image.file.bytes_at(last - image.bias - 1, 2) is None, (
+            "beyond the end of the file's data"
+        )
 
 
 def test_a_program_with_fixed_addresses_has_no_bias(
@@ -128,7 +142,9 @@ def test_each_exported_symbol_is_found_by_its_name(own_python: str, start: Start
         with open(image.path, "rb") as file:
             table = ELFFile(file).get_section_by_name(".dynsym")
             assert isinstance(table, SymbolTableSection)
-            symbols = [symbol for symbol in table.iter_symbols() if symbol["st_shndx"] != "SHN_UNDEF"]
+            symbols = [
+                symbol for symbol in table.iter_symbols() if symbol["st_shndx"] != "SHN_UNDEF"
+            ]
         assert len(symbols) > 1000
         for symbol in symbols[::10]:
             assert image.file.exported(symbol.name) == Symbol(symbol["st_value"], symbol["st_size"])
@@ -158,7 +174,9 @@ def test_static_variables_are_found_whole_and_not_by_their_tails(start: Start) -
                 for name in ("_parser.0", "kwlist.0", "module_methods")
             }
         assert max(count.values()) > 1
-        assert [image.static(name) is None for name in count] == [number != 1 for number in count.values()]
+        assert [image.static(name) is None for name in count] == [
+            number != 1 for number in count.values()
+        ]
 
 
 def test_a_program_that_was_deleted_is_still_read(own_python: str, tmp_path: Path) -> None:
@@ -220,9 +238,12 @@ def test_a_damaged_file_is_refused_in_words(tmp_path: Path, damage: str) -> None
 def tables_of(data: bytes) -> tuple[int, dict[str, int]]:
     """Return where the dynamic segment of a file is, and its GNU hash table and symbols."""
     elf = ELFFile(io.BytesIO(data))
-    dynamic = next(segment for segment in elf.iter_segments() if isinstance(segment, DynamicSegment))
+    dynamic = next(
+        segment for segment in elf.iter_segments() if isinstance(segment, DynamicSegment)
+    )
     return dynamic["p_offset"], {
-        name: dynamic.get_table_offset(name)[1] or 0 for name in ("DT_GNU_HASH", "DT_SYMTAB", "DT_STRTAB")
+        name: dynamic.get_table_offset(name)[1] or 0
+        for name in ("DT_GNU_HASH", "DT_SYMTAB", "DT_STRTAB")
     }
 
 
@@ -266,7 +287,9 @@ def test_any_damage_ends_in_an_answer_or_in_our_error(library: bytes, seed: int)
         for _ in range(rng.integers(1, 6)):
             begin, size = places[rng.integers(len(places))]
             at = begin + 4 * int(rng.integers(size // 4))
-            data[at : at + 4] = rng.choice([b"\xff\xff\xff\xff", b"\0\0\0\0", rng.bytes(4), b"\0\0\0\x80"])
+            data[at : at + 4] = rng.choice(
+                [b"\xff\xff\xff\xff", b"\0\0\0\0", rng.bytes(4), b"\0\0\0\x80"]
+            )
         ask(bytes(data))
         ask(bytes(data[: rng.integers(len(data))]))
 
@@ -295,7 +318,10 @@ def test_a_chain_without_an_end_is_given_up(library: bytes) -> None:
     words[bucket_table // 4 :][:buckets] = first
     words[bucket_table // 4 + buckets :] = GNUHashTable.gnu_hash("_PyRuntime") & ~1
     data = words.view(np.uint8)
-    with ElfFile(io.BytesIO(data.tobytes()), "damaged") as file, pytest.raises(TargetError, match="damaged"):
+    with (
+        ElfFile(io.BytesIO(data.tobytes()), "damaged") as file,
+        pytest.raises(TargetError, match="damaged"),
+    ):
         file.exported("_PyRuntime")
 
 
@@ -307,7 +333,9 @@ def test_what_is_not_mapped_has_no_image() -> None:
             open_image(process, Memory(process), maps, "/bin/cat")
 
 
-def test_a_file_that_is_only_read_is_not_taken_for_the_program(own_python: str, start: Start) -> None:
+def test_a_file_that_is_only_read_is_not_taken_for_the_program(
+    own_python: str, start: Start
+) -> None:
     """Somebody who reads a library's file through mmap has it mapped twice; the loader's mapping is the one."""
     child = start(
         own_python,

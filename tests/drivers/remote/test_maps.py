@@ -95,7 +95,9 @@ def maps_of(pieces: list[tuple[int, bool]]) -> tuple[Maps, list[bool]]:
     lines, page, readable = [], 16, [False] * 400
     for gap, may in pieces:
         page += gap
-        lines.append(b"%x-%x %sw-p 00000000 00:00 0 \n" % (page << 4, (page + 1) << 4, b"r" if may else b"-"))
+        lines.append(
+            b"%x-%x %sw-p 00000000 00:00 0 \n" % (page << 4, (page + 1) << 4, b"r" if may else b"-")
+        )
         readable[page] = may
         page += 1
     return parse_maps(b"".join(lines)), readable
@@ -110,7 +112,9 @@ def test_covered_is_what_can_be_read_byte_by_byte(
     pieces: list[tuple[int, bool]], wanted: list[int], size_bytes: int
 ) -> None:
     maps, readable = maps_of(pieces)
-    expected = [all(readable[byte >> 4] for byte in range(addr, addr + size_bytes)) for addr in wanted]
+    expected = [
+        all(readable[byte >> 4] for byte in range(addr, addr + size_bytes)) for addr in wanted
+    ]
     assert maps.covers(np.array(wanted, dtype=np.uint64), size_bytes).tolist() == expected
     assert [maps.cover(addr, size_bytes) for addr in wanted] == expected
 

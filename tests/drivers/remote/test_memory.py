@@ -42,7 +42,9 @@ class Room:
 @pytest.fixture(scope="module")
 def room() -> Iterator[Room]:
     content = np.arange(PAGES * PAGE, dtype=np.uint32).astype(np.uint8)
-    content.reshape(PAGES, PAGE)[:, :4] = np.arange(PAGES, dtype="<u4").view(np.uint8).reshape(PAGES, 4)
+    content.reshape(PAGES, PAGE)[:, :4] = (
+        np.arange(PAGES, dtype="<u4").view(np.uint8).reshape(PAGES, 4)
+    )
     area = mmap.mmap(-1, PAGES * PAGE)
     area.write(content.tobytes())
     holder = (ctypes.c_char * len(area)).from_buffer(area)
@@ -80,7 +82,9 @@ def test_a_piece_that_is_readable_in_part_is_not_read(room: Room) -> None:
 @pytest.mark.parametrize("count", [1, 2, 1023, 1024, 1025, 2048, 5000])
 def test_many_pieces_come_back_in_their_order(room: Room, count: int) -> None:
     pages = np.random.default_rng(count).integers(0, PAGES, count)
-    data, ok = room.memory.read_many(np.uint64(room.base) + pages.astype(np.uint64) * np.uint64(PAGE), 48)
+    data, ok = room.memory.read_many(
+        np.uint64(room.base) + pages.astype(np.uint64) * np.uint64(PAGE), 48
+    )
     assert ok.all()
     assert data[:, :4].copy().view("<u4")[:, 0].tolist() == pages.tolist()
     assert data.shape == (count, 48)
@@ -90,8 +94,12 @@ broken = st.sets(st.integers(0, 2500), max_size=30)
 
 
 @given(holes=broken, first=st.integers(0, 3), count=st.integers(0, 2500))
-def test_only_the_pieces_that_fail_are_not_ok(room: Room, holes: set[int], first: int, count: int) -> None:
-    addrs = np.uint64(room.base) + np.arange(first, first + count, dtype=np.uint64) * np.uint64(PAGE)
+def test_only_the_pieces_that_fail_are_not_ok(
+    room: Room, holes: set[int], first: int, count: int
+) -> None:
+    addrs = np.uint64(room.base) + np.arange(first, first + count, dtype=np.uint64) * np.uint64(
+        PAGE
+    )
     for hole in holes:
         room.protect(hole, readable=False)
     try:
@@ -101,13 +109,17 @@ def test_only_the_pieces_that_fail_are_not_ok(room: Room, holes: set[int], first
             room.protect(hole, readable=True)
     expected = [page not in holes for page in range(first, first + count)]
     assert ok.tolist() == expected
-    assert data[ok].tobytes() == room.content.reshape(PAGES, PAGE)[first : first + count, :64][ok].tobytes()
+    assert (
+        data[ok].tobytes()
+        == room.content.reshape(PAGES, PAGE)[first : first + count, :64][ok].tobytes()
+    )
     assert not data[~ok].any()
 
 
 def test_a_piece_across_two_pages_fails_alone(room: Room) -> None:
     addrs = np.array(
-        [room.base, room.base + PAGE - 8, room.base + 2 * PAGE, room.base + 3 * PAGE - 8], dtype=np.uint64
+        [room.base, room.base + PAGE - 8, room.base + 2 * PAGE, room.base + 3 * PAGE - 8],
+        dtype=np.uint64,
     )
     room.protect(1, readable=False)
     try:
@@ -142,7 +154,10 @@ def test_sizes_that_cannot_be_true_are_refused_before_memory_is_taken(room: Room
         room.memory.read_many(np.zeros(10, dtype=np.uint64), MAX_READ_BYTES // 9)
     with pytest.raises(TargetError, match="must be contiguous"):
         Gather(
-            room.memory.process, np.zeros(4, dtype=np.uint64), 8, out=np.zeros((8, 8), dtype=np.uint8)[::2]
+            room.memory.process,
+            np.zeros(4, dtype=np.uint64),
+            8,
+            out=np.zeros((8, 8), dtype=np.uint8)[::2],
         )
 
 
@@ -166,7 +181,9 @@ def test_a_refusal_is_not_taken_for_memory_that_is_not_mapped(room: Room) -> Non
     places=st.lists(st.integers(0, 4 * PAGE // 8), min_size=1, max_size=40, unique=True),
     far=st.lists(st.integers(20, 4000), max_size=5, unique=True),
 )
-def test_neighbours_are_read_as_each_by_itself(room: Room, places: list[int], far: list[int]) -> None:
+def test_neighbours_are_read_as_each_by_itself(
+    room: Room, places: list[int], far: list[int]
+) -> None:
     offsets = np.array([place * 8 for place in places] + [page * PAGE for page in far])
     pieces = Neighbours(room.memory.process, (room.base + offsets).astype(np.uint64), 24)
     pieces.read()

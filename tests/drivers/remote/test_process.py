@@ -64,7 +64,12 @@ def test_an_ended_process_is_gone_in_every_way(other: subprocess.Popen[bytes]) -
     with Process(other.pid) as process:
         other.kill()
         other.wait()
-        for ask in (process.check, process.stat, process.thread_ids, lambda: process.read_file("maps")):
+        for ask in (
+            process.check,
+            process.stat,
+            process.thread_ids,
+            lambda: process.read_file("maps"),
+        ):
             with pytest.raises(TargetGone):
                 ask()
         assert process.read_link("exe") is None
@@ -117,7 +122,9 @@ def test_a_process_that_is_hidden_from_us_is_not_permitted(
         (3, "is 3, so nobody"),
     ],
 )
-def test_yama_is_named_with_its_value(monkeypatch: pytest.MonkeyPatch, scope: int, expected: str) -> None:
+def test_yama_is_named_with_its_value(
+    monkeypatch: pytest.MonkeyPatch, scope: int, expected: str
+) -> None:
     monkeypatch.setattr(module, "_has_capability", lambda who, bit: False)
     monkeypatch.setattr(module, "_yama_scope", lambda: scope)
     with pytest.raises(NotPermitted, match=expected), Process(os.getpid()) as process:
@@ -127,7 +134,9 @@ def test_yama_is_named_with_its_value(monkeypatch: pytest.MonkeyPatch, scope: in
 def test_a_foreign_owner_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_has_capability", lambda who, bit: False)
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    assert f"belongs to uid {os.getuid()} and gcspy runs as uid 12345" in permission_remedy(os.getpid())
+    assert f"belongs to uid {os.getuid()} and gcspy runs as uid 12345" in permission_remedy(
+        os.getpid()
+    )
 
 
 def test_with_every_capability_a_container_is_suspected(monkeypatch: pytest.MonkeyPatch) -> None:

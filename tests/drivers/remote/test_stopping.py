@@ -69,7 +69,9 @@ def counting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Co
     path = Path(tmp_path_factory.mktemp("counting") / "counters")
     path.write_bytes(bytes(4096))
     counters: Counters = np.memmap(path, dtype=np.int64, mode="r+")[:9]
-    with subprocess.Popen([sys.executable, "-c", COUNTING, str(path)], stdin=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", COUNTING, str(path)], stdin=subprocess.PIPE
+    ) as process:
         try:
             advances(counters)
             yield process.pid, counters
@@ -77,7 +79,9 @@ def counting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Co
             process.kill()
 
 
-def test_no_thread_advances_during_a_hold_and_all_do_after_it(counting: tuple[int, Counters]) -> None:
+def test_no_thread_advances_during_a_hold_and_all_do_after_it(
+    counting: tuple[int, Counters],
+) -> None:
     pid, counters = counting
     with Process(pid) as process:
         for _ in range(20):
@@ -115,7 +119,9 @@ def test_killed_while_it_holds_it_leaves_the_target_running(counting: tuple[int,
         f"with held(Process({pid}), longest_secs=600):\n"
         "    print('held', flush=True); time.sleep(600)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as holder:
         try:
             assert holder.stdout is not None
             assert holder.stdout.readline() == "held\n"
@@ -159,7 +165,9 @@ def test_signals_that_come_during_a_hold_are_delivered_after_it(tmp_path: Path) 
         "print('ready', flush=True)\n"
         "while True: signal.pause()\n"
     )
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as child:
         try:
             assert child.stdout is not None
             assert child.stdout.readline() == "ready\n"

@@ -5,7 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gcspy_drivers.semispace.collector import WORD_BYTES, HeapFull, SemispaceHeap
-from gcspy_drivers.semispace.driver import COLLECTION_ENDS, COLLECTION_STARTS, SemispaceDriver, make_server
+from gcspy_drivers.semispace.driver import (
+    COLLECTION_ENDS,
+    COLLECTION_STARTS,
+    SemispaceDriver,
+    make_server,
+)
 from gcspy_protocol.errors import LocalProtocolError
 from hypothesis import given
 from hypothesis import strategies as st

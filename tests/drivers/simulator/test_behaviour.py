@@ -38,7 +38,9 @@ def test_a_random_program_finds_its_objects_after_every_collection(variant: Vari
         # Cells that are never merged get ever smaller.
         assert done == 2500 or not variant.options.get("coalesce", True), "what is live fits in"
         assert mutator.heap.allocated_words * WORD_BYTES > HEAP_BYTES
-        assert mutator.plan.collections >= 2 or variant.plan == "refcount", "counting frees most without a collection"
+        assert mutator.plan.collections >= 2 or variant.plan == "refcount", (
+            "counting frees most without a collection"
+        )
 
 
 @pytest.mark.parametrize("variant", COLLECTING, ids=str)
@@ -53,7 +55,9 @@ def test_a_full_collection_leaves_nothing_unreachable(variant: Variant) -> None:
     assert wrong_of(mutator, collected=True) == []
     if mutator.plan.exact:
         assert len(mutator.plan.objects()) == 0
-        assert mutator.plan.used_words() == 0 or not variant.options.get("coalesce", True), "slivers are lost"
+        assert mutator.plan.used_words() == 0 or not variant.options.get("coalesce", True), (
+            "slivers are lost"
+        )
     assert watch.wrong == []
 
 
@@ -68,9 +72,13 @@ def test_phases_are_those_that_the_plan_says_in_their_order(variant: Variant) ->
         assert tuple(phases) == mutator.plan.kinds[kind]
 
 
-@pytest.mark.parametrize("variant", [one for one in COLLECTING if not PLANS[one.plan].incremental], ids=str)
+@pytest.mark.parametrize(
+    "variant", [one for one in COLLECTING if not PLANS[one.plan].incremental], ids=str
+)
 @pytest.mark.parametrize("stride", [1, 7])
-def test_a_collection_in_steps_does_what_a_whole_one_does_and_the_heap_can_be_walked_at_each(variant: Variant, stride: int) -> None:
+def test_a_collection_in_steps_does_what_a_whole_one_does_and_the_heap_can_be_walked_at_each(
+    variant: Variant, stride: int
+) -> None:
     whole, _ = make(variant, watched=False)
     steps, watch = make(variant, heap_bytes=HEAP_BYTES)
     whole.plan.stride, steps.plan.stride = WHOLE, stride
@@ -98,7 +106,9 @@ def test_garbage_alone_never_fills_a_heap(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
-def test_what_does_not_fit_is_refused_with_the_numbers_and_nothing_is_lost(variant: Variant) -> None:
+def test_what_does_not_fit_is_refused_with_the_numbers_and_nothing_is_lost(
+    variant: Variant,
+) -> None:
     mutator, watch = make(variant)
     mutator.new(0, 2, 0)
     with pytest.raises(OutOfHeap, match=r"use a larger heap"):
@@ -132,11 +142,15 @@ def test_bytes_of_objects_and_free_cells_are_those_of_the_extents(variant: Varia
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
-def test_every_knob_can_be_turned_while_a_program_runs_and_refuses_what_it_cannot_be(variant: Variant) -> None:
+def test_every_knob_can_be_turned_while_a_program_runs_and_refuses_what_it_cannot_be(
+    variant: Variant,
+) -> None:
     mutator, watch = make(variant)
     plan = mutator.plan
     for knob in plan.knobs():
-        values: tuple[int | str, ...] = knob.values.names if isinstance(knob.values, Choice) else knob.values
+        values: tuple[int | str, ...] = (
+            knob.values.names if isinstance(knob.values, Choice) else knob.values
+        )
         for value in (*values, knob.value):
             run_at_random(mutator, 60)
             plan.turn(knob.name, value)

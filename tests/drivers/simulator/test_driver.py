@@ -36,7 +36,14 @@ def run(session: SimulatorSession, look: Callable[[Event], None] | None = None) 
 
 
 def options(collector: str, **more: object) -> SimulationOptions:
-    fields: dict[str, Any] = {"collector": collector, "heap_bytes": HEAP_BYTES, "tile_bytes": 512, "pace_millis": 0, "steps": STEPS, **more}
+    fields: dict[str, Any] = {
+        "collector": collector,
+        "heap_bytes": HEAP_BYTES,
+        "tile_bytes": 512,
+        "pace_millis": 0,
+        "steps": STEPS,
+        **more,
+    }
     return SimulationOptions(**fields)
 
 
@@ -45,11 +52,17 @@ def stream(space: ServerSpace, name: str) -> ServerStream:
 
 
 def heaps(session: SimulatorSession) -> list[ServerSpace]:
-    return [space for space in session.server.spaces if any(one.name == "Live" for one in space.streams)]
+    return [
+        space for space in session.server.spaces if any(one.name == "Live" for one in space.streams)
+    ]
 
 
 def total(session: SimulatorSession, name: str) -> int:
-    return sum(int(stream(space, name)._values.sum()) for space in heaps(session) if any(one.name == name for one in space.streams))
+    return sum(
+        int(stream(space, name)._values.sum())
+        for space in heaps(session)
+        if any(one.name == name for one in space.streams)
+    )
 
 
 def recounted(session: SimulatorSession) -> None:
@@ -65,7 +78,18 @@ def recounted(session: SimulatorSession) -> None:
     for space in session.server.spaces:
         for one in space.streams:
             summary = one._summary
-            if summary is not None and one.name in ("Used space", "Live", "New", "Objects", "Roots", "Marked", "Free bytes", "Length", "Entries", "Dirty cards"):
+            if summary is not None and one.name in (
+                "Used space",
+                "Live",
+                "New",
+                "Objects",
+                "Roots",
+                "Marked",
+                "Free bytes",
+                "Length",
+                "Entries",
+                "Dirty cards",
+            ):
                 assert summary[0][0] == int(one._values.sum()), f"{space.name}: {one.name}"
     lists = session.plan.free_lists()
     if lists is not None:
@@ -79,7 +103,9 @@ def recounted(session: SimulatorSession) -> None:
 
 @pytest.mark.parametrize("collector", PLANS)
 def test_tiles_and_summaries_are_a_recount_of_the_objects_at_every_event(collector: str) -> None:
-    session = SimulatorSession(options(collector, program="binarytrees", program_options={"live": 12}))
+    session = SimulatorSession(
+        options(collector, program="binarytrees", program_options={"live": 12})
+    )
     events = run(session, lambda _event: recounted(session))
     names = [session.kinds.names[event.event] for event in events]
     assert names[0] == STARTS
@@ -88,12 +114,18 @@ def test_tiles_and_summaries_are_a_recount_of_the_objects_at_every_event(collect
     if session.plan.kinds:
         starts = [name for name in names if name.endswith("collection starts")]
         assert starts
-        assert len(starts) == len([name for name in names if name.endswith("collection ends")]) == session.plan.collections
+        assert (
+            len(starts)
+            == len([name for name in names if name.endswith("collection ends")])
+            == session.plan.collections
+        )
 
 
 @pytest.mark.parametrize("collector", PLANS)
 def test_what_is_live_is_what_the_programs_own_graph_says(collector: str) -> None:
-    session = SimulatorSession(options(collector, program="queue", program_options={"live": 12}, steps=20))
+    session = SimulatorSession(
+        options(collector, program="queue", program_options={"live": 12}, steps=20)
+    )
     shadow = Shadow(len(session.heap.roots))
     session.mutator.shadow = shadow
     compared = []
@@ -101,7 +133,10 @@ def test_what_is_live_is_what_the_programs_own_graph_says(collector: str) -> Non
     def look(event: Event) -> None:
         if session.kinds.names[event.event] == CLOCK and session.plan.collection is None:
             alive = shadow.reachable()
-            assert total(session, "Live") == sum(shadow.objects[number].size for number in alive) * WORD_BYTES
+            assert (
+                total(session, "Live")
+                == sum(shadow.objects[number].size for number in alive) * WORD_BYTES
+            )
             compared.append(len(alive))
 
     run(session, look)
@@ -114,7 +149,12 @@ def test_slow_motion_tells_each_object_and_marks_grow_with_it() -> None:
 
     def look(event: Event) -> None:
         collection = session.plan.collection
-        if session.kinds.names[event.event] == PROGRESS and collection is not None and collection.phase == "mark" and collection.number == 1:
+        if (
+            session.kinds.names[event.event] == PROGRESS
+            and collection is not None
+            and collection.phase == "mark"
+            and collection.number == 1
+        ):
             marked.append(total(session, "Marked"))
 
     run(session, look)
@@ -142,7 +182,21 @@ def test_the_same_seed_gives_the_same_events_and_tiles_and_another_seed_others()
     def told(seed: int) -> list[object]:
         session = SimulatorSession(options("generational", seed=seed, program_options={"live": 10}))
         rows: list[object] = []
-        run(session, lambda event: rows.append((event.event, event.cause, event.program_clock, [one._values.tobytes() for space in session.server.spaces for one in space.streams])))
+        run(
+            session,
+            lambda event: rows.append(
+                (
+                    event.event,
+                    event.cause,
+                    event.program_clock,
+                    [
+                        one._values.tobytes()
+                        for space in session.server.spaces
+                        for one in space.streams
+                    ],
+                )
+            ),
+        )
         return rows
 
     assert told(3) == told(3)
@@ -150,7 +204,11 @@ def test_the_same_seed_gives_the_same_events_and_tiles_and_another_seed_others()
 
 
 def test_levels_leave_unknown_what_they_do_not_gather() -> None:
-    for level, known in ((1, set()), (3, {"Used space", "Objects"}), (4, {"Used space", "Objects", "Live", "Roots"})):
+    for level, known in (
+        (1, set()),
+        (3, {"Used space", "Objects"}),
+        (4, {"Used space", "Objects", "Live", "Roots"}),
+    ):
         session = SimulatorSession(options("marksweep", level=level, steps=30))
         run(session)
         (space,) = heaps(session)
@@ -170,7 +228,10 @@ def test_settings_change_tiles_knobs_and_collect_while_it_runs() -> None:
         if session.kinds.names[event.event] == STARTS:
             session.server.set_setting(tile.id, tile.choices.index("1 KiB"))
             session.server.set_setting(by_name["Kept alive"].id, 5)
-            session.server.set_setting(by_name["Order of free lists"].id, by_name["Order of free lists"].choices.index("address"))
+            session.server.set_setting(
+                by_name["Order of free lists"].id,
+                by_name["Order of free lists"].choices.index("address"),
+            )
             session.server.set_setting(by_name["Collect now"].id, 1)
         done.append(session.kinds.names[event.event])
 
@@ -182,8 +243,12 @@ def test_settings_change_tiles_knobs_and_collect_while_it_runs() -> None:
 
 
 @pytest.mark.parametrize("collector", PLANS)
-def test_the_heap_of_every_collector_is_made_smaller_and_larger_while_it_is_watched(collector: str) -> None:
-    session = SimulatorSession(options(collector, program="queue", program_options={"live": 8}, steps=40))
+def test_the_heap_of_every_collector_is_made_smaller_and_larger_while_it_is_watched(
+    collector: str,
+) -> None:
+    session = SimulatorSession(
+        options(collector, program="queue", program_options={"live": 8}, steps=40)
+    )
     (knob,) = (one for one in session.plan.knobs() if one.name == "heap")
     (setting,) = (one for one in session.server.settings if one.name == knob.title)
     assert setting.maximum == HEAP_BYTES
@@ -192,7 +257,9 @@ def test_the_heap_of_every_collector_is_made_smaller_and_larger_while_it_is_watc
     def look(event: Event) -> None:
         recounted(session)
         if session.kinds.names[event.event] == CLOCK and event.occurrence in (2, 12):
-            session.server.set_setting(setting.id, HEAP_BYTES // 2 if event.occurrence == 2 else HEAP_BYTES)
+            session.server.set_setting(
+                setting.id, HEAP_BYTES // 2 if event.occurrence == 2 else HEAP_BYTES
+            )
         seen.append(next(int(one.value) for one in session.plan.knobs() if one.name == "heap"))
 
     run(session, look)
@@ -207,12 +274,30 @@ def test_a_collector_without_room_ends_with_the_reason() -> None:
     assert "do not fit" in events[-1].cause
 
 
-@pytest.mark.parametrize(("text", "size"), [("4096", 4096), ("256KiB", 256 << 10), ("1 MiB", 1 << 20), ("2g", 2 << 30), ("16 kB", 16 << 10)])
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("4096", 4096),
+        ("256KiB", 256 << 10),
+        ("1 MiB", 1 << 20),
+        ("2g", 2 << 30),
+        ("16 kB", 16 << 10),
+    ],
+)
 def test_sizes_are_read(text: str, size: int) -> None:
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("fields", [{"heap_bytes": 100}, {"level": 9}, {"tile_bytes": 1}, {"collector": "none"}, {"program": "none"}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"heap_bytes": 100},
+        {"level": 9},
+        {"tile_bytes": 1},
+        {"collector": "none"},
+        {"program": "none"},
+    ],
+)
 def test_what_cannot_be_simulated_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(LocalProtocolError):
         SimulatorSession(SimulationOptions(**fields))

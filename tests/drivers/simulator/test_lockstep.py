@@ -11,13 +11,23 @@ from gcspy_drivers.simulator.driver.events import CLOCK
 from gcspy_server.api import Event
 
 STEPS = 60
-FIELDS: dict[str, Any] = {"program": "lru", "heap_bytes": 64 << 10, "pace_millis": 0, "steps": STEPS, "level": 1}
+FIELDS: dict[str, Any] = {
+    "program": "lru",
+    "heap_bytes": 64 << 10,
+    "pace_millis": 0,
+    "steps": STEPS,
+    "level": 1,
+}
 
 
-def test_the_other_has_come_as_far_at_each_event_of_the_clock_and_never_further_and_takes_settings_at_the_same_step() -> None:
+def test_the_other_has_come_as_far_at_each_event_of_the_clock_and_never_further_and_takes_settings_at_the_same_step() -> (
+    None
+):
     lockstep = Lockstep()
     one = SimulatorSession(SimulationOptions(collector="marksweep", **FIELDS), lockstep=lockstep)
-    other = SimulatorSession(SimulationOptions(collector="semispace", **FIELDS), lockstep=lockstep, leads=False)
+    other = SimulatorSession(
+        SimulationOptions(collector="semispace", **FIELDS), lockstep=lockstep, leads=False
+    )
     setting = next(setting for setting in one.server.settings if setting.name == "Words an entry")
     compared: list[tuple[int, int]] = []
     told: dict[str, list[tuple[str, int]]] = {"one": [], "other": []}
@@ -49,7 +59,11 @@ def test_the_other_has_come_as_far_at_each_event_of_the_clock_and_never_further_
 
 def test_the_one_that_is_left_goes_on_alone() -> None:
     lockstep = Lockstep()
-    small = SimulatorSession(SimulationOptions(collector="nogc", **{**FIELDS, "heap_bytes": 16 << 10}), lockstep=lockstep, leads=False)
+    small = SimulatorSession(
+        SimulationOptions(collector="nogc", **{**FIELDS, "heap_bytes": 16 << 10}),
+        lockstep=lockstep,
+        leads=False,
+    )
     one = SimulatorSession(SimulationOptions(collector="marksweep", **FIELDS), lockstep=lockstep)
     never = threading.Event()
     thread = threading.Thread(target=small.run, args=(never,))

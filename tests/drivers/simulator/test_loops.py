@@ -41,7 +41,9 @@ def assert_same(variant: Variant, turns: int) -> None:
     np.testing.assert_array_equal(written.heap.roots, compiled.heap.roots)
 
 
-@pytest.mark.parametrize("variant", [one for one in VARIANTS if one.plan in {"marksweep", "nogc"}], ids=str)
+@pytest.mark.parametrize(
+    "variant", [one for one in VARIANTS if one.plan in {"marksweep", "nogc"}], ids=str
+)
 def test_machine_code_does_what_is_written(variant: Variant, machine_code: None) -> None:
     assert_same(variant, 900)
 

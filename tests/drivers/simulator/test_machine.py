@@ -32,7 +32,9 @@ class Machine(RuleBasedStateMachine):
     def start(self) -> None:
         self.mutator, self.watch = make(self.variant, heap_bytes=4096)
 
-    @rule(slot=SLOTS, fields=FIELDS, data=st.sampled_from([0, 1, 2, 5, 30]), thread=st.integers(0, 1))
+    @rule(
+        slot=SLOTS, fields=FIELDS, data=st.sampled_from([0, 1, 2, 5, 30]), thread=st.integers(0, 1)
+    )
     def new(self, slot: int, fields: int, data: int, thread: int) -> None:
         try:
             self.mutator.new(slot, fields, data, thread=thread)
@@ -110,5 +112,7 @@ def test_whatever_a_program_and_a_collector_do_in_turns_nothing_is_lost(variant:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
-def test_however_long_a_program_and_a_collector_take_turns_nothing_is_lost(variant: Variant) -> None:
+def test_however_long_a_program_and_a_collector_take_turns_nothing_is_lost(
+    variant: Variant,
+) -> None:
     drive(variant, examples=300, steps=60, derandomize=False)

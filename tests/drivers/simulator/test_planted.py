@@ -37,7 +37,11 @@ class StopsMarkingEarly(MarkSweep):
 
     def _begin(self, kind: str) -> Sequence[Phase]:
         roots, mark, sweep = super()._begin(kind)
-        return roots, mark._replace(work=lambda limit: mark.work(min(limit, self._marking.grey))), sweep
+        return (
+            roots,
+            mark._replace(work=lambda limit: mark.work(min(limit, self._marking.grey))),
+            sweep,
+        )
 
 
 class FreesTwice(MarkSweep):
@@ -99,7 +103,9 @@ class TakesAwayTooMuch(RefCount):
     def _put_back(self, limit: int) -> int:
         before = self.heap.words.copy()
         done = super()._put_back(limit)
-        self.heap.words[:] = np.where(self.heap.words >> LINK_SHIFT > before >> LINK_SHIFT, before, self.heap.words)
+        self.heap.words[:] = np.where(
+            self.heap.words >> LINK_SHIFT > before >> LINK_SHIFT, before, self.heap.words
+        )
         return done
 
 
@@ -181,7 +187,9 @@ def test_evacuation_empties_blocks() -> None:
 
 
 @pytest.mark.parametrize("barrier", BARRIERS)
-def test_an_object_that_is_taken_where_marking_has_been_is_found_by_each_barrier(barrier: str) -> None:
+def test_an_object_that_is_taken_where_marking_has_been_is_found_by_each_barrier(
+    barrier: str,
+) -> None:
     mutator, watch = over(Incremental(Heap(HEAP_BYTES, roots=ROOTS), barrier=barrier))
     hide_an_object(mutator)
     assert [*watch.wrong, *wrong_of(mutator)] == []

@@ -82,8 +82,12 @@ class LeavesRootsBehind(Plan):
 def planted(defect: type[Plan] | None, variant: Variant) -> Mutator:
     """A mutator on a collector with this defect, or with none."""
     base = PLANS[variant.plan]
-    plan: Any = base if defect is None else type(f"{defect.__name__}In{base.__name__}", (defect, base), {})
-    mutator, _ = over(plan(Heap(HEAP_BYTES, roots=ROOTS), threads=2, **variant.options), watched=False)
+    plan: Any = (
+        base if defect is None else type(f"{defect.__name__}In{base.__name__}", (defect, base), {})
+    )
+    mutator, _ = over(
+        plan(Heap(HEAP_BYTES, roots=ROOTS), threads=2, **variant.options), watched=False
+    )
     return mutator
 
 
@@ -139,7 +143,11 @@ COUNTING = [one for one in COLLECTING if one.plan == "refcount"]
 TRACING = [one for one in COLLECTING if one.plan != "refcount"]
 WITH_BARRIER = [one for one in COLLECTING if PLANS[one.plan].write is not Plan.write]
 MOVING = [one for one in COLLECTING if PLANS[one.plan].moves and one.options.get("evacuate", True)]
-SLIDING = [one for one in COLLECTING if any("update" in phases for phases in PLANS[one.plan].kinds.values())]
+SLIDING = [
+    one
+    for one in COLLECTING
+    if any("update" in phases for phases in PLANS[one.plan].kinds.values())
+]
 COPYING = [one for one in MOVING if one.plan != "markcompact"]
 WITH_LISTS = [one for one in VARIANTS if make(one)[0].plan.free_lists() is not None]
 
@@ -152,8 +160,14 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("defect", "variant"), CASES, ids=lambda one: str(one) if isinstance(one, Variant) else one.__name__)
-def test_a_classic_defect_is_caught_in_every_collector_that_can_have_it(defect: type[Plan], variant: Variant) -> None:
+@pytest.mark.parametrize(
+    ("defect", "variant"),
+    CASES,
+    ids=lambda one: str(one) if isinstance(one, Variant) else one.__name__,
+)
+def test_a_classic_defect_is_caught_in_every_collector_that_can_have_it(
+    defect: type[Plan], variant: Variant
+) -> None:
     assert worked(planted(defect, variant))
 
 
@@ -166,9 +180,18 @@ def test_the_same_work_finds_nothing_without_a_defect(variant: Variant) -> None:
 
 # In the order of addresses a cell that is listed twice refers to itself: a list without an end.
 @pytest.mark.parametrize(
-    ("variant", "twice"), [(one, twice) for one in WITH_LISTS for twice in (False, True) if not (twice and one.options.get("order") == "address")], ids=str
+    ("variant", "twice"),
+    [
+        (one, twice)
+        for one in WITH_LISTS
+        for twice in (False, True)
+        if not (twice and one.options.get("order") == "address")
+    ],
+    ids=str,
 )
-def test_free_cells_that_overlap_are_caught_in_every_collector_with_free_lists(variant: Variant, twice: bool) -> None:
+def test_free_cells_that_overlap_are_caught_in_every_collector_with_free_lists(
+    variant: Variant, twice: bool
+) -> None:
     mutator = planted(None, variant)
     run_at_random(mutator, 300)
     mutator.plan.collect()
@@ -188,6 +211,23 @@ def test_free_cells_that_overlap_are_caught_in_every_collector_with_free_lists(v
 def test_each_defect_is_planted_where_it_can_be() -> None:
     assert {one.plan for one in COLLECTING} == set(PLANS) - {"nogc"}
     assert {one.plan for one in MOVING} == {name for name, plan in PLANS.items() if plan.moves}
-    assert {one.plan for one in WITH_BARRIER} == {"refcount", "incremental", "generational", "generational-compact", "train", "regions"}
-    assert {one.plan for one in SLIDING} == {"markcompact", "generational", "generational-compact", "regions"}
-    assert {one.plan for one in WITH_LISTS} == {"marksweep", "incremental", "refcount", "generational"}
+    assert {one.plan for one in WITH_BARRIER} == {
+        "refcount",
+        "incremental",
+        "generational",
+        "generational-compact",
+        "train",
+        "regions",
+    }
+    assert {one.plan for one in SLIDING} == {
+        "markcompact",
+        "generational",
+        "generational-compact",
+        "regions",
+    }
+    assert {one.plan for one in WITH_LISTS} == {
+        "marksweep",
+        "incremental",
+        "refcount",
+        "generational",
+    }

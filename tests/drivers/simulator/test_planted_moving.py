@@ -68,7 +68,9 @@ class ForgetsToUpdate(MarkCompact):
     """Moves objects, but leaves fields as they were."""
 
     def _begin(self, kind: str) -> Sequence[Phase]:
-        return but(super()._begin(kind), "update", lambda phase, limit: phase.work(min(limit, ROOTS)))
+        return but(
+            super()._begin(kind), "update", lambda phase, limit: phase.work(min(limit, ROOTS))
+        )
 
 
 class ForgetsTheRoots(MarkCompact):
@@ -238,13 +240,19 @@ def run(mutator: Mutator, watch: Watch) -> list[str]:
     return [*watch.wrong, *found, *wrong_of(mutator)]
 
 
-@pytest.mark.parametrize(("plan", "options", "says"), PLANTED, ids=lambda one: getattr(one, "__name__", None))
+@pytest.mark.parametrize(
+    ("plan", "options", "says"), PLANTED, ids=lambda one: getattr(one, "__name__", None)
+)
 def test_a_planted_defect_is_caught(plan: type[Plan], options: dict[str, Any], says: str) -> None:
     found = run(*over(plan(Heap(HEAP_BYTES, roots=ROOTS), threads=2, **options)))
     assert any(says in one for one in found), found
 
 
-@pytest.mark.parametrize("plan", sorted({(one[0].__mro__[1], *one[1].items()) for one in PLANTED}, key=str), ids=lambda one: one[0].__name__)
+@pytest.mark.parametrize(
+    "plan",
+    sorted({(one[0].__mro__[1], *one[1].items()) for one in PLANTED}, key=str),
+    ids=lambda one: one[0].__name__,
+)
 def test_without_the_defect_nothing_is_found(plan: tuple[Any, ...]) -> None:
     mutator, watch = over(plan[0](Heap(HEAP_BYTES, roots=ROOTS), threads=2, **dict(plan[1:])))
     assert run(mutator, watch) == []

@@ -17,8 +17,19 @@ from tests.drivers.simulator.variants import over, wrong_of
 HEAP_BYTES = 48 << 10
 
 
-def make(program: str, plan: str = "marksweep", *, heap_bytes: int = HEAP_BYTES, threads: int = 1, seed: int = 1) -> Mutator:
-    mutator, _ = over(make_plan(plan, Heap(heap_bytes, roots=96 * threads), threads=threads), seed=seed, watched=False)
+def make(
+    program: str,
+    plan: str = "marksweep",
+    *,
+    heap_bytes: int = HEAP_BYTES,
+    threads: int = 1,
+    seed: int = 1,
+) -> Mutator:
+    mutator, _ = over(
+        make_plan(plan, Heap(heap_bytes, roots=96 * threads), threads=threads),
+        seed=seed,
+        watched=False,
+    )
     return mutator
 
 
@@ -59,7 +70,12 @@ def test_the_same_seed_makes_the_same_objects_on_every_collector() -> None:
             run.step()
         assert mutator.shadow is not None
         reachable = mutator.shadow.reachable()
-        shapes.add(tuple((number, tuple(mutator.shadow.objects[number].fields)) for number in sorted(reachable)))
+        shapes.add(
+            tuple(
+                (number, tuple(mutator.shadow.objects[number].fields))
+                for number in sorted(reachable)
+            )
+        )
     assert len(shapes) == 1
 
 

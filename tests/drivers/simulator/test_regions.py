@@ -10,7 +10,9 @@ from gcspy_drivers.simulator.plans.regions import MARK, MIXED, YOUNG, GarbageFir
 from tests.drivers.simulator.variants import over, run_at_random, wrong_of
 
 
-def test_a_mixed_collection_takes_the_old_regions_with_the_least_in_them_and_no_more_than_the_goal() -> None:
+def test_a_mixed_collection_takes_the_old_regions_with_the_least_in_them_and_no_more_than_the_goal() -> (
+    None
+):
     plan = GarbageFirst(Heap(64 << 10, roots=100), pause_regions=6, tenuring=0)
     mutator, watch = over(plan)
     # Old regions of which ever more of each ten objects live.

@@ -61,7 +61,9 @@ def test_a_full_collection_of_a_heap_with_room_leaves_nothing_unreachable() -> N
     assert plan.last.counts["freed cars"] > 0
 
 
-def test_a_dead_ring_across_many_cars_is_freed_as_a_train_car_by_car_and_without_being_copied_in_the_end() -> None:
+def test_a_dead_ring_across_many_cars_is_freed_as_a_train_car_by_car_and_without_being_copied_in_the_end() -> (
+    None
+):
     plan, mutator, watch = make()
     make_ring(mutator, 300)
     plan.collect(CAR)
@@ -99,14 +101,25 @@ def test_a_popular_object_gets_a_car_of_its_own_which_changes_trains_as_it_is() 
         plan.collect(CAR)
         np.testing.assert_array_equal(np.flatnonzero(plan.regions().kinds == 2), where)
         trains.add(int(plan.regions().groups[where[0]]))
-        most = max((most, *(len(one.holders) for one in plan.remembered_sets() if one.start == plan.regions().starts[where[0]])))
+        most = max(
+            (
+                most,
+                *(
+                    len(one.holders)
+                    for one in plan.remembered_sets()
+                    if one.start == plan.regions().starts[where[0]]
+                ),
+            )
+        )
     assert len(trains) > 1
     assert watch.wrong == []
     # From later cars only: just after it was appended there are none.
     assert most >= 8
 
 
-def test_a_program_that_moves_its_only_root_along_a_ring_does_not_keep_a_train_from_ending() -> None:
+def test_a_program_that_moves_its_only_root_along_a_ring_does_not_keep_a_train_from_ending() -> (
+    None
+):
     plan, mutator, watch = make()
     make_ring(mutator, 200)
     plan.collect(CAR)
@@ -120,7 +133,9 @@ def test_a_program_that_moves_its_only_root_along_a_ring_does_not_keep_a_train_f
     assert watch.wrong == []
 
 
-def test_a_heap_that_is_full_of_garbage_is_emptied_by_and_by_and_it_is_said_what_was_left_and_why() -> None:
+def test_a_heap_that_is_full_of_garbage_is_emptied_by_and_by_and_it_is_said_what_was_left_and_why() -> (
+    None
+):
     mutator, watch = over(Train(Heap(HEAP_BYTES, roots=ROOTS)))
     with pytest.raises(OutOfHeap):
         grow_for_ever(mutator)

@@ -28,9 +28,16 @@ _OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"lists": 1, "fit": "next"},
         {"lists": 1, "fit": "first", "coalesce": False},
     ],
-    "immix": [{"block_bytes": 512, "line_bytes": 64}, {"block_bytes": 1024, "line_bytes": 64, "evacuate": False}],
+    "immix": [
+        {"block_bytes": 512, "line_bytes": 64},
+        {"block_bytes": 1024, "line_bytes": 64, "evacuate": False},
+    ],
     "refcount": [{}, {"candidates": 20, "burst": 3}],
-    "incremental": [{"barrier": "insertion", "pace": 10}, {"barrier": "retreating", "pace": 10}, {"barrier": "snapshot", "pace": 10}],
+    "incremental": [
+        {"barrier": "insertion", "pace": 10},
+        {"barrier": "retreating", "pace": 10},
+        {"barrier": "snapshot", "pace": 10},
+    ],
     "generational": [{}, {"barrier": "set", "tenuring": 0}, {"young": "bump", "card_bytes": 64}],
     "generational-compact": [{"card_bytes": 64}, {"young": "bump", "barrier": "set"}],
     "train": [{}, {"young_bytes": 0, "train_cars": 2, "popular": 3}],
@@ -72,9 +79,18 @@ class Watch(Listener):
         self.wrong += verify(self._mutator.plan, self._mutator.shadow, collected=collected)
 
 
-def make(variant: Variant, *, heap_bytes: int = HEAP_BYTES, seed: int = 1, threads: int = 2, watched: bool = True) -> tuple[Mutator, Watch]:
+def make(
+    variant: Variant,
+    *,
+    heap_bytes: int = HEAP_BYTES,
+    seed: int = 1,
+    threads: int = 2,
+    watched: bool = True,
+) -> tuple[Mutator, Watch]:
     """Make a small heap with this collector, a mutator with a shadow, and a watch over them."""
-    plan = make_plan(variant.plan, Heap(heap_bytes, roots=ROOTS), threads=threads, **variant.options)
+    plan = make_plan(
+        variant.plan, Heap(heap_bytes, roots=ROOTS), threads=threads, **variant.options
+    )
     return over(plan, seed=seed, watched=watched)
 
 
@@ -97,7 +113,12 @@ def run_at_random(mutator: Mutator, turns: int) -> int:
         if what < 5:
             large = 40 if what == 0 and turn % 8 == 0 else 1
             try:
-                mutator.new(slot, int(dice.integers(4)), int(dice.integers(6)) * large, thread=turn % threads)
+                mutator.new(
+                    slot,
+                    int(dice.integers(4)),
+                    int(dice.integers(6)) * large,
+                    thread=turn % threads,
+                )
             except OutOfHeap:
                 return turn
         elif what < 8 and fields:

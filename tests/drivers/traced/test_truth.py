@@ -61,7 +61,9 @@ def told(name: str) -> list[Told]:
 def _used(text: str) -> tuple[int, ...]:
     sums: Counter[str] = Counter()
     for name, start, top, _end in _SPACE.findall(text.split("\n}", 1)[0]):
-        sums[{"eden": "eden", "object": "old"}.get(name, "survivors")] += int(top, 16) - int(start, 16)
+        sums[{"eden": "eden", "object": "old"}.get(name, "survivors")] += int(top, 16) - int(
+            start, 16
+        )
     return sums["eden"], sums["survivors"], sums["old"]
 
 
@@ -83,7 +85,11 @@ class Went:
 
     def at(self, kind: str) -> list[int]:
         """Places of the events of a kind."""
-        return [place for place, event in enumerate(self.events) if self.session.server.events[event.event].name == kind]
+        return [
+            place
+            for place, event in enumerate(self.events)
+            if self.session.server.events[event.event].name == kind
+        ]
 
 
 @pytest.fixture(scope="module", params=TRACES)
@@ -96,9 +102,25 @@ def went(request: pytest.FixtureRequest) -> Iterator[Went]:
 
         def look(event: Event) -> None:
             made.events.append(event)
-            gathered = [(space, stream) for space in session.server.spaces for stream in space.streams if stream.gathered]
-            made.sums.append({(space.name, stream.name): int(stream._values.astype(np.int64).sum()) for space, stream in gathered})
-            made.summaries.append({(space.name, stream.name): stream._summary[0][0] for space, stream in gathered if stream._summary})
+            gathered = [
+                (space, stream)
+                for space in session.server.spaces
+                for stream in space.streams
+                if stream.gathered
+            ]
+            made.sums.append(
+                {
+                    (space.name, stream.name): int(stream._values.astype(np.int64).sum())
+                    for space, stream in gathered
+                }
+            )
+            made.summaries.append(
+                {
+                    (space.name, stream.name): stream._summary[0][0]
+                    for space, stream in gathered
+                    if stream._summary
+                }
+            )
 
         session.server.add_observer(look)
         session.run()
@@ -116,7 +138,10 @@ def test_used_bytes_over_all_tiles_are_the_tops_in_the_vms_own_log(went: Went) -
     assert len(starts) == len(ends) == len(log) > 1
     for start, end, one in zip(starts, ends, log, strict=True):
         for place, used in zip((start, end), one.used, strict=True):
-            assert tuple(went.sums[place][space, "Used"] for space in ("Eden", "Survivors", "Old")) == used
+            assert (
+                tuple(went.sums[place][space, "Used"] for space in ("Eden", "Survivors", "Old"))
+                == used
+            )
 
 
 def test_objects_by_type_after_a_full_collection_are_the_vms_class_histogram(went: Went) -> None:
@@ -126,7 +151,9 @@ def test_objects_by_type_after_a_full_collection_are_the_vms_class_histogram(wen
     for place, one in zip(went.at("GC end"), told(name_of(went)), strict=True):
         if not one.histogram:
             continue
-        table = teller.tell("types", "", 100_000, number=place + 1, space="Types", tile=None, extent=None)
+        table = teller.tell(
+            "types", "", 100_000, number=place + 1, space="Types", tile=None, extent=None
+        )
         assert table is not None
         found: Counter[str] = Counter()
         size: Counter[str] = Counter()
@@ -141,22 +168,36 @@ def test_objects_by_type_after_a_full_collection_are_the_vms_class_histogram(wen
             else:
                 assert (found[name], size[name]) == (objects, number), name
         # The VM counts what fills holes as objects; what we call fillers are exactly those.
-        assert fillers == sum(went.sums[place][space, "Fillers"] for space in ("Eden", "Survivors", "Old"))
+        assert fillers == sum(
+            went.sums[place][space, "Fillers"] for space in ("Eden", "Survivors", "Old")
+        )
         compared += 1
     assert compared
 
 
 def test_what_a_collection_finds_is_the_same_at_its_start_and_its_end(went: Went) -> None:
-    for start, end, one in zip(went.at("GC start"), went.at("GC end"), went.session.heap.collections, strict=True):
-        for stream, size in (("Survived", None), ("Died", one.bytes_died), ("Promoted", one.bytes_promoted)):
-            sums = [sum(went.sums[place][space, stream] for space in ("Eden", "Survivors", "Old")) for place in (start, end)]
+    for start, end, one in zip(
+        went.at("GC start"), went.at("GC end"), went.session.heap.collections, strict=True
+    ):
+        for stream, size in (
+            ("Survived", None),
+            ("Died", one.bytes_died),
+            ("Promoted", one.bytes_promoted),
+        ):
+            sums = [
+                sum(went.sums[place][space, stream] for space in ("Eden", "Survivors", "Old"))
+                for place in (start, end)
+            ]
             assert sums[0] == sums[1]
             assert size is None or sums[0] == size
 
 
 def test_every_event_adds_up_whichever_way_its_objects_are_counted(went: Went) -> None:
     for sums, summaries in zip(went.sums, went.summaries, strict=True):
-        heap = [{stream: value for (space, stream), value in sums.items() if space == one} for one in ("Eden", "Survivors", "Old")]
+        heap = [
+            {stream: value for (space, stream), value in sums.items() if space == one}
+            for one in ("Eden", "Survivors", "Old")
+        ]
         for one in heap:
             assert one["Instances"] + one["Small arrays"] + one["Big arrays"] == one["Objects"]
         objects, used = (sum(one[stream] for one in heap) for stream in ("Objects", "Used"))
@@ -173,7 +214,9 @@ def test_the_clock_goes_on_by_what_is_allocated_and_time_never_goes_back(went: W
     times = [event.time_nanos for event in went.events]
     assert all(before < after for before, after in pairwise(times))
     new = [sums["Types", "New"] for sums in went.sums]
-    assert sum(new) == clocks[-1], "what is new at each event is what was allocated since the one before"
+    assert sum(new) == clocks[-1], (
+        "what is new at each event is what was allocated since the one before"
+    )
     ticks = [went.events[place].program_clock for place in went.at("Allocation")]
     assert len(ticks) >= clocks[-1] // (1 << 20) - len(went.session.heap.collections) - 2
 
@@ -189,6 +232,8 @@ def test_what_is_told_of_tiles_is_what_their_streams_have(went: Went) -> None:
             assert isinstance(space.names, ExtentNames)
             extent = (int(space.names.bases[tile]), int(space.names.sizes[tile]))
             for kind in ("types", "sites", "threads"):
-                table = teller.tell(kind, "", 1000, number=last, space=space.name, tile=tile, extent=extent)
+                table = teller.tell(
+                    kind, "", 1000, number=last, space=space.name, tile=tile, extent=extent
+                )
                 assert table is not None
                 assert sum(int(row[1] or 0) for row in table.rows) == int(used["Objects"][tile])

@@ -42,7 +42,9 @@ def ask(teller: Teller, kind: str, text: str = "", most: int = 1024) -> DetailTa
     return table
 
 
-def test_each_space_tells_of_the_whole_trace_and_what_is_in_its_tiles_first(teller: Teller, heap: Heap) -> None:
+def test_each_space_tells_of_the_whole_trace_and_what_is_in_its_tiles_first(
+    teller: Teller, heap: Heap
+) -> None:
     session = TracedSession(heap, TracedOptions())
     for space in session.server.spaces:
         assert space.schema.details[0] == TYPES
@@ -57,7 +59,9 @@ def test_what_is_told_of_all_objects_is_what_the_analyses_find(teller: Teller, h
     assert len(told) == len(found) > 100
     for row, exact in zip(told, found, strict=True):
         assert row[:2] == exact[:2]
-        assert [int(str(cell)) / 1e6 for cell in row[2:6]] == pytest.approx(list(exact[2:6]), abs=1e-6)
+        assert [int(str(cell)) / 1e6 for cell in row[2:6]] == pytest.approx(
+            list(exact[2:6]), abs=1e-6
+        )
 
 
 def test_a_type_can_be_named_and_rows_that_are_too_many_are_counted(teller: Teller) -> None:
@@ -67,7 +71,9 @@ def test_a_type_can_be_named_and_rows_that_are_too_many_are_counted(teller: Tell
         ask(teller, "lifetimes.gcs", "Nobody")
 
 
-def test_without_the_engine_the_remedy_is_told(teller: Teller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_engine_the_remedy_is_told(
+    teller: Teller, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in [name for name in sys.modules if name.startswith("gcspy_objects.analysis")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "duckdb", None)

@@ -63,7 +63,13 @@ class MadeUp:
         for first in range(0, len(self.lives), batch):
             store.add(columns_of(self.lives[first : first + batch]))
         kinds = ["full" if full else "minor" for full in self.full]
-        collections = Collections(np.array(self.full, bool), kinds, ["made up"] * self.last, np.array(self.bytes, np.int64), self.total_bytes)
+        collections = Collections(
+            np.array(self.full, bool),
+            kinds,
+            ["made up"] * self.last,
+            np.array(self.bytes, np.int64),
+            self.total_bytes,
+        )
         store.finish(collections, Names(TYPES, SITES, SITES))
         return store
 
@@ -72,7 +78,8 @@ def columns_of(lives: list[Life]) -> Lives:
     """Return lives as columns."""
     kinds = {"BOOLEAN": np.bool_, "INTEGER": np.int32, "BIGINT": np.int64}
     return {
-        name: np.array([getattr(life, name, 0) for life in lives], kinds[kind]) for name, kind in LIFE_COLUMNS.items()
+        name: np.array([getattr(life, name, 0) for life in lives], kinds[kind])
+        for name, kind in LIFE_COLUMNS.items()
     }
 
 
@@ -86,7 +93,17 @@ def made_up(seed: int, *, objects: int = 1200, collections: int = 9) -> MadeUp:
     for number in range(1, collections + 2):
         for _ in range(chance.randrange(objects // collections)):
             size, filler = 8 * chance.randint(2, 40), chance.random() < 0.05
-            lives.append(Life(chance.randint(1, 3), chance.randint(1, 3), size, total, number - 1, chance.random() < 0.03, filler=filler))
+            lives.append(
+                Life(
+                    chance.randint(1, 3),
+                    chance.randint(1, 3),
+                    size,
+                    total,
+                    number - 1,
+                    chance.random() < 0.03,
+                    filler=filler,
+                )
+            )
             total += 0 if filler else size
         if number > collections:
             break

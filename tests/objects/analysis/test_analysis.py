@@ -9,7 +9,14 @@ import duckdb
 import numpy as np
 import pytest
 from gcspy_objects.analysis.findings import Findings
-from gcspy_objects.analysis.kinds import By, Only, collections, each_collection, in_collection, totals
+from gcspy_objects.analysis.kinds import (
+    By,
+    Only,
+    collections,
+    each_collection,
+    in_collection,
+    totals,
+)
 from gcspy_objects.analysis.lifetimes import distribution, spans
 from gcspy_objects.analysis.store import Collections, LifeStore, Names
 from gcspy_objects.analysis.survival import Clock, survival
@@ -53,11 +60,17 @@ def happened(lives: list[Life], number: int) -> tuple[int, ...]:
     return tuple(value for part in parts for value in counted(part))
 
 
-EVENTS = tuple(f"{what}_{unit}" for what in ("allocated", "survived", "promoted", "died") for unit in ("objects", "bytes"))
+EVENTS = tuple(
+    f"{what}_{unit}"
+    for what in ("allocated", "survived", "promoted", "died")
+    for unit in ("objects", "bytes")
+)
 TOTALS = (*EVENTS, "left_objects", "left_bytes")
 
 
-def test_the_totals_of_each_type_and_place_are_those_of_its_objects(program: MadeUp, store: LifeStore) -> None:
+def test_the_totals_of_each_type_and_place_are_those_of_its_objects(
+    program: MadeUp, store: LifeStore
+) -> None:
     def told(lives: list[Life]) -> tuple[int, ...]:
         parts = (
             lives,
@@ -69,16 +82,24 @@ def test_the_totals_of_each_type_and_place_are_those_of_its_objects(program: Mad
         return tuple(value for part in parts for value in counted(part))
 
     own = program.own()
-    expected = {TYPES[kind]: told([life for life in own if life.type == kind]) for kind in (1, 2, 3)}
+    expected = {
+        TYPES[kind]: told([life for life in own if life.type == kind]) for kind in (1, 2, 3)
+    }
     found = totals(store, By.TYPE)
     assert {row[0]: row[1:] for row in rows_of(found, "type_name", *TOTALS)} == expected
-    assert found.column("allocated_objects") == sorted((row[0] for row in expected.values()), reverse=True)
+    assert found.column("allocated_objects") == sorted(
+        (row[0] for row in expected.values()), reverse=True
+    )
     assert sum(numbers(found, "objects_share")) == pytest.approx(1)
     places = {(SITES[life.site], TYPES[life.type]) for life in own}
     by_place = {
-        key: told([life for life in own if (SITES[life.site], TYPES[life.type]) == key]) for key in places
+        key: told([life for life in own if (SITES[life.site], TYPES[life.type]) == key])
+        for key in places
     }
-    assert {row[:2]: row[2:] for row in rows_of(totals(store, By.SITE), "site_name", "type_name", *TOTALS)} == by_place
+    assert {
+        row[:2]: row[2:]
+        for row in rows_of(totals(store, By.SITE), "site_name", "type_name", *TOTALS)
+    } == by_place
 
 
 def test_the_rest_of_a_table_is_summed_up_where_a_sum_means_something(store: LifeStore) -> None:
@@ -90,10 +111,18 @@ def test_the_rest_of_a_table_is_summed_up_where_a_sum_means_something(store: Lif
     assert rest["objects_share"] == pytest.approx(sum(numbers(whole, "objects_share")[1:]))
 
 
-def test_what_is_wanted_by_type_and_site_is_looked_at_and_nothing_else(program: MadeUp, store: LifeStore) -> None:
+def test_what_is_wanted_by_type_and_site_is_looked_at_and_nothing_else(
+    program: MadeUp, store: LifeStore
+) -> None:
     nodes = [life for life in program.own() if life.type == 1 and life.site in (1, 3)]
-    for only in (Only(type="Node", site="List.add() @ 3"), Only(type="N*e", site="add()"), Only(type="od", site="List*")):
-        (row,) = rows_of(totals(store, By.TYPE, only), "type_name", "allocated_objects", "allocated_bytes")
+    for only in (
+        Only(type="Node", site="List.add() @ 3"),
+        Only(type="N*e", site="add()"),
+        Only(type="od", site="List*"),
+    ):
+        (row,) = rows_of(
+            totals(store, By.TYPE, only), "type_name", "allocated_objects", "allocated_bytes"
+        )
         assert row == ("Node", *counted(nodes))
 
 
@@ -104,37 +133,62 @@ def test_brackets_percents_and_underscores_of_a_name_are_no_wildcards(store: Lif
             totals(store, By.TYPE, Only(type=text))
 
 
-def test_each_collection_tells_who_was_allocated_survived_was_promoted_and_died(program: MadeUp, store: LifeStore) -> None:
+def test_each_collection_tells_who_was_allocated_survived_was_promoted_and_died(
+    program: MadeUp, store: LifeStore
+) -> None:
     numbers = range(1, program.last + 1)
     own = program.own()
-    assert rows_of(collections(store), "number", *EVENTS) == [(number, *happened(own, number)) for number in numbers]
+    assert rows_of(collections(store), "number", *EVENTS) == [
+        (number, *happened(own, number)) for number in numbers
+    ]
     leaves = [life for life in own if life.type == 3]
     found = collections(store, Only(type="Tree$Leaf"))
     assert rows_of(found, *EVENTS) == [happened(leaves, number) for number in numbers]
     after = counted([life for life in own if life.born_after == program.last])
-    assert collections(store).notes == (f"{after[0]:,} objects of {after[1]:,} bytes were allocated after the last collection.",)
+    assert collections(store).notes == (
+        f"{after[0]:,} objects of {after[1]:,} bytes were allocated after the last collection.",
+    )
 
 
-def test_each_collection_of_each_type_adds_up_to_all_of_it(program: MadeUp, store: LifeStore) -> None:
+def test_each_collection_of_each_type_adds_up_to_all_of_it(
+    program: MadeUp, store: LifeStore
+) -> None:
     found = each_collection(store, By.TYPE, top=2)
-    most = sorted({1, 2, 3}, key=lambda kind: -len([life for life in program.own() if life.type == kind]))[:2]
+    most = sorted(
+        {1, 2, 3}, key=lambda kind: -len([life for life in program.own() if life.type == kind])
+    )[:2]
     expected = [
-        (TYPES[kind], number, *happened([life for life in program.own() if life.type == kind], number))
+        (
+            TYPES[kind],
+            number,
+            *happened([life for life in program.own() if life.type == kind], number),
+        )
         for kind in most
         for number in range(1, program.last + 1)
     ]
     assert rows_of(found, "type_name", "number", *EVENTS) == expected
 
 
-def test_one_collection_by_place_is_the_same_as_object_by_object(program: MadeUp, store: LifeStore) -> None:
+def test_one_collection_by_place_is_the_same_as_object_by_object(
+    program: MadeUp, store: LifeStore
+) -> None:
     for number in range(1, program.last + 1):
         found = rows_of(in_collection(store, By.SITE, number), "site_name", "type_name", *EVENTS)
         expected = {
-            (site, kind): happened([life for life in program.own() if (SITES[life.site], TYPES[life.type]) == (site, kind)], number)
+            (site, kind): happened(
+                [
+                    life
+                    for life in program.own()
+                    if (SITES[life.site], TYPES[life.type]) == (site, kind)
+                ],
+                number,
+            )
             for site in SITES[1:3]
             for kind in TYPES[1:]
         }
-        assert {row[:2]: row[2:] for row in found} == {key: row for key, row in expected.items() if row[0] + row[2] + row[6]}
+        assert {row[:2]: row[2:] for row in found} == {
+            key: row for key, row in expected.items() if row[0] + row[2] + row[6]
+        }
 
 
 def test_a_collection_that_is_not_there_is_named_with_those_that_are(store: LifeStore) -> None:
@@ -151,10 +205,17 @@ def estimate(spans_of: list[tuple[int, bool, int]], age: int) -> float:
     return share
 
 
-def test_the_share_still_there_is_the_product_limit_estimate_of_each_generation(program: MadeUp, store: LifeStore) -> None:
+def test_the_share_still_there_is_the_product_limit_estimate_of_each_generation(
+    program: MadeUp, store: LifeStore
+) -> None:
     own = program.own()
     ends = {
-        "all": [(life.died_in - life.born_after, True, life) if life.died_in else (program.last - life.born_after, False, life) for life in own],
+        "all": [
+            (life.died_in - life.born_after, True, life)
+            if life.died_in
+            else (program.last - life.born_after, False, life)
+            for life in own
+        ],
         "young": [
             (life.promoted_in - life.born_after, False, life)
             if life.promoted_in
@@ -163,28 +224,42 @@ def test_the_share_still_there_is_the_product_limit_estimate_of_each_generation(
             if not life.born_old
         ],
         "old": [
-            ((life.died_in or program.last) - (life.promoted_in or life.born_after), bool(life.died_in), life)
+            (
+                (life.died_in or program.last) - (life.promoted_in or life.born_after),
+                bool(life.died_in),
+                life,
+            )
             for life in own
             if life.born_old or life.promoted_in
         ],
     }
     found = survival(store, Clock.COLLECTIONS)
     assert {row[0] for row in rows_of(found, "generation")} == set(ends)
-    for generation, age, of_bytes, of_objects in rows_of(found, "generation", "age", "held_bytes_share", "held_objects_share"):
+    for generation, age, of_bytes, of_objects in rows_of(
+        found, "generation", "age", "held_bytes_share", "held_objects_share"
+    ):
         lives = ends[str(generation)]
         assert isinstance(age, int)
-        assert of_bytes == pytest.approx(estimate([(end, died, life.size) for end, died, life in lives], age))
-        assert of_objects == pytest.approx(estimate([(end, died, 1) for end, died, _ in lives], age))
+        assert of_bytes == pytest.approx(
+            estimate([(end, died, life.size) for end, died, life in lives], age)
+        )
+        assert of_objects == pytest.approx(
+            estimate([(end, died, 1) for end, died, _ in lives], age)
+        )
 
 
-def test_age_in_bytes_ends_where_the_collection_found_the_object_dead_and_where_one_last_saw_it(program: MadeUp, store: LifeStore) -> None:
+def test_age_in_bytes_ends_where_the_collection_found_the_object_dead_and_where_one_last_saw_it(
+    program: MadeUp, store: LifeStore
+) -> None:
     held, seen = [], []
     for life in program.own():
         until = program.at(life.died_in) if life.died_in else program.total_bytes
         last = max(life.birth_bytes, program.at(max([life.born_after, *life.looks])))
         held.append((until - life.birth_bytes, bool(life.died_in), 1))
         seen.append((last + 1 - life.birth_bytes, True, 1) if life.died_in else held[-1])
-    for generation, age, most, least in rows_of(survival(store), "generation", "age", "held_objects_share", "seen_objects_share"):
+    for generation, age, most, least in rows_of(
+        survival(store), "generation", "age", "held_objects_share", "seen_objects_share"
+    ):
         if generation == "all" and isinstance(age, int) and age < 4096:  # above, ages share bins
             assert most == pytest.approx(estimate(held, age))
             assert least == pytest.approx(min(estimate(held, age), estimate(seen, age)))
@@ -203,24 +278,46 @@ def test_a_survival_curve_never_rises_and_a_thinned_one_lies_on_it(store: LifeSt
         assert len([row for row in rows_of(thin, "generation") if row[0] == generation]) <= 14
 
 
-def test_ages_are_counted_once_each_and_add_up_to_all_objects(program: MadeUp, store: LifeStore) -> None:
+def test_ages_are_counted_once_each_and_add_up_to_all_objects(
+    program: MadeUp, store: LifeStore
+) -> None:
     own = program.own()
     by_collections = distribution(store, Clock.COLLECTIONS)
     for age, died, left in rows_of(by_collections, "age", "died_objects", "left_objects"):
-        assert died == len([life for life in own if life.died_in and life.died_in - 1 - life.born_after == age])
-        assert left == len([life for life in own if not life.died_in and program.last - life.born_after == age])
+        assert died == len(
+            [life for life in own if life.died_in and life.died_in - 1 - life.born_after == age]
+        )
+        assert left == len(
+            [life for life in own if not life.died_in and program.last - life.born_after == age]
+        )
     for found in (by_collections, distribution(store)):
         assert sum(numbers(found, "died_objects")) + sum(numbers(found, "left_objects")) == len(own)
-        assert sum(numbers(found, "died_bytes")) + sum(numbers(found, "left_bytes")) == counted(own)[1]
+        assert (
+            sum(numbers(found, "died_bytes")) + sum(numbers(found, "left_bytes")) == counted(own)[1]
+        )
     octaves = distribution(store)
-    for low, high, died in zip(numbers(octaves, "age"), numbers(octaves, "below"), octaves.column("died_objects"), strict=True):
+    for low, high, died in zip(
+        numbers(octaves, "age"),
+        numbers(octaves, "below"),
+        octaves.column("died_objects"),
+        strict=True,
+    ):
         ages = [program.at(life.died_in) - life.birth_bytes for life in own if life.died_in]
         assert died == len([age for age in ages if low <= age < high])
 
 
 def test_the_age_by_which_a_half_is_gone_is_where_the_curve_passes_a_half(store: LifeStore) -> None:
     for kind, half, tenth in rows_of(spans(store, By.TYPE), "type_name", "half_age", "tenth_age"):
-        curve = [row[1:] for row in rows_of(survival(store, only=Only(type=str(kind))), "generation", "age", "held_objects_share") if row[0] == "all"]
+        curve = [
+            row[1:]
+            for row in rows_of(
+                survival(store, only=Only(type=str(kind))),
+                "generation",
+                "age",
+                "held_objects_share",
+            )
+            if row[0] == "all"
+        ]
         for share, age in ((0.5, half), (0.1, tenth)):
             assert age == next((at for at, left in curve if float(str(left)) <= share), None)
 
@@ -230,29 +327,49 @@ def test_objects_that_were_there_at_the_beginning_are_told_apart_and_have_no_age
     new = Life(1, 1, 24, 0, 0, died_in=1)
     with MadeUp([before, new], [False, False], [24, 24], 24).store() as store:
         found = totals(store, By.TYPE)
-        assert rows_of(found, "allocated_objects", "survived_objects", "died_objects") == [(1, 1, 2)]
+        assert rows_of(found, "allocated_objects", "survived_objects", "died_objects") == [
+            (1, 1, 2)
+        ]
         assert any("1 objects were there when the trace began" in note for note in found.notes)
-        assert rows_of(collections(store), *EVENTS) == [(1, 24, 1, 16, 0, 0, 1, 24), (0, 0, 0, 0, 0, 0, 1, 16)]
+        assert rows_of(collections(store), *EVENTS) == [
+            (1, 24, 1, 16, 0, 0, 1, 24),
+            (0, 0, 0, 0, 0, 0, 1, 16),
+        ]
         assert distribution(store).column("died_objects") == [1]
 
 
 def test_a_trace_without_objects_or_collections_is_answered_with_empty_tables() -> None:
     with MadeUp([], [], [], 0).store() as store:
-        for found in (totals(store, By.TYPE), collections(store), distribution(store), survival(store), spans(store, By.SITE), each_collection(store, By.SITE)):
+        for found in (
+            totals(store, By.TYPE),
+            collections(store),
+            distribution(store),
+            survival(store),
+            spans(store, By.SITE),
+            each_collection(store, By.SITE),
+        ):
             assert not found.rows
         with pytest.raises(GCspyError, match="it has none"):
             in_collection(store, By.TYPE, 1)
     with MadeUp([Life(1, 1, 16, 0, 0)], [], [], 16).store() as store:
-        assert rows_of(survival(store, Clock.COLLECTIONS), "generation", "age", "held_bytes_share") == [("all", 0, 1), ("young", 0, 1)]
+        assert rows_of(
+            survival(store, Clock.COLLECTIONS), "generation", "age", "held_bytes_share"
+        ) == [("all", 0, 1), ("young", 0, 1)]
 
 
-def test_findings_and_lives_are_written_as_parquet_with_their_names(program: MadeUp, store: LifeStore, tmp_path: Path) -> None:
+def test_findings_and_lives_are_written_as_parquet_with_their_names(
+    program: MadeUp, store: LifeStore, tmp_path: Path
+) -> None:
     found = totals(store, By.TYPE)
     store.write(found, tmp_path / "types.parquet")
     with duckdb.connect() as engine:
-        assert engine.execute(f"SELECT * FROM '{tmp_path}/types.parquet'").fetchall() == list(found.rows)
+        assert engine.execute(f"SELECT * FROM '{tmp_path}/types.parquet'").fetchall() == list(
+            found.rows
+        )
         store.write_lives(tmp_path / "lives.parquet")
-        lives = engine.execute(f"SELECT count(*), sum(size), count(DISTINCT (type_name, site_name)) FROM '{tmp_path}/lives.parquet'").fetchone()
+        lives = engine.execute(
+            f"SELECT count(*), sum(size), count(DISTINCT (type_name, site_name)) FROM '{tmp_path}/lives.parquet'"
+        ).fetchone()
         assert lives == (*counted(program.own()), len(totals(store, By.SITE).rows))
     with pytest.raises(OSError, match="nowhere"):
         store.write(found, tmp_path / "nowhere" / "types.parquet")
@@ -277,7 +394,10 @@ def test_more_lives_than_the_engine_has_memory_for_are_counted_all_the_same(tmp_
             lives["site"] = rng.integers(1, 100_000, count).astype(np.int32)
             store.add(lives)
         sites = [f"Site.number{site}()" for site in range(100_000)]
-        store.finish(Collections(np.empty(0, bool), (), (), np.empty(0, np.int64), batches * count * 16), Names(TYPES, sites, sites))
+        store.finish(
+            Collections(np.empty(0, bool), (), (), np.empty(0, np.int64), batches * count * 16),
+            Names(TYPES, sites, sites),
+        )
         # Lives alone are half as much again as the memory that the engine may use.
         assert count * batches * 50 > 64 << 20
         assert sum(numbers(distribution(store), "left_objects")) == count * batches

@@ -54,7 +54,9 @@ def numbers(findings: Findings, name: str) -> list[int]:
 
 def by_type(findings: Findings, *names: str) -> dict[str, tuple[int, ...]]:
     columns = [numbers(findings, name) for name in names]
-    return dict(zip(map(str, findings.column("type_name")), zip(*columns, strict=True), strict=True))
+    return dict(
+        zip(map(str, findings.column("type_name")), zip(*columns, strict=True), strict=True)
+    )
 
 
 def test_as_many_objects_of_each_type_were_allocated_as_the_program_said(sample: Sample) -> None:
@@ -73,7 +75,11 @@ def test_as_many_were_allocated_at_a_site_as_the_program_said(sample: Sample) ->
 
 def test_as_many_were_left_as_the_program_held_at_its_end(sample: Sample) -> None:
     found = by_type(totals(sample.store, By.TYPE), "left_objects")
-    told = sample.told("live") + [line[:2] for line in sample.told("live@end")] + [line[2:] for line in sample.told("live@end")]
+    told = (
+        sample.told("live")
+        + [line[:2] for line in sample.told("live@end")]
+        + [line[2:] for line in sample.told("live@end")]
+    )
     assert told
     for name, count, *_ in told:
         assert found[sample.internal[name]] == (int(count),)
@@ -83,7 +89,9 @@ def test_what_died_and_what_is_left_is_what_was_allocated(sample: Sample) -> Non
     for by in By:
         found = totals(sample.store, by)
         for unit in ("objects", "bytes"):
-            allocated, died, left = (numbers(found, f"{what}_{unit}") for what in ("allocated", "died", "left"))
+            allocated, died, left = (
+                numbers(found, f"{what}_{unit}") for what in ("allocated", "died", "left")
+            )
             assert [one + other for one, other in zip(died, left, strict=True)] == allocated
         ages = distribution(sample.store)
         assert sum(numbers(ages, "died_bytes")) == sum(numbers(found, "died_bytes"))
@@ -94,7 +102,9 @@ def test_what_died_and_what_is_left_is_what_was_allocated(sample: Sample) -> Non
 
 
 @pytest.mark.parametrize("clock", Clock)
-def test_what_is_held_of_a_type_at_the_greatest_age_is_what_did_not_die(sample: Sample, clock: Clock) -> None:
+def test_what_is_held_of_a_type_at_the_greatest_age_is_what_did_not_die(
+    sample: Sample, clock: Clock
+) -> None:
     kinds = totals(sample.store, By.TYPE, top=3)
     for kind, died in zip(kinds.column("type_name"), numbers(kinds, "died_objects"), strict=True):
         found = survival(sample.store, clock, Only(type=str(kind)))
@@ -125,10 +135,20 @@ def test_what_survived_and_was_promoted_fills_the_spaces_as_the_vm_logged(sample
             assert promoted[number - 1] + new_old_gaps == old_after - old_before
 
 
-def test_what_survived_a_full_collection_is_the_class_histogram_that_the_vm_logged(sample: Sample) -> None:
-    full = [number for number in range(1, len(sample.store.collections) + 1) if sample.store.collections.full[number - 1]]
+def test_what_survived_a_full_collection_is_the_class_histogram_that_the_vm_logged(
+    sample: Sample,
+) -> None:
+    full = [
+        number
+        for number in range(1, len(sample.store.collections) + 1)
+        if sample.store.collections.full[number - 1]
+    ]
     assert [number for number, logged in sample.log.items() if logged.histogram] == full != []
     for number in full:
-        histogram = {sample.internal[name]: row for name, row in sample.log[number].histogram.items()}
-        found = by_type(in_collection(sample.store, By.TYPE, number), "survived_objects", "survived_bytes")
+        histogram = {
+            sample.internal[name]: row for name, row in sample.log[number].histogram.items()
+        }
+        found = by_type(
+            in_collection(sample.store, By.TYPE, number), "survived_objects", "survived_bytes"
+        )
         assert {name: row for name, row in found.items() if row[0]} == histogram

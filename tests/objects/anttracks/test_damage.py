@@ -22,9 +22,25 @@ VALUE_LIMIT = 1 << 62
 
 def sound(batch: RecordBatch, opened: AntTracksTrace) -> None:
     """Assert that who works with a batch can rely on what its columns say."""
-    assert len({len(getattr(batch, name)) for name in ("kind", "thread", "address", "to", "size", "type", "length", "offset")}) == 1
+    assert (
+        len(
+            {
+                len(getattr(batch, name))
+                for name in ("kind", "thread", "address", "to", "size", "type", "length", "offset")
+            }
+        )
+        == 1
+    )
     assert np.isin(batch.kind, list(Kind)).all()
-    assert np.all(batch.type[np.isin(batch.kind, [Kind.ALLOCATE, Kind.ALLOCATE_NEXT, Kind.SNAPSHOT_MOVE, Kind.SNAPSHOT_KEEP])] < len(opened.types))
+    assert np.all(
+        batch.type[
+            np.isin(
+                batch.kind,
+                [Kind.ALLOCATE, Kind.ALLOCATE_NEXT, Kind.SNAPSHOT_MOVE, Kind.SNAPSHOT_KEEP],
+            )
+        ]
+        < len(opened.types)
+    )
     assert np.all(batch.site < len(opened.sites))
     assert np.all(batch.thread < len(opened.threads))
     assert np.all(batch.buffer < len(batch.buffer_position))
@@ -57,7 +73,9 @@ def cuts(path: Path, data: bytes, places: list[int]) -> None:
         before = events
         if error is None:
             # The first byte of the threads' addresses that is the same in all.
-            assert cut == len(data) or int.from_bytes(data[cut : cut + 8], "little") >> 40 == 0x7F, "only a cut between two buffers goes unnoticed"
+            assert (
+                cut == len(data) or int.from_bytes(data[cut : cut + 8], "little") >> 40 == 0x7F
+            ), "only a cut between two buffers goes unnoticed"
             continue
         assert error.file in str(error)
         if cut >= DATA_OFFSET:
@@ -93,11 +111,17 @@ def test_at_each_byte_of_two_traces(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "expected"),
     [
-        (5 << 20, "expected at most 4,194,304"), (100, "the file ends 92 bytes before that"), (3 << 29 | 8, "mode 3"), (1 << 31 | 1 << 29 | 8, "mode 1, compressed"),
-        (6, "expected whole words"), (1 << 31 | 8, "its compressed payload of 8 bytes"),
+        (5 << 20, "expected at most 4,194,304"),
+        (100, "the file ends 92 bytes before that"),
+        (3 << 29 | 8, "mode 3"),
+        (1 << 31 | 1 << 29 | 8, "mode 1, compressed"),
+        (6, "expected whole words"),
+        (1 << 31 | 8, "its compressed payload of 8 bytes"),
     ],
 )
-def test_a_header_that_cannot_be_is_named_with_what_was_expected(tmp_path: Path, header: int, expected: str) -> None:
+def test_a_header_that_cannot_be_is_named_with_what_was_expected(
+    tmp_path: Path, header: int, expected: str
+) -> None:
     writer = trace()
     at = len(writer.data())
     writer.buffers += long(1) + word(header) + bytes(8)

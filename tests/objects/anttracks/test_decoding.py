@@ -14,7 +14,15 @@ from gcspy_objects.anttracks.layout import Event
 from gcspy_objects.anttracks.reader import AntTracksTrace
 from gcspy_objects.anttracks.symbols import read_symbols
 from gcspy_objects.names import MAX_NAMES, Thread, ThreadKind, Threads
-from gcspy_objects.records import CollectionKind, Flag, Kind, Place, PointerKind, RecordBatch, SpaceKind
+from gcspy_objects.records import (
+    CollectionKind,
+    Flag,
+    Kind,
+    Place,
+    PointerKind,
+    RecordBatch,
+    SpaceKind,
+)
 from gcspy_protocol.errors import TraceError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,7 +54,15 @@ def chunk_of(*payloads: bytes) -> Chunk:
     lengths = [len(one) // 4 for one in payloads]
     words = np.frombuffer(bytearray(b"".join(payloads)), "<i4").astype(np.int32)
     count = len(payloads)
-    return Chunk(words, np.cumsum([0, *lengths]), list(range(count)), np.zeros(count, np.int64), np.zeros(count, np.uint8), 0, None)
+    return Chunk(
+        words,
+        np.cumsum([0, *lengths]),
+        list(range(count)),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.uint8),
+        0,
+        None,
+    )
 
 
 def both(chunk: Chunk, anchor: int = 0) -> decoding.Decoded:
@@ -72,13 +88,20 @@ def test_every_event_of_the_format_is_in_the_list_that_is_tried() -> None:
 @pytest.mark.parametrize("anchors", [False, True])
 def test_each_event_is_one_record_by_both_ways(anchors: bool) -> None:
     anchor = b"\x11\x22\x33\x44" if anchors else b""
-    found = both(chunk_of(b"".join(one + anchor for one in EVENTS), b"", EVENTS[0] + anchor), int(anchors))
+    found = both(
+        chunk_of(b"".join(one + anchor for one in EVENTS), b"", EVENTS[0] + anchor), int(anchors)
+    )
     assert not found.problem
     assert len(found.columns.kind) == len(EVENTS) + 1
 
 
 def test_what_an_allocation_says(tmp_path: Path) -> None:
-    batch = read(tmp_path, alloc(Event.IR_ALLOC_SLOW, NEW_POINT, address=BASE), alloc(Event.C1_ALLOC_FAST, NEW_INTS, length=1000), alloc(Event.C2_ALLOC_FAST, NEW_BIG))
+    batch = read(
+        tmp_path,
+        alloc(Event.IR_ALLOC_SLOW, NEW_POINT, address=BASE),
+        alloc(Event.C1_ALLOC_FAST, NEW_INTS, length=1000),
+        alloc(Event.C2_ALLOC_FAST, NEW_BIG),
+    )
     assert batch.kind.tolist() == [Kind.ALLOCATE, Kind.ALLOCATE_NEXT, Kind.ALLOCATE_NEXT]
     assert batch.size.tolist() == [24, 4016, 24]
     assert batch.length.tolist() == [0, 1000, 0]
@@ -89,15 +112,35 @@ def test_what_an_allocation_says(tmp_path: Path) -> None:
 
 
 def test_the_size_of_a_class_is_its_own_and_a_filler_is_marked(tmp_path: Path) -> None:
-    batch = read(tmp_path, alloc(Event.ALLOC_SLOW, 1, address=BASE, type_id=3, size=104), alloc(Event.ALLOC_SLOW, 1, address=BASE, length=2, type_id=INTS), alloc(Event.ALLOC_SLOW, 2, address=BASE, length=2, type_id=INTS))
+    batch = read(
+        tmp_path,
+        alloc(Event.ALLOC_SLOW, 1, address=BASE, type_id=3, size=104),
+        alloc(Event.ALLOC_SLOW, 1, address=BASE, length=2, type_id=INTS),
+        alloc(Event.ALLOC_SLOW, 2, address=BASE, length=2, type_id=INTS),
+    )
     assert batch.size.tolist() == [104, 24, 24]
-    assert batch.flags.tolist() == [Flag.VM, Flag.VM | Flag.FILLER, Flag.VM | Flag.FILLER | Flag.BY_COLLECTOR]
+    assert batch.flags.tolist() == [
+        Flag.VM,
+        Flag.VM | Flag.FILLER,
+        Flag.VM | Flag.FILLER | Flag.BY_COLLECTOR,
+    ]
 
 
 def test_what_a_collection_says(tmp_path: Path) -> None:
     narrow = head(Event.GC_MOVE_FAST_NARROW, 2 << 24 | 3 << 2)
-    batch = read(tmp_path, gc(Event.GC_START, 9, kind=1), narrow, head(Event.GC_MOVE_REGION, 70) + long(BASE) + long(BASE - 64), gc(Event.GC_END, 9, kind=1, failed=True))
-    assert batch.kind.tolist() == [Kind.COLLECTION_START, Kind.MOVE_NEXT, Kind.MOVE_RUN, Kind.COLLECTION_END]
+    batch = read(
+        tmp_path,
+        gc(Event.GC_START, 9, kind=1),
+        narrow,
+        head(Event.GC_MOVE_REGION, 70) + long(BASE) + long(BASE - 64),
+        gc(Event.GC_END, 9, kind=1, failed=True),
+    )
+    assert batch.kind.tolist() == [
+        Kind.COLLECTION_START,
+        Kind.MOVE_NEXT,
+        Kind.MOVE_RUN,
+        Kind.COLLECTION_END,
+    ]
     assert batch.length.tolist() == [9, 0, 70, 9]
     assert batch.detail.tolist() == [CollectionKind.FULL, SpaceKind.OLD, 0, CollectionKind.FULL]
     assert batch.address.tolist() == [BASE, BASE + 24, BASE, BASE]
@@ -106,13 +149,32 @@ def test_what_a_collection_says(tmp_path: Path) -> None:
     assert batch.after.base == BASE
 
 
-def test_pointers_lead_from_the_object_until_there_is_an_address_and_then_from_there(tmp_path: Path) -> None:
+def test_pointers_lead_from_the_object_until_there_is_an_address_and_then_from_there(
+    tmp_path: Path,
+) -> None:
     kinds = [1, 1, 3, 2, 3, 1]
-    first = head(Event.GC_MOVE_SLOW_PTR, sum(kind << (22 - 2 * at) for at, kind in enumerate(kinds)))
-    event = first + long(BASE) + long(BASE + 4096) + word(2) + word(2**32 - 3) + long(BASE + 800) + word(4)
+    first = head(
+        Event.GC_MOVE_SLOW_PTR, sum(kind << (22 - 2 * at) for at, kind in enumerate(kinds))
+    )
+    event = (
+        first
+        + long(BASE)
+        + long(BASE + 4096)
+        + word(2)
+        + word(2**32 - 3)
+        + long(BASE + 800)
+        + word(4)
+    )
     batch = read(tmp_path, event, flags=2)
     assert batch.pointer_record.tolist() == [0] * 6
-    assert batch.pointer_kind.tolist() == [PointerKind.RELATIVE, PointerKind.RELATIVE, PointerKind.NULL, PointerKind.ABSOLUTE, PointerKind.NULL, PointerKind.ABSOLUTE]
+    assert batch.pointer_kind.tolist() == [
+        PointerKind.RELATIVE,
+        PointerKind.RELATIVE,
+        PointerKind.NULL,
+        PointerKind.ABSOLUTE,
+        PointerKind.NULL,
+        PointerKind.ABSOLUTE,
+    ]
     assert batch.pointer_value.tolist() == [-16, 8, 0, BASE + 800, 0, BASE + 800 - 32]
 
 
@@ -124,15 +186,22 @@ def test_threads_have_rows_and_names(tmp_path: Path) -> None:
         (batch,) = opened.batches()
         assert batch.thread.tolist() == [0, 0, 1, 1]
         assert batch.length.tolist() == [1, 2, 2, 2]
-        assert [opened.threads.name(row) for row in range(3)] == ["thread at 0x7", "main", "worker, then another"]
+        assert [opened.threads.name(row) for row in range(3)] == [
+            "thread at 0x7",
+            "main",
+            "worker, then another",
+        ]
         assert batch.type.tolist() == [0, 0, 0, 1]
 
 
 @pytest.mark.parametrize(
     "event",
     [
-        alloc(Event.C2_ALLOC_FAST, NEW_POINT, length=3), head(Event.C1_ALLOC_FAST, NEW_INTS << 8 | 1 << 24), head(Event.NOP, 1 << 9),
-        head(Event.GC_MOVE_FAST_NARROW, 1 << 24 | 1), head(Event.GC_MOVE_SLOW, 1) + long(BASE) + long(BASE + 8),
+        alloc(Event.C2_ALLOC_FAST, NEW_POINT, length=3),
+        head(Event.C1_ALLOC_FAST, NEW_INTS << 8 | 1 << 24),
+        head(Event.NOP, 1 << 9),
+        head(Event.GC_MOVE_FAST_NARROW, 1 << 24 | 1),
+        head(Event.GC_MOVE_SLOW, 1) + long(BASE) + long(BASE + 8),
     ],
 )
 def test_bits_that_are_always_0_are_marked_where_they_are_not(event: bytes) -> None:
@@ -144,8 +213,16 @@ def test_bits_that_are_always_0_are_marked_where_they_are_not(event: bytes) -> N
 # Both ways alike.
 
 events = st.sampled_from(EVENTS)
-strange = st.builds(lambda event, rest: head(Event(0), event << 26 | rest), st.integers(0, 63), st.integers(0, 2**26 - 1))
-payloads = st.lists(st.lists(events | strange | st.binary(min_size=4, max_size=4), max_size=20).map(b"".join), min_size=1, max_size=4)
+strange = st.builds(
+    lambda event, rest: head(Event(0), event << 26 | rest),
+    st.integers(0, 63),
+    st.integers(0, 2**26 - 1),
+)
+payloads = st.lists(
+    st.lists(events | strange | st.binary(min_size=4, max_size=4), max_size=20).map(b"".join),
+    min_size=1,
+    max_size=4,
+)
 
 
 @given(payloads, st.integers(0, 1))
@@ -183,7 +260,9 @@ def test_machine_code_says_the_same_of_real_traces_and_of_made_ones(tmp_path: Pa
             for one, other in zip(compiled, plain, strict=True):
                 assert (one.place, one.after) == (other.place, other.after)
                 for name in RecordBatch.__dataclass_fields__:
-                    np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+                    np.testing.assert_array_equal(
+                        getattr(one, name), getattr(other, name), err_msg=name
+                    )
     finally:
         machine_code.forget()
 
@@ -205,7 +284,9 @@ def test_machine_code_says_the_same_of_real_traces_and_of_made_ones(tmp_path: Pa
         (thread(MAIN, "x" * 47)[:-8], "longer than what is left"),
     ],
 )
-def test_the_first_bad_event_is_named_and_those_before_it_are_there(tmp_path: Path, wrong: bytes, expected: str) -> None:
+def test_the_first_bad_event_is_named_and_those_before_it_are_there(
+    tmp_path: Path, wrong: bytes, expected: str
+) -> None:
     both(chunk_of(head(Event.NOP) + wrong))
     made = TraceWriter()
     made.buffer(MAIN, head(Event.NOP), head(Event.NOP))
@@ -255,6 +336,8 @@ def test_rows_of_threads_are_those_of_all_buffers() -> None:
     threads = Threads()
     made = [threads.row_of(address) for address in (9, 7, 9)]
     assert made == [0, 1, 0]
-    kinds = [threads.begin(0, Thread(name, ThreadKind.PROGRAM)) for name in ("a", "b", "a", *"cdefghi")]
+    kinds = [
+        threads.begin(0, Thread(name, ThreadKind.PROGRAM)) for name in ("a", "b", "a", *"cdefghi")
+    ]
     assert kinds == [0, 1, 0, 2, 3, 4, 5, 6, 7, MAX_NAMES]
     assert threads.name(0) == "a, then b, then c, then d, then e, then f, then g, then h"

@@ -36,7 +36,10 @@ def test_an_entry_that_is_used_while_it_is_made() -> None:
     assert lzw.unpack_plainly(pack(b"a" * 1000), ROOM) == b"a" * 1000
 
 
-@given(st.binary(max_size=3000) | st.lists(st.sampled_from([b"abc", b"\xff", b"\0\0\0\x4c"]), max_size=400).map(b"".join))
+@given(
+    st.binary(max_size=3000)
+    | st.lists(st.sampled_from([b"abc", b"\xff", b"\0\0\0\x4c"]), max_size=400).map(b"".join)
+)
 def test_what_was_packed_is_unpacked_by_both_ways(plain: bytes) -> None:
     packed = pack(plain)
     assert lzw.unpack_plainly(packed, ROOM) == plain
@@ -56,7 +59,9 @@ def test_what_is_cut_short_is_noticed(plain: bytes, data: st.DataObject) -> None
 
 
 @pytest.mark.parametrize("way", [unpack, lzw.unpack_plainly])
-def test_what_unpacks_to_too_much_is_refused_before_it_is_there(way: Callable[[bytes, int], object]) -> None:
+def test_what_unpacks_to_too_much_is_refused_before_it_is_there(
+    way: Callable[[bytes, int], object],
+) -> None:
     assert way(pack(bytes(2 * ROOM)), ROOM) is lzw.Damage.TOO_LONG
 
 
@@ -66,4 +71,7 @@ def test_bytes_after_the_end_are_noticed() -> None:
 
 def test_a_code_of_no_entry_is_noticed() -> None:
     bits = f"{97:08b}{255:08b}{300:09b}"
-    assert lzw.unpack_plainly(int(bits.ljust(32, "0"), 2).to_bytes(4, "big"), ROOM) is lzw.Damage.NO_ENTRY
+    assert (
+        lzw.unpack_plainly(int(bits.ljust(32, "0"), 2).to_bytes(4, "big"), ROOM)
+        is lzw.Damage.NO_ENTRY
+    )

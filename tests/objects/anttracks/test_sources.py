@@ -37,14 +37,18 @@ def packed(folder: Path, path: Path, compress: Callable[[bytes], bytes] = lzma.c
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress])
-def test_an_archive_is_read_however_it_is_compressed(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
+def test_an_archive_is_read_however_it_is_compressed(
+    tmp_path: Path, compress: Callable[[bytes], bytes]
+) -> None:
     folder = write_run(tmp_path / "run", symbols(2), trace())
     (folder / "notes.txt").write_text("not ours")
     with open_trace(packed(folder, tmp_path / "archive", compress)) as opened:
         assert sum(map(len, opened.batches())) == len(EVENTS)
 
 
-def test_an_archive_leaves_no_file_behind_and_closes_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_leaves_no_file_behind_and_closes_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "spool"))
     (tmp_path / "spool").mkdir()
     archive = packed(write_run(tmp_path / "run", symbols(2), trace()), tmp_path / "archive")
@@ -60,7 +64,12 @@ def test_a_rotated_trace_is_one(tmp_path: Path) -> None:
     first = TraceWriter(0)
     first.buffer(MAIN, head(Event.NOP), alloc(Event.IR_ALLOC_SLOW, NEW_POINT, address=BASE))
     second = TraceWriter(1)
-    second.buffer(MAIN, gc(Event.GC_START, 2, kind=3), head(Event.SYNC_OBJ_NARROW, NEW_POINT << 8) + word(POINT) + long(BASE), mode=2)
+    second.buffer(
+        MAIN,
+        gc(Event.GC_START, 2, kind=3),
+        head(Event.SYNC_OBJ_NARROW, NEW_POINT << 8) + word(POINT) + long(BASE),
+        mode=2,
+    )
     third = TraceWriter(2)
     third.buffer(MAIN, gc(Event.GC_START, 3, kind=2), gc(Event.GC_END, 3, kind=1), mode=2)
     folder = write_run(tmp_path, symbols(), second, third, first)
@@ -75,13 +84,18 @@ def test_a_rotated_trace_is_one(tmp_path: Path) -> None:
         assert (int(found[1].size[1]), int(found[1].to[1])) == (24, BASE)
         again = list(opened.batches(found[1].place))
         np.testing.assert_array_equal(again[0].kind, found[1].kind)
-        assert str(found[2].where(1)) == "event 5, trace_2: buffer 2 at byte 184, 24 bytes into its payload"
+        assert (
+            str(found[2].where(1))
+            == "event 5, trace_2: buffer 2 at byte 184, 24 bytes into its payload"
+        )
     with open_trace(folder / "trace_2") as alone:
         assert [len(batch) for batch in alone.batches()] == [2]
 
 
 def test_a_rotated_trace_of_which_a_file_is_missing_is_refused(tmp_path: Path) -> None:
-    assert "file 2 of the trace (trace_2) follows on file 0: those between are missing" in refused(write_run(tmp_path, symbols(), TraceWriter(0), TraceWriter(2)))
+    assert "file 2 of the trace (trace_2) follows on file 0: those between are missing" in refused(
+        write_run(tmp_path, symbols(), TraceWriter(0), TraceWriter(2))
+    )
 
 
 def test_symbols_of_another_run_are_not_taken(tmp_path: Path) -> None:
@@ -108,9 +122,15 @@ def test_two_runs_in_a_folder_are_told_apart_by_naming_a_file(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (b"", "no object trace"), (b"some text", "not an object trace"), (prefix(1)[:50], "not an object trace"), (prefix(1), "ends after 180 bytes"),
-        (prefix(7) + bytes(9), "file type 7"), (lzma.compress(b"text"), "not an object trace"), (lzma.compress(bytes(4000))[:30], "damaged archive"),
-        (b"\xfd7zXZ\0" + bytes(100), "damaged archive"), (b"\x1f\x8b" + bytes(100), "damaged archive"),
+        (b"", "no object trace"),
+        (b"some text", "not an object trace"),
+        (prefix(1)[:50], "not an object trace"),
+        (prefix(1), "ends after 180 bytes"),
+        (prefix(7) + bytes(9), "file type 7"),
+        (lzma.compress(b"text"), "not an object trace"),
+        (lzma.compress(bytes(4000))[:30], "damaged archive"),
+        (b"\xfd7zXZ\0" + bytes(100), "damaged archive"),
+        (b"\x1f\x8b" + bytes(100), "damaged archive"),
     ],
 )
 def test_what_is_no_trace_is_said(tmp_path: Path, data: bytes, expected: str) -> None:
@@ -138,7 +158,9 @@ def test_an_archive_that_is_cut_short_is_refused(tmp_path: Path) -> None:
     assert "archive" in refused(archive)
 
 
-def test_an_archive_that_unpacks_to_more_than_the_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_that_unpacks_to_more_than_the_disk_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     archive = packed(write_run(tmp_path / "run", symbols(2), trace()), tmp_path / "archive")
     usage = type("Usage", (), {"free": 4096})
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
@@ -160,5 +182,9 @@ def test_a_header_of_a_gigabyte_in_an_archive_is_not_read_into_memory(tmp_path: 
 
 def test_an_xz_file_that_wants_much_memory_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "wants.xz"
-    path.write_bytes(lzma.compress(bytes(10), filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 29, "preset": 0}]))
+    path.write_bytes(
+        lzma.compress(
+            bytes(10), filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 29, "preset": 0}]
+        )
+    )
     assert "damaged archive" in refused(path)

@@ -22,9 +22,30 @@ def made(flags: int = 0) -> Symbols:
 
 def test_types_have_names_and_sizes() -> None:
     types = made().types
-    assert list(types.names) == ["(unknown)", "int[]", "java.lang.Object", "java.lang.Class", "app.Point", "java.lang.String[][]"]
-    assert list(types.internal) == ["(unknown)", "[I", "java.lang.Object", "java.lang.Class", "app.Point", "[[Ljava.lang.String;"]
-    assert types.kind.tolist() == [TypeKind.UNKNOWN, TypeKind.ARRAY, TypeKind.INSTANCE, TypeKind.CLASS, TypeKind.INSTANCE, TypeKind.ARRAY]
+    assert list(types.names) == [
+        "(unknown)",
+        "int[]",
+        "java.lang.Object",
+        "java.lang.Class",
+        "app.Point",
+        "java.lang.String[][]",
+    ]
+    assert list(types.internal) == [
+        "(unknown)",
+        "[I",
+        "java.lang.Object",
+        "java.lang.Class",
+        "app.Point",
+        "[[Ljava.lang.String;",
+    ]
+    assert types.kind.tolist() == [
+        TypeKind.UNKNOWN,
+        TypeKind.ARRAY,
+        TypeKind.INSTANCE,
+        TypeKind.CLASS,
+        TypeKind.INSTANCE,
+        TypeKind.ARRAY,
+    ]
     assert types.instance_bytes.tolist() == [0, 0, 16, 96, 24, 0]
     assert types.header_bytes[LINES] == 16
     assert types.element_bytes[LINES] == 8
@@ -32,14 +53,21 @@ def test_types_have_names_and_sizes() -> None:
 
 def test_fields_are_read_when_they_are_asked_for() -> None:
     types = made().types
-    assert list(types.fields[POINT]) == [Field("x", "int", 2, 0), Field("tags", "java.lang.String[]", 0x12, 0)]
+    assert list(types.fields[POINT]) == [
+        Field("x", "int", 2, 0),
+        Field("tags", "java.lang.String[]", 0x12, 0),
+    ]
     assert sorted(types.fields) == [2, 3, 4]
 
 
 def test_sites_have_frames() -> None:
     found = made()
     row = int(found.small_sites[NEW_POINT])
-    assert found.sites.frames(row) == [Frame("app.Main.make(int, app.Point[])", 7), Frame("the last 2 frames", 40, folded=True), Frame("app.Main.main(java.lang.String[])", -1)]
+    assert found.sites.frames(row) == [
+        Frame("app.Main.make(int, app.Point[])", 7),
+        Frame("the last 2 frames", 40, folded=True),
+        Frame("app.Main.main(java.lang.String[])", -1),
+    ]
     assert found.sites.name(row) == "app.Main.make(int, app.Point[]) @ 7"
     assert str(found.sites.frames(row)[1]) == "(the last 2 frames, 40 times)"
     assert found.types.names[found.sites.type[row]] == "app.Point"
@@ -51,7 +79,12 @@ def test_sites_have_frames() -> None:
 
 
 def test_flags_say_whether_there_are_anchors_and_pointers() -> None:
-    assert [(made(flags).has_anchors, made(flags).has_pointers) for flags in range(4)] == [(False, False), (True, False), (False, True), (True, True)]
+    assert [(made(flags).has_anchors, made(flags).has_pointers) for flags in range(4)] == [
+        (False, False),
+        (True, False),
+        (False, True),
+        (True, True),
+    ]
 
 
 def test_of_a_record_that_is_repeated_the_last_one_counts() -> None:
@@ -69,7 +102,13 @@ def test_a_field_whose_names_were_cut_is_read() -> None:
 
 @pytest.mark.parametrize(
     ("descriptor", "name", "internal"),
-    [("[[J", "long[][]", "[[J"), ("La/B$C;", "a.B$C", "a.B$C"), ("[Z", "boolean[]", "[Z"), ("odd", "odd", "odd"), ("[La/B;", "a.B[]", "[La.B;")],
+    [
+        ("[[J", "long[][]", "[[J"),
+        ("La/B$C;", "a.B$C", "a.B$C"),
+        ("[Z", "boolean[]", "[Z"),
+        ("odd", "odd", "odd"),
+        ("[La/B;", "a.B[]", "[La.B;"),
+    ],
 )
 def test_names_of_types(descriptor: str, name: str, internal: str) -> None:
     assert type_name(descriptor) == name
@@ -77,8 +116,14 @@ def test_names_of_types(descriptor: str, name: str, internal: str) -> None:
 
 
 def test_names_of_methods() -> None:
-    assert method_name("java.lang.String.substring(II)Ljava/lang/String;") == "java.lang.String.substring(int, int)"
-    assert method_name("a.B.<init>([[Ljava/lang/Object;J)V") == "a.B.<init>(java.lang.Object[][], long)"
+    assert (
+        method_name("java.lang.String.substring(II)Ljava/lang/String;")
+        == "java.lang.String.substring(int, int)"
+    )
+    assert (
+        method_name("a.B.<init>([[Ljava/lang/Object;J)V")
+        == "a.B.<init>(java.lang.Object[][], long)"
+    )
     assert method_name("VM internal") == "VM internal"
 
 
@@ -115,7 +160,9 @@ def test_a_vm_of_32_bits_is_refused() -> None:
 def test_whatever_is_damaged_is_symbols_or_an_error_of_ours(data: st.DataObject) -> None:
     whole = bytearray(symbols().data())
     for _ in range(data.draw(st.integers(0, 3))):
-        whole[data.draw(st.integers(PREFIX_BYTES, len(whole) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+        whole[data.draw(st.integers(PREFIX_BYTES, len(whole) - 1))] ^= 1 << data.draw(
+            st.integers(0, 7)
+        )
     cut = data.draw(st.integers(PREFIX_BYTES, len(whole)))
     found, wrong = None, None
     try:

@@ -105,7 +105,20 @@ class World:
             pass
         for cursor, end in buffers.values():
             if end > cursor:
-                told[VM].append((row(Kind.ALLOCATE, thread=VM, address=cursor, size=end - cursor, type=1, length=(end - cursor - 16) // 4, flags=Flag.FILLER | Flag.VM), cursor))
+                told[VM].append(
+                    (
+                        row(
+                            Kind.ALLOCATE,
+                            thread=VM,
+                            address=cursor,
+                            size=end - cursor,
+                            type=1,
+                            length=(end - cursor - 16) // 4,
+                            flags=Flag.FILLER | Flag.VM,
+                        ),
+                        cursor,
+                    )
+                )
         # The program's threads first wrote to the trace when their buffers were full, the VM's fillers may stand anywhere between.
         queues = {thread: list(rows) for thread, rows in told.items() if rows}
         self.phases.append((len(self.rows), dict(self.heap), False))
@@ -116,13 +129,23 @@ class World:
                 del queues[thread]
             if one["kind"] != Kind.BUFFER:
                 filler = bool(one["flags"] & Flag.FILLER)
-                self.heap[address] = Thing(len(self.rows), one["size"], one["type"], thread, one["length"], filler)
+                self.heap[address] = Thing(
+                    len(self.rows), one["size"], one["type"], thread, one["length"], filler
+                )
                 self.allocated_bytes += 0 if filler else one["size"]
             self.rows.append({**one, "_address": address})
 
-    def _allocate(self, thread: int, buffers: dict[int, list[int]], told: dict[int, list[tuple[Row, int]]]) -> bool:
+    def _allocate(
+        self, thread: int, buffers: dict[int, list[int]], told: dict[int, list[tuple[Row, int]]]
+    ) -> bool:
         size = 16 * self.random.randint(2, 20)
-        plain = {"thread": thread, "size": size, "type": self.random.randint(2, 9), "site": self.random.randint(1, 5), "length": size // 16 - 1}
+        plain = {
+            "thread": thread,
+            "size": size,
+            "type": self.random.randint(2, 9),
+            "site": self.random.randint(1, 5),
+            "length": size // 16 - 1,
+        }
         if self.random.random() < 0.02:
             place = self._take(OLD if self.random.random() < 0.3 else EDEN, size)
             if place is None:
@@ -132,14 +155,24 @@ class World:
         cursor, end = buffers.get(thread, [0, 0])
         if cursor + size > end:
             if end > cursor:
-                tail = row(Kind.ALLOCATE, thread=thread, address=cursor, size=end - cursor, type=1, length=(end - cursor - 16) // 4, flags=Flag.FILLER | Flag.VM)
+                tail = row(
+                    Kind.ALLOCATE,
+                    thread=thread,
+                    address=cursor,
+                    size=end - cursor,
+                    type=1,
+                    length=(end - cursor - 16) // 4,
+                    flags=Flag.FILLER | Flag.VM,
+                )
                 told[thread].append((tail, cursor))
             buffers.pop(thread, None)
             length = 16 * self.random.randint(30, 100)
             place = self._take(EDEN, length)
             if place is None:
                 return False
-            told[thread].append((row(Kind.BUFFER, thread=thread, address=place, size=length), place))
+            told[thread].append(
+                (row(Kind.BUFFER, thread=thread, address=place, size=length), place)
+            )
             cursor, end = place, place + length
         buffers[thread] = [cursor + size, end]
         explicit = self.random.random() < 0.1
@@ -156,11 +189,17 @@ class World:
 
     def _within(self, *spaces: int) -> list[int]:
         """Return the addresses of what lies in spaces, in order."""
-        return sorted(one for one in self.heap if any(self.bounds[index][0] <= one < self.bounds[index][1] for index in spaces))
+        return sorted(
+            one
+            for one in self.heap
+            if any(self.bounds[index][0] <= one < self.bounds[index][1] for index in spaces)
+        )
 
     def _begin(self, kind: CollectionKind, number: int) -> None:
         self.phases.append((len(self.rows), dict(self.heap), True))
-        self.rows.append(row(Kind.COLLECTION_START, length=number, detail=kind, type=7, size=number * 10))
+        self.rows.append(
+            row(Kind.COLLECTION_START, length=number, detail=kind, type=7, size=number * 10)
+        )
 
     def _end(self, kind: CollectionKind, number: int, heap: Heap, flags: int = 0) -> None:
         before, self.heap = self.heap, heap
@@ -168,7 +207,16 @@ class World:
         for one in before.values():
             if one.birth not in alive:
                 self.deaths[one.birth] = number
-        self.rows.append(row(Kind.COLLECTION_END, length=number, detail=kind, type=7, size=number * 10 + 3, flags=flags))
+        self.rows.append(
+            row(
+                Kind.COLLECTION_END,
+                length=number,
+                detail=kind,
+                type=7,
+                size=number * 10 + 3,
+                flags=flags,
+            )
+        )
         self.phases.append((len(self.rows), dict(heap), False))
 
     def _collect_young(self, number: int) -> bool:
@@ -182,13 +230,27 @@ class World:
         new = {address: self.heap[address] for address in self._within(OLD, target)}
         if snapshot:
             for address, one in new.items():
-                self.rows.append(row(Kind.SNAPSHOT_KEEP, thread=VM, address=address, to=address, size=one.size, type=one.type, length=one.length))
+                self.rows.append(
+                    row(
+                        Kind.SNAPSHOT_KEEP,
+                        thread=VM,
+                        address=address,
+                        to=address,
+                        size=one.size,
+                        type=one.type,
+                        length=one.length,
+                    )
+                )
                 new[address] = replace(one, age=one.age + 1)
         buffers: dict[tuple[int, int], list[int]] = {}
         young = self._within(EDEN, source)
         self.random.shuffle(young)
         moved: set[int] = set()
-        living = [address for address in young if not self.heap[address].filler and self.random.random() < 0.35]
+        living = [
+            address
+            for address in young
+            if not self.heap[address].filler and self.random.random() < 0.35
+        ]
         for count, address in enumerate(living):
             if failing and count > len(living) // 2:
                 break
@@ -204,7 +266,12 @@ class World:
             self.rows.append(row(Kind.BARRIER))
             for index in (EDEN, source):
                 self.rows.append(row(Kind.FAILED, length=index))
-            new.update({address: replace(self.heap[address], remnant=address in moved) for address in young})
+            new.update(
+                {
+                    address: replace(self.heap[address], remnant=address in moved)
+                    for address in young
+                }
+            )
         else:
             self.top[EDEN], self.top[source] = self.bounds[EDEN][0], self.bounds[source][0]
             self.survivors = (target, source)
@@ -212,14 +279,30 @@ class World:
         return failing
 
     def _copy(
-        self, new: Heap, one: Thing, address: int, thread: int, space: int, buffers: dict[tuple[int, int], list[int]], *, snapshot: bool
+        self,
+        new: Heap,
+        one: Thing,
+        address: int,
+        thread: int,
+        space: int,
+        buffers: dict[tuple[int, int], list[int]],
+        *,
+        snapshot: bool,
     ) -> int:
         """Tell of one object that is copied; returns where to."""
         told = {"size": one.size, "type": one.type, "length": one.length} if snapshot else {}
         if one.size > 200:
             to = self._take(space, one.size)
             assert to is not None, "the made spaces are too small"
-            self.rows.append(row(Kind.SNAPSHOT_MOVE if snapshot else Kind.MOVE, thread=thread, address=address, to=to, **told))
+            self.rows.append(
+                row(
+                    Kind.SNAPSHOT_MOVE if snapshot else Kind.MOVE,
+                    thread=thread,
+                    address=address,
+                    to=to,
+                    **told,
+                )
+            )
             return to
         cursor, end = buffers.get((thread, space), [0, 0])
         if cursor + one.size > end:
@@ -230,23 +313,46 @@ class World:
             cursor, end = place, place + 400
         buffers[thread, space] = [cursor + one.size, end]
         if snapshot:
-            self.rows.append(row(Kind.SNAPSHOT_MOVE, thread=thread, address=address, to=cursor, **told))
+            self.rows.append(
+                row(Kind.SNAPSHOT_MOVE, thread=thread, address=address, to=cursor, **told)
+            )
         else:
-            self.rows.append(row(Kind.MOVE_NEXT, thread=thread, address=address, detail=SpaceKind.OLD if space == OLD else SpaceKind.SURVIVOR))
+            self.rows.append(
+                row(
+                    Kind.MOVE_NEXT,
+                    thread=thread,
+                    address=address,
+                    detail=SpaceKind.OLD if space == OLD else SpaceKind.SURVIVOR,
+                )
+            )
         return cursor
 
     def _fill(self, new: Heap, thread: int, cursor: int, end: int) -> None:
         if end > cursor:
-            new[cursor] = Thing(len(self.rows), end - cursor, 1, thread, (end - cursor - 16) // 4, filler=True)
+            new[cursor] = Thing(
+                len(self.rows), end - cursor, 1, thread, (end - cursor - 16) // 4, filler=True
+            )
             flags = Flag.FILLER | Flag.VM | Flag.BY_COLLECTOR
-            self.rows.append(row(Kind.ALLOCATE, thread=thread, address=cursor, size=end - cursor, type=1, length=(end - cursor - 16) // 4, flags=flags))
+            self.rows.append(
+                row(
+                    Kind.ALLOCATE,
+                    thread=thread,
+                    address=cursor,
+                    size=end - cursor,
+                    type=1,
+                    length=(end - cursor - 16) // 4,
+                    flags=flags,
+                )
+            )
 
     def _collect_all(self, number: int) -> None:
         """Slide what lives to the bottom of the old space, neighbours together."""
         self._begin(CollectionKind.FULL, number)
         self.rows.append(row(Kind.BARRIER))
         places = self._within(OLD, EDEN, LEFT, RIGHT)
-        objects = [one for one in places if not self.heap[one].filler and not self.heap[one].remnant]
+        objects = [
+            one for one in places if not self.heap[one].filler and not self.heap[one].remnant
+        ]
         living = [one for one in objects if self.random.random() < 0.7]
         new: Heap = {}
         told: list[Row] = []
@@ -254,20 +360,40 @@ class World:
         while index < len(living):
             begin = index
             first_to = to
-            while index < len(living) and (index == begin or living[index] == living[index - 1] + self.heap[living[index - 1]].size):
+            while index < len(living) and (
+                index == begin
+                or living[index] == living[index - 1] + self.heap[living[index - 1]].size
+            ):
                 address = living[index]
                 if index > begin and self._space_of(address) != self._space_of(living[begin]):
                     break
                 one = self.heap[address]
                 promoted = one.promoted_in or (number if address >= self.bounds[EDEN][0] else 0)
-                new[to] = replace(one, moves=one.moves + (to != address), age=one.age + 1, promoted_in=promoted)
+                new[to] = replace(
+                    one, moves=one.moves + (to != address), age=one.age + 1, promoted_in=promoted
+                )
                 to += one.size
                 index += 1
             thread, start = self.random.choice(COLLECTORS), living[begin]
             if index - begin == 1 and self.random.random() < 0.5:
-                told.append(row(Kind.KEEP if first_to == start else Kind.MOVE, thread=thread, address=start, to=first_to if first_to != start else 0))
+                told.append(
+                    row(
+                        Kind.KEEP if first_to == start else Kind.MOVE,
+                        thread=thread,
+                        address=start,
+                        to=first_to if first_to != start else 0,
+                    )
+                )
             else:
-                told.append(row(Kind.MOVE_RUN, thread=thread, address=start, to=first_to, length=index - begin))
+                told.append(
+                    row(
+                        Kind.MOVE_RUN,
+                        thread=thread,
+                        address=start,
+                        to=first_to,
+                        length=index - begin,
+                    )
+                )
         self.random.shuffle(told)
         self.rows += told
         self.top = {space: bounds[0] for space, bounds in self.bounds.items()} | {OLD: to}
@@ -280,19 +406,34 @@ class World:
 
     def truth(self, event: int) -> Heap:
         """Return the heap before an event; in a collection, that at its start."""
-        start, heap, collecting = next((one for one in reversed(self.phases) if one[0] <= event), (0, {}, False))
+        start, heap, collecting = next(
+            (one for one in reversed(self.phases) if one[0] <= event), (0, {}, False)
+        )
         heap = dict(heap)
         for number in range(start, start if collecting else event):
             one = self.rows[number]
             if one["kind"] in (Kind.ALLOCATE, Kind.ALLOCATE_NEXT):
                 filler = bool(one["flags"] & Flag.FILLER)
-                heap[one["_address"]] = Thing(number, one["size"], one["type"], one["thread"], one["length"], filler)
+                heap[one["_address"]] = Thing(
+                    number, one["size"], one["type"], one["thread"], one["length"], filler
+                )
         return heap
 
 
 def row(kind: Kind, **columns: int) -> Row:
     """Return one record."""
-    return {"kind": kind, "thread": 0, "address": 0, "to": 0, "size": 0, "type": 0, "site": 0, "length": 0, "flags": 0, "detail": 0} | columns
+    return {
+        "kind": kind,
+        "thread": 0,
+        "address": 0,
+        "to": 0,
+        "size": 0,
+        "type": 0,
+        "site": 0,
+        "length": 0,
+        "flags": 0,
+        "detail": 0,
+    } | columns
 
 
 class Told:
@@ -302,8 +443,17 @@ class Told:
         self.name = "made"
         self.rows, self._batch = rows, batch
         nothing = np.zeros(1, np.int64)
-        self.types = Types(["(unknown)"], ["(unknown)"], np.zeros(1, np.uint8), nothing, nothing, nothing)
-        self.sites = Sites(np.zeros(1, np.int32), ["(unknown)"], [], np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))
+        self.types = Types(
+            ["(unknown)"], ["(unknown)"], np.zeros(1, np.uint8), nothing, nothing, nothing
+        )
+        self.sites = Sites(
+            np.zeros(1, np.int32),
+            ["(unknown)"],
+            [],
+            np.zeros(2, np.int64),
+            np.zeros(0, np.int32),
+            np.zeros(0, np.int32),
+        )
         self.causes: Causes = CAUSES
         self.threads = Threads()
         self.size_bytes = len(rows) * 4
@@ -315,10 +465,14 @@ class Told:
         begin = place.event if place else 0
         for low in range(begin, len(self.rows), self._batch):
             part = self.rows[low : low + self._batch]
-            columns = {name: [one[name] for one in part] for name in part[0] if not name.startswith("_")}
+            columns = {
+                name: [one[name] for one in part] for name in part[0] if not name.startswith("_")
+            }
             self.read += len(part)
             after = low + len(part)
-            yield RecordBatch.of(Place(0, low * 4, low, low), Place(0, after * 4, after, after), "made", **columns)
+            yield RecordBatch.of(
+                Place(0, low * 4, low, low), Place(0, after * 4, after, after), "made", **columns
+            )
 
     def position_bytes(self, place: Place) -> int:
         """Return how much lies before a place."""
@@ -330,6 +484,10 @@ class Told:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
-

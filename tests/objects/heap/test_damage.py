@@ -79,8 +79,15 @@ def test_records_that_make_no_sense_are_findings_in_bounded_memory() -> None:
     for _ in range(15):
         rows = [dict(one) for one in world.rows]
         for _ in range(numbers.choice([1, 3, 50])):
-            one, name = numbers.choice(rows), numbers.choice(["kind", "detail", "address", "to", "size", "length", "thread", "flags"])
-            limit = {"kind": 23, "detail": 255, "flags": 127, "length": 1 << 24, "thread": 200}.get(name, 1 << 62)
+            one, name = (
+                numbers.choice(rows),
+                numbers.choice(
+                    ["kind", "detail", "address", "to", "size", "length", "thread", "flags"]
+                ),
+            )
+            limit = {"kind": 23, "detail": 255, "flags": 127, "length": 1 << 24, "thread": 200}.get(
+                name, 1 << 62
+            )
             one[name] = min(numbers.choice(values), limit)
         heap = Heap(Told(rows))
         check(heap)

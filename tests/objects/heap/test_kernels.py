@@ -30,7 +30,11 @@ def taken(trace: Trace, loops: str) -> Iterator[tuple[Snapshot, str]]:
         for each in (ALLOCATE, COLLECT):
             if loops == "machine":
                 machine_code.compile_all()
-            patched.setattr(each, "machine", {"numpy": None, "written": each.written, "machine": each.machine}[loops])
+            patched.setattr(
+                each,
+                "machine",
+                {"numpy": None, "written": each.written, "machine": each.machine}[loops],
+            )
         heap = Heap(trace)
         told = f"{[str(one) for one in heap.findings.kept]} {heap.collections.rows} {heap.ended}"
         for step in heap.steps():
@@ -49,7 +53,9 @@ def damaged(world: World, seed: int) -> Told:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_loops_and_numpy_rebuild_the_same_from_good_records_and_from_damaged_ones(loops: str, seed: int) -> None:
+def test_loops_and_numpy_rebuild_the_same_from_good_records_and_from_damaged_ones(
+    loops: str, seed: int
+) -> None:
     world = World(seed, collections=6, failing=(2,), full=(4,), snapshots=(5,))
     for trace in (Told(world.rows), damaged(world, seed), damaged(world, seed + 100)):
         compare(trace, loops)
@@ -63,7 +69,9 @@ def test_machine_code_and_numpy_rebuild_the_same_from_a_real_trace_and_a_made_on
 
 
 def compare(trace: Trace, loops: str) -> None:
-    for (one, told), (other, also_told) in zip(taken(trace, loops), taken(trace, "numpy"), strict=True):
+    for (one, told), (other, also_told) in zip(
+        taken(trace, loops), taken(trace, "numpy"), strict=True
+    ):
         assert told == also_told
         assert one.event == other.event
         for name in COLUMNS:
@@ -85,7 +93,10 @@ def test_cursors_taken_all_at_once_are_those_taken_in_turn() -> None:
     one.make_room(8)
     for _ in range(40):
         count = int(numbers.integers(0, 60))
-        key, mode = numbers.integers(0, 5, count), numbers.choice([NEXT, NEXT, EXPLICIT, BUFFER], count).astype(np.uint8)
+        key, mode = (
+            numbers.integers(0, 5, count),
+            numbers.choice([NEXT, NEXT, EXPLICIT, BUFFER], count).astype(np.uint8),
+        )
         address, size = 8 * numbers.integers(0, 40, count), 8 * numbers.integers(1, 12, count)
         put = placed_by_numpy(key, mode, address, size, one)
         for row in range(count):

@@ -30,13 +30,17 @@ def test_a_heap_is_rebuilt_from_bytes_over_all_files(name: str, tmp_path: Path) 
         assert not heap.findings, heap.findings.first
         assert heap.events == made.events[-1]
         assert any(one.failed for one in heap.collections) == (name == "failing")
-        threads = {trace.threads.row_of(0x7F0000001000 + 0x1000 * number): number for number in range(6)}
+        threads = {
+            trace.threads.row_of(0x7F0000001000 + 0x1000 * number): number for number in range(6)
+        }
         rows = {event: number for number, event in reversed(list(enumerate(made.events)))}
         numbers = random.Random(6)
         for number in [len(world.rows), *(numbers.randrange(len(world.rows)) for _ in range(20))]:
             found = {
                 address: (rows[birth], size, kind, threads[thread], *rest)
-                for address, (birth, size, kind, thread, *rest) in as_truth(heap.at(made.events[number])).items()
+                for address, (birth, size, kind, thread, *rest) in as_truth(
+                    heap.at(made.events[number])
+                ).items()
             }
             assert found == told_truth(world.truth(number)), number
 

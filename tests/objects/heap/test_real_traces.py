@@ -33,16 +33,24 @@ class Sample:
 
 @pytest.fixture(params=SAMPLES, scope="module", name="traced")
 def _sample(request: pytest.FixtureRequest) -> Iterator[Sample]:
-    with open_trace(FOLDER / f"{request.param}.tar.xz") as trace, Heap(trace, keep=Keep(events=10_000)) as heap:
+    with (
+        open_trace(FOLDER / f"{request.param}.tar.xz") as trace,
+        Heap(trace, keep=Keep(events=10_000)) as heap,
+    ):
         report = check(heap, read_log((sample(request.param) / "gc.log").read_text().splitlines()))
         yield Sample(request.param, heap, report, joined(list(heap.lives())))
 
 
 def joined(batches: list[Lives]) -> dict[str, NDArray[Any]]:
-    return {name: np.concatenate([getattr(one, name) for one in batches]) for name in Lives.__dataclass_fields__}
+    return {
+        name: np.concatenate([getattr(one, name) for one in batches])
+        for name in Lives.__dataclass_fields__
+    }
 
 
-def test_no_space_has_a_hole_and_tops_and_class_histograms_are_those_of_the_vms_log(traced: Sample) -> None:
+def test_no_space_has_a_hole_and_tops_and_class_histograms_are_those_of_the_vms_log(
+    traced: Sample,
+) -> None:
     report = traced.report
     assert report.consistent, report.findings.first or report.ended
     assert report.collections == COLLECTIONS[traced.name]
@@ -51,7 +59,11 @@ def test_no_space_has_a_hole_and_tops_and_class_histograms_are_those_of_the_vms_
 
 
 def test_every_line_of_the_programs_truth_holds(traced: Sample) -> None:
-    lines = [line for line in (sample(traced.name) / "truth.txt").read_text().splitlines() if not line.startswith("#")]
+    lines = [
+        line
+        for line in (sample(traced.name) / "truth.txt").read_text().splitlines()
+        if not line.startswith("#")
+    ]
     assert lines
     for line in lines:
         held(traced, line.split())
@@ -83,7 +95,9 @@ def held(traced: Sample, words: list[str]) -> None:
             assert len(lengths) == int(count), name
             assert not elements or lengths.sum() == int(elements), name
         if "bytearrays" in words:
-            rows = (np.isin(snapshot.site, sites(heap, words[1] + ".<init>"))) & of_type(heap, snapshot.type, "byte[]")
+            rows = (np.isin(snapshot.site, sites(heap, words[1] + ".<init>"))) & of_type(
+                heap, snapshot.type, "byte[]"
+            )
             assert_counts(snapshot.length[rows], words[words.index("bytearrays") + 1 :])
 
 
@@ -108,17 +122,24 @@ def sites(heap: Heap, method: str) -> list[int]:
 def at_site(traced: Sample, method: str, type_name: str) -> NDArray[np.bool_]:
     rows = sites(traced.heap, method)
     assert rows, method
-    return np.isin(traced.lives["site"], rows) & of_type(traced.heap, traced.lives["type"], type_name)
+    return np.isin(traced.lives["site"], rows) & of_type(
+        traced.heap, traced.lives["type"], type_name
+    )
 
 
 def same(one: Snapshot, other: Snapshot) -> bool:
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in COLUMNS) and (
-        (one.event, one.collections, one.allocated_bytes, one.spaces) == (other.event, other.collections, other.allocated_bytes, other.spaces)
+        (one.event, one.collections, one.allocated_bytes, one.spaces)
+        == (other.event, other.collections, other.allocated_bytes, other.spaces)
     )
 
 
 def compare_with_straight_replays(name: str, count: int) -> None:
-    with open_trace(FOLDER / f"{name}.tar.xz") as trace, Heap(trace, keep=Keep(events=5_000)) as heap, Heap(trace, keep=Keep(count=0)) as straight:
+    with (
+        open_trace(FOLDER / f"{name}.tar.xz") as trace,
+        Heap(trace, keep=Keep(events=5_000)) as heap,
+        Heap(trace, keep=Keep(count=0)) as straight,
+    ):
         numbers = random.Random(8)
         assert len(heap.checkpoints)
         assert not len(straight.checkpoints)
@@ -148,7 +169,10 @@ def test_every_object_is_born_once_and_what_its_collections_say_adds_up(traced: 
     assert (lives["died_in"] == 0).sum() == len(traced.heap.at(traced.heap.events))
     for one in traced.heap.collections:
         assert np.count_nonzero(own & (lives["died_in"] == one.number)) == one.objects_died
-        assert lives["size"][own & (lives["died_in"] == one.number)].astype(np.int64).sum() == one.bytes_died
+        assert (
+            lives["size"][own & (lives["died_in"] == one.number)].astype(np.int64).sum()
+            == one.bytes_died
+        )
 
 
 @pytest.mark.parametrize("traced", ["churn", "pointers"], indirect=True)
@@ -158,10 +182,15 @@ def test_a_step_says_of_every_object_what_the_collection_did_to_it(traced: Sampl
         assert same(step.before, traced.heap.at_collection(one.number))
         assert same(step.after, traced.heap.at_collection(one.number, end=True))
         own = ~step.before.filler
-        counts = [np.count_nonzero(own & (step.fate == fate)) for fate in (Fate.MOVED, Fate.PROMOTED, Fate.DIED)]
+        counts = [
+            np.count_nonzero(own & (step.fate == fate))
+            for fate in (Fate.MOVED, Fate.PROMOTED, Fate.DIED)
+        ]
         assert counts == [one.objects_moved, one.objects_promoted, one.objects_died]
         survived = step.fate != Fate.DIED
-        assert np.array_equal(np.sort(step.to[survived]), step.after.address[step.after.birth <= one.start_event])
+        assert np.array_equal(
+            np.sort(step.to[survived]), step.after.address[step.after.birth <= one.start_event]
+        )
         assert tuple(step.before.tops().values()) == one.tops_before
 
 
@@ -185,5 +214,9 @@ def test_a_life_goes_from_birth_through_every_move_to_death() -> None:
                     assert step.collection.number == life.died_in
                 elif step.fate[row] != Fate.UNTOUCHED:
                     stay = next(stays)
-                    assert (stay.collection, stay.fate, stay.address) == (step.collection.number, step.fate[row], step.to[row])
+                    assert (stay.collection, stay.fate, stay.address) == (
+                        step.collection.number,
+                        step.fate[row],
+                        step.to[row],
+                    )
             assert next(stays, None) is None

@@ -144,7 +144,9 @@ def test_a_buffer_that_is_not_full_is_told_with_the_event_that_gave_it() -> None
     rows[12] = row(Kind.BARRIER)
     found = Heap(Told(rows)).findings.first
     assert found is not None
-    assert "objects of 256 bytes in the buffer 0x11000 to 0x11100 of thread number 1" in found.expected
+    assert (
+        "objects of 256 bytes in the buffer 0x11000 to 0x11100 of thread number 1" in found.expected
+    )
     assert "(event 8, made: buffer 0 at byte 0" in found.expected
     assert "224 bytes; 32 bytes at 0x110e0" in found.found
 
@@ -163,18 +165,31 @@ def test_after_a_thousand_findings_rebuilding_ends_and_says_so() -> None:
     assert not heap.collections
 
 
-def test_spaces_and_collections_without_end_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spaces_and_collections_without_end_are_not_believed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(state, "MOST_SPACES", 4)
     monkeypatch.setattr(state, "MOST_COLLECTIONS", 2)
-    rows = [*small(), row(Kind.SPACE_DEFINE, length=9, address=start(9), size=8), row(Kind.COLLECTION_START, length=3)]
+    rows = [
+        *small(),
+        row(Kind.SPACE_DEFINE, length=9, address=start(9), size=8),
+        row(Kind.COLLECTION_START, length=3),
+    ]
     heap = Heap(Told(rows))
-    assert [(one.rule, one.where.event if one.where else None) for one in heap.findings.kept] == [(Rule.SPACE, 33), (Rule.CAPACITY, 34)]
+    assert [(one.rule, one.where.event if one.where else None) for one in heap.findings.kept] == [
+        (Rule.SPACE, 33),
+        (Rule.CAPACITY, 34),
+    ]
     assert heap.ended is not None
     assert len(heap.collections) == 2
 
 
 def test_where_the_log_says_otherwise_it_is_said() -> None:
-    log = {1: LoggedCollection(before=[LoggedSpace("eden", start(EDEN), start(EDEN) + 0x118, start(LEFT))])}
+    log = {
+        1: LoggedCollection(
+            before=[LoggedSpace("eden", start(EDEN), start(EDEN) + 0x118, start(LEFT))]
+        )
+    }
     report = check(Heap(Told(small())), log)
     assert not report.consistent
     assert report.tops_compared == 1
@@ -184,7 +199,11 @@ def test_where_the_log_says_otherwise_it_is_said() -> None:
 
 def test_a_trace_of_which_the_beginning_was_thrown_away_stands_alone_from_a_snapshot_on() -> None:
     world = World(4, snapshots=(2, 5))
-    begins = [number for number, one in enumerate(world.rows) if one["detail"] == CollectionKind.MINOR_SNAPSHOT and one["kind"] == Kind.COLLECTION_START]
+    begins = [
+        number
+        for number, one in enumerate(world.rows)
+        if one["detail"] == CollectionKind.MINOR_SNAPSHOT and one["kind"] == Kind.COLLECTION_START
+    ]
     heap = Heap(Told(world.rows[:8] + world.rows[begins[1] :]))
     assert not heap.findings, heap.findings.first
     last, truth = heap.at(heap.events), world.truth(len(world.rows))
@@ -198,10 +217,22 @@ def test_a_trace_of_which_the_beginning_was_thrown_away_stands_alone_from_a_snap
     assert all((one.born_after[one.snapshot] == -1).all() for one in lives)
 
 
-def test_a_lost_beginning_is_told_by_the_number_of_the_first_collection_whatever_lies_before_it() -> None:
+def test_a_lost_beginning_is_told_by_the_number_of_the_first_collection_whatever_lies_before_it() -> (
+    None
+):
     world = World(4, snapshots=(2, 5))
-    begin = [number for number, one in enumerate(world.rows) if one["detail"] == CollectionKind.MINOR_SNAPSHOT and one["kind"] == Kind.COLLECTION_START][1]
-    filler = row(Kind.ALLOCATE, address=world.bounds[EDEN][0] + 0x100, size=0x20, type=1, flags=Flag.FILLER | Flag.VM)
+    begin = [
+        number
+        for number, one in enumerate(world.rows)
+        if one["detail"] == CollectionKind.MINOR_SNAPSHOT and one["kind"] == Kind.COLLECTION_START
+    ][1]
+    filler = row(
+        Kind.ALLOCATE,
+        address=world.bounds[EDEN][0] + 0x100,
+        size=0x20,
+        type=1,
+        flags=Flag.FILLER | Flag.VM,
+    )
     heap = Heap(Told([*world.rows[:8], filler, *world.rows[begin:]]))
     assert not heap.findings, heap.findings.first
     assert heap.at(heap.events).address.tolist() == sorted(world.truth(len(world.rows)))
@@ -213,10 +244,16 @@ def test_a_minor_collection_that_does_not_say_so_collects_the_young_spaces() -> 
     told, untold = Heap(Told(small())), Heap(Told(rows))
     assert not untold.findings, untold.findings.first
     assert untold.at(untold.events).address.tolist() == told.at(told.events).address.tolist()
-    assert [one.objects_died for one in untold.collections] == [one.objects_died for one in told.collections] == [1, 2]
+    assert (
+        [one.objects_died for one in untold.collections]
+        == [one.objects_died for one in told.collections]
+        == [1, 2]
+    )
 
 
-def test_a_space_may_be_told_to_have_grown_after_something_was_moved_into_it_but_not_after_the_next_allocation() -> None:
+def test_a_space_may_be_told_to_have_grown_after_something_was_moved_into_it_but_not_after_the_next_allocation() -> (
+    None
+):
     rows = small()
     rows[0]["size"] = 0x80
     grown = row(Kind.SPACE_DEFINE, length=OLD, address=start(OLD), size=SIZE, flags=Flag.REDEFINES)
@@ -231,10 +268,22 @@ def test_what_g1_does_that_the_rules_do_not_know_ends_in_a_finding() -> None:
     rows = [one for region in range(40) for one in (
         row(Kind.SPACE_DEFINE, length=region, address=start(region), size=SIZE), row(Kind.SPACE_KIND, length=region, detail=SpaceKind.EDEN),
     )]  # fmt: skip
-    rows += [row(Kind.BUFFER, thread=1, address=start(1), size=SIZE)] + [row(Kind.ALLOCATE_NEXT, thread=1, size=0x100, type=1)] * 16
-    rows += [row(Kind.SPACE_KIND, length=1, detail=SpaceKind.OLD), row(Kind.SPACE_RELEASE, length=2), row(Kind.SPACE_DESTROY, length=30, size=5)]
-    rows += [row(Kind.COLLECTION_START, length=1, detail=CollectionKind.MINOR), row(Kind.COLLECTS, length=3)]
-    rows += [row(Kind.MOVE, thread=2, address=start(5) + 8 * number, to=start(6) + 8 * number) for number in range(15_000)]
+    rows += [row(Kind.BUFFER, thread=1, address=start(1), size=SIZE)] + [
+        row(Kind.ALLOCATE_NEXT, thread=1, size=0x100, type=1)
+    ] * 16
+    rows += [
+        row(Kind.SPACE_KIND, length=1, detail=SpaceKind.OLD),
+        row(Kind.SPACE_RELEASE, length=2),
+        row(Kind.SPACE_DESTROY, length=30, size=5),
+    ]
+    rows += [
+        row(Kind.COLLECTION_START, length=1, detail=CollectionKind.MINOR),
+        row(Kind.COLLECTS, length=3),
+    ]
+    rows += [
+        row(Kind.MOVE, thread=2, address=start(5) + 8 * number, to=start(6) + 8 * number)
+        for number in range(15_000)
+    ]
     rows += [row(Kind.COLLECTION_END, length=1, detail=CollectionKind.MINOR)]
     heap = Heap(Told(rows, batch=1_000))
     assert heap.ended is not None

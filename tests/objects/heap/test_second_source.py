@@ -25,14 +25,39 @@ def _world(request: pytest.FixtureRequest) -> World:
 
 
 def as_truth(snapshot: Snapshot) -> dict[int, tuple[int, ...]]:
-    names = ("address", "birth", "size", "type", "thread", "length", "moves", "age", "promoted_in", "flags")
+    names = (
+        "address",
+        "birth",
+        "size",
+        "type",
+        "thread",
+        "length",
+        "moves",
+        "age",
+        "promoted_in",
+        "flags",
+    )
     columns = [getattr(snapshot, name).tolist() for name in names]
-    return {one[0]: (*one[1:-1], bool(one[-1] & ObjectFlag.FILLER), bool(one[-1] & ObjectFlag.REMNANT)) for one in zip(*columns, strict=True)}
+    return {
+        one[0]: (*one[1:-1], bool(one[-1] & ObjectFlag.FILLER), bool(one[-1] & ObjectFlag.REMNANT))
+        for one in zip(*columns, strict=True)
+    }
 
 
 def told_truth(truth: Truth) -> dict[int, tuple[int, ...]]:
     return {
-        address: (one.birth, one.size, one.type, one.thread, one.length, one.moves, one.age, one.promoted_in, one.filler, one.remnant)
+        address: (
+            one.birth,
+            one.size,
+            one.type,
+            one.thread,
+            one.length,
+            one.moves,
+            one.age,
+            one.promoted_in,
+            one.filler,
+            one.remnant,
+        )
         for address, one in truth.items()
     }
 
@@ -55,8 +80,17 @@ def test_every_object_has_one_life_that_ends_when_it_did(world: World) -> None:
     died_in = np.concatenate([one.died_in for one in lives])
     assert len(births) == len(set(births.tolist()))
     alive = {one.birth for one in world.heap.values()}
-    assert dict(zip(births.tolist(), died_in.tolist(), strict=True)) == world.deaths | dict.fromkeys(alive, 0)
+    assert dict(
+        zip(births.tolist(), died_in.tolist(), strict=True)
+    ) == world.deaths | dict.fromkeys(alive, 0)
     assert [one.objects_died for one in heap.collections] == [
-        sum(number == one.number and not filler for number, filler in zip(died_in.tolist(), np.concatenate([each.filler for each in lives]).tolist(), strict=True))
+        sum(
+            number == one.number and not filler
+            for number, filler in zip(
+                died_in.tolist(),
+                np.concatenate([each.filler for each in lives]).tolist(),
+                strict=True,
+            )
+        )
         for one in heap.collections
     ]

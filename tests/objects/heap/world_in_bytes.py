@@ -8,7 +8,15 @@ from pathlib import Path
 from gcspy_objects.anttracks.layout import Event
 from gcspy_objects.records import BufferMode, Flag, Kind, SpaceKind
 
-from benchmarks.anttracks_writer import SymbolsWriter, TraceWriter, alloc, head, long, word, write_run
+from benchmarks.anttracks_writer import (
+    SymbolsWriter,
+    TraceWriter,
+    alloc,
+    head,
+    long,
+    word,
+    write_run,
+)
 from tests.objects.heap.copying_world import EDEN, KINDS, Row, World
 
 __all__ = ["Written", "written"]
@@ -40,7 +48,11 @@ def written(world: World, folder: Path, *, first_file: int = 0) -> Written:
             if len(traces) > first_file:
                 count += _begin(traces[-1], world)
         told = _event(one, world)
-        traces[-1].buffer(_THREAD + 0x1000 * one["thread"], told, mode=BufferMode.FULL if one["kind"] == Kind.COLLECTION_START else BufferMode.PLAIN)
+        traces[-1].buffer(
+            _THREAD + 0x1000 * one["thread"],
+            told,
+            mode=BufferMode.FULL if one["kind"] == Kind.COLLECTION_START else BufferMode.PLAIN,
+        )
         events.append(count)
         count += len(traces) > first_file
     kept = traces[first_file:]
@@ -52,9 +64,15 @@ def written(world: World, folder: Path, *, first_file: int = 0) -> Written:
 
 def _begin(trace: TraceWriter, world: World) -> int:
     """Tell what each file of a rotated trace begins with; returns how many events that are."""
-    told = [head(Event.THREAD_ALIVE, 3 << 8) + long(_THREAD + 0x1000 * thread) + word(0x74310000) for thread in range(6)]
+    told = [
+        head(Event.THREAD_ALIVE, 3 << 8) + long(_THREAD + 0x1000 * thread) + word(0x74310000)
+        for thread in range(6)
+    ]
     for index, (start, end) in world.bounds.items():
-        told += [head(Event.SPACE_CREATE) + word(index) + long(start) + long(end - start), head(Event.SPACE_ALLOC, KINDS[index] << 18) + word(index)]
+        told += [
+            head(Event.SPACE_CREATE) + word(index) + long(start) + long(end - start),
+            head(Event.SPACE_ALLOC, KINDS[index] << 18) + word(index),
+        ]
     trace.buffer(_THREAD, *told, mode=BufferMode.ORDERED)
     return len(told)
 
@@ -138,7 +156,18 @@ def _naming_event(one: Row, world: World) -> bytes:
         case Kind.KEEP:
             return head(Event.GC_KEEP_ALIVE) + long(address)
         case Kind.SNAPSHOT_MOVE:
-            return head(Event.SYNC_OBJ, _site(one) << 8) + word(one["type"]) + long(address) + long(to) + word(length)
+            return (
+                head(Event.SYNC_OBJ, _site(one) << 8)
+                + word(one["type"])
+                + long(address)
+                + long(to)
+                + word(length)
+            )
         case Kind.SNAPSHOT_KEEP:
-            return head(Event.SYNC_OBJ_NARROW, _site(one) << 8) + word(one["type"]) + long(address) + word(length)
+            return (
+                head(Event.SYNC_OBJ_NARROW, _site(one) << 8)
+                + word(one["type"])
+                + long(address)
+                + word(length)
+            )
     raise AssertionError(one)

@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from gcspy_protocol.errors import Unsupported
 
-from gcspy_drivers.cpython.layouts import debug_offsets, v3_9, v3_10, v3_11, v3_12, v3_13, v3_14, v3_15
+from gcspy_drivers.cpython.layouts import (
+    debug_offsets,
+    v3_9,
+    v3_10,
+    v3_11,
+    v3_12,
+    v3_13,
+    v3_14,
+    v3_15,
+)
 from gcspy_drivers.cpython.layouts.layout import (
     ARENA_OBJECT,
     POOL_HEADER,
@@ -36,7 +45,8 @@ __all__ = [
 ]
 
 KNOWN: dict[tuple[int, int], Layout] = {
-    module.LAYOUT.version: module.LAYOUT for module in (v3_9, v3_10, v3_11, v3_12, v3_13, v3_14, v3_15)
+    module.LAYOUT.version: module.LAYOUT
+    for module in (v3_9, v3_10, v3_11, v3_12, v3_13, v3_14, v3_15)
 }
 """Layouts by major and minor version."""
 

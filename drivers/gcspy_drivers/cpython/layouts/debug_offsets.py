@@ -16,7 +16,14 @@ from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_drivers.cpython.layouts.layout import Layout
 
-__all__ = ["FREE_THREADED", "TABLE_BYTES", "DebuggerSupport", "apply", "debugger_support", "with_gil"]
+__all__ = [
+    "FREE_THREADED",
+    "TABLE_BYTES",
+    "DebuggerSupport",
+    "apply",
+    "debugger_support",
+    "with_gil",
+]
 
 TABLE_BYTES: Final = 888
 _COOKIE = b"xdebugpy"
@@ -73,7 +80,12 @@ def apply(layout: Layout, table: bytes) -> Layout:
         and gc + gc_bytes <= interp_bytes
         and head + 8 <= runtime_bytes
     )
-    if found != layout.version or not inside or interp_bytes > _MOST_BYTES or collecting + 4 > gc_bytes:
+    if (
+        found != layout.version
+        or not inside
+        or interp_bytes > _MOST_BYTES
+        or collecting + 4 > gc_bytes
+    ):
         raise TargetError(
             f"the target's table of offsets is not one of CPython {layout.version[0]}.{layout.version[1]}: "
             f"version {version:#010x}, interpreter {interp_bytes} bytes, collector {gc_bytes} bytes at {gc}"
@@ -130,7 +142,9 @@ def debugger_support(layout: Layout, table: bytes) -> DebuggerSupport | None:
     """
     if not layout.debug_support_at:
         return None
-    breaker, support, enabled, pending, path, path_bytes = _SUPPORT.unpack_from(table, layout.debug_support_at)
+    breaker, support, enabled, pending, path, path_bytes = _SUPPORT.unpack_from(
+        table, layout.debug_support_at
+    )
     (threads_main,) = _NUMBER.unpack_from(table, _THREADS_MAIN_AT)
     sane = (
         max(enabled, threads_main) + 8 <= layout.interpreter_bytes

@@ -12,7 +12,14 @@ LAYOUT = Layout(
     interpreter_id=8,
     interpreter_gc=112,
     interpreter_bytes=16384,
-    objects=ObjectLayout(prefix_flags=24, compact_keys=True, ascii_at=40, text_at=56, cached_keys_at=880, digits_shift=3),
+    objects=ObjectLayout(
+        prefix_flags=24,
+        compact_keys=True,
+        ascii_at=40,
+        text_at=56,
+        cached_keys_at=880,
+        digits_shift=3,
+    ),
     obmalloc_home=ObmallocHome.EMBEDDED,
     interpreter_obmalloc=3960,
 )

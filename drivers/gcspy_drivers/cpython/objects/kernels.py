@@ -224,7 +224,9 @@ def look_into(
             sums[row, 1] += 1
             following = words[row, base + at_word - 2] & three
             if len(blocks):
-                blocks[pool_rows[row], base >> 1] = (3 if following == 0 else 8) + 16 * (at_word >> 1)
+                blocks[pool_rows[row], base >> 1] = (3 if following == 0 else 8) + 16 * (
+                    at_word >> 1
+                )
             if following == 0:
                 continue
             sums[row, 2] += 1
@@ -245,7 +247,9 @@ def look_into(
     return len(address)
 
 
-def _hold(words: I64, row: int, base: int, at_word: int, size: int, holders: I64, count: int) -> None:
+def _hold(
+    words: I64, row: int, base: int, at_word: int, size: int, holders: I64, count: int
+) -> None:
     """Write down the words behind the type of an object that leads out of the pools."""
     for word in range(holders.shape[1] - 2):
         at = at_word + 2 + word
@@ -340,7 +344,9 @@ def _place_of(at: int, address: I64) -> int:
     return low if low < len(address) and address[low] == at else -1
 
 
-def strangers(ways: I64, lowest_page: int, pages: I32, bits: I64, ranks: I32, heads: I64, found: I64) -> int:
+def strangers(
+    ways: I64, lowest_page: int, pages: I32, bits: I64, ranks: I32, heads: I64, found: I64
+) -> int:
     """List the addresses that are neither a node's nor a list's own head, with repetitions.
 
     Args:
@@ -431,7 +437,9 @@ def walk(to: I32, numbers: I8, mark: I32, result: I8, of_node: I8) -> None:
         of_node[row] = result[mark[row]]
 
 
-def count_nodes(of_node: I8, pool: I32, block_bytes: U16, each: int, by_pool: I32, by_list: I64) -> None:
+def count_nodes(
+    of_node: I8, pool: I32, block_bytes: U16, each: int, by_pool: I32, by_list: I64
+) -> None:
     """Count the nodes by pool and generation, and by list.
 
     Args:
@@ -550,7 +558,15 @@ def enter_kept(
 
 
 def count_references(
-    entry: I8, address: I64, size: I64, lowest: int, row: I32, header: int, words: I64, rows: I64, found: I64
+    entry: I8,
+    address: I64,
+    size: I64,
+    lowest: int,
+    row: I32,
+    header: int,
+    words: I64,
+    rows: I64,
+    found: I64,
 ) -> None:
     """Count the references in some pools; see `references`.
 

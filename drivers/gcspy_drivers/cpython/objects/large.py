@@ -161,7 +161,9 @@ class _Found:
         self.rows.append(rows)
         self.address.append(address)
         self.size.append(size)
-        self.kind.append(np.full(len(rows), kind, dtype=np.int8) if isinstance(kind, Kind) else kind)
+        self.kind.append(
+            np.full(len(rows), kind, dtype=np.int8) if isinstance(kind, Kind) else kind
+        )
 
 
 class _Tables(NamedTuple):
@@ -184,7 +186,12 @@ class LargeReader:
     """
 
     def __init__(
-        self, memory: Memory, maps: LiveMaps, types: TypeTable, layout: ObjectLayout, index: PoolIndex
+        self,
+        memory: Memory,
+        maps: LiveMaps,
+        types: TypeTable,
+        layout: ObjectLayout,
+        index: PoolIndex,
     ) -> None:
         self._memory = memory
         self._maps = maps
@@ -393,10 +400,19 @@ class LargeReader:
         # What an item takes is in a description that all arrays of one letter share.
         where, inverse = np.unique(words[:, 3], return_inverse=True)
         data, ok = self._memory.read_many(where.astype(np.uint64), 8)
-        width = np.where(ok, data.view(np.int32).reshape(len(where), 2)[:, 1], 0)[inverse].astype(np.int64)
-        found.add(rows, words[:, 1], np.clip(words[:, 2], 0, _MOST_BYTES) * np.clip(width, 0, 16), Kind.BUFFER)
+        width = np.where(ok, data.view(np.int32).reshape(len(where), 2)[:, 1], 0)[inverse].astype(
+            np.int64
+        )
+        found.add(
+            rows,
+            words[:, 1],
+            np.clip(words[:, 2], 0, _MOST_BYTES) * np.clip(width, 0, 16),
+            Kind.BUFFER,
+        )
 
-    def _names_of_classes(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
+    def _names_of_classes(
+        self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found
+    ) -> None:
         where = (holders.address[rows] + self._layout.cached_keys_at).astype(np.uint64)
         data, ok = self._memory.read_many(where, 8)
         at = data.view(np.int64)[:, 0]
@@ -406,9 +422,13 @@ class LargeReader:
     def _dicts(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
         words = holders.words[rows]
         values = words[:, 3]
-        split = values != 0 if not self._layout.compact_keys else np.zeros(len(rows), dtype=np.bool_)
+        split = (
+            values != 0 if not self._layout.compact_keys else np.zeros(len(rows), dtype=np.bool_)
+        )
         # A table in a pool need not be looked into, but for how many values stand beside it.
-        wanted = np.flatnonzero(self._index.outside(words[:, 2]) | (split & self._index.outside(values)))
+        wanted = np.flatnonzero(
+            self._index.outside(words[:, 2]) | (split & self._index.outside(values))
+        )
         rows, words, split = rows[wanted], words[wanted], split[wanted]
         tables = self._tables(words[:, 2])
         kind = np.where(tables.shared, Kind.SHARED_TABLE, Kind.DICT_TABLE).astype(np.int8)
@@ -458,7 +478,9 @@ class LargeReader:
             found.torn += int(np.count_nonzero(~there))
             left[going[~there]] = 0
             going = going[there]
-            found.add(rows[going], at[going].copy(), np.full(len(going), _DEQUE_BLOCK), Kind.DEQUE_BLOCK)
+            found.add(
+                rows[going], at[going].copy(), np.full(len(going), _DEQUE_BLOCK), Kind.DEQUE_BLOCK
+            )
             left[going] -= 1
             going = going[left[going] > 0]
             data, _ = self._memory.read_many((at[going] + _DEQUE_LINK).astype(np.uint64), 8)
@@ -508,4 +530,6 @@ def _mapped(maps: LiveMaps, address: I64, size: I64) -> Mask:
         return np.zeros(len(address), dtype=np.bool_)
     first = address.astype(np.uint64)
     row = np.searchsorted(start, first, side="right") - 1
-    return np.asarray((row >= 0) & (first < end[row]) & (end[row] - first >= size.astype(np.uint64)))
+    return np.asarray(
+        (row >= 0) & (first < end[row]) & (end[row] - first >= size.astype(np.uint64))
+    )

@@ -30,7 +30,9 @@ __all__ = ["UNKNOWN", "Heads", "ListReader", "Lists"]
 HEAD_BYTES: Final = 32
 """A head, and of the object its reference count and type."""
 
-_MOST_ROUNDS = 20_000  # a chain of so many nodes outside of the pools, each known only from the one before
+_MOST_ROUNDS = (
+    20_000  # a chain of so many nodes outside of the pools, each known only from the one before
+)
 _MOST_OUTSIDE = 4_000_000
 _FLAGS = np.uint64(3)
 
@@ -89,7 +91,9 @@ class Lists:
             if self.code is None:
                 _count_nodes(of_node, nodes, each, by_pool, by_list)
             else:
-                self.code.count_nodes(of_node, nodes.pool, nodes.block_bytes, each, by_pool, by_list)
+                self.code.count_nodes(
+                    of_node, nodes.pool, nodes.block_bytes, each, by_pool, by_list
+                )
         return by_pool, by_list
 
 
@@ -177,7 +181,9 @@ class ListReader:
         found = None if self._code is None else LoopWays.of(self._code, nodes.address)
         return NumpyWays(nodes.address) if found is None else found
 
-    def _outside(self, nodes: Nodes, ends: Mapping[int, int], ways: NumpyWays) -> tuple[Nodes, bool]:
+    def _outside(
+        self, nodes: Nodes, ends: Mapping[int, int], ways: NumpyWays
+    ) -> tuple[Nodes, bool]:
         """Read the nodes that lists lead to and that are in no pool; and whether the ways to them came to an end."""
         heads = np.array(sorted(ends), dtype=np.uint64)
         data, ok = self._heads.read(heads)
@@ -188,7 +194,9 @@ class ListReader:
         maps = self._maps.maps
         for _ in range(_MOST_ROUNDS):
             frontier = frontier[
-                (frontier % np.uint64(8) == 0) & maps.covers(frontier, HEAD_BYTES) & ~among(frontier, seen)
+                (frontier % np.uint64(8) == 0)
+                & maps.covers(frontier, HEAD_BYTES)
+                & ~among(frontier, seen)
             ]
             if not len(frontier):
                 return Nodes.together(parts), True

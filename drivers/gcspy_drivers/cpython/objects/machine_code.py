@@ -16,7 +16,13 @@ from gcspy_drivers.cpython.objects import kernels
 
 __all__ = ["VARIABLE", "Kernels", "build", "cache_folder", "compiled", "load", "want"]
 
-_I64, _I32, _U16, _I8, _FLAGS = "int64[::1]", "int32[::1]", "uint16[::1]", "int8[::1]", "boolean[::1]"
+_I64, _I32, _U16, _I8, _FLAGS = (
+    "int64[::1]",
+    "int32[::1]",
+    "uint16[::1]",
+    "int8[::1]",
+    "boolean[::1]",
+)
 _I64_2, _I32_2 = "int64[:,::1]", "int32[:,::1]"
 _I8_2 = "int8[:,::1]"
 _MAP = f"{_I8_2}, {_I64}, {_I64}, int64, {_I32}, int64"

@@ -90,7 +90,10 @@ class Outward:
     def of(cls, index: PoolIndex, maps: Maps) -> Outward:
         """Take what a process has mapped."""
         wanted = (maps.permissions & (READ | WRITE) == READ | WRITE) & (maps.inode == 0)
-        wanted &= np.array([not path.startswith("[") or path.startswith(("[heap", "[anon")) for path in maps.path], dtype=np.bool_)
+        wanted &= np.array(
+            [not path.startswith("[") or path.startswith(("[heap", "[anon")) for path in maps.path],
+            dtype=np.bool_,
+        )
         return cls(index, maps.start[wanted].astype(np.int64), maps.end[wanted].astype(np.int64))
 
     def choose(self, words: I64) -> I64:

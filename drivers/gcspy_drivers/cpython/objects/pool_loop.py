@@ -136,7 +136,9 @@ class PoolLoop:
                 self._index.inside,
                 self._holders,
             )
-            if self._fill[2] and self._types.learn(self._candidates[: self._fill[2]].astype(np.uint64)):
+            if self._fill[2] and self._types.learn(
+                self._candidates[: self._fill[2]].astype(np.uint64)
+            ):
                 columns = self._types.columns()
                 self._fill[1] = nodes
                 continue

@@ -88,9 +88,9 @@ class BlockMap:
     def of(cls, readings: Iterable[HeapReading], geometry: PoolGeometry) -> BlockMap | None:
         """Make one without entries; None when the pools are too far apart."""
         pools = [reading.pools for reading in readings]
-        address = np.concatenate([np.zeros(0, dtype=np.uint64), *(one.address for one in pools)]).astype(
-            np.int64
-        )
+        address = np.concatenate(
+            [np.zeros(0, dtype=np.uint64), *(one.address for one in pools)]
+        ).astype(np.int64)
         classes = np.concatenate([np.zeros(0, dtype=np.int16), *(one.size_class for one in pools)])
         number = address // geometry.pool_bytes
         lowest = int(number.min()) if len(number) else 0
@@ -102,7 +102,9 @@ class BlockMap:
         return cls(
             entry=np.zeros((len(address), geometry.pool_bytes // 16), dtype=np.int8),
             address=address,
-            size=np.where(classes >= 0, (classes.astype(np.int64) + 1) * geometry.alignment_bytes, 0),
+            size=np.where(
+                classes >= 0, (classes.astype(np.int64) + 1) * geometry.alignment_bytes, 0
+            ),
             lowest=lowest,
             row=row,
             header=geometry.header_bytes,
@@ -144,7 +146,9 @@ class BlockMap:
         flat, number = self.entry.reshape(-1), of_node[which]
         known = ((flat[at] & 15) == Label.TRACKED_SOMEWHERE) & (number >= 0)
         where = at[known]
-        flat[where] = (flat[where] & ~np.int8(15)) | (Label.TRACKED + number[known] % each).astype(np.int8)
+        flat[where] = (flat[where] & ~np.int8(15)) | (Label.TRACKED + number[known] % each).astype(
+            np.int8
+        )
 
 
 def find_references(
@@ -176,7 +180,9 @@ def find_references(
             if code is None:
                 _count(blocks, part.words.view(np.int64), rows + first, found)
             else:
-                code.count_references(*_arguments(blocks), part.words.view(np.int64), rows + first, found)
+                code.count_references(
+                    *_arguments(blocks), part.words.view(np.int64), rows + first, found
+                )
     return found
 
 
@@ -256,7 +262,9 @@ def _words_of(
         head = ((label >> 4) * 2)[:, None]
         body = (label & 15 >= Label.KEPT)[:, None] | (word < head - 2) | (word >= head + 2)
         width = np.broadcast_to(label[:, None] & 15, values.shape)[body]
-        found.append((values[body], np.broadcast_to(rows[local[pool]][:, None], values.shape)[body], width))
+        found.append(
+            (values[body], np.broadcast_to(rows[local[pool]][:, None], values.shape)[body], width)
+        )
     none = np.zeros(0, dtype=np.int64)
     if not found:
         return none, none, none
@@ -296,5 +304,7 @@ def _count(blocks: BlockMap, words: I64, rows: npt.NDArray[np.intp], found: I64)
 
 def _generation(kind: I64) -> I64:
     """Return the generation that labels tell; -1 where they tell none."""
-    tracked = np.where((kind >= Label.TRACKED) & (kind < Label.TRACKED_SOMEWHERE), kind - Label.TRACKED, -1)
+    tracked = np.where(
+        (kind >= Label.TRACKED) & (kind < Label.TRACKED_SOMEWHERE), kind - Label.TRACKED, -1
+    )
     return np.where(kind > Label.KEPT, kind - Label.KEPT - 1, tracked)

@@ -31,7 +31,9 @@ from gcspy_drivers.cpython.pools import PoolState, capacities
 
 __all__ = ["NO_ENTRIES", "NO_HOLDERS", "Nodes", "ObjectScanner", "Objects"]
 
-_HEAD_WORDS = 8  # of a block: enough for prefix, collector's head, reference count and type, behind padding
+_HEAD_WORDS = (
+    8  # of a block: enough for prefix, collector's head, reference count and type, behind padding
+)
 _PADDING_WORDS = 2  # of the debug hooks, before what was asked for
 _PADDING_BYTES = 24  # of the debug hooks in all
 _PADDING_POOLS = 64  # that are looked at to see whether there is padding
@@ -207,7 +209,9 @@ class ObjectScanner:
         self._shift = 0
         self._kernels = kernels
 
-    def scan(self, copy: HeapCopy, entries: I8 = NO_ENTRIES, index: PoolIndex | None = None) -> Objects:
+    def scan(
+        self, copy: HeapCopy, entries: I8 = NO_ENTRIES, index: PoolIndex | None = None
+    ) -> Objects:
         """Look into the pools in use.
 
         Args:
@@ -272,7 +276,9 @@ class ObjectScanner:
             index=self._index,
         )
 
-    def _look_with(self, loop: PoolLoop, copies: PoolCopies, rows: npt.NDArray[np.intp], sums: _Sums) -> bool:
+    def _look_with(
+        self, loop: PoolLoop, copies: PoolCopies, rows: npt.NDArray[np.intp], sums: _Sums
+    ) -> bool:
         found = loop.look(copies, rows, self._shift)
         if found is None:
             return False
@@ -413,7 +419,9 @@ class ObjectScanner:
             if types.learn(words[number < 0]):
                 number = types.find(words)
             fits = (
-                (number >= 0) & (types.prefix_bytes[number] == prefix) & (types.least_bytes[number] <= room)
+                (number >= 0)
+                & (types.prefix_bytes[number] == prefix)
+                & (types.least_bytes[number] <= room)
             )
             kind[possible[fits]] = number[fits]
             prefixes[possible[fits]] = prefix
@@ -436,7 +444,11 @@ def _together(parts: list[I64]) -> I64:
     if not parts:
         return NO_HOLDERS
     found = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    return found if bool((found[1:, 0] > found[:-1, 0]).all()) else found[np.argsort(found[:, 0], kind="stable")]
+    return (
+        found
+        if bool((found[1:, 0] > found[:-1, 0]).all())
+        else found[np.argsort(found[:, 0], kind="stable")]
+    )
 
 
 def _histogram(

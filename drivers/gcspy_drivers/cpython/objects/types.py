@@ -188,7 +188,12 @@ class TypeTable:
             mask=len(self._slots) - 1,
             address=self._address.view(np.int64),
             forms=np.column_stack(
-                (self.prefix_bytes, self.least_bytes, self.collected.astype(np.int64), self.pointers)
+                (
+                    self.prefix_bytes,
+                    self.least_bytes,
+                    self.collected.astype(np.int64),
+                    self.pointers,
+                )
             ),
             refused=self._refused.view(np.int64),
             golden=_signed(_GOLDEN),
@@ -236,7 +241,9 @@ class TypeTable:
         good[good] = self._are_types(records["type"][good], depth=_DEPTH)
         names = self._names(records["name"][good])
         rows = (
-            np.flatnonzero(good)[[name is not None for name in names]] if len(names) else np.flatnonzero(good)
+            np.flatnonzero(good)[[name is not None for name in names]]
+            if len(names)
+            else np.flatnonzero(good)
         )
         taken = np.zeros(len(new), dtype=np.bool_)
         taken[rows] = True
@@ -251,9 +258,9 @@ class TypeTable:
         flags = records["flags"]
         collected = (flags & np.uint64(_HAVE_GC)) != 0
         before = (flags & np.uint64(self._layout.prefix_flags)) != 0
-        prefix = (collected * self._layout.gc_head_bytes + before * self._layout.prefix_bytes).astype(
-            np.int64
-        )
+        prefix = (
+            collected * self._layout.gc_head_bytes + before * self._layout.prefix_bytes
+        ).astype(np.int64)
         # Of str, and of what has items, an object may be smaller than the type says.
         fixed = (records["item_bytes"] == 0) & ((flags & np.uint64(_UNICODE)) == 0)
         self._address = np.concatenate((self._address, address))
@@ -289,7 +296,11 @@ class TypeTable:
             if data is None:
                 break
             record = data
-            name = self._name(int(record["name"])) if self._maps.maps.cover(int(record["name"])) else None
+            name = (
+                self._name(int(record["name"]))
+                if self._maps.maps.cover(int(record["name"]))
+                else None
+            )
         for each in chain:
             self._forms[each] = Form.NONE if found is None else found
         return Form.NONE if found is None else found
@@ -304,19 +315,27 @@ class TypeTable:
     def _plausible(self, records: Records) -> Mask:
         basic, item = records["basic_bytes"], records["item_bytes"]
         ready = (records["flags"] & np.uint64(_READY)) != 0
-        return np.asarray(ready & (basic >= 16) & (basic <= _MOST_BASIC) & (item >= 0) & (item <= _MOST_ITEM))
+        return np.asarray(
+            ready & (basic >= 16) & (basic <= _MOST_BASIC) & (item >= 0) & (item <= _MOST_ITEM)
+        )
 
     def _are_types(self, words: U64, *, depth: int) -> Mask:
         """Tell which addresses are types of types, up to the root."""
         distinct, inverse = np.unique(words, return_inverse=True)
         good = distinct == np.uint64(self._root)
         rest = np.flatnonzero(
-            ~good & (distinct % np.uint64(8) == 0) & self._maps.maps.covers(distinct, _TYPE.itemsize)
+            ~good
+            & (distinct % np.uint64(8) == 0)
+            & self._maps.maps.covers(distinct, _TYPE.itemsize)
         )
         if depth and len(rest):
             data, ok = self._memory.read_many(distinct[rest], _TYPE.itemsize)
             records = data.view(_TYPE)[:, 0]
-            meta = ok & ((records["flags"] & np.uint64(_TYPE_SUBCLASS)) != 0) & self._plausible(records)
+            meta = (
+                ok
+                & ((records["flags"] & np.uint64(_TYPE_SUBCLASS)) != 0)
+                & self._plausible(records)
+            )
             meta[meta] = self._are_types(records["type"][meta], depth=depth - 1)
             good[rest] = meta
         return np.asarray(good[inverse])

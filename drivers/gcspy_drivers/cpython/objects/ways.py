@@ -86,7 +86,11 @@ class LoopWays(NumpyWays):
     @classmethod
     def of(cls, code: Kernels, address: U64) -> LoopWays | None:
         """Index some nodes; None when they are too far apart."""
-        span = int(address[-1] >> np.uint64(12)) - int(address[0] >> np.uint64(12)) + 1 if len(address) else 0
+        span = (
+            int(address[-1] >> np.uint64(12)) - int(address[0] >> np.uint64(12)) + 1
+            if len(address)
+            else 0
+        )
         if span > _MOST_PAGES or int(address[-1:].sum()) >= 1 << 63:
             return None
         lowest = int(address[0]) >> 12 if len(address) else 0

@@ -52,10 +52,25 @@ _LAYOUTS = {
     # JDK 8, of which only what is checked here was tried
     (488, None): G1Private(number=312, rem_set=304, tag=320),
     # 11
-    (376, 260): G1Private(number=256, rem_set=248, marked_bytes=296, marked_top=344, state=280, marking=1592, bitmap=136),
+    (376, 260): G1Private(
+        number=256,
+        rem_set=248,
+        marked_bytes=296,
+        marked_top=344,
+        state=280,
+        marking=1592,
+        bitmap=136,
+    ),
     # 17
     (296, 188): G1Private(
-        number=184, rem_set=176, marked_bytes=240, marked_top=224, remembered=144, state=240, marking=1256, bitmap=144
+        number=184,
+        rem_set=176,
+        marked_bytes=240,
+        marked_top=224,
+        remembered=144,
+        state=240,
+        marking=1256,
+        bitmap=144,
     ),
     # 21
     (144, 60): G1Private(number=56, rem_set=48, garbage_bytes=112, remembered=64, state=80),

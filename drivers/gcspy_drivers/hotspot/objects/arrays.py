@@ -55,7 +55,9 @@ def walk(
     generations: I8,
 ) -> int:
     """As `kernels.walk`."""
-    block = _Block(words, end, place.tolist(), form.tolist(), keys, numbers, classes, maps, gaps, marks)
+    block = _Block(
+        words, end, place.tolist(), form.tolist(), keys, numbers, classes, maps, gaps, marks
+    )
     out = _Out(sums, entries, ages, references, generations, form)
     last = min(end, (block.place[_STOP] - block.place[_ADDRESS]) >> 3)
     at = int(state[_AT])
@@ -167,7 +169,9 @@ class _Block:
     def _class_words(self, index: I64) -> I64:
         """Return what would tell the class, if an object began at each of these words."""
         form = self.form
-        word: I64 = self.words[np.minimum(index + (form[FORM.HEADER] != Header.COMPACT), self.end - 1)]
+        word: I64 = self.words[
+            np.minimum(index + (form[FORM.HEADER] != Header.COMPACT), self.end - 1)
+        ]
         if form[FORM.HEADER] == Header.NARROW:
             return word & 0xFFFFFFFF
         if form[FORM.HEADER] == Header.COMPACT:
@@ -298,9 +302,13 @@ class _Out:
         place = block.place
         address, tiles, shift = place[_ADDRESS], place[_TILES], place[_SHIFT]
         for column, which in ((_FREE, ~found.gap_dead), (_DEAD, found.gap_dead)):
-            self._spread(column, address + (found.gap_at[which] << 3) - tiles, found.gap_size[which], shift)
+            self._spread(
+                column, address + (found.gap_at[which] << 3) - tiles, found.gap_size[which], shift
+            )
         rows = block.classes[found.number]
-        filler = ((rows[:, CLASS.TRAITS] & Trait.FILLER) != 0) | (address + (found.at << 3) >= place[_ALONE])
+        filler = ((rows[:, CLASS.TRAITS] & Trait.FILLER) != 0) | (
+            address + (found.at << 3) >= place[_ALONE]
+        )
         offset = address + (found.at << 3) - tiles
         self._spread(_FREE, offset[filler], found.size[filler], shift)
         array = ~filler & (rows[:, CLASS.SHAPE] == Shape.ARRAY)
@@ -316,14 +324,18 @@ class _Out:
             self._spread(_MARKED_BYTES, offset[marked], found.size[marked], shift)
         if place[_SURVIVES]:
             mark = block.words[found.at[~filler]]
-            age = np.where(mark & 3 == 1, (mark >> self.form[FORM.AGE_SHIFT]) & self.form[FORM.AGE_MASK], 16)
+            age = np.where(
+                mark & 3 == 1, (mark >> self.form[FORM.AGE_SHIFT]) & self.form[FORM.AGE_MASK], 16
+            )
             np.add.at(self.ages[:, 0], age, 1)
             np.add.at(self.ages[:, 1], age, found.size[~filler])
         if place[_REFERS]:
             self._refer(block, found, ~filler)
         kinds = len(block.classes)
         key, back, objects = np.unique(
-            (offset[~filler] >> shift) * kinds + found.number[~filler], return_inverse=True, return_counts=True
+            (offset[~filler] >> shift) * kinds + found.number[~filler],
+            return_inverse=True,
+            return_counts=True,
         )
         end = filled + len(key)
         self.entries[filled:end, 0], self.entries[filled:end, 1] = key // kinds, key % kinds
@@ -339,7 +351,11 @@ class _Out:
         alone = first == last
         np.add.at(target, first[alone], size[alone])
         for low, high, start, length in zip(
-            first[~alone].tolist(), last[~alone].tolist(), offset[~alone].tolist(), size[~alone].tolist(), strict=True
+            first[~alone].tolist(),
+            last[~alone].tolist(),
+            offset[~alone].tolist(),
+            size[~alone].tolist(),
+            strict=True,
         ):
             target[low] += ((low + 1) << shift) - start
             target[low + 1 : high] += 1 << shift
@@ -363,9 +379,15 @@ class _Out:
                     runs.append((start + offset, np.minimum(count, (room - offset) // width)))
             statics_at = int(form[FORM.MIRROR_STATICS])
             if row[CLASS.SHAPE] == Shape.MIRROR and statics_at:
-                there = np.where(statics_at + 4 <= room, (start >> 3) + (statics_at >> 3), start >> 3)
+                there = np.where(
+                    statics_at + 4 <= room, (start >> 3) + (statics_at >> 3), start >> 3
+                )
                 statics = (block.words[there] >> ((statics_at & 4) << 3)) & 0xFFFFFFFF
-                statics = np.where(statics_at + 4 <= room, np.minimum(statics, (room - row[CLASS.BYTES]) // width), 0)
+                statics = np.where(
+                    statics_at + 4 <= room,
+                    np.minimum(statics, (room - row[CLASS.BYTES]) // width),
+                    0,
+                )
                 runs.append((start + row[CLASS.BYTES], statics))
             for begin, count in runs:
                 slots = _ragged(begin, np.maximum(count, 0), width)
@@ -379,7 +401,9 @@ def _ragged(begin: I64, count: I64, width: int) -> I64:
     return np.repeat(begin, count) + within * width
 
 
-def _count(words: I64, slots: I64, place: list[int], form: I64, references: I64, generations: I8) -> None:
+def _count(
+    words: I64, slots: I64, place: list[int], form: I64, references: I64, generations: I8
+) -> None:
     """Count the references at some places, bytes from the first word."""
     value = words[slots >> 3]
     if form[FORM.OOP_BYTES] == 4:
@@ -391,7 +415,15 @@ def _count(words: I64, slots: I64, place: list[int], form: I64, references: I64,
     mine = (place[_ADDRESS] + slots - place[_BASE]) >> place[_SHIFT]
     theirs = (target - place[_BASE]) >> place[_SHIFT]
     count = len(references)
-    good = (value != 0) & (target >= low) & (target < top) & (mine >= 0) & (mine < count) & (theirs >= 0) & (theirs < count)
+    good = (
+        (value != 0)
+        & (target >= low)
+        & (target < top)
+        & (mine >= 0)
+        & (mine < count)
+        & (theirs >= 0)
+        & (theirs < count)
+    )
     mine, theirs, target = mine[good], theirs[good], target[good]
     same = mine == theirs
     other = generations[(target - low) >> place[_GRAIN]]

@@ -83,7 +83,8 @@ class Copier:
                 break
             out = self._buffer[at : at + size]
             read = all(
-                self._memory.read_into(low + done, out[done : done + MAX_READ_BYTES]) for done in range(0, size, MAX_READ_BYTES)
+                self._memory.read_into(low + done, out[done : done + MAX_READ_BYTES])
+                for done in range(0, size, MAX_READ_BYTES)
             )
             pieces.append(Piece(span, low, out.view(np.int64) if read else None))
             at += size

@@ -129,13 +129,19 @@ def read_form(memory: Memory, tables: Tables, flags: Flags) -> ObjectForm:
         header = Header.COMPACT
     alignment = flags.number("ObjectAlignmentInBytes", 4) or 8
     if alignment not in _ALIGNMENTS:
-        raise TargetError(f"process {memory.process.pid}: objects are aligned to {alignment} bytes, which cannot be")
+        raise TargetError(
+            f"process {memory.process.pid}: objects are aligned to {alignment} bytes, which cannot be"
+        )
     narrow = flags.on("UseCompressedOops")
     # What is not in use is not always a shift that could be.
     nothing = (0, 0)
     plain = header is Header.PLAIN
-    class_base, class_shift = nothing if plain else _narrow(memory, tables, "CompressedKlassPointers", "_narrow_klass")
-    oop_base, oop_shift = _narrow(memory, tables, "CompressedOops", "_narrow_oop") if narrow else nothing
+    class_base, class_shift = (
+        nothing if plain else _narrow(memory, tables, "CompressedKlassPointers", "_narrow_klass")
+    )
+    oop_base, oop_shift = (
+        _narrow(memory, tables, "CompressedOops", "_narrow_oop") if narrow else nothing
+    )
     constants = tables.constants
     return ObjectForm(
         header=header,
@@ -148,8 +154,10 @@ def read_form(memory: Memory, tables: Tables, flags: Flags) -> ObjectForm:
         oop_shift=oop_shift,
         mirror_size=_static_int(memory, tables, "_oop_size_offset"),
         mirror_statics=_static_int(memory, tables, "_static_oop_field_count_offset"),
-        age_shift=constants.get("markWord::age_shift", constants.get("markOopDesc::age_shift", 3)) & 63,
-        age_mask=constants.get("markWord::age_mask", constants.get("markOopDesc::age_mask", 15)) & 15,
+        age_shift=constants.get("markWord::age_shift", constants.get("markOopDesc::age_shift", 3))
+        & 63,
+        age_mask=constants.get("markWord::age_mask", constants.get("markOopDesc::age_mask", 15))
+        & 15,
         compact_shift=constants.get("markWord::klass_shift", 42) & 63,
     )
 
@@ -162,7 +170,9 @@ def _narrow(memory: Memory, tables: Tables, holder: str, until_21: str) -> tuple
         if base is not None and shift is not None:
             found = int.from_bytes(memory.read(shift, 4), "little")
             if found > 32:
-                raise TargetError(f"process {memory.process.pid}: pointers are shifted by {found} bits, which cannot be")
+                raise TargetError(
+                    f"process {memory.process.pid}: pointers are shifted by {found} bits, which cannot be"
+                )
             return int.from_bytes(memory.read(base, 8), "little"), found
     return 0, 0
 

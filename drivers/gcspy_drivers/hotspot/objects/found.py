@@ -85,7 +85,9 @@ class SpanObjects:
     @classmethod
     def begin(cls, span: Span, tiling: Tiling) -> SpanObjects:
         """Begin a span of which nothing is known yet."""
-        first, last = ((at - tiling.base) // tiling.tile_bytes for at in (span.bottom, span.top - 1))
+        first, last = (
+            (at - tiling.base) // tiling.tile_bytes for at in (span.bottom, span.top - 1)
+        )
         return cls(
             span=span,
             first=first,
@@ -173,7 +175,9 @@ class HeapObjects:
             torn += one.unknown
         entries = [one.entries for one in spans]
         rows = np.concatenate(entries) if entries else np.zeros((0, 4), dtype=np.int64)
-        first = np.repeat([one.first for one in spans], [len(one) for one in entries]).astype(np.int64)
+        first = np.repeat([one.first for one in spans], [len(one) for one in entries]).astype(
+            np.int64
+        )
         kinds = max(1, len(names))
         key, back = np.unique((rows[:, 0] + first) * kinds + rows[:, 1], return_inverse=True)
         count, size = np.zeros(len(key), dtype=np.int64), np.zeros(len(key), dtype=np.int64)

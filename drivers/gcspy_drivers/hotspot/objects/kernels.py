@@ -29,7 +29,18 @@ _FILLER, _REFERENCES = 1, 2
 # `walking.STATE`.
 _AT, _FILLED, _WORD = 0, 1, 2
 # `walking.PLACE`.
-_ADDRESS, _STOP, _TILES, _SHIFT, _SURVIVES, _REFERS, _YOUNG, _LOW, _GRAIN, _BASE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+_ADDRESS, _STOP, _TILES, _SHIFT, _SURVIVES, _REFERS, _YOUNG, _LOW, _GRAIN, _BASE = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+)
 _MARKED_TOP, _MARKS, _MARK_SHIFT, _ALONE = 10, 11, 12, 13
 # `found.SUM`.
 _OBJECTS, _ARRAYS, _INSTANCE_BYTES, _ARRAY_BYTES, _FREE = 0, 1, 2, 3, 4
@@ -143,13 +154,21 @@ def walk(
             if length > 0x7FFFFFFF or (shape == _MIRROR and length << 3 < size):
                 why = _BAD
                 break
-            size = length << 3 if shape == _MIRROR else size + ((length + ((length * form[9] + 63) >> 6)) << 3)
+            size = (
+                length << 3
+                if shape == _MIRROR
+                else size + ((length + ((length * form[9] + 63) >> 6)) << 3)
+            )
         size = (size + form[5] - 1) & -form[5]
         if shape == 0 or size <= 0 or here + size > stop:
             why = _BAD
             break
         filler = here >= place[_ALONE] or classes[number, 3] & _FILLER != 0
-        refers = place[_REFERS] != 0 and not filler and (shape != _ARRAY or classes[number, 3] & _REFERENCES != 0)
+        refers = (
+            place[_REFERS] != 0
+            and not filler
+            and (shape != _ARRAY or classes[number, 3] & _REFERENCES != 0)
+        )
         if refers and at + (size >> 3) > end:
             why = _MORE  # all of it has to be seen
             break
@@ -184,7 +203,9 @@ def walk(
             ages[age, 0] += 1
             ages[age, 1] += size
         if refers:
-            _refer(words, end, at, size, place, form, classes[number], maps, references, generations)
+            _refer(
+                words, end, at, size, place, form, classes[number], maps, references, generations
+            )
         at += size >> 3
     state[_FILLED] = _flush(tally, touched, count, entries, filled, tile)
     state[_AT] = at
@@ -249,11 +270,27 @@ def _refer(
     room = min(size, (end - at) << 3)
     if row[0] == _ARRAY:
         if row[3] & _REFERENCES:
-            _count(words, (at << 3) + row[1], (room - row[1]) // form[12], place, form, references, generations)
+            _count(
+                words,
+                (at << 3) + row[1],
+                (room - row[1]) // form[12],
+                place,
+                form,
+                references,
+                generations,
+            )
         return
     for step in range(row[5]):
         offset, count = maps[row[4] + step, 0], maps[row[4] + step, 1]
-        _count(words, (at << 3) + offset, min(count, (room - offset) // form[12]), place, form, references, generations)
+        _count(
+            words,
+            (at << 3) + offset,
+            min(count, (room - offset) // form[12]),
+            place,
+            form,
+            references,
+            generations,
+        )
     if row[0] == _MIRROR and form[7] and form[7] + 4 <= room:
         statics = (words[at + (form[7] >> 3)] >> ((form[7] & 4) << 3)) & 0xFFFFFFFF
         statics = min(statics, (room - row[1]) // form[12])

@@ -93,7 +93,9 @@ class HeapLayout:
         """Return of each grain whether it is young, 1, or old, 0, or neither, -1: (grains,), new."""
         found = np.full(-(-(self.high - self.low) // self.grain), -1, dtype=np.int8)
         for span in self.spans:
-            found[(span.bottom - self.low) >> self.shift : -((self.low - span.top) >> self.shift)] = span.kind.young
+            found[
+                (span.bottom - self.low) >> self.shift : -((self.low - span.top) >> self.shift)
+            ] = span.kind.young
         return found
 
 
@@ -121,7 +123,11 @@ def of_generations(reading: GenerationalReading, tiling: Tiling, low: int, high:
         tiling=tiling,
         low=low,
         high=high,
-        spans=tuple(Span(_PART_KINDS[part.kind], part.bottom, part.top) for part in parts if part.top > part.bottom),
+        spans=tuple(
+            Span(_PART_KINDS[part.kind], part.bottom, part.top)
+            for part in parts
+            if part.top > part.bottom
+        ),
         unknown=(),
         separators=tuple(part.bottom for part in parts),
         grain=_common_grain(bounds, high - low),
@@ -137,7 +143,11 @@ def of_regions(reading: G1Reading, tiling: Tiling) -> HeapLayout:
     known = reading.known.tolist()
     # Marks of young regions tell nothing, and what is shared with other JVMs is never dead.
     tells = (reading.kind == RegionKind.OLD) | (reading.kind == RegionKind.HUMONGOUS)
-    marked = [0] * len(kinds) if reading.marked_top is None else np.where(tells, reading.marked_top, 0).tolist()
+    marked = (
+        [0] * len(kinds)
+        if reading.marked_top is None
+        else np.where(tells, reading.marked_top, 0).tolist()
+    )
     rest = int(RegionKind.HUMONGOUS_REST)
     row = 0
     while row < len(kinds):

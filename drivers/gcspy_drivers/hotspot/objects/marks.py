@@ -66,7 +66,9 @@ class MarkBitmap:
         fields = np.frombuffer(found, dtype="<u8").tolist()
         return any(self._fits(structure, *fields[first : first + 5]) for first in _FIRST_WORDS)
 
-    def _fits(self, structure: int, start: int, words: int, shift: int, bits: int, size: int) -> bool:
+    def _fits(
+        self, structure: int, start: int, words: int, shift: int, bits: int, size: int
+    ) -> bool:
         shift &= 0xFFFFFFFF
         good = (
             start == self._low
@@ -97,6 +99,10 @@ class MarkBitmap:
         first = (low - self._low) >> self._shift >> 6
         last = -(-((high - self._low) >> self._shift) // _BITS)
         out = np.empty(max(0, last - first) * _WORD, dtype=np.uint8)
-        if low < self._low or high > self._high or not self._memory.read_into(self._map + first * _WORD, out):
+        if (
+            low < self._low
+            or high > self._high
+            or not self._memory.read_into(self._map + first * _WORD, out)
+        ):
             return None
         return Marks(out.view(np.int64), self._low + (first * _BITS << self._shift), self._shift)

@@ -54,13 +54,18 @@ class ThreadBuffers:
     def __init__(self, memory: Memory, tables: Tables, form: ObjectForm) -> None:
         self._memory = memory
         self._list = tables.static("ThreadsSMRSupport", "_java_thread_list")
-        self._threads = (tables.offset("ThreadsList", "_threads"), tables.offset("ThreadsList", "_length"))
+        self._threads = (
+            tables.offset("ThreadsList", "_threads"),
+            tables.offset("ThreadsList", "_length"),
+        )
         self._first = tables.static("Threads", "_thread_list")
         self._next = tables.offset("JavaThread", "_next")
         buffer = tables.offset("Thread", "_tlab")
         kind = "ThreadLocalAllocBuffer"
         fields = [tables.offset(kind, name) for name in ("_start", "_top", "_end")]
-        self._fields = None if buffer is None or None in fields else [buffer + (one or 0) for one in fields]
+        self._fields = (
+            None if buffer is None or None in fields else [buffer + (one or 0) for one in fields]
+        )
         aligning = self._number(tables.static("CollectedHeap", "_lab_alignment_reserve"), 8)  # 25
         ahead = self._number(tables.static(kind, "_reserve_for_allocation_prefetch"), 4)
         # There is always room for what fills the rest: an array of int without elements.
@@ -82,7 +87,9 @@ class ThreadBuffers:
         low = min(self._fields)
         span = max(self._fields) - low + _WORD
         data, ok = self._memory.read_many(threads + np.uint64(low), span)
-        start, top, end = (data[ok][:, at - low : at - low + _WORD].copy().view("<i8")[:, 0] for at in self._fields)
+        start, top, end = (
+            data[ok][:, at - low : at - low + _WORD].copy().view("<i8")[:, 0] for at in self._fields
+        )
         good = (start > 0) & (start <= top) & (top <= end) & ((start | top | end) % _WORD == 0)
         start, top, end = start[good], top[good], end[good] + self._reserve
         order = np.argsort(top, kind="stable")

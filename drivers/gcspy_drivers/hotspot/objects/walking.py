@@ -152,7 +152,9 @@ class _Pass:
         """Go on with a layout."""
         self.layout = layout
         self.tops = [span.top for span in layout.spans]
-        self.generations = layout.generations() if len(self.references) else np.zeros(0, dtype=np.int8)
+        self.generations = (
+            layout.generations() if len(self.references) else np.zeros(0, dtype=np.int8)
+        )
 
     def rest(self, position: int) -> Iterator[tuple[int, int, int]]:
         """Say what is left of the spans from an address on: number, first address and the one behind the last."""
@@ -189,7 +191,9 @@ class Walker:
         self._kept: dict[int, SpanObjects] = {}
         self._kept_key: tuple[object, ...] = ()
 
-    def walk(self, layout: HeapLayout, *, references: bool, moved: Callable[[], Key | None] | None = None) -> HeapObjects | None:
+    def walk(
+        self, layout: HeapLayout, *, references: bool, moved: Callable[[], Key | None] | None = None
+    ) -> HeapObjects | None:
         """Copy and walk a heap that goes on meanwhile.
 
         Args:
@@ -209,7 +213,12 @@ class Walker:
         if settled is None:
             return None
         self._copier.warm(CHUNK_BYTES)
-        run = _Pass(settled, self._threads.read(), self._no_references(settled, references=references), settled.epoch.collections)
+        run = _Pass(
+            settled,
+            self._threads.read(),
+            self._no_references(settled, references=references),
+            settled.epoch.collections,
+        )
         key = None if moved is None or references else moved()
         self._use_kept(key, settled)
         position, tries = settled.low, 0
@@ -217,7 +226,12 @@ class Walker:
             pieces = self._copier.copy(wanted)
             marks = self._marks_of(run.layout, pieces)
             # What is old and was not moved is as it was, whatever was collected of the young.
-            if self._heap.epoch() == run.layout.epoch or (key is not None and self._all_old(run, wanted) and moved is not None and moved() == key):
+            if self._heap.epoch() == run.layout.epoch or (
+                key is not None
+                and self._all_old(run, wanted)
+                and moved is not None
+                and moved() == key
+            ):
                 for piece, mark in zip(pieces, marks, strict=True):
                     position = self._take(run, piece, mark)
                 tries = 0
@@ -236,7 +250,9 @@ class Walker:
 
     def warm(self, layout: HeapLayout) -> None:
         """Have room for a copy of a heap, before it is held."""
-        self._copier.warm(min(sum(span.top - span.bottom for span in layout.spans) * 5 // 4, _MOST_HELD_BYTES))
+        self._copier.warm(
+            min(sum(span.top - span.bottom for span in layout.spans) * 5 // 4, _MOST_HELD_BYTES)
+        )
 
     def copy(self, layout: HeapLayout, *, key: Key | None = None) -> HeapCopy:
         """Copy a heap that is held; nothing else is to be done while it is. It is quicker where `warm` was called before.
@@ -252,7 +268,11 @@ class Walker:
         self.warm(layout)
         buffers = self._threads.read()
         same = key is not None and (*key, layout.tiling) == self._kept_key
-        kept = {span.bottom: self._kept[span.bottom] for span in layout.spans if same and self._goes_on(span)}
+        kept = {
+            span.bottom: self._kept[span.bottom]
+            for span in layout.spans
+            if same and self._goes_on(span)
+        }
         wanted = [
             (number, kept[span.bottom].reached if span.bottom in kept else span.bottom, span.top)
             for number, span in enumerate(layout.spans)
@@ -270,8 +290,15 @@ class Walker:
         """
         same = self._klasses.check()
         layout = copy.layout
-        run = _Pass(layout, copy.buffers, self._no_references(layout, references=references), layout.epoch.collections)
-        there = {piece.span: (piece, mark) for piece, mark in zip(copy.pieces, copy.marks, strict=True)}
+        run = _Pass(
+            layout,
+            copy.buffers,
+            self._no_references(layout, references=references),
+            layout.epoch.collections,
+        )
+        there = {
+            piece.span: (piece, mark) for piece, mark in zip(copy.pieces, copy.marks, strict=True)
+        }
         for number, span in enumerate(layout.spans):
             old = copy.kept.get(span.bottom)
             if number not in there or (old is not None and not same):
@@ -297,7 +324,11 @@ class Walker:
         for piece in pieces:
             told = layout.spans[piece.span].marked_top
             high = piece.address + 8 * (0 if piece.words is None else len(piece.words))
-            found.append(self._heap.marks(piece.address, min(told, high)) if layout.epoch.marks and told > piece.address else None)
+            found.append(
+                self._heap.marks(piece.address, min(told, high))
+                if layout.epoch.marks and told > piece.address
+                else None
+            )
         return found
 
     def _no_references(self, layout: HeapLayout, *, references: bool) -> I64:
@@ -364,7 +395,9 @@ class Walker:
             return span.top
         found.reached = max(found.reached, piece.address)
         _Step(self, run, found, piece, piece.words, marks).walk()
-        if found.reached == piece.address:  # one object that is larger than the piece, all of which has to be seen
+        if (
+            found.reached == piece.address
+        ):  # one object that is larger than the piece, all of which has to be seen
             if run.chunk >= MAX_READ_BYTES:
                 found.unknown.append((piece.address, span.top))
                 found.reached = span.top
@@ -409,7 +442,13 @@ class _Step:
     """
 
     def __init__(
-        self, walker: Walker, run: _Pass, found: SpanObjects, piece: Piece, words: I64, marks: Marks | None
+        self,
+        walker: Walker,
+        run: _Pass,
+        found: SpanObjects,
+        piece: Piece,
+        words: I64,
+        marks: Marks | None,
     ) -> None:
         self._walker, self._run, self._found = walker, run, found
         self._piece, self._words = piece, words

@@ -75,7 +75,9 @@ class HeapSpace:
         main: Whether the window shows it first.
     """
 
-    def __init__(self, server: Server, plan: Plan, part: tuple[str, ...], *, tile_bytes: int, main: bool) -> None:
+    def __init__(
+        self, server: Server, plan: Plan, part: tuple[str, ...], *, tile_bytes: int, main: bool
+    ) -> None:
         self._plan, self._part = plan, part
         spaces = self._spaces()
         self.roles = {space.role for space in spaces}
@@ -102,19 +104,61 @@ class HeapSpace:
     def _add_streams(self) -> None:
         plan, tile = self._plan, self._tile_bytes
         self._order = 0
-        self.used = self._percent("Used space", "Bytes of objects, dead or alive, that lie in the tile.")
-        self.live = self._percent("Live", "Bytes that the roots reach: what a perfect collector would keep.")
-        self.objects = self._count("Objects", tile // _SMALLEST_OBJECT, "Objects that begin in the tile.")
+        self.used = self._percent(
+            "Used space", "Bytes of objects, dead or alive, that lie in the tile."
+        )
+        self.live = self._percent(
+            "Live", "Bytes that the roots reach: what a perfect collector would keep."
+        )
+        self.objects = self._count(
+            "Objects", tile // _SMALLEST_OBJECT, "Objects that begin in the tile."
+        )
         self.new = self._percent("New", "Bytes of objects that were made since the event before.")
         phases = {phase for kind in plan.kinds.values() for phase in kind}
         marks = any("mark" in phase or "trace" in phase for phase in phases)
-        self.marked = self._count("Marked", tile // _SMALLEST_OBJECT, "Objects that were reached and looked at (black).") if marks else None
-        self.grey = self._count("Grey", tile // _SMALLEST_OBJECT, "Objects that were reached and not looked at yet.") if marks else None
-        self.promoted = self._percent("Promoted", "Bytes that the collection brought here.") if self.is_old else None
-        self.left = self._count("Old copies", tile // _SMALLEST_OBJECT, "Copies that were left behind; the object is elsewhere.") if plan.moves else None
-        self.oldest = self._count("Age", MAX_AGE, "Collections that the oldest object of the tile survived.") if self._has_ages() else None
-        self.roots = self._count("Roots", 8, "References from the program to objects that begin in the tile.")
-        self.dirty = self._count("Dirty cards", 8, "Cards in the tile into which a reference was stored.") if plan.cards() is not None else None
+        self.marked = (
+            self._count(
+                "Marked",
+                tile // _SMALLEST_OBJECT,
+                "Objects that were reached and looked at (black).",
+            )
+            if marks
+            else None
+        )
+        self.grey = (
+            self._count(
+                "Grey", tile // _SMALLEST_OBJECT, "Objects that were reached and not looked at yet."
+            )
+            if marks
+            else None
+        )
+        self.promoted = (
+            self._percent("Promoted", "Bytes that the collection brought here.")
+            if self.is_old
+            else None
+        )
+        self.left = (
+            self._count(
+                "Old copies",
+                tile // _SMALLEST_OBJECT,
+                "Copies that were left behind; the object is elsewhere.",
+            )
+            if plan.moves
+            else None
+        )
+        self.oldest = (
+            self._count("Age", MAX_AGE, "Collections that the oldest object of the tile survived.")
+            if self._has_ages()
+            else None
+        )
+        self.roots = self._count(
+            "Roots", 8, "References from the program to objects that begin in the tile."
+        )
+        self.dirty = (
+            self._count("Dirty cards", 8, "Cards in the tile into which a reference was stored.")
+            if plan.cards() is not None
+            else None
+        )
 
     @property
     def is_old(self) -> bool:
@@ -180,7 +224,9 @@ class HeapSpace:
 
     def _gather_tops(self, request: GatherRequest) -> None:
         """What a top says: in constant time, and only where objects lie one behind the other."""
-        self._unknown(self.objects, self.new, self.marked, self.grey, self.promoted, self.left, self.oldest)
+        self._unknown(
+            self.objects, self.new, self.marked, self.grey, self.promoted, self.left, self.oldest
+        )
         if not request.wants(self.space, self.used):
             return
         spaces = self._spaces()
@@ -188,14 +234,19 @@ class HeapSpace:
             self._unknown(self.used)
             return
         starts = self._plan.heap.bytes_of(np.array([space.start for space in spaces]))
-        sizes = np.array([(space.top - space.start) * WORD_BYTES for space in spaces], dtype=np.uint64)
+        sizes = np.array(
+            [(space.top - space.start) * WORD_BYTES for space in spaces], dtype=np.uint64
+        )
         self.space.spread(self.used, starts, sizes)
 
     def _inside(self, moment: Moment) -> slice:
         """The objects of this part: those of a plan are sorted by address."""
         spaces = self._spaces()
         cells = moment.objects.cells
-        return slice(int(np.searchsorted(cells, spaces[0].start)), int(np.searchsorted(cells, spaces[-1].end)))
+        return slice(
+            int(np.searchsorted(cells, spaces[0].start)),
+            int(np.searchsorted(cells, spaces[-1].end)),
+        )
 
     def _gather_objects(self, request: GatherRequest, moment: Moment) -> None:
         inside = self._inside(moment)
@@ -221,11 +272,18 @@ class HeapSpace:
             self._spread(request, self.promoted, addresses, sizes, promoted[inside])
         if self.oldest is not None and request.wants(self.space, self.oldest):
             tiles = self.space.tiles_of(addresses)
-            np.maximum.at(self.oldest.data, tiles, moment.objects.ages[inside].astype(self.oldest.data.dtype))
+            np.maximum.at(
+                self.oldest.data, tiles, moment.objects.ages[inside].astype(self.oldest.data.dtype)
+            )
             self.oldest.set_summary(int(moment.objects.ages[inside].max(initial=0)))
 
     def _spread(
-        self, request: GatherRequest, stream: ServerStream, addresses: NDArray[np.uint64], sizes: NDArray[np.uint64], which: NDArray[np.bool_] | None
+        self,
+        request: GatherRequest,
+        stream: ServerStream,
+        addresses: NDArray[np.uint64],
+        sizes: NDArray[np.uint64],
+        which: NDArray[np.bool_] | None,
     ) -> None:
         if not request.wants(self.space, stream):
             return
@@ -236,7 +294,10 @@ class HeapSpace:
 
     def _bytes_in_use(self) -> int:
         """Bytes of the spaces that are not idle."""
-        return sum(space.end - space.start for space in self._spaces() if space.role != "idle") * WORD_BYTES
+        return (
+            sum(space.end - space.start for space in self._spaces() if space.role != "idle")
+            * WORD_BYTES
+        )
 
     def _gather_cards(self, stream: ServerStream, level: int) -> None:
         cards = self._plan.cards()
@@ -262,7 +323,13 @@ class HeapSpace:
         if not moment.knows_liveness:
             self._unknown(self.live)
         else:
-            self._spread(request, self.live, moment.addresses[inside], moment.sizes[inside], moment.live[inside])
+            self._spread(
+                request,
+                self.live,
+                moment.addresses[inside],
+                moment.sizes[inside],
+                moment.live[inside],
+            )
 
     # --------------------------------------------------------------------------- control
 
@@ -274,7 +341,9 @@ class HeapSpace:
             control[:] = Control.UNUSED
         if len(spaces) < 2:
             return
-        starts = self.space.tiles_of(self._plan.heap.bytes_of(np.array([space.start for space in spaces])))
+        starts = self.space.tiles_of(
+            self._plan.heap.bytes_of(np.array([space.start for space in spaces]))
+        )
         ends = [*starts[1:].tolist(), self.space.count]
         for space, first, end in zip(spaces, starts.tolist(), ends, strict=True):
             if space.role == "idle":
@@ -283,5 +352,8 @@ class HeapSpace:
 
     def _info(self) -> str:
         spaces = self._spaces()
-        words = [f"{space.name}: {space.role}, {(space.end - space.start) * WORD_BYTES:,} bytes" for space in spaces]
+        words = [
+            f"{space.name}: {space.role}, {(space.end - space.start) * WORD_BYTES:,} bytes"
+            for space in spaces
+        ]
         return "; ".join(words)

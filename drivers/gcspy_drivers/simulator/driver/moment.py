@@ -17,7 +17,6 @@ from gcspy_drivers.simulator.plan import Plan
 __all__ = ["Moment"]
 
 
-
 @loop
 def reach(words: Words, roots: Words, stack: Words, reached: Bytes) -> int:
     """Say of each word whether a reachable object begins there: as collectors mark, but beside the heap.

@@ -82,9 +82,15 @@ class SimulationOptions:
             LocalProtocolError: A number is out of its range.
         """
         if not 4096 <= self.heap_bytes <= MOST_HEAP_BYTES or self.heap_bytes % self.align_bytes:
-            raise LocalProtocolError(f"a heap of {self.heap_bytes} bytes: give 4 KiB to 120 MiB, a multiple of {self.align_bytes}")
-        if self.tile_bytes and not (self.tile_bytes >= 8 and self.heap_bytes // self.tile_bytes <= 1 << 20):
-            raise LocalProtocolError(f"tiles of {self.tile_bytes} bytes: give at least 8, and so many that there are at most 1,048,576")
+            raise LocalProtocolError(
+                f"a heap of {self.heap_bytes} bytes: give 4 KiB to 120 MiB, a multiple of {self.align_bytes}"
+            )
+        if self.tile_bytes and not (
+            self.tile_bytes >= 8 and self.heap_bytes // self.tile_bytes <= 1 << 20
+        ):
+            raise LocalProtocolError(
+                f"tiles of {self.tile_bytes} bytes: give at least 8, and so many that there are at most 1,048,576"
+            )
         if not 1 <= self.level <= len(LEVELS):
             raise LocalProtocolError(f"level {self.level}: give 1 to {len(LEVELS)}")
 

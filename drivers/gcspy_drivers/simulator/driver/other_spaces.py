@@ -26,7 +26,15 @@ from gcspy_server.api import (
     UniformNames,
 )
 
-__all__ = ["CardSpace", "FreeListSpace", "OtherSpace", "RegionSpace", "RememberedSetSpace", "TrainSpace", "other_spaces"]
+__all__ = [
+    "CardSpace",
+    "FreeListSpace",
+    "OtherSpace",
+    "RegionSpace",
+    "RememberedSetSpace",
+    "TrainSpace",
+    "other_spaces",
+]
 
 
 class OtherSpace(ABC):
@@ -56,7 +64,16 @@ class OtherSpace(ABC):
         """Fill the streams."""
 
 
-def _stream(space: ServerSpace, name: str, most: int, about: str, *, order: int, suffix: str = "", colour: tuple[int, int, int] | None = None) -> ServerStream:
+def _stream(
+    space: ServerSpace,
+    name: str,
+    most: int,
+    about: str,
+    *,
+    order: int,
+    suffix: str = "",
+    colour: tuple[int, int, int] | None = None,
+) -> ServerStream:
     """A number that has no greatest value: what is more than `most` is shown as such."""
     return space.add_stream(
         name,
@@ -76,11 +93,21 @@ class FreeListSpace(OtherSpace):
     def __init__(self, server: Server, plan: Plan) -> None:
         super().__init__(plan)
         self.space = server.add_space(
-            "Free lists", names=self._names(), driver="simulator", tile_title="List of ", description="One tile a list of free cells."
+            "Free lists",
+            names=self._names(),
+            driver="simulator",
+            tile_title="List of ",
+            description="One tile a list of free cells.",
         )
-        self._length = _stream(self.space, "Length", 64, "Cells in the list.", order=1, colour=(60, 110, 190))
-        self._size = _stream(self.space, "Free bytes", 4096, "Bytes of all its cells.", order=2, suffix=" bytes")
-        self._largest = _stream(self.space, "Largest cell", 4096, "Bytes of its largest cell.", order=3, suffix=" bytes")
+        self._length = _stream(
+            self.space, "Length", 64, "Cells in the list.", order=1, colour=(60, 110, 190)
+        )
+        self._size = _stream(
+            self.space, "Free bytes", 4096, "Bytes of all its cells.", order=2, suffix=" bytes"
+        )
+        self._largest = _stream(
+            self.space, "Largest cell", 4096, "Bytes of its largest cell.", order=3, suffix=" bytes"
+        )
 
     def _names(self) -> StringNames:
         lists = self._plan.free_lists()
@@ -117,7 +144,11 @@ class CardSpace(OtherSpace):
         cards = plan.cards()
         assert cards is not None
         self.space = server.add_space(
-            "Card table", names=self._names(), driver="simulator", tile_title="Card ", description="One tile a card: into which a reference was stored."
+            "Card table",
+            names=self._names(),
+            driver="simulator",
+            tile_title="Card ",
+            description="One tile a card: into which a reference was stored.",
         )
         self._state = self.space.add_stream(
             "State",
@@ -132,7 +163,11 @@ class CardSpace(OtherSpace):
     def _names(self) -> UniformNames:
         cards = self._plan.cards()
         assert cards is not None
-        return UniformNames(int(self._plan.heap.bytes_of(cards.start)[0]), cards.card_words * WORD_BYTES, len(cards.table))
+        return UniformNames(
+            int(self._plan.heap.bytes_of(cards.start)[0]),
+            cards.card_words * WORD_BYTES,
+            len(cards.table),
+        )
 
     def gather(self, request: GatherRequest) -> None:
         """Copy the table."""
@@ -143,7 +178,9 @@ class CardSpace(OtherSpace):
         self._state.data[:] = cards.table
         counts = np.bincount(cards.table, minlength=len(cards.states))
         self._state.set_summary(*counts.tolist())
-        self.space.info = ", ".join(f"{count:,} {name}" for name, count in zip(cards.states, counts.tolist(), strict=False))
+        self.space.info = ", ".join(
+            f"{count:,} {name}" for name, count in zip(cards.states, counts.tolist(), strict=False)
+        )
 
 
 class RememberedSetSpace(OtherSpace):
@@ -152,9 +189,20 @@ class RememberedSetSpace(OtherSpace):
     def __init__(self, server: Server, plan: Plan) -> None:
         super().__init__(plan)
         self.space = server.add_space(
-            "Remembered sets", names=self._names(), driver="simulator", tile_title="Set of ", description="One tile a remembered set."
+            "Remembered sets",
+            names=self._names(),
+            driver="simulator",
+            tile_title="Set of ",
+            description="One tile a remembered set.",
         )
-        self._entries = _stream(self.space, "Entries", 64, "What refers into it from elsewhere.", order=1, colour=(40, 150, 150))
+        self._entries = _stream(
+            self.space,
+            "Entries",
+            64,
+            "What refers into it from elsewhere.",
+            order=1,
+            colour=(40, 150, 150),
+        )
 
     def _names(self) -> StringNames:
         return StringNames([one.name for one in self._plan.remembered_sets()])
@@ -185,22 +233,60 @@ class RegionSpace(OtherSpace):
         )
         most = int((regions.ends - regions.starts).max(initial=1)) * WORD_BYTES
         self._kind = self.space.add_stream(
-            "Type", dtype="u1", maximum=max(1, len(regions.kind_names) - 1), presentation=Presentation.ENUM, enum_names=regions.kind_names, order=1
+            "Type",
+            dtype="u1",
+            maximum=max(1, len(regions.kind_names) - 1),
+            presentation=Presentation.ENUM,
+            enum_names=regions.kind_names,
+            order=1,
         )
         self._used = self.space.add_stream(
-            "Used space", maximum=most, suffix=" bytes", presentation=Presentation.PERCENT, paint_style=PaintStyle.ZERO, order=2, colour=(200, 60, 50)
+            "Used space",
+            maximum=most,
+            suffix=" bytes",
+            presentation=Presentation.PERCENT,
+            paint_style=PaintStyle.ZERO,
+            order=2,
+            colour=(200, 60, 50),
         )
-        self._entries = _stream(self.space, "Remembered", 64, "References into it from elsewhere that are remembered.", order=3)
+        self._entries = _stream(
+            self.space,
+            "Remembered",
+            64,
+            "References into it from elsewhere that are remembered.",
+            order=3,
+        )
         self._train: ServerStream | None = None
         self._car: ServerStream | None = None
         if regions.what == "car" or (regions.groups >= 0).any():
-            self._train = self.space.add_stream("Train", minimum=-1, maximum=16, zero=-1, default=-1, presentation=Presentation.PLUS, paint_style=PaintStyle.ZERO, order=4)
-            self._car = self.space.add_stream("Number in its train", minimum=-1, maximum=16, zero=-1, default=-1, presentation=Presentation.PLUS, paint_style=PaintStyle.ZERO, order=5)
+            self._train = self.space.add_stream(
+                "Train",
+                minimum=-1,
+                maximum=16,
+                zero=-1,
+                default=-1,
+                presentation=Presentation.PLUS,
+                paint_style=PaintStyle.ZERO,
+                order=4,
+            )
+            self._car = self.space.add_stream(
+                "Number in its train",
+                minimum=-1,
+                maximum=16,
+                zero=-1,
+                default=-1,
+                presentation=Presentation.PLUS,
+                paint_style=PaintStyle.ZERO,
+                order=5,
+            )
 
     def _names(self) -> ExtentNames:
         regions = self._plan.regions()
         assert regions is not None
-        return ExtentNames(self._plan.heap.bytes_of(regions.starts), ((regions.ends - regions.starts) * WORD_BYTES).astype(np.uint64))
+        return ExtentNames(
+            self._plan.heap.bytes_of(regions.starts),
+            ((regions.ends - regions.starts) * WORD_BYTES).astype(np.uint64),
+        )
 
     def gather(self, request: GatherRequest) -> None:
         """Say of each what it is."""
@@ -210,9 +296,13 @@ class RegionSpace(OtherSpace):
         self.space.reset()
         used = (regions.tops - regions.starts) * WORD_BYTES
         self._kind.data[:] = regions.kinds
-        self._kind.set_summary(*np.bincount(regions.kinds, minlength=len(regions.kind_names)).tolist())
+        self._kind.set_summary(
+            *np.bincount(regions.kinds, minlength=len(regions.kind_names)).tolist()
+        )
         self._used.data[:] = used
-        self._used.set_summary(int(used.sum()), int((regions.ends - regions.starts).sum()) * WORD_BYTES)
+        self._used.set_summary(
+            int(used.sum()), int((regions.ends - regions.starts).sum()) * WORD_BYTES
+        )
         self._gather_entries(regions)
         if self._train is not None and self._car is not None:
             self._train.data[:] = regions.groups
@@ -220,7 +310,9 @@ class RegionSpace(OtherSpace):
             self._train.set_summary(len(np.unique(regions.groups[regions.groups >= 0])))
         free = [name for name in ("free", "unused") if name in regions.kind_names]
         if free:
-            self.space.control[regions.kinds == regions.kind_names.index(free[0])] = Control.BACKGROUND | Control.USED
+            self.space.control[regions.kinds == regions.kind_names.index(free[0])] = (
+                Control.BACKGROUND | Control.USED
+            )
 
     def _gather_entries(self, regions: Regions) -> None:
         counts = _remembered_from(self._plan)
@@ -234,11 +326,21 @@ class TrainSpace(OtherSpace):
     def __init__(self, server: Server, plan: Plan) -> None:
         super().__init__(plan)
         self.space = server.add_space(
-            "Trains", names=self._names(), driver="simulator", tile_title="Train ", description="One tile a train, the oldest first."
+            "Trains",
+            names=self._names(),
+            driver="simulator",
+            tile_title="Train ",
+            description="One tile a train, the oldest first.",
         )
-        self._length = _stream(self.space, "Length", 16, "Cars of the train.", order=1, colour=(120, 80, 180))
-        self._bytes = _stream(self.space, "Used bytes", 1 << 16, "Bytes in its cars.", order=2, suffix=" bytes")
-        self._entries = _stream(self.space, "Remembered", 256, "References into its cars that are remembered.", order=3)
+        self._length = _stream(
+            self.space, "Length", 16, "Cars of the train.", order=1, colour=(120, 80, 180)
+        )
+        self._bytes = _stream(
+            self.space, "Used bytes", 1 << 16, "Bytes in its cars.", order=2, suffix=" bytes"
+        )
+        self._entries = _stream(
+            self.space, "Remembered", 256, "References into its cars that are remembered.", order=3
+        )
 
     def _groups(self) -> list[int]:
         regions = self._plan.regions()
@@ -260,15 +362,23 @@ class TrainSpace(OtherSpace):
         place = np.searchsorted(groups, regions.groups[mine])
         used = ((regions.tops - regions.starts) * WORD_BYTES)[mine]
         counts = _remembered_from(self._plan)
-        entries = np.array([counts.get(start, 0) for start in regions.starts[mine].tolist()], dtype=np.int64)
+        entries = np.array(
+            [counts.get(start, 0) for start in regions.starts[mine].tolist()], dtype=np.int64
+        )
         lengths = np.bincount(place, minlength=len(groups))
         self._length.data[:] = lengths
-        self._bytes.data[:] = np.bincount(place, weights=used, minlength=len(groups)).astype(np.int64)
-        self._entries.data[:] = np.bincount(place, weights=entries, minlength=len(groups)).astype(np.int64)
+        self._bytes.data[:] = np.bincount(place, weights=used, minlength=len(groups)).astype(
+            np.int64
+        )
+        self._entries.data[:] = np.bincount(place, weights=entries, minlength=len(groups)).astype(
+            np.int64
+        )
         self._length.set_summary(int(lengths.sum()))
         self._bytes.set_summary(int(used.sum()))
         self._entries.set_summary(int(entries.sum()))
-        self.space.info = f"{len(groups)} trains, the longest has {int(lengths.max(initial=0))} cars"
+        self.space.info = (
+            f"{len(groups)} trains, the longest has {int(lengths.max(initial=0))} cars"
+        )
 
 
 def _remembered_from(plan: Plan) -> dict[int, int]:

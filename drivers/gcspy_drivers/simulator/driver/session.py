@@ -57,13 +57,27 @@ class SimulatorSession(Listener):
         LocalProtocolError: There is no such collector or program, or it cannot have these options.
     """
 
-    def __init__(self, options: SimulationOptions, *, longest_hold_secs: float | None = None, clock: Clock | None = None, lockstep: Lockstep | None = None, leads: bool = True) -> None:
+    def __init__(
+        self,
+        options: SimulationOptions,
+        *,
+        longest_hold_secs: float | None = None,
+        clock: Clock | None = None,
+        lockstep: Lockstep | None = None,
+        leads: bool = True,
+    ) -> None:
         options.check()
         self.options = options
         self._clock = clock or Clock()
         self._lockstep, self._leads = lockstep, leads
-        self.heap = Heap(options.heap_bytes, roots=_ROOTS * options.threads, align_words=max(1, options.align_bytes // WORD_BYTES))
-        self.plan: Plan = make_plan(options.collector, self.heap, threads=options.threads, **options.plan)
+        self.heap = Heap(
+            options.heap_bytes,
+            roots=_ROOTS * options.threads,
+            align_words=max(1, options.align_bytes // WORD_BYTES),
+        )
+        self.plan: Plan = make_plan(
+            options.collector, self.heap, threads=options.threads, **options.plan
+        )
         self.mutator = Mutator(self.plan, seed=options.seed)
         self._run = make_run(options.program, self.mutator)
         self.program = self._run.program
@@ -94,7 +108,12 @@ class SimulatorSession(Listener):
     def _facts(self) -> dict[str, str]:
         """What clients are told of it; a lesson's name, so that whoever plays a recording of it finds the lesson."""
         options = self.options
-        facts = {"runtime": "simulator", "collector": options.collector, "program": options.program, "seed": str(options.seed)}
+        facts = {
+            "runtime": "simulator",
+            "collector": options.collector,
+            "program": options.program,
+            "seed": str(options.seed),
+        }
         facts["heap"] = f"{options.heap_bytes} bytes"
         if options.lesson:
             facts["lesson"] = options.lesson
@@ -103,7 +122,11 @@ class SimulatorSession(Listener):
     def _add_heaps(self) -> None:
         self._tile_bytes = self.settings.tile_bytes
         for number, part in enumerate(parts_of(self.plan.spaces())):
-            self._heaps.append(HeapSpace(self.server, self.plan, part, tile_bytes=self._tile_bytes, main=number == 0))
+            self._heaps.append(
+                HeapSpace(
+                    self.server, self.plan, part, tile_bytes=self._tile_bytes, main=number == 0
+                )
+            )
 
     # --------------------------------------------------------------------------- running
 

@@ -51,23 +51,60 @@ class LiveSettings:
         tile_bytes: Of a tile of the heap.
     """
 
-    def __init__(self, server: Server, options: SimulationOptions, plan: Plan, program: Program) -> None:
+    def __init__(
+        self, server: Server, options: SimulationOptions, plan: Plan, program: Program
+    ) -> None:
         self._server, self._plan = server, plan
         self.pace_millis = options.pace_millis
         self.tile_bytes = options.tile_size
-        paces, slows = sorted({*PACES_MILLIS, options.pace_millis}), sorted({*SLOW_UNITS, options.slow}, reverse=True)
+        paces, slows = (
+            sorted({*PACES_MILLIS, options.pace_millis}),
+            sorted({*SLOW_UNITS, options.slow}, reverse=True),
+        )
         slows = [0, *(one for one in slows if one)]
         tiles = sorted({*TILE_BYTES, options.tile_size})
-        least = next(place for place, size in enumerate(tiles) if plan.heap.end * 8 // size <= 1 << 20)
+        least = next(
+            place for place, size in enumerate(tiles) if plan.heap.end * 8 // size <= 1 << 20
+        )
         self._paces, self._slows, self._tiles = tuple(paces), tuple(slows), tuple(tiles[least:])
-        self._add(LEVEL, "Level", "How much is gathered at each event.", options.level, LEVELS, first=1)
-        self._add(_PACE, "Pace", "How long to wait between two events.", paces.index(options.pace_millis), tuple(map(_pace_words, paces)))
+        self._add(
+            LEVEL, "Level", "How much is gathered at each event.", options.level, LEVELS, first=1
+        )
+        self._add(
+            _PACE,
+            "Pace",
+            "How long to wait between two events.",
+            paces.index(options.pace_millis),
+            tuple(map(_pace_words, paces)),
+        )
         if plan.kinds:
-            self._add(_SLOW, "Slow motion", "Events within a collection.", slows.index(options.slow), tuple(map(_slow_words, slows)))
-        self._add(_TILE, "Tile size", "Bytes of heap a tile.", self._tiles.index(options.tile_size), tuple(map(_size_words, self._tiles)))
+            self._add(
+                _SLOW,
+                "Slow motion",
+                "Events within a collection.",
+                slows.index(options.slow),
+                tuple(map(_slow_words, slows)),
+            )
+        self._add(
+            _TILE,
+            "Tile size",
+            "Bytes of heap a tile.",
+            self._tiles.index(options.tile_size),
+            tuple(map(_size_words, self._tiles)),
+        )
         if plan.kinds:
             about = "Collect now, before the program's next step."
-            server.add_setting(Setting(id=_COLLECT, name="Collect now", about=about, kind=SettingKind.ACTION, value=0, minimum=0, maximum=(1 << 31) - 1))
+            server.add_setting(
+                Setting(
+                    id=_COLLECT,
+                    name="Collect now",
+                    about=about,
+                    kind=SettingKind.ACTION,
+                    value=0,
+                    minimum=0,
+                    maximum=(1 << 31) - 1,
+                )
+            )
         self._collected = 0
         self._told: dict[str, int] = {}
         self._knobs: list[_Turned] = []
@@ -75,9 +112,26 @@ class LiveSettings:
             for knob in knobs:
                 self._add_knob(knob, turn)
 
-    def _add(self, ident: int, name: str, about: str, value: int, choices: tuple[str, ...], *, first: int = 0) -> None:
+    def _add(
+        self,
+        ident: int,
+        name: str,
+        about: str,
+        value: int,
+        choices: tuple[str, ...],
+        *,
+        first: int = 0,
+    ) -> None:
         self._server.add_setting(
-            Setting(id=ident, name=name, about=about, value=value, minimum=first, maximum=first + len(choices) - 1, choices=choices)
+            Setting(
+                id=ident,
+                name=name,
+                about=about,
+                value=value,
+                minimum=first,
+                maximum=first + len(choices) - 1,
+                choices=choices,
+            )
         )
 
     def _add_knob(self, knob: Knob, turn: Callable[[str, int | str], None]) -> None:
@@ -90,7 +144,15 @@ class LiveSettings:
             value = min(max(int(knob.value), low), high)
             about = f"In {knob.unit}." if knob.unit else ""
             self._server.add_setting(
-                Setting(id=ident, name=knob.title, about=about, kind=SettingKind.RANGE, value=value, minimum=low, maximum=high)
+                Setting(
+                    id=ident,
+                    name=knob.title,
+                    about=about,
+                    kind=SettingKind.RANGE,
+                    value=value,
+                    minimum=low,
+                    maximum=high,
+                )
             )
         self._knobs.append(_Turned(ident, knob, value, turn))
 
@@ -108,8 +170,16 @@ class LiveSettings:
 
     def news(self) -> list[tuple[str, int]]:
         """What is another value than when this was asked last, by name; but for what is done once, and the pace."""
-        now = {one.name: one.value for one in self._server.settings if one.kind is not SettingKind.ACTION and one.id != _PACE}
-        found = [(name, value) for name, value in now.items() if self._told.get(name) not in (None, value)]
+        now = {
+            one.name: one.value
+            for one in self._server.settings
+            if one.kind is not SettingKind.ACTION and one.id != _PACE
+        }
+        found = [
+            (name, value)
+            for name, value in now.items()
+            if self._told.get(name) not in (None, value)
+        ]
         self._told = now
         return found
 

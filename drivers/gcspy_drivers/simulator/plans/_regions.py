@@ -32,7 +32,18 @@ __all__ = [
 FREE_REGION, EDEN, SURVIVOR, OLD, LARGE, CONTINUED = range(6)
 
 # What is not an array's element otherwise.
-START, SIZE, COUNT_OF, FREE_REGIONS, TENURING, SURVIVOR_REGION, OLD_REGION, QUEUE_HEAD, QUEUE_TAIL, FIELD = range(10)
+(
+    START,
+    SIZE,
+    COUNT_OF,
+    FREE_REGIONS,
+    TENURING,
+    SURVIVOR_REGION,
+    OLD_REGION,
+    QUEUE_HEAD,
+    QUEUE_TAIL,
+    FIELD,
+) = range(10)
 DONE, COPIED, COPIED_WORDS, PROMOTED_WORDS, FAILED, CURSOR, REGION, CELL = range(10, 18)
 STATES: Final = 18
 
@@ -84,7 +95,9 @@ def _place(rows: Words, state: Words, which: int, kind: int, size: int) -> int:
 
 
 @loop
-def _evacuate(words: Words, rows: Words, chosen: Words, queue: Words, state: Words, cell: int) -> int:
+def _evacuate(
+    words: Words, rows: Words, chosen: Words, queue: Words, state: Words, cell: int
+) -> int:
     """Return where an object is from now on: copy it if its region is in the collection set and it was not copied."""
     if cell < state[START]:
         return cell
@@ -113,7 +126,9 @@ def _evacuate(words: Words, rows: Words, chosen: Words, queue: Words, state: Wor
 
 
 @loop
-def _drain(words: Words, links: Words, rows: Words, chosen: Words, queue: Words, state: Words, limit: int) -> bool:
+def _drain(
+    words: Words, links: Words, rows: Words, chosen: Words, queue: Words, state: Words, limit: int
+) -> bool:
     """Evacuate what copies refer to; tell whether all were looked at and there may be more."""
     while state[QUEUE_HEAD] < state[QUEUE_TAIL]:
         cell = queue[state[QUEUE_HEAD]]
@@ -132,7 +147,16 @@ def _drain(words: Words, links: Words, rows: Words, chosen: Words, queue: Words,
 
 
 @loop
-def pull_from_roots(words: Words, roots: Words, links: Words, rows: Words, chosen: Words, queue: Words, state: Words, limit: int) -> int:
+def pull_from_roots(
+    words: Words,
+    roots: Words,
+    links: Words,
+    rows: Words,
+    chosen: Words,
+    queue: Words,
+    state: Words,
+    limit: int,
+) -> int:
     """Evacuate what roots reach in the collection set; return how many objects were copied."""
     state[DONE] = 0
     while _drain(words, links, rows, chosen, queue, state, limit) and state[CURSOR] < len(roots):
@@ -142,13 +166,17 @@ def pull_from_roots(words: Words, roots: Words, links: Words, rows: Words, chose
 
 
 @loop
-def pull_from_sets(words: Words, links: Words, rows: Words, chosen: Words, queue: Words, state: Words, limit: int) -> int:
+def pull_from_sets(
+    words: Words, links: Words, rows: Words, chosen: Words, queue: Words, state: Words, limit: int
+) -> int:
     """Evacuate what other regions refer to in the collection set, and what that reaches; return how many objects were copied.
 
     What refers from a region of the collection set is only dropped: if it is alive, its copy refers there.
     """
     state[DONE] = 0
-    while _drain(words, links, rows, chosen, queue, state, limit) and state[REGION] < state[COUNT_OF]:
+    while (
+        _drain(words, links, rows, chosen, queue, state, limit) and state[REGION] < state[COUNT_OF]
+    ):
         region = state[REGION]
         slot = rows[region * ROW + HEAD]
         if chosen[region] == 0 or slot == 0:

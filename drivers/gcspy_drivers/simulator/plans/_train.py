@@ -32,8 +32,25 @@ FREE_CAR, CAR, POPULAR, LARGE, CONTINUED, WITHHELD = range(6)
 TRAIN_SHIFT: Final = 32
 
 # What is not an array's element otherwise.
-START, CAR_WORDS, CARS, FROM_START, FROM_END, FROM, FROM_TRAIN, TARGET, FREE_CARS, RESERVE = range(10)
-NEXT_CAR, CURSOR, QUEUE_HEAD, QUEUE_TAIL, FIELD, DONE, COPIED, COPIED_WORDS, LIMIT_POPULAR, LEFT, KEEP, CACHED, FAILED, ASTRAY = range(10, 24)
+START, CAR_WORDS, CARS, FROM_START, FROM_END, FROM, FROM_TRAIN, TARGET, FREE_CARS, RESERVE = range(
+    10
+)
+(
+    NEXT_CAR,
+    CURSOR,
+    QUEUE_HEAD,
+    QUEUE_TAIL,
+    FIELD,
+    DONE,
+    COPIED,
+    COPIED_WORDS,
+    LIMIT_POPULAR,
+    LEFT,
+    KEEP,
+    CACHED,
+    FAILED,
+    ASTRAY,
+) = range(10, 24)
 STATES: Final = 24
 FROM_ROOTS, FROM_SET, FROM_OTHER_TRAINS = range(3)
 
@@ -101,11 +118,20 @@ def take_car(cars: Words, state: Words, train: int, kind: int) -> int:
 def last_car(cars: Words, state: Words, train: int) -> int:
     """Return the last ordinary car of a train, but for the one that is being collected; -1 if it has none."""
     cached = state[CACHED]
-    if cached >= 0 and cars[cached * ROW + KIND] == CAR and train_of(cars, cached) == train and cached != state[FROM]:
+    if (
+        cached >= 0
+        and cars[cached * ROW + KIND] == CAR
+        and train_of(cars, cached) == train
+        and cached != state[FROM]
+    ):
         return int(cached)
     found = -1
     for region in range(state[CARS]):
-        fits = cars[region * ROW + KIND] == CAR and train_of(cars, region) == train and region != state[FROM]
+        fits = (
+            cars[region * ROW + KIND] == CAR
+            and train_of(cars, region) == train
+            and region != state[FROM]
+        )
         if fits and (found < 0 or cars[region * ROW + KEY] > cars[found * ROW + KEY]):
             found = region
     return found
@@ -146,7 +172,11 @@ def evacuate(words: Words, cars: Words, queue: Words, state: Words, cell: int, t
         return link_of(words, cell)
     size = words[cell] & SIZE_MASK
     new = 0
-    if state[LIMIT_POPULAR] > 0 and link_of(words, cell) >= state[LIMIT_POPULAR] and state[FREE_CARS] > state[RESERVE]:
+    if (
+        state[LIMIT_POPULAR] > 0
+        and link_of(words, cell) >= state[LIMIT_POPULAR]
+        and state[FREE_CARS] > state[RESERVE]
+    ):
         region = take_car(cars, state, train, POPULAR)
         new = cars[region * ROW + TOP]
         cars[region * ROW + TOP] = new + size
@@ -168,9 +198,13 @@ def evacuate(words: Words, cars: Words, queue: Words, state: Words, cell: int, t
 
 
 @loop
-def _pull_into(words: Words, links: Words, cars: Words, queue: Words, state: Words, slot: int) -> None:
+def _pull_into(
+    words: Words, links: Words, cars: Words, queue: Words, state: Words, slot: int
+) -> None:
     """Evacuate what a field of a mature object refers to, into the train of that object."""
-    words[slot] = evacuate(words, cars, queue, state, words[slot], train_of(cars, region_of(state, slot)))
+    words[slot] = evacuate(
+        words, cars, queue, state, words[slot], train_of(cars, region_of(state, slot))
+    )
     renote(words, links, cars, state, slot)
 
 
@@ -192,7 +226,16 @@ def _drain(words: Words, links: Words, cars: Words, queue: Words, state: Words, 
 
 
 @loop
-def pull(words: Words, roots: Words, links: Words, cars: Words, queue: Words, state: Words, source: int, limit: int) -> int:
+def pull(
+    words: Words,
+    roots: Words,
+    links: Words,
+    cars: Words,
+    queue: Words,
+    state: Words,
+    source: int,
+    limit: int,
+) -> int:
     """Evacuate what is referred to from outside, and what that refers to; return how many objects were copied.
 
     Args:
@@ -203,7 +246,9 @@ def pull(words: Words, roots: Words, links: Words, cars: Words, queue: Words, st
         if source == FROM_ROOTS:
             if state[CURSOR] >= len(roots):
                 break
-            roots[state[CURSOR]] = evacuate(words, cars, queue, state, roots[state[CURSOR]], state[TARGET])
+            roots[state[CURSOR]] = evacuate(
+                words, cars, queue, state, roots[state[CURSOR]], state[TARGET]
+            )
             state[CURSOR] += 1
         elif source == FROM_SET:
             slot = cars[state[FROM] * ROW + HEAD]
@@ -233,7 +278,9 @@ def count_references(words: Words, links: Words, state: Words, limit: int) -> in
 
 
 @loop
-def referenced(roots: Words, links: Words, cars: Words, state: Words, region: int, train: int) -> int:
+def referenced(
+    roots: Words, links: Words, cars: Words, state: Words, region: int, train: int
+) -> int:
     """Tell from where something in a car is referred to: the number of another train, the present target for a root, `train` for its own, or 0."""
     first, end = state[START] + region * state[CAR_WORDS], cars[region * ROW + TOP]
     for slot in range(len(roots)):

@@ -31,15 +31,30 @@ __all__ = [
 ]  # fmt: skip
 
 # What is not an array's element otherwise.
-FROM_START, FROM_END, TO_TOP, TENURING, BUMP_OLD, OLD_TOP, OLD_END, YOUNG_START, YOUNG_END = range(9)
-QUEUE_HEAD, QUEUE_TAIL, FIELD, COPIED, COPIED_WORDS, PROMOTED, PROMOTED_WORDS, REFUSED, CARD, NOTE = range(9, 19)
+FROM_START, FROM_END, TO_TOP, TENURING, BUMP_OLD, OLD_TOP, OLD_END, YOUNG_START, YOUNG_END = range(
+    9
+)
+(
+    QUEUE_HEAD,
+    QUEUE_TAIL,
+    FIELD,
+    COPIED,
+    COPIED_WORDS,
+    PROMOTED,
+    PROMOTED_WORDS,
+    REFUSED,
+    CARD,
+    NOTE,
+) = range(9, 19)
 STATES = 19
 _NOT_NOTED = ~NOTED
 _START, _CARD_WORDS, _COUNT = 1, 2, 3
 
 
 @loop
-def _old_place(words: Words, heads: Words, tails: Words, free: Words, state: Words, size: int) -> int:
+def _old_place(
+    words: Words, heads: Words, tails: Words, free: Words, state: Words, size: int
+) -> int:
     """Take words of the old generation; 0 if there are none."""
     if state[BUMP_OLD] == 0:
         return take(words, heads, tails, free, size)
@@ -51,7 +66,17 @@ def _old_place(words: Words, heads: Words, tails: Words, free: Words, state: Wor
 
 
 @loop
-def evacuate(words: Words, queue: Words, heads: Words, tails: Words, free: Words, starts: Words, cards: Words, state: Words, cell: int) -> int:
+def evacuate(
+    words: Words,
+    queue: Words,
+    heads: Words,
+    tails: Words,
+    free: Words,
+    starts: Words,
+    cards: Words,
+    state: Words,
+    cell: int,
+) -> int:
     """Return where an object is from now on: copy it if it is young and was not copied."""
     if cell < state[FROM_START] or cell >= state[FROM_END]:
         return cell
@@ -80,7 +105,17 @@ def evacuate(words: Words, queue: Words, heads: Words, tails: Words, free: Words
 
 @loop
 def copy_from_roots(
-    words: Words, roots: Words, queue: Words, heads: Words, tails: Words, free: Words, starts: Words, cards: Words, state: Words, first: int, behind: int
+    words: Words,
+    roots: Words,
+    queue: Words,
+    heads: Words,
+    tails: Words,
+    free: Words,
+    starts: Words,
+    cards: Words,
+    state: Words,
+    first: int,
+    behind: int,
 ) -> None:
     """Evacuate what root slots hold."""
     for slot in range(first, behind):
@@ -89,7 +124,16 @@ def copy_from_roots(
 
 @loop
 def _copy_from_fields(
-    words: Words, queue: Words, heads: Words, tails: Words, free: Words, starts: Words, cards: Words, state: Words, first: int, behind: int
+    words: Words,
+    queue: Words,
+    heads: Words,
+    tails: Words,
+    free: Words,
+    starts: Words,
+    cards: Words,
+    state: Words,
+    first: int,
+    behind: int,
 ) -> bool:
     """Evacuate what fields hold; tell whether one still refers to a young object."""
     young = False
@@ -103,7 +147,16 @@ def _copy_from_fields(
 
 @loop
 def copy_from_cards(
-    words: Words, table: Bytes, queue: Words, heads: Words, tails: Words, free: Words, starts: Words, cards: Words, state: Words, limit: int
+    words: Words,
+    table: Bytes,
+    queue: Words,
+    heads: Words,
+    tails: Words,
+    free: Words,
+    starts: Words,
+    cards: Words,
+    state: Words,
+    limit: int,
 ) -> int:
     """Evacuate what fields on dirty cards refer to, and clean cards where no such reference is left; return how many were dirty."""
     done = 0
@@ -119,7 +172,9 @@ def copy_from_cards(
                 if (words[cell] & FREE) == 0:
                     first = max(cell + HEADER_WORDS, start)
                     behind = min(cell + HEADER_WORDS + fields_of(words, cell), end)
-                    if _copy_from_fields(words, queue, heads, tails, free, starts, cards, state, first, behind):
+                    if _copy_from_fields(
+                        words, queue, heads, tails, free, starts, cards, state, first, behind
+                    ):
                         young = True
                 cell += words[cell] & SIZE_MASK
             if not young:
@@ -130,7 +185,17 @@ def copy_from_cards(
 
 @loop
 def copy_from_noted(
-    words: Words, noted: Words, queue: Words, heads: Words, tails: Words, free: Words, starts: Words, cards: Words, state: Words, last: int, limit: int
+    words: Words,
+    noted: Words,
+    queue: Words,
+    heads: Words,
+    tails: Words,
+    free: Words,
+    starts: Words,
+    cards: Words,
+    state: Words,
+    last: int,
+    limit: int,
 ) -> int:
     """Evacuate what noted old objects refer to; those that refer to nothing young any more are not noted longer. Return how many were looked at.
 
@@ -141,7 +206,18 @@ def copy_from_noted(
     while state[CARD] < last and done < limit:
         cell = noted[state[CARD]]
         first = cell + HEADER_WORDS
-        if _copy_from_fields(words, queue, heads, tails, free, starts, cards, state, first, first + fields_of(words, cell)):
+        if _copy_from_fields(
+            words,
+            queue,
+            heads,
+            tails,
+            free,
+            starts,
+            cards,
+            state,
+            first,
+            first + fields_of(words, cell),
+        ):
             noted[state[NOTE]] = cell
             state[NOTE] += 1
         else:
@@ -155,7 +231,17 @@ def copy_from_noted(
 
 @loop
 def copy_from_queue(
-    words: Words, table: Bytes, noted: Words, queue: Words, heads: Words, tails: Words, free: Words, starts: Words, cards: Words, state: Words, limit: int
+    words: Words,
+    table: Bytes,
+    noted: Words,
+    queue: Words,
+    heads: Words,
+    tails: Words,
+    free: Words,
+    starts: Words,
+    cards: Words,
+    state: Words,
+    limit: int,
 ) -> int:
     """Evacuate what copies refer to, and record it of those that are old now; return how many objects were copied."""
     before = state[COPIED]

@@ -21,7 +21,16 @@ from gcspy_protocol.errors import LocalProtocolError
 from gcspy_drivers.simulator.facts import Cards, FreeLists, RememberedSet
 from gcspy_drivers.simulator.heap import FREE, HEADER_WORDS, MAX_AGE, NOTED, WORD_BYTES, Heap
 from gcspy_drivers.simulator.loops import Words
-from gcspy_drivers.simulator.plan import FULL, WHOLE, Collection, Knob, Phase, Plan, Space, heap_knob
+from gcspy_drivers.simulator.plan import (
+    FULL,
+    WHOLE,
+    Collection,
+    Knob,
+    Phase,
+    Plan,
+    Space,
+    heap_knob,
+)
 from gcspy_drivers.simulator.plans import _young as loops
 from gcspy_drivers.simulator.policies.bump import BumpSpace
 from gcspy_drivers.simulator.policies.cards import OldToYoung
@@ -79,14 +88,25 @@ class Generational(Plan):
         super().__init__(heap, threads=threads)
         size = heap.end - heap.start
         count = 2 if young == "semispace" else 1
-        part = (young_bytes // WORD_BYTES or size // 4) // (count * heap.align_words) * heap.align_words
+        part = (
+            (young_bytes // WORD_BYTES or size // 4)
+            // (count * heap.align_words)
+            * heap.align_words
+        )
         if young not in YOUNG or not 0 < count * part < size or not 0 <= tenuring <= MAX_AGE:
             raise LocalProtocolError(
                 f"a young generation {young!r} of {young_bytes} bytes, tenuring {tenuring}: give one of {', '.join(YOUNG)}, less than the heap's "
                 f"{size * WORD_BYTES} bytes, 0 to {MAX_AGE}"
             )
         self._parts = [
-            BumpSpace(heap, heap.start + i * part, heap.start + (i + 1) * part, threads=threads, buffer_bytes=buffer_bytes) for i in range(count)
+            BumpSpace(
+                heap,
+                heap.start + i * part,
+                heap.start + (i + 1) * part,
+                threads=threads,
+                buffer_bytes=buffer_bytes,
+            )
+            for i in range(count)
         ]
         self._part = self._limit = part
         self._size = self._wanted = size
@@ -94,7 +114,9 @@ class Generational(Plan):
         self._old_start = start
         self._bump = BumpSpace(heap, start, heap.end)
         self._cells = None if self._slides else FreeListSpace(heap, start, heap.end, lists=lists)
-        self._records = OldToYoung(heap, (start, heap.end), (heap.start, start), barrier=barrier, card_bytes=card_bytes)
+        self._records = OldToYoung(
+            heap, (start, heap.end), (heap.start, start), barrier=barrier, card_bytes=card_bytes
+        )
         self._marking, self._sliding = Marking(heap), Sliding(heap)
         self._queue: Words = np.empty(part // HEADER_WORDS + 1, dtype=np.int64)
         self._state: Words = np.zeros(loops.STATES, dtype=np.int64)
@@ -114,7 +136,11 @@ class Generational(Plan):
         if 2 * size <= self._young_limit:
             self._largest = max(self._largest, size)
             return self._parts[0].allocate(thread, size, status, identity)
-        cell = self._cells.allocate(size, status, identity) if self._cells else self._bump.allocate(0, size, status, identity)
+        cell = (
+            self._cells.allocate(size, status, identity)
+            if self._cells
+            else self._bump.allocate(0, size, status, identity)
+        )
         if cell:
             self._records.begins(cell, size)
         return cell
@@ -122,7 +148,11 @@ class Generational(Plan):
     def _make_room(self, thread: int, size: int, status: int, identity: int) -> int:
         large = 2 * size > self._young_limit
         for kind, everything in ((MINOR, False), (MINOR, True), (FULL, False), (MINOR, True)):
-            if kind == MINOR and (large or not self._may_promote() or (everything and self._parts[0].top == self._parts[0].start)):
+            if kind == MINOR and (
+                large
+                or not self._may_promote()
+                or (everything and self._parts[0].top == self._parts[0].start)
+            ):
                 continue
             self._promote_all = everything or len(self._parts) == 1
             self.collect(kind, "allocation failure")
@@ -160,16 +190,38 @@ class Generational(Plan):
         source, target = self._parts[0], self._parts[-1]
         state = self._state
         state[:] = 0
-        state[[loops.FROM_START, loops.FROM_END, loops.TO_TOP]] = source.start, source.start + self._part, target.start
+        state[[loops.FROM_START, loops.FROM_END, loops.TO_TOP]] = (
+            source.start,
+            source.start + self._part,
+            target.start,
+        )
         state[[loops.YOUNG_START, loops.YOUNG_END]] = self.heap.start, self._old_start
         state[loops.TENURING] = 0 if self._promote_all else self._tenuring
-        state[[loops.BUMP_OLD, loops.OLD_TOP, loops.OLD_END]] = self._slides, self._old_top(), self._old_end
+        state[[loops.BUMP_OLD, loops.OLD_TOP, loops.OLD_END]] = (
+            self._slides,
+            self._old_top(),
+            self._old_end,
+        )
         self._noted = self._records.count
-        return Phase("roots", self._roots, "roots"), Phase("remembered", self._remembered, "cards or objects"), Phase("copy", self._copy)
+        return (
+            Phase("roots", self._roots, "roots"),
+            Phase("remembered", self._remembered, "cards or objects"),
+            Phase("copy", self._copy),
+        )
 
     def _common(self) -> tuple[Words, Words, Words, Words, Words, Words, Words]:
-        heads, tails, free = self._cells.records if self._cells else (self._state, self._state, self._state)
-        return self._queue, heads, tails, free, self._records.starts, self._records.state, self._state
+        heads, tails, free = (
+            self._cells.records if self._cells else (self._state, self._state, self._state)
+        )
+        return (
+            self._queue,
+            heads,
+            tails,
+            free,
+            self._records.starts,
+            self._records.state,
+            self._state,
+        )
 
     def _roots(self, limit: int) -> int:
         heap, first = self.heap, self._slot
@@ -184,10 +236,17 @@ class Generational(Plan):
         return loops.copy_from_noted(words, records.noted, *self._common(), self._noted, limit)
 
     def _copy(self, limit: int) -> int:
-        return loops.copy_from_queue(self.heap.words, self._records.table, self._records.noted, *self._common(), limit)
+        return loops.copy_from_queue(
+            self.heap.words, self._records.table, self._records.noted, *self._common(), limit
+        )
 
     def _begin_full(self) -> Sequence[Phase]:
-        marking, sliding, records, active = self._marking, self._sliding, self._records, self._parts[0]
+        marking, sliding, records, active = (
+            self._marking,
+            self._sliding,
+            self._records,
+            self._parts[0],
+        )
         marking.begin()
         records.forget()
         moving = [(active.start, active.start + self._part, active.top)]
@@ -207,7 +266,9 @@ class Generational(Plan):
         return [*phases, Phase("barrier", self._record_again, "cells")]
 
     def _record_again(self, limit: int) -> int:
-        return self._records.record_again(int(self._sliding.news[0]) if self._slides else self._old_end, limit)
+        return self._records.record_again(
+            int(self._sliding.news[0]) if self._slides else self._old_end, limit
+        )
 
     def _end(self, collection: Collection) -> None:
         counts = collection.counts
@@ -220,8 +281,18 @@ class Generational(Plan):
             self._parts[0].reset(news[-1])
         elif len(self._state) and self._state[loops.FROM_END]:
             state = self._state
-            counts.update({"copied objects": int(state[loops.COPIED]), "copied words": int(state[loops.COPIED_WORDS])})
-            counts.update({"promoted objects": int(state[loops.PROMOTED]), "promoted words": int(state[loops.PROMOTED_WORDS])})
+            counts.update(
+                {
+                    "copied objects": int(state[loops.COPIED]),
+                    "copied words": int(state[loops.COPIED_WORDS]),
+                }
+            )
+            counts.update(
+                {
+                    "promoted objects": int(state[loops.PROMOTED]),
+                    "promoted words": int(state[loops.PROMOTED_WORDS]),
+                }
+            )
             counts["not promoted for lack of room"] = int(state[loops.REFUSED])
             if self._slides:
                 self._bump.reset(int(state[loops.OLD_TOP]))
@@ -272,21 +343,32 @@ class Generational(Plan):
         """The halves of the young generation, or the nursery; the old generation."""
         active, other = self._parts[0], self._parts[-1]
         minor = bool(self._phases) and self._state[loops.FROM_END] > 0
-        roles = {id(other): ("to", int(self._state[loops.TO_TOP])) if minor else ("idle", other.start)}
-        sliding = bool(self._phases) and self.collection is not None and self.collection.kind == FULL
+        roles = {
+            id(other): ("to", int(self._state[loops.TO_TOP])) if minor else ("idle", other.start)
+        }
+        sliding = (
+            bool(self._phases) and self.collection is not None and self.collection.kind == FULL
+        )
         top = int(self._sliding.tops[-1]) if sliding else active.top
         roles[id(active)] = ("from" if minor else "nursery", top)
         old_top = self._old_top()
         if self._slides and (minor or sliding):
             old_top = int(self._state[loops.OLD_TOP] if minor else self._sliding.tops[0])
-        names = ("Nursery",) if len(self._parts) == 1 else ("Young, lower half", "Young, upper half")
+        names = (
+            ("Nursery",) if len(self._parts) == 1 else ("Young, lower half", "Young, upper half")
+        )
         parts = sorted(self._parts, key=lambda part: part.start)
-        found = [Space(name, roles[id(part)][0], part.start, part.start + self._part, roles[id(part)][1]) for name, part in zip(names, parts, strict=True)]
+        found = [
+            Space(name, roles[id(part)][0], part.start, part.start + self._part, roles[id(part)][1])
+            for name, part in zip(names, parts, strict=True)
+        ]
         return [*found, Space("Old", "old", self._old_start, self._old_end, old_top)]
 
     def used_words(self) -> int:
         """Words given out of both generations, garbage included."""
-        return self._parts[0].used_words + (self._cells.used_words if self._cells else self._bump.used_words)
+        return self._parts[0].used_words + (
+            self._cells.used_words if self._cells else self._bump.used_words
+        )
 
     def free_lists(self) -> FreeLists | None:
         """Return those of the old generation, if it is swept."""
@@ -295,12 +377,24 @@ class Generational(Plan):
     def cards(self) -> Cards | None:
         """Return the card table, if there is one."""
         records = self._records
-        return Cards(records.start, records.card_words, records.table.copy()) if records.barrier == "cards" else None
+        return (
+            Cards(records.start, records.card_words, records.table.copy())
+            if records.barrier == "cards"
+            else None
+        )
 
     def remembered_sets(self) -> Sequence[RememberedSet]:
         """Return the old objects that refer to young ones, if they are kept."""
         records = self._records
-        return () if records.barrier == "cards" else (RememberedSet("Young generation", self.heap.start, self._old_start, records.holders()),)
+        return (
+            ()
+            if records.barrier == "cards"
+            else (
+                RememberedSet(
+                    "Young generation", self.heap.start, self._old_start, records.holders()
+                ),
+            )
+        )
 
     def check(self) -> list[str]:
         """Say which old objects refer to young ones, and are not recorded."""
@@ -312,16 +406,34 @@ class Generational(Plan):
             first = cell + HEADER_WORDS
             for field in range(first, first + ((words[cell] >> 24) & 0xFFFF)):
                 if 0 < words[field] < self._old_start:
-                    by_card = records.barrier == "cards" and bool(records.table[(field - records.start) // records.card_words])
+                    by_card = records.barrier == "cards" and bool(
+                        records.table[(field - records.start) // records.card_words]
+                    )
                     if not by_card and not (cell in noted and words[cell] & NOTED):
-                        found.append(f"word {field} of the old object at {cell} refers to the young one at {words[field]}: the {records.barrier} missed it")
+                        found.append(
+                            f"word {field} of the old object at {cell} refers to the young one at {words[field]}: the {records.barrier} missed it"
+                        )
         return found
 
     def knobs(self) -> Sequence[Knob]:
         """Size of the heap, of which both generations have their share; how much of the young one is used, and when an object is old."""
         heap = heap_knob(self.heap, self.heap.start + self._wanted)
-        nursery = Knob("nursery", "Size of the nursery", self._limit * WORD_BYTES, (self._part // 8 * WORD_BYTES, self._part * WORD_BYTES), "bytes")
-        return (heap, nursery) if len(self._parts) == 1 else (heap, nursery, Knob("tenuring", "Collections until promotion", self._tenuring, (0, MAX_AGE)))
+        nursery = Knob(
+            "nursery",
+            "Size of the nursery",
+            self._limit * WORD_BYTES,
+            (self._part // 8 * WORD_BYTES, self._part * WORD_BYTES),
+            "bytes",
+        )
+        return (
+            (heap, nursery)
+            if len(self._parts) == 1
+            else (
+                heap,
+                nursery,
+                Knob("tenuring", "Collections until promotion", self._tenuring, (0, MAX_AGE)),
+            )
+        )
 
     def _turn(self, name: str, value: int | str) -> None:
         if name == "tenuring":
@@ -341,5 +453,8 @@ class GenerationalCompact(Generational):
 
     name = "generational-compact"
     title = "Generational, compacting"
-    kinds: ClassVar = {FULL: ("roots", "mark", "forward", "update", "move", "barrier"), MINOR: Generational.kinds[MINOR]}
+    kinds: ClassVar = {
+        FULL: ("roots", "mark", "forward", "update", "move", "barrier"),
+        MINOR: Generational.kinds[MINOR],
+    }
     _slides = True

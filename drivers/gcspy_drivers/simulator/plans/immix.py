@@ -16,7 +16,16 @@ import numpy as np
 
 from gcspy_drivers.simulator.facts import Cards, Regions
 from gcspy_drivers.simulator.heap import WORD_BYTES, Heap
-from gcspy_drivers.simulator.plan import FULL, Choice, Collection, Knob, Phase, Plan, Space, heap_knob
+from gcspy_drivers.simulator.plan import (
+    FULL,
+    Choice,
+    Collection,
+    Knob,
+    Phase,
+    Plan,
+    Space,
+    heap_knob,
+)
 from gcspy_drivers.simulator.policies.marking import Marking
 from gcspy_drivers.simulator.policies.markregion import (
     ABSENT,
@@ -44,12 +53,26 @@ class Immix(Plan):
     moves = True
     kinds: ClassVar = {FULL: ("roots", "mark", "sweep")}
 
-    def __init__(self, heap: Heap, *, threads: int = 1, block_bytes: int = 4096, line_bytes: int = 128, evacuate: bool = True) -> None:
+    def __init__(
+        self,
+        heap: Heap,
+        *,
+        threads: int = 1,
+        block_bytes: int = 4096,
+        line_bytes: int = 128,
+        evacuate: bool = True,
+    ) -> None:
         super().__init__(heap, threads=threads)
         # Never more than a block of forty, as in the paper; one at least.
         reserve = max((heap.end - heap.start) // (block_bytes // 8) // 40, 1) if evacuate else 0
         self._space = BlockSpace(
-            heap, heap.start, heap.end, threads=threads, block_bytes=block_bytes, line_bytes=line_bytes, reserve=reserve
+            heap,
+            heap.start,
+            heap.end,
+            threads=threads,
+            block_bytes=block_bytes,
+            line_bytes=line_bytes,
+            reserve=reserve,
         )
         self._marking = Marking(heap)
         self._reserve, self._evacuate, self._used = reserve, evacuate, 0
@@ -71,7 +94,9 @@ class Immix(Plan):
         starts = np.arange(space.start, space.end, space.block_words, dtype=np.int64)
         nothing = np.full(len(starts), -1, dtype=np.int64)
         ends = starts + space.block_words
-        return Regions("block", starts, ends, ends, space.kinds.astype(np.int64), KIND_NAMES, nothing, nothing)
+        return Regions(
+            "block", starts, ends, ends, space.kinds.astype(np.int64), KIND_NAMES, nothing, nothing
+        )
 
     @property
     def heap_words(self) -> int:
@@ -84,7 +109,9 @@ class Immix(Plan):
 
     def lines(self) -> Cards:
         """The lines, and whether each is in use."""
-        return Cards(self._space.start, self._space.line_words, self._space.lines.copy(), ("free", "in use"))
+        return Cards(
+            self._space.start, self._space.line_words, self._space.lines.copy(), ("free", "in use")
+        )
 
     def check(self) -> list[str]:
         """Each object lies in lines that are in use."""
@@ -99,7 +126,15 @@ class Immix(Plan):
 
     def knobs(self) -> Sequence[Knob]:
         """Size of the heap, which changes by blocks, and whether it evacuates."""
-        return (heap_knob(self.heap, self._wanted), Knob("evacuate", "Move objects out of fragmented blocks", "yes" if self._evacuate else "no", Choice(("yes", "no"))),)
+        return (
+            heap_knob(self.heap, self._wanted),
+            Knob(
+                "evacuate",
+                "Move objects out of fragmented blocks",
+                "yes" if self._evacuate else "no",
+                Choice(("yes", "no")),
+            ),
+        )
 
     def _turn(self, name: str, value: int | str) -> None:
         if name == "heap":

@@ -88,8 +88,12 @@ class Incremental(MarkSweep):
         coalesce: bool = True,
     ) -> None:
         if barrier not in BARRIERS:
-            raise LocalProtocolError(f"there is no barrier {barrier!r}: use one of {', '.join(BARRIERS)}")
-        super().__init__(heap, threads=threads, lists=lists, fit=fit, order=order, coalesce=coalesce)
+            raise LocalProtocolError(
+                f"there is no barrier {barrier!r}: use one of {', '.join(BARRIERS)}"
+            )
+        super().__init__(
+            heap, threads=threads, lists=lists, fit=fit, order=order, coalesce=coalesce
+        )
         self.barrier = barrier
         self._start_percent, self._pace = start_percent, pace
         self._debt = 0
@@ -102,7 +106,10 @@ class Incremental(MarkSweep):
 
     def alloc(self, thread: int, size: int, fields: int, type_id: int) -> int:
         """Do a bit of the collection under way, or begin one when it is time; then make an object."""
-        if self.collection is None and self.used_words() * 100 >= self.heap_words * self._start_percent:
+        if (
+            self.collection is None
+            and self.used_words() * 100 >= self.heap_words * self._start_percent
+        ):
             if self.last is None or self.used_words() > self.last.used_after:
                 self.begin(FULL, f"{self._start_percent} % in use")
         elif self.collection is not None:
@@ -136,7 +143,13 @@ class Incremental(MarkSweep):
         if not self.marks or self.barrier == "snapshot":
             return []
         count = count_black_to_white(self.heap.words, self.objects().cells)
-        return [f"{count} references lead from black objects to white ones, in phase {self.phases_left()[0]}"] if count else []
+        return (
+            [
+                f"{count} references lead from black objects to white ones, in phase {self.phases_left()[0]}"
+            ]
+            if count
+            else []
+        )
 
     def knobs(self) -> Sequence[Knob]:
         """Those of mark-sweep, and barrier (from the next collection on), start and pace."""
@@ -157,7 +170,9 @@ class Incremental(MarkSweep):
             self.barrier_hits += 1
 
     def _allocate(self, thread: int, size: int, status: int, identity: int) -> int:
-        return super()._allocate(thread, size, status | _BLACK_BIT if self.marks else status, identity)
+        return super()._allocate(
+            thread, size, status | _BLACK_BIT if self.marks else status, identity
+        )
 
     def _make_room(self, thread: int, size: int, status: int, identity: int) -> int:
         """End what is under way; what floats is found by another one, in which the program waits."""

@@ -32,7 +32,9 @@ class MarkCompact(Plan):
 
     def __init__(self, heap: Heap, *, threads: int = 1, buffer_bytes: int = 256) -> None:
         super().__init__(heap, threads=threads)
-        self._space = BumpSpace(heap, heap.start, heap.end, threads=threads, buffer_bytes=buffer_bytes)
+        self._space = BumpSpace(
+            heap, heap.start, heap.end, threads=threads, buffer_bytes=buffer_bytes
+        )
         self._marking = Marking(heap)
         self._sliding = Sliding(heap)
 
@@ -55,7 +57,13 @@ class MarkCompact(Plan):
     def _end(self, collection: Collection) -> None:
         objects, words = self._sliding.moved
         live = self._sliding.live_words
-        collection.counts.update({"moved objects": objects, "moved words": words, "freed words": collection.used_before - live})
+        collection.counts.update(
+            {
+                "moved objects": objects,
+                "moved words": words,
+                "freed words": collection.used_before - live,
+            }
+        )
         self._space.reset(int(self._sliding.news[0]))
 
     def spaces(self) -> Sequence[Space]:
@@ -69,7 +77,15 @@ class MarkCompact(Plan):
     def knobs(self) -> Sequence[Knob]:
         """How much of the heap is used before it is collected."""
         size, whole = self._space.end - self._space.start, self.heap.end - self.heap.start
-        return (Knob("heap", "Heap", size * WORD_BYTES, (whole // 8 * WORD_BYTES, whole * WORD_BYTES), "bytes"),)
+        return (
+            Knob(
+                "heap",
+                "Heap",
+                size * WORD_BYTES,
+                (whole // 8 * WORD_BYTES, whole * WORD_BYTES),
+                "bytes",
+            ),
+        )
 
     def _turn(self, name: str, value: int | str) -> None:
         self._space.end = self._space.start + int(value) // WORD_BYTES

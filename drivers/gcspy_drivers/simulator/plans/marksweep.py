@@ -12,7 +12,16 @@ from typing import ClassVar
 
 from gcspy_drivers.simulator.facts import FreeLists
 from gcspy_drivers.simulator.heap import WORD_BYTES, Heap
-from gcspy_drivers.simulator.plan import FULL, Choice, Collection, Knob, Phase, Plan, Space, heap_knob
+from gcspy_drivers.simulator.plan import (
+    FULL,
+    Choice,
+    Collection,
+    Knob,
+    Phase,
+    Plan,
+    Space,
+    heap_knob,
+)
 from gcspy_drivers.simulator.policies.freelist import FITS, ORDERS, FreeListSpace
 from gcspy_drivers.simulator.policies.marking import Marking
 
@@ -44,7 +53,9 @@ class MarkSweep(Plan):
         coalesce: bool = True,
     ) -> None:
         super().__init__(heap, threads=threads)
-        self._space = FreeListSpace(heap, heap.start, heap.end, lists=lists, fit=fit, order=order, coalesce=coalesce)
+        self._space = FreeListSpace(
+            heap, heap.start, heap.end, lists=lists, fit=fit, order=order, coalesce=coalesce
+        )
         self._marking = Marking(heap)
         # Where the space is to end: it may have objects behind that, until a collection frees them.
         self._wanted = heap.end
@@ -85,7 +96,12 @@ class MarkSweep(Plan):
             heap_knob(self.heap, self._wanted),
             Knob("fit", "Fit", self._space.fit, Choice(FITS)),
             Knob("order", "Order of free lists", self._space.order, Choice(ORDERS)),
-            Knob("coalesce", "Merge free neighbours", "yes" if self._space.coalesce else "no", Choice(("yes", "no"))),
+            Knob(
+                "coalesce",
+                "Merge free neighbours",
+                "yes" if self._space.coalesce else "no",
+                Choice(("yes", "no")),
+            ),
         )
 
     def _turn(self, name: str, value: int | str) -> None:
@@ -95,5 +111,12 @@ class MarkSweep(Plan):
             if self.collection is None:
                 space.resize(self._wanted)
             return
-        wanted = {"fit": space.fit, "order": space.order, "coalesce": "yes" if space.coalesce else "no", name: str(value)}
-        space.configure(fit=wanted["fit"], order=wanted["order"], coalesce=wanted["coalesce"] == "yes")
+        wanted = {
+            "fit": space.fit,
+            "order": space.order,
+            "coalesce": "yes" if space.coalesce else "no",
+            name: str(value),
+        }
+        space.configure(
+            fit=wanted["fit"], order=wanted["order"], coalesce=wanted["coalesce"] == "yes"
+        )

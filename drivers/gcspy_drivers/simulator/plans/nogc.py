@@ -27,7 +27,9 @@ class NoGC(Plan):
 
     def __init__(self, heap: Heap, *, threads: int = 1, buffer_bytes: int = 4096) -> None:
         super().__init__(heap, threads=threads)
-        self._space = BumpSpace(heap, heap.start, heap.end, threads=threads, buffer_bytes=buffer_bytes)
+        self._space = BumpSpace(
+            heap, heap.start, heap.end, threads=threads, buffer_bytes=buffer_bytes
+        )
 
     def _allocate(self, thread: int, size: int, status: int, identity: int) -> int:
         return self._space.allocate(thread, size, status, identity)
@@ -44,7 +46,9 @@ class NoGC(Plan):
         return (heap_knob(self.heap, self._space.end),)
 
     def _turn(self, name: str, value: int | str) -> None:
-        self._space.end = max(self.heap.start + self.heap.aligned(int(value) // WORD_BYTES), self._space.top)
+        self._space.end = max(
+            self.heap.start + self.heap.aligned(int(value) // WORD_BYTES), self._space.top
+        )
 
     def used_words(self) -> int:
         """All that was given out."""

@@ -44,7 +44,16 @@ from gcspy_drivers.simulator.heap import (
     paint,
 )
 from gcspy_drivers.simulator.loops import Words, loop
-from gcspy_drivers.simulator.plan import FULL, WHOLE, Collection, Knob, Phase, Plan, Space, heap_knob
+from gcspy_drivers.simulator.plan import (
+    FULL,
+    WHOLE,
+    Collection,
+    Knob,
+    Phase,
+    Plan,
+    Space,
+    heap_knob,
+)
 from gcspy_drivers.simulator.policies.freelist import FreeListSpace, insert
 
 __all__ = ["RefCount"]
@@ -81,7 +90,15 @@ def _decrement(words: Words, candidates: Words, pending: Words, state: Words, ce
 
 
 @loop
-def assign(words: Words, array: Words, at: int, target: int, candidates: Words, pending: Words, state: Words) -> None:
+def assign(
+    words: Words,
+    array: Words,
+    at: int,
+    target: int,
+    candidates: Words,
+    pending: Words,
+    state: Words,
+) -> None:
     """Let an element of the heap or of the roots refer to another object: counted first, so that one that stays is never at 0."""
     old = array[at]
     if target != 0:
@@ -95,7 +112,14 @@ def assign(words: Words, array: Words, at: int, target: int, candidates: Words, 
 
 @loop
 def release(
-    words: Words, candidates: Words, pending: Words, state: Words, heads: Words, tails: Words, free_state: Words, limit: int
+    words: Words,
+    candidates: Words,
+    pending: Words,
+    state: Words,
+    heads: Words,
+    tails: Words,
+    free_state: Words,
+    limit: int,
 ) -> int:
     """Free objects at 0, and count what they referred to; return how many, fewer than `limit` when there are no more."""
     done = 0
@@ -126,7 +150,9 @@ def _to_stack(words: Words, stack: Words, state: Words, cell: int, colour: int) 
 
 
 @loop
-def take_away(words: Words, candidates: Words, stack: Words, queue: Words, state: Words, limit: int) -> int:
+def take_away(
+    words: Words, candidates: Words, stack: Words, queue: Words, state: Words, limit: int
+) -> int:
     """Colour grey what candidates reach, and take away the counts that come from within. What is no candidate any more is dropped.
 
     Returns:
@@ -163,7 +189,15 @@ def take_away(words: Words, candidates: Words, stack: Words, queue: Words, state
 
 
 @loop
-def put_back(words: Words, candidates: Words, stack: Words, rescued: Words, counts: Words, state: Words, limit: int) -> int:
+def put_back(
+    words: Words,
+    candidates: Words,
+    stack: Words,
+    rescued: Words,
+    counts: Words,
+    state: Words,
+    limit: int,
+) -> int:
     """Colour white what is at 0 now; what is not is in use: it, and all that it reaches, turns black and gets its counts back.
 
     Args:
@@ -205,7 +239,9 @@ def put_back(words: Words, candidates: Words, stack: Words, rescued: Words, coun
 
 
 @loop
-def _judge(words: Words, stack: Words, rescued: Words, counts: Words, state: Words, cell: int) -> None:
+def _judge(
+    words: Words, stack: Words, rescued: Words, counts: Words, state: Words, cell: int
+) -> None:
     """Decide on a grey object: in use if references are left, garbage on trial otherwise."""
     if link_of(words, cell) > 0:
         paint(words, cell, BLACK)
@@ -216,7 +252,9 @@ def _judge(words: Words, stack: Words, rescued: Words, counts: Words, state: Wor
 
 
 @loop
-def gather_white(words: Words, candidates: Words, stack: Words, queue: Words, state: Words, limit: int) -> int:
+def gather_white(
+    words: Words, candidates: Words, stack: Words, queue: Words, state: Words, limit: int
+) -> int:
     """Put what is white into the queue of those to be freed; each candidate is none any more."""
     done = 0
     while done < limit:
@@ -244,7 +282,15 @@ def gather_white(words: Words, candidates: Words, stack: Words, queue: Words, st
 
 
 @loop
-def free_queued(words: Words, queue: Words, state: Words, heads: Words, tails: Words, free_state: Words, limit: int) -> int:
+def free_queued(
+    words: Words,
+    queue: Words,
+    state: Words,
+    heads: Words,
+    tails: Words,
+    free_state: Words,
+    limit: int,
+) -> int:
     """Free what is in the queue, from its end."""
     done = 0
     while state[_QUEUE] > 0 and done < limit:
@@ -284,9 +330,13 @@ class RefCount(Plan):
         coalesce: bool = True,
     ) -> None:
         super().__init__(heap, threads=threads)
-        self._space = FreeListSpace(heap, heap.start, heap.end, lists=lists, fit=fit, order=order, coalesce=coalesce)
+        self._space = FreeListSpace(
+            heap, heap.start, heap.end, lists=lists, fit=fit, order=order, coalesce=coalesce
+        )
         most = (heap.end - heap.start) // HEADER_WORDS + 1
-        self._candidates, self._pending, self._stack, self._queue = (np.empty(most, dtype=np.int64) for _ in range(4))
+        self._candidates, self._pending, self._stack, self._queue = (
+            np.empty(most, dtype=np.int64) for _ in range(4)
+        )
         self._rescued: Words = np.zeros(1, dtype=np.int64)
         self._state: Words = np.zeros(_STATES, dtype=np.int64)
         self._threshold, self._burst = candidates, burst
@@ -337,7 +387,10 @@ class RefCount(Plan):
         found = [f"object {a} is counted {b} times, and referred to {c} times" for a, b, c in zip(
             wrong.identities.tolist(), wrong.links.tolist(), counts[wrong.cells].tolist(), strict=True
         )]  # fmt: skip
-        return found + [f"object {one} has a colour of trial deletion, and none is under way" for one in strange.identities.tolist()]
+        return found + [
+            f"object {one} has a colour of trial deletion, and none is under way"
+            for one in strange.identities.tolist()
+        ]
 
     def knobs(self) -> Sequence[Knob]:
         """Size of the heap, how many candidates begin a collection, and how many objects are freed at a time."""
@@ -391,17 +444,38 @@ class RefCount(Plan):
 
     def _release(self, limit: int) -> int:
         heads, tails, state = self._space.records
-        return release(self.heap.words, self._candidates, self._pending, self._state, heads, tails, state, limit)
+        return release(
+            self.heap.words,
+            self._candidates,
+            self._pending,
+            self._state,
+            heads,
+            tails,
+            state,
+            limit,
+        )
 
     def _take_away(self, limit: int) -> int:
-        return take_away(self.heap.words, self._candidates, self._stack, self._queue, self._state, limit)
+        return take_away(
+            self.heap.words, self._candidates, self._stack, self._queue, self._state, limit
+        )
 
     def _put_back(self, limit: int) -> int:
         # Nothing is pending now: its array is the second stack.
-        return put_back(self.heap.words, self._candidates, self._stack, self._pending, self._rescued, self._state, limit)
+        return put_back(
+            self.heap.words,
+            self._candidates,
+            self._stack,
+            self._pending,
+            self._rescued,
+            self._state,
+            limit,
+        )
 
     def _gather(self, limit: int) -> int:
-        return gather_white(self.heap.words, self._candidates, self._stack, self._queue, self._state, limit)
+        return gather_white(
+            self.heap.words, self._candidates, self._stack, self._queue, self._state, limit
+        )
 
     def _free(self, limit: int) -> int:
         heads, tails, state = self._space.records
@@ -412,6 +486,8 @@ class RefCount(Plan):
 
     def _end(self, collection: Collection) -> None:
         state = self._state
-        collection.counts.update({"freed objects": int(state[_FREED]), "freed words": int(state[_FREED_WORDS])})
+        collection.counts.update(
+            {"freed objects": int(state[_FREED]), "freed words": int(state[_FREED_WORDS])}
+        )
         if self._space.end > self._wanted:
             self._space.resize(self._wanted)

@@ -78,13 +78,26 @@ class GarbageFirst(Plan):
     }
 
     def __init__(
-        self, heap: Heap, *, threads: int = 1, region_bytes: int = 0, pause_regions: int = 0, tenuring: int = 2, marking_percent: int = 45
+        self,
+        heap: Heap,
+        *,
+        threads: int = 1,
+        region_bytes: int = 0,
+        pause_regions: int = 0,
+        tenuring: int = 2,
+        marking_percent: int = 45,
     ) -> None:
         super().__init__(heap, threads=threads)
         size = heap.end - heap.start
         self._size = heap.aligned(region_bytes // WORD_BYTES or max(size // 32, 32))
         self._count = size // self._size
-        if self._count < 8 or self._size < 32 or not 0 <= pause_regions <= self._count or not 0 <= tenuring <= MAX_AGE or not 0 < marking_percent <= 100:
+        if (
+            self._count < 8
+            or self._size < 32
+            or not 0 <= pause_regions <= self._count
+            or not 0 <= tenuring <= MAX_AGE
+            or not 0 < marking_percent <= 100
+        ):
             raise LocalProtocolError(
                 f"{self._count} regions of {self._size * WORD_BYTES} bytes, {pause_regions} in a pause, tenuring {tenuring}, marking at {marking_percent} %: "
                 f"give at least 8 of at least 256 bytes, 0 to as many in a pause, 0 to {MAX_AGE}, 1 to 100"
@@ -96,11 +109,20 @@ class GarbageFirst(Plan):
         self._born: Words = np.zeros(self._count, dtype=np.int64)
         self._queue: Words = np.empty(size // HEADER_WORDS + 1, dtype=np.int64)
         self._state: Words = np.zeros(loops.STATES, dtype=np.int64)
-        self._state[[loops.START, loops.SIZE, loops.COUNT_OF, loops.FREE_REGIONS]] = heap.start, self._size, self._count, self._count
+        self._state[[loops.START, loops.SIZE, loops.COUNT_OF, loops.FREE_REGIONS]] = (
+            heap.start,
+            self._size,
+            self._count,
+            self._count,
+        )
         self._state[[loops.SURVIVOR_REGION, loops.OLD_REGION]] = -1
         self._marking, self._sliding = Marking(heap), Sliding(heap)
         self._current = [-1] * threads
-        self._pause, self._tenuring, self._percent = pause_regions or max(self._count // 4, 2), tenuring, marking_percent
+        self._pause, self._tenuring, self._percent = (
+            pause_regions or max(self._count // 4, 2),
+            tenuring,
+            marking_percent,
+        )
         self._marked_at = self._slot = self._freed = self._withheld = 0
         self._slid: list[int] = []
 
@@ -129,7 +151,11 @@ class GarbageFirst(Plan):
         return found
 
     def _words_in(self, regions: Sequence[int]) -> int:
-        return int(self._table[regions, TOP].sum()) - sum(self._start_of(region) for region in regions) if len(regions) else 0
+        return (
+            int(self._table[regions, TOP].sum()) - sum(self._start_of(region) for region in regions)
+            if len(regions)
+            else 0
+        )
 
     def _allocate(self, thread: int, size: int, status: int, identity: int) -> int:
         cell = self._place_large(size) if 2 * size > self._size else self._place(thread, size)
@@ -159,7 +185,9 @@ class GarbageFirst(Plan):
         young = self._of_kind(loops.EDEN, loops.SURVIVOR)
         if self._free - needed < self._needed_for(len(young) * self._size):
             return 0
-        free = np.concatenate(([0], self._table[:, KIND] == loops.FREE_REGION, [0])).astype(np.int64)
+        free = np.concatenate(([0], self._table[:, KIND] == loops.FREE_REGION, [0])).astype(
+            np.int64
+        )
         edges = np.diff(free)
         starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
         fits = starts[ends - starts >= needed]
@@ -187,7 +215,11 @@ class GarbageFirst(Plan):
     def _candidates(self) -> list[int]:
         """Return the old regions that are worth evacuating, the one with the least in it first."""
         table = self._table
-        worth = (table[:, KIND] == loops.OLD) & (table[:, KEY] >= 0) & (100 * table[:, KEY] <= _WORTH * self._size)
+        worth = (
+            (table[:, KIND] == loops.OLD)
+            & (table[:, KEY] >= 0)
+            & (100 * table[:, KEY] <= _WORTH * self._size)
+        )
         found = np.flatnonzero(worth)
         ordered: list[int] = found[np.argsort(table[found, KEY], kind="stable")].tolist()
         return ordered
@@ -196,7 +228,9 @@ class GarbageFirst(Plan):
 
     def _begin(self, kind: str) -> Sequence[Phase]:
         self._slot = self._freed = 0
-        self._state[[loops.COPIED, loops.COPIED_WORDS, loops.PROMOTED_WORDS, loops.REGION, loops.CELL]] = 0
+        self._state[
+            [loops.COPIED, loops.COPIED_WORDS, loops.PROMOTED_WORDS, loops.REGION, loops.CELL]
+        ] = 0
         if kind in (YOUNG, MIXED):
             self._choose(mixed=kind == MIXED)
             return Phase("roots", self._pull_roots), Phase("remembered", self._pull_sets)
@@ -209,7 +243,8 @@ class GarbageFirst(Plan):
         large = self._of_kind(loops.LARGE)
         tops = self._table[:, TOP].tolist()
         sliding.begin(
-            [(self._start_of(one), self._start_of(one + 1), tops[one]) for one in self._slid], [(self._start_of(one), tops[one]) for one in large]
+            [(self._start_of(one), self._start_of(one + 1), tops[one]) for one in self._slid],
+            [(self._start_of(one), tops[one]) for one in large],
         )
         return (
             *marks,
@@ -239,10 +274,21 @@ class GarbageFirst(Plan):
             state[loops.OLD_REGION] = -1
 
     def _pull_roots(self, limit: int) -> int:
-        return loops.pull_from_roots(self.heap.words, self.heap.roots, self._links, self._rows, self._chosen, self._queue, self._state, limit)
+        return loops.pull_from_roots(
+            self.heap.words,
+            self.heap.roots,
+            self._links,
+            self._rows,
+            self._chosen,
+            self._queue,
+            self._state,
+            limit,
+        )
 
     def _pull_sets(self, limit: int) -> int:
-        return loops.pull_from_sets(self.heap.words, self._links, self._rows, self._chosen, self._queue, self._state, limit)
+        return loops.pull_from_sets(
+            self.heap.words, self._links, self._rows, self._chosen, self._queue, self._state, limit
+        )
 
     def _scrub(self, limit: int) -> int:
         return loops.scrub(self.heap.words, self._links, self._rows, self._state, limit)
@@ -287,15 +333,27 @@ class GarbageFirst(Plan):
     def _end(self, collection: Collection) -> None:
         counts, state = collection.counts, self._state
         if state[loops.FAILED]:
-            raise LocalProtocolError("an evacuation found no free region: a defect of what sees to it that there are some")
+            raise LocalProtocolError(
+                "an evacuation found no free region: a defect of what sees to it that there are some"
+            )
         if collection.kind in (YOUNG, MIXED):
             chosen = np.flatnonzero(self._chosen).tolist()
             for region in chosen:
                 self._free_region(region)
             self._current = [-1] * self.threads
-            new = [one for one in self._of_kind(loops.SURVIVOR, loops.OLD) if self._born[one] < 0 or one in chosen]
+            new = [
+                one
+                for one in self._of_kind(loops.SURVIVOR, loops.OLD)
+                if self._born[one] < 0 or one in chosen
+            ]
             self._born[new] = collection.number
-            counts.update({"collection set": len(chosen), "copied objects": int(state[loops.COPIED]), "copied words": int(state[loops.COPIED_WORDS])})
+            counts.update(
+                {
+                    "collection set": len(chosen),
+                    "copied objects": int(state[loops.COPIED]),
+                    "copied words": int(state[loops.COPIED_WORDS]),
+                }
+            )
             counts["promoted words"] = int(state[loops.PROMOTED_WORDS])
         elif collection.kind == MARK:
             for region in self._of_kind(loops.OLD, loops.LARGE):
@@ -326,7 +384,9 @@ class GarbageFirst(Plan):
         for region, top in zip(self._slid, self._sliding.tops.tolist(), strict=False):
             tops[region] = top
         regions = self._of_kind(loops.EDEN, loops.SURVIVOR, loops.OLD, loops.LARGE)
-        return [(self._start_of(one), tops[one]) for one in regions if tops[one] > self._start_of(one)]
+        return [
+            (self._start_of(one), tops[one]) for one in regions if tops[one] > self._start_of(one)
+        ]
 
     def used_words(self) -> int:
         """Words given out of regions, garbage included."""
@@ -336,14 +396,26 @@ class GarbageFirst(Plan):
         """The regions: what each is, how much was found alive in it, whether it is in the collection set, and its age in collections."""
         table = self._table
         starts = self.heap.start + np.arange(self._count, dtype=np.int64) * self._size
-        heads = np.maximum.accumulate(np.where(table[:, KIND] == loops.CONTINUED, 0, np.arange(self._count)))
+        heads = np.maximum.accumulate(
+            np.where(table[:, KIND] == loops.CONTINUED, 0, np.arange(self._count))
+        )
         tops = np.clip(table[heads, TOP], starts, starts + self._size)
         free = table[:, KIND] == loops.FREE_REGION
         none = np.full(self._count, -1, dtype=np.int64)
         live = np.where(free, 0, table[:, KEY])
         ages = np.where(free, 0, self.collections - np.maximum(self._born, 0))
         return Regions(
-            "region", starts, starts + self._size, tops, table[:, KIND].copy(), _KINDS, none, none.copy(), live, self._chosen.copy(), ages
+            "region",
+            starts,
+            starts + self._size,
+            tops,
+            table[:, KIND].copy(),
+            _KINDS,
+            none,
+            none.copy(),
+            live,
+            self._chosen.copy(),
+            ages,
         )
 
     def remembered_sets(self) -> Sequence[RememberedSet]:
@@ -353,7 +425,9 @@ class GarbageFirst(Plan):
             holders: Words = np.empty(int(self._table[region, COUNT]), dtype=np.int64)
             count = entries(self._links, self._rows, region, holders)
             end = self._start_of(region + self._regions_at(region))
-            found.append(RememberedSet(f"Region {region}", self._start_of(region), end, holders[:count]))
+            found.append(
+                RememberedSet(f"Region {region}", self._start_of(region), end, holders[:count])
+            )
         return found
 
     def check(self) -> list[str]:
@@ -363,18 +437,37 @@ class GarbageFirst(Plan):
         for start, end in self.extents():
             for cell in self.heap.cells(start, end).tolist():
                 first = cell + HEADER_WORDS
-                for slot in range(first, first + ((words[cell] >> 24) & 0xFFFF)) if not words[cell] & FREE else ():
-                    holder, at = (slot - self.heap.start) // self._size, (words[slot] - self.heap.start) // self._size
-                    if words[slot] and holder != at and kinds[holder] not in (loops.EDEN, loops.SURVIVOR):
+                for slot in (
+                    range(first, first + ((words[cell] >> 24) & 0xFFFF))
+                    if not words[cell] & FREE
+                    else ()
+                ):
+                    holder, at = (
+                        (slot - self.heap.start) // self._size,
+                        (words[slot] - self.heap.start) // self._size,
+                    )
+                    if (
+                        words[slot]
+                        and holder != at
+                        and kinds[holder] not in (loops.EDEN, loops.SURVIVOR)
+                    ):
                         should[slot] = at
         for region in range(self._count):
             holders: Words = np.empty(int(self._table[region, COUNT]) + 1, dtype=np.int64)
             count = entries(self._links, self._rows, region, holders)
             if count != self._table[region, COUNT]:
-                found.append(f"the remembered set of region {region} has {count} entries and says {self._table[region, COUNT]}")
+                found.append(
+                    f"the remembered set of region {region} has {count} entries and says {self._table[region, COUNT]}"
+                )
             strange = [slot for slot in holders[:count].tolist() if should.pop(slot, -1) != region]
-            found.extend(f"the remembered set of region {region} has word {slot}, which does not belong there" for slot in strange)
-        found.extend(f"word {slot} refers into region {at}, and is not in its remembered set" for slot, at in should.items())
+            found.extend(
+                f"the remembered set of region {region} has word {slot}, which does not belong there"
+                for slot in strange
+            )
+        found.extend(
+            f"word {slot} refers into region {at}, and is not in its remembered set"
+            for slot, at in should.items()
+        )
         if self._state[loops.FREE_REGIONS] != len(self._of_kind(loops.FREE_REGION)):
             found.append(f"{self._state[loops.FREE_REGIONS]} regions are said to be free")
         return found
@@ -386,7 +479,13 @@ class GarbageFirst(Plan):
             Knob("heap", "Heap", most * region, (8 * region, self._count * region), "bytes"),
             Knob("pause", "Regions in a pause", self._pause, (1, self._count), "regions"),
             Knob("tenuring", "Collections until promotion", self._tenuring, (0, MAX_AGE)),
-            Knob("marking", "Old part of the heap at which it is marked", self._percent, (1, 100), "%"),
+            Knob(
+                "marking",
+                "Old part of the heap at which it is marked",
+                self._percent,
+                (1, 100),
+                "%",
+            ),
         )
 
     def _turn(self, name: str, value: int | str) -> None:

@@ -89,7 +89,9 @@ class SemiSpace(Plan):
         self._half = (heap.end - heap.start) // (2 * heap.align_words) * heap.align_words
         middle = heap.start + self._half
         bounds = ((heap.start, middle), (middle, middle + self._half))
-        self._halves = [BumpSpace(heap, *one, threads=threads, buffer_bytes=buffer_bytes) for one in bounds]
+        self._halves = [
+            BumpSpace(heap, *one, threads=threads, buffer_bytes=buffer_bytes) for one in bounds
+        ]
         self._state: Words = np.zeros(6, dtype=np.int64)
         self._limit = self._half
         self._slot = 0
@@ -101,7 +103,14 @@ class SemiSpace(Plan):
         source, target = self._halves
         source.retire()
         self._slot = 0
-        self._state[[_START, _END, _TOP, _SCAN, _FIELD, _COPIED]] = source.start, source.start + self._half, target.start, target.start, 0, 0
+        self._state[[_START, _END, _TOP, _SCAN, _FIELD, _COPIED]] = (
+            source.start,
+            source.start + self._half,
+            target.start,
+            target.start,
+            0,
+            0,
+        )
         return Phase("roots", self._roots, "roots"), Phase("copy", self._copy)
 
     def _roots(self, limit: int) -> int:
@@ -117,7 +126,11 @@ class SemiSpace(Plan):
         source, target = self._halves
         top = int(self._state[_TOP])
         collection.counts.update(
-            {"copied objects": int(self._state[_COPIED]), "copied words": top - target.start, "freed words": collection.used_before - (top - target.start)}
+            {
+                "copied objects": int(self._state[_COPIED]),
+                "copied words": top - target.start,
+                "freed words": collection.used_before - (top - target.start),
+            }
         )
         source.reset()
         target.reset(top)
@@ -134,11 +147,18 @@ class SemiSpace(Plan):
         going_on = bool(self._phases)
         found = [
             ("from" if going_on else "bump", active, active.top),
-            ("to" if going_on else "idle", other, int(self._state[_TOP]) if going_on else other.start),
+            (
+                "to" if going_on else "idle",
+                other,
+                int(self._state[_TOP]) if going_on else other.start,
+            ),
         ]
         found.sort(key=lambda one: one[1].start)
         names = ("Lower half", "Upper half")
-        return [Space(name, role, half.start, half.start + self._half, top) for name, (role, half, top) in zip(names, found, strict=True)]
+        return [
+            Space(name, role, half.start, half.start + self._half, top)
+            for name, (role, half, top) in zip(names, found, strict=True)
+        ]
 
     def used_words(self) -> int:
         """Words given out of the half in use, garbage included."""

@@ -96,16 +96,26 @@ class Train(Plan):
                 f"{self._count} cars of {self._car_words * WORD_BYTES} bytes, behind a nursery of {young * WORD_BYTES}: give cars of at least 128 bytes, "
                 f"of which the heap has at least {2 * _RESERVE}, trains of at least 1 car, and popular objects at least 0"
             )
-        self._nursery = BumpSpace(heap, heap.start, heap.start + young, threads=threads, buffer_bytes=buffer_bytes)
+        self._nursery = BumpSpace(
+            heap, heap.start, heap.start + young, threads=threads, buffer_bytes=buffer_bytes
+        )
         self._young, self._start = young, heap.start + young
         self._end_word = self._start + self._count * self._car_words
         self._cars: Words = np.zeros((self._count + 1) * ROW, dtype=np.int64)
         self._table = self._cars.reshape(-1, ROW)
         self._links: Words = np.zeros(len(heap.words) * LINKS, dtype=np.int64)
-        self._queue: Words = np.empty(max(young, self._car_words) // HEADER_WORDS + 1, dtype=np.int64)
+        self._queue: Words = np.empty(
+            max(young, self._car_words) // HEADER_WORDS + 1, dtype=np.int64
+        )
         self._state: Words = np.zeros(loops.STATES, dtype=np.int64)
         state = self._state
-        state[[loops.START, loops.CAR_WORDS, loops.CARS, loops.FREE_CARS, loops.RESERVE]] = self._start, self._car_words, self._count, self._count, _RESERVE
+        state[[loops.START, loops.CAR_WORDS, loops.CARS, loops.FREE_CARS, loops.RESERVE]] = (
+            self._start,
+            self._car_words,
+            self._count,
+            self._count,
+            _RESERVE,
+        )
         state[[loops.CACHED, loops.FROM, loops.NEXT_CAR]] = -1, -1, 1
         self._train_cars, self._popular, self._limit = train_cars, popular, young
         self._size = self._wanted = size
@@ -137,7 +147,9 @@ class Train(Plan):
     def _place_large(self, size: int) -> int:
         """Take adjacent regions; return their first word, or 0."""
         needed = -(-size // self._car_words)
-        if self._free_cars - needed < _RESERVE + self._cars_for(self._nursery.top - self._nursery.start):
+        if self._free_cars - needed < _RESERVE + self._cars_for(
+            self._nursery.top - self._nursery.start
+        ):
             return 0
         free = np.concatenate(([0], self._table[:-1, KIND] == loops.FREE_CAR, [0])).astype(np.int64)
         edges = np.diff(free)
@@ -161,8 +173,13 @@ class Train(Plan):
         futile = 0
         while futile < _PATIENCE:
             free = self._free_cars
-            self.collect(CAR if futile or not self._young or free < self._cars_wanted // 2 else MINOR, "allocation failure")
-            roomy = not self._young or self._nursery.end - self._nursery.start >= self._young_limit // 2
+            self.collect(
+                CAR if futile or not self._young or free < self._cars_wanted // 2 else MINOR,
+                "allocation failure",
+            )
+            roomy = (
+                not self._young or self._nursery.end - self._nursery.start >= self._young_limit // 2
+            )
             cell = self._allocate(thread, size, status, identity) if roomy else 0
             if cell:
                 return cell
@@ -193,7 +210,13 @@ class Train(Plan):
 
     @property
     def _young_limit(self) -> int:
-        return min(self._limit, self._young * self._wanted // (self._size * self.heap.align_words) * self.heap.align_words)
+        return min(
+            self._limit,
+            self._young
+            * self._wanted
+            // (self._size * self.heap.align_words)
+            * self.heap.align_words,
+        )
 
     @property
     def _cars_wanted(self) -> int:
@@ -207,8 +230,13 @@ class Train(Plan):
         if more < 0:
             chosen, kind = withheld[:-more], loops.FREE_CAR
         else:
-            spare = self._free_cars - _RESERVE - self._cars_for(self._nursery.top - self._nursery.start)
-            chosen, kind = np.flatnonzero(kinds == loops.FREE_CAR)[::-1][: max(min(more, spare), 0)], loops.WITHHELD
+            spare = (
+                self._free_cars - _RESERVE - self._cars_for(self._nursery.top - self._nursery.start)
+            )
+            chosen, kind = (
+                np.flatnonzero(kinds == loops.FREE_CAR)[::-1][: max(min(more, spare), 0)],
+                loops.WITHHELD,
+            )
         self._table[chosen, KIND] = kind
         self._state[loops.FREE_CARS] += len(chosen) if more < 0 else -len(chosen)
         self._limited()
@@ -219,7 +247,9 @@ class Train(Plan):
         trains = used[:, KEY] >> loops.TRAIN_SHIFT
         newest = int(trains.max()) if len(trains) else 0
         self._highest = max(self._highest, newest)
-        full = int(((trains == newest) & (used[:, KIND] != loops.CONTINUED)).sum()) >= self._train_cars
+        full = (
+            int(((trains == newest) & (used[:, KIND] != loops.CONTINUED)).sum()) >= self._train_cars
+        )
         return newest if newest not in (0, collected) and not full else self._highest + 1
 
     # Collections.
@@ -227,26 +257,52 @@ class Train(Plan):
     def _begin(self, kind: str) -> Sequence[Phase]:
         self._nursery.retire()
         state, nursery = self._state, self._nursery
-        state[[loops.COPIED, loops.COPIED_WORDS, loops.LEFT, loops.KEEP, loops.LIMIT_POPULAR, loops.ASTRAY]] = 0
+        state[
+            [
+                loops.COPIED,
+                loops.COPIED_WORDS,
+                loops.LEFT,
+                loops.KEEP,
+                loops.LIMIT_POPULAR,
+                loops.ASTRAY,
+            ]
+        ] = 0
         self._freed_cars, self._whole, self._relinked = 0, False, False
         self._last_train = 0
         self._from(self._count, 0, nursery.start, nursery.top)
         # Whatever the trains that survivors go to leave unused, there are cars for all of them.
         state[loops.RESERVE] = _RESERVE + self._cars_for(nursery.top - nursery.start)
-        young = (Phase("remembered", self._pull_set, "objects"), Phase("roots", self._pull_roots, "objects", self._first_slot))
+        young = (
+            Phase("remembered", self._pull_set, "objects"),
+            Phase("roots", self._pull_roots, "objects", self._first_slot),
+        )
         if kind == MINOR:
             return young
         if kind == FULL:
             self._extra = 0
             return *young, Phase("trains", self._trains, "objects", self._begin_trains)
-        work = (self._count_references, self._pull_roots, self._pull_others, self._pull_set, self._free)
+        work = (
+            self._count_references,
+            self._pull_roots,
+            self._pull_others,
+            self._pull_set,
+            self._free,
+        )
         prepare = (self._begin_car, self._first_slot, self._first_entry, None, None)
-        return *young, *(Phase(name, one, "entries" if name == "count" else "objects", before) for name, one, before in zip(_CAR, work, prepare, strict=True))
+        return *young, *(
+            Phase(name, one, "entries" if name == "count" else "objects", before)
+            for name, one, before in zip(_CAR, work, prepare, strict=True)
+        )
 
     def _from(self, row: int, train: int, start: int, end: int) -> None:
         """Say what is collected."""
         state = self._state
-        state[[loops.FROM, loops.FROM_TRAIN, loops.FROM_START, loops.FROM_END]] = row, train, start, end
+        state[[loops.FROM, loops.FROM_TRAIN, loops.FROM_START, loops.FROM_END]] = (
+            row,
+            train,
+            start,
+            end,
+        )
         state[loops.TARGET] = max(self._target(train), self._last_train + 1)
         state[[loops.QUEUE_HEAD, loops.CACHED, loops.LEFT]] = 0, -1, 0
 
@@ -254,7 +310,9 @@ class Train(Plan):
         self._state[loops.CURSOR] = 0
 
     def _first_entry(self) -> None:
-        self._state[loops.CURSOR] = self._cars[self._state[loops.FROM] * ROW + HEAD] if self._evacuates else 0
+        self._state[loops.CURSOR] = (
+            self._cars[self._state[loops.FROM] * ROW + HEAD] if self._evacuates else 0
+        )
 
     @property
     def _evacuates(self) -> bool:
@@ -264,12 +322,30 @@ class Train(Plan):
     def _pull(self, source: int, limit: int) -> int:
         if not self._evacuates:
             return 0
-        return loops.pull(self.heap.words, self.heap.roots, self._links, self._cars, self._queue, self._state, source, limit)
+        return loops.pull(
+            self.heap.words,
+            self.heap.roots,
+            self._links,
+            self._cars,
+            self._queue,
+            self._state,
+            source,
+            limit,
+        )
 
     def _pull_roots(self, limit: int) -> int:
         if self._extra and self._evacuates:
-            self._extra = loops.evacuate(self.heap.words, self._cars, self._queue, self._state, self._extra, int(self._state[loops.TARGET]))
-            if int(self._state[loops.FROM]) < self._count and self._train_at(self._extra) != int(self._state[loops.FROM_TRAIN]):
+            self._extra = loops.evacuate(
+                self.heap.words,
+                self._cars,
+                self._queue,
+                self._state,
+                self._extra,
+                int(self._state[loops.TARGET]),
+            )
+            if int(self._state[loops.FROM]) < self._count and self._train_at(self._extra) != int(
+                self._state[loops.FROM_TRAIN]
+            ):
                 self._extra = 0
         return self._pull(loops.FROM_ROOTS, limit)
 
@@ -285,7 +361,9 @@ class Train(Plan):
     def _cars_in_order(self) -> list[int]:
         """Return the regions where cars begin, in the order in which they will be collected."""
         kinds = self._table[:-1, KIND]
-        begins = np.flatnonzero((kinds != loops.FREE_CAR) & (kinds != loops.CONTINUED) & (kinds != loops.WITHHELD))
+        begins = np.flatnonzero(
+            (kinds != loops.FREE_CAR) & (kinds != loops.CONTINUED) & (kinds != loops.WITHHELD)
+        )
         found: list[int] = begins[np.argsort(self._table[begins, KEY])].tolist()
         return found
 
@@ -357,7 +435,9 @@ class Train(Plan):
         """Append a car to a train as it is."""
         start, top = self._start + car * self._car_words, int(self._table[car, TOP])
         regions = -(-(top - start) // self._car_words)
-        self._table[car : car + regions, KEY] = train << loops.TRAIN_SHIFT | int(self._state[loops.NEXT_CAR])
+        self._table[car : car + regions, KEY] = train << loops.TRAIN_SHIFT | int(
+            self._state[loops.NEXT_CAR]
+        )
         self._state[loops.NEXT_CAR] += 1
         self._state[loops.LEFT] += train != self._state[loops.FROM_TRAIN]
         common = self.heap.words, self._links, self._cars, self._state
@@ -368,7 +448,11 @@ class Train(Plan):
 
     def _end_futility(self, train: int) -> None:
         """If nothing left the train, take an object that a root refers to for referred to from now on: the program cannot move that."""
-        if self._state[loops.LEFT] or self._extra or (self.collection is not None and self.collection.kind == FULL):
+        if (
+            self._state[loops.LEFT]
+            or self._extra
+            or (self.collection is not None and self.collection.kind == FULL)
+        ):
             return
         for cell in self.heap.roots.tolist():
             if cell >= self._start and self._train_at(cell) == train:
@@ -383,12 +467,21 @@ class Train(Plan):
 
     def _trains(self, limit: int) -> int:
         """Collect cars until the trains that there were are gone, or there is no room."""
-        work = (self._count_references, self._pull_roots, self._pull_others, self._pull_set, self._free)
+        work = (
+            self._count_references,
+            self._pull_roots,
+            self._pull_others,
+            self._pull_set,
+            self._free,
+        )
         done = 0
         while True:
             if self._sub == 0:
                 order = self._cars_in_order()
-                if not order or int(self._table[order[0], KEY]) >> loops.TRAIN_SHIFT > self._last_train:
+                if (
+                    not order
+                    or int(self._table[order[0], KEY]) >> loops.TRAIN_SHIFT > self._last_train
+                ):
                     return done
                 self._begin_car()
                 if self._state[loops.FROM] < 0:
@@ -412,23 +505,44 @@ class Train(Plan):
         if collection.kind == MINOR:
             self._empty_nursery()
         state = self._state
-        collection.counts.update({"copied objects": int(state[loops.COPIED]), "copied words": int(state[loops.COPIED_WORDS]), "freed cars": self._freed_cars})
+        collection.counts.update(
+            {
+                "copied objects": int(state[loops.COPIED]),
+                "copied words": int(state[loops.COPIED_WORDS]),
+                "freed cars": self._freed_cars,
+            }
+        )
         collection.counts["freed words"] = collection.used_before - self.used_words()
         order = self._cars_in_order()
-        collection.counts.update({"cars": len(order), "trains": len({int(self._table[one, KEY]) >> loops.TRAIN_SHIFT for one in order})})
+        collection.counts.update(
+            {
+                "cars": len(order),
+                "trains": len({int(self._table[one, KEY]) >> loops.TRAIN_SHIFT for one in order}),
+            }
+        )
         collection.counts["popular objects"] = int((self._table[:-1, KIND] == loops.POPULAR).sum())
         collection.counts["remembered references"] = int(self._table[:, COUNT].sum())
         if state[loops.ASTRAY]:
-            collection.counts["objects put into another train, as cars are short"] = int(state[loops.ASTRAY])
+            collection.counts["objects put into another train, as cars are short"] = int(
+                state[loops.ASTRAY]
+            )
         if collection.kind == FULL:
-            left = [one for one in order if self._table[one, KEY] >> loops.TRAIN_SHIFT <= self._last_train]
+            left = [
+                one
+                for one in order
+                if self._table[one, KEY] >> loops.TRAIN_SHIFT <= self._last_train
+            ]
             if left:
-                collection.counts["cars left with their garbage, as none was free to go on with"] = len(left)
+                collection.counts[
+                    "cars left with their garbage, as none was free to go on with"
+                ] = len(left)
         state[loops.FROM] = -1
         state[loops.RESERVE] = _RESERVE
         self._withhold()
         if state[loops.FAILED]:
-            raise LocalProtocolError("the train ran out of cars in the middle of a collection: a defect of its reserve")
+            raise LocalProtocolError(
+                "the train ran out of cars in the middle of a collection: a defect of its reserve"
+            )
 
     # What there is to see.
 
@@ -437,11 +551,18 @@ class Train(Plan):
         cars = Space("Cars", "cars", self._start, self._end_word, self._end_word)
         if not self._young:
             return [cars]
-        return [Space("Nursery", "nursery", self._nursery.start, self._start, self._nursery.top), cars]
+        return [
+            Space("Nursery", "nursery", self._nursery.start, self._start, self._nursery.top),
+            cars,
+        ]
 
     def extents(self) -> list[tuple[int, int]]:
         """The nursery up to its top, and each car."""
-        found = [(self._nursery.start, self._nursery.top)] if self._nursery.top > self._nursery.start else []
+        found = (
+            [(self._nursery.start, self._nursery.top)]
+            if self._nursery.top > self._nursery.start
+            else []
+        )
         for car in sorted(self._cars_in_order()):
             start, top = self._start + car * self._car_words, int(self._table[car, TOP])
             if top > start:
@@ -451,7 +572,11 @@ class Train(Plan):
     def used_words(self) -> int:
         """Words given out of the nursery and of cars, garbage included."""
         order = self._cars_in_order()
-        return self._nursery.used_words + int(self._table[order, TOP].sum()) - sum(self._start + car * self._car_words for car in order)
+        return (
+            self._nursery.used_words
+            + int(self._table[order, TOP].sum())
+            - sum(self._start + car * self._car_words for car in order)
+        )
 
     def regions(self) -> Regions:
         """The physical regions: what each is, and which car of which train; a car's number counts from 1 in its train."""
@@ -464,9 +589,20 @@ class Train(Plan):
         for car in self._cars_in_order():
             seen[int(groups[car])] = seen.get(int(groups[car]), 0) + 1
             numbers[(table[:, KEY] == table[car, KEY]) & (groups >= 0)] = seen[int(groups[car])]
-        heads = np.maximum.accumulate(np.where(table[:, KIND] == loops.CONTINUED, 0, np.arange(self._count)))
+        heads = np.maximum.accumulate(
+            np.where(table[:, KIND] == loops.CONTINUED, 0, np.arange(self._count))
+        )
         tops = np.clip(table[heads, TOP], starts, starts + self._car_words)
-        return Regions("car", starts, starts + self._car_words, tops, table[:, KIND].copy(), _KINDS, groups, numbers)
+        return Regions(
+            "car",
+            starts,
+            starts + self._car_words,
+            tops,
+            table[:, KIND].copy(),
+            _KINDS,
+            groups,
+            numbers,
+        )
 
     def remembered_sets(self) -> Sequence[RememberedSet]:
         """The fields of mature objects that refer into the nursery, and into each car from later ones, in the order of trains."""
@@ -474,7 +610,14 @@ class Train(Plan):
         rows = [(self._count, "Nursery", self._nursery.start, self._start)] if self._young else []
         for car in self._cars_in_order():
             start = self._start + car * self._car_words
-            rows.append((car, f"Car {regions.groups[car]}.{regions.numbers[car]}", start, max(int(self._table[car, TOP]), start + self._car_words)))
+            rows.append(
+                (
+                    car,
+                    f"Car {regions.groups[car]}.{regions.numbers[car]}",
+                    start,
+                    max(int(self._table[car, TOP]), start + self._car_words),
+                )
+            )
         for row, name, start, end in rows:
             holders: Words = np.empty(int(self._table[row, COUNT]), dtype=np.int64)
             count = entries(self._links, self._cars, row, holders)
@@ -488,18 +631,37 @@ class Train(Plan):
         for start, end in self.extents():
             for cell in self.heap.cells(start, end).tolist() if start >= self._start else ():
                 first = cell + HEADER_WORDS
-                for slot in range(first, first + ((words[cell] >> 24) & 0xFFFF)) if not words[cell] & FREE else ():
-                    at = self._count if words[slot] < self._start else (words[slot] - self._start) // self._car_words
-                    if words[slot] and (at == self._count or keys[(slot - self._start) // self._car_words] > keys[at]):
+                for slot in (
+                    range(first, first + ((words[cell] >> 24) & 0xFFFF))
+                    if not words[cell] & FREE
+                    else ()
+                ):
+                    at = (
+                        self._count
+                        if words[slot] < self._start
+                        else (words[slot] - self._start) // self._car_words
+                    )
+                    if words[slot] and (
+                        at == self._count
+                        or keys[(slot - self._start) // self._car_words] > keys[at]
+                    ):
                         should[slot] = at
         for row in range(self._count + 1):
             holders: Words = np.empty(int(self._table[row, COUNT]) + 1, dtype=np.int64)
             count = entries(self._links, self._cars, row, holders)
             if count != self._table[row, COUNT]:
-                found.append(f"the remembered set of car {row} has {count} entries and says {self._table[row, COUNT]}")
+                found.append(
+                    f"the remembered set of car {row} has {count} entries and says {self._table[row, COUNT]}"
+                )
             strange = [slot for slot in holders[:count].tolist() if should.pop(slot, -1) != row]
-            found.extend(f"the remembered set of car {row} has word {slot}, which does not belong there" for slot in strange)
-        found.extend(f"word {slot} refers into car {at}, and is not in its remembered set" for slot, at in should.items())
+            found.extend(
+                f"the remembered set of car {row} has word {slot}, which does not belong there"
+                for slot in strange
+            )
+        found.extend(
+            f"word {slot} refers into car {at}, and is not in its remembered set"
+            for slot, at in should.items()
+        )
         if self._free_cars != int((self._table[:-1, KIND] == loops.FREE_CAR).sum()):
             found.append(f"{self._free_cars} cars are said to be free")
         return found
@@ -507,9 +669,27 @@ class Train(Plan):
     def knobs(self) -> Sequence[Knob]:
         """Size of the heap, of which nursery and cars have their share; how much of the nursery is used, how long the newest train gets, and what is popular."""
         heap = heap_knob(self.heap, self.heap.start + self._wanted)
-        nursery = Knob("nursery", "Size of the nursery", self._limit * WORD_BYTES, (self._young // 8 * WORD_BYTES, self._young * WORD_BYTES), "bytes")
-        cars = Knob("train_cars", "Cars before a new train is begun", self._train_cars, (1, self._count), "cars")
-        popular = Knob("popular", "References that make an object popular", self._popular, (0, 1 << 16), "references")
+        nursery = Knob(
+            "nursery",
+            "Size of the nursery",
+            self._limit * WORD_BYTES,
+            (self._young // 8 * WORD_BYTES, self._young * WORD_BYTES),
+            "bytes",
+        )
+        cars = Knob(
+            "train_cars",
+            "Cars before a new train is begun",
+            self._train_cars,
+            (1, self._count),
+            "cars",
+        )
+        popular = Knob(
+            "popular",
+            "References that make an object popular",
+            self._popular,
+            (0, 1 << 16),
+            "references",
+        )
         return (heap, nursery, cars, popular) if self._young else (heap, cars, popular)
 
     def _turn(self, name: str, value: int | str) -> None:

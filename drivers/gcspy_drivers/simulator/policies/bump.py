@@ -30,7 +30,9 @@ class BumpSpace:
         top: Behind the last word that was given to anybody.
     """
 
-    def __init__(self, heap: Heap, start: int, end: int, *, threads: int = 1, buffer_bytes: int = 0) -> None:
+    def __init__(
+        self, heap: Heap, start: int, end: int, *, threads: int = 1, buffer_bytes: int = 0
+    ) -> None:
         self._heap = heap
         self.start, self.end = start, end
         # The same array is the buffer of whoever has none: its first element is the top of the space.

@@ -68,7 +68,9 @@ def first_on_card(words: Words, starts: Words, state: Words, card: int) -> int:
 
 
 @loop
-def record_again(words: Words, table: Bytes, starts: Words, noted: Words, state: Words, end: int, limit: int) -> int:
+def record_again(
+    words: Words, table: Bytes, starts: Words, noted: Words, state: Words, end: int, limit: int
+) -> int:
     """Look at old cells from the cursor on, after they were moved or merged; return at how many."""
     cell, done = state[_CURSOR], 0
     while cell < end and done < limit:
@@ -102,17 +104,29 @@ class OldToYoung:
         state: For the loops.
     """
 
-    def __init__(self, heap: Heap, old: tuple[int, int], young: tuple[int, int], *, barrier: str = "cards", card_bytes: int = 512) -> None:
+    def __init__(
+        self,
+        heap: Heap,
+        old: tuple[int, int],
+        young: tuple[int, int],
+        *,
+        barrier: str = "cards",
+        card_bytes: int = 512,
+    ) -> None:
         card_words = card_bytes // WORD_BYTES
         if barrier not in BARRIERS or card_words < 1:
-            raise LocalProtocolError(f"barrier {barrier!r}, cards of {card_bytes} bytes: give one of {', '.join(BARRIERS)}, and at least {WORD_BYTES}")
+            raise LocalProtocolError(
+                f"barrier {barrier!r}, cards of {card_bytes} bytes: give one of {', '.join(BARRIERS)}, and at least {WORD_BYTES}"
+            )
         self._heap = heap
         self.barrier, self.start, self.end, self.card_words = barrier, *old, card_words
         self.table: Bytes = np.zeros(-(-(old[1] - old[0]) // card_words), dtype=np.uint8)
         self.starts: Words = np.full(len(self.table), old[0], dtype=np.int64)
         # np.empty: what is never used never becomes memory.
         self.noted: Words = np.empty((old[1] - old[0]) // HEADER_WORDS + 1, dtype=np.int64)
-        self.state: Words = np.array([BARRIERS.index(barrier), old[0], card_words, 0, old[0], *young], dtype=np.int64)
+        self.state: Words = np.array(
+            [BARRIERS.index(barrier), old[0], card_words, 0, old[0], *young], dtype=np.int64
+        )
 
     @property
     def count(self) -> int:
@@ -136,7 +150,9 @@ class OldToYoung:
 
     def record_again(self, end: int, limit: int) -> int:
         """Look at so many old cells, which end at `end`; the work of a phase."""
-        return record_again(self._heap.words, self.table, self.starts, self.noted, self.state, end, limit)
+        return record_again(
+            self._heap.words, self.table, self.starts, self.noted, self.state, end, limit
+        )
 
     def holders(self) -> Words:
         """Return the noted objects; a copy."""

@@ -46,7 +46,9 @@ SMALLEST: Final = 2
 """Words of the smallest cell that can be in a list."""
 
 # What is not an array's element otherwise: `state`.
-_FIT, _ORDER, _ROVER, _FREE_WORDS, _FREE_CELLS, _CURSOR, _RUN, _FREED, _FREED_WORDS, _MERGE = range(10)
+_FIT, _ORDER, _ROVER, _FREE_WORDS, _FREE_CELLS, _CURSOR, _RUN, _FREED, _FREED_WORDS, _MERGE = range(
+    10
+)
 _STATES: Final = 10
 
 
@@ -86,7 +88,9 @@ def insert(words: Words, heads: Words, tails: Words, state: Words, cell: int, si
 
 
 @loop
-def _unlink(words: Words, heads: Words, tails: Words, state: Words, at: int, before: int, cell: int) -> None:
+def _unlink(
+    words: Words, heads: Words, tails: Words, state: Words, at: int, before: int, cell: int
+) -> None:
     """Take a cell out of its list; `before` is the one in front of it, or 0."""
     if before == 0:
         heads[at] = words[cell + 1]
@@ -101,7 +105,9 @@ def _unlink(words: Words, heads: Words, tails: Words, state: Words, at: int, bef
 
 
 @loop
-def _search(words: Words, head: int, stop: int, before: int, size: int, fit: int) -> tuple[int, int]:
+def _search(
+    words: Words, head: int, stop: int, before: int, size: int, fit: int
+) -> tuple[int, int]:
     """Look in a list from `head` to before `stop` for a cell of at least `size`."""
     found, found_before, found_size = 0, 0, SIZE_MASK + 1
     cell = head
@@ -158,7 +164,9 @@ def chain(words: Words, head: int, cells: Words) -> int:
 
 
 @loop
-def sweep(words: Words, heads: Words, tails: Words, state: Words, end: int, keep: int, limit: int) -> int:
+def sweep(
+    words: Words, heads: Words, tails: Words, state: Words, end: int, keep: int, limit: int
+) -> int:
     """Look at cells from the cursor on: what is black turns white again, what is white or free goes into the lists.
 
     Neighbours are merged, unless the space does not: then each cell keeps its size for ever, but for splits.
@@ -270,7 +278,11 @@ class FreeListSpace:
     def configure(self, *, fit: str, order: str, coalesce: bool) -> None:
         """Change how it allocates; the order of what is in the lists changes at the next sweep."""
         self.fit, self.order, self.coalesce = fit, order, coalesce
-        self._state[_FIT], self._state[_ORDER], self._state[_MERGE] = FITS.index(fit), ORDERS.index(order), coalesce
+        self._state[_FIT], self._state[_ORDER], self._state[_MERGE] = (
+            FITS.index(fit),
+            ORDERS.index(order),
+            coalesce,
+        )
 
     def allocate(self, size: int, status: int, identity: int) -> int:
         """Make an object; return 0 if there is no room."""
@@ -298,7 +310,11 @@ class FreeListSpace:
         objects = cells.where(~cells.having(FREE))
         behind = int(objects.cells[-1] + objects.sizes[-1]) if len(objects) else self.start
         end = max(end, behind)
-        last = int(cells.cells[np.searchsorted(cells.cells, end, side="right") - 1]) if end < self.end else end
+        last = (
+            int(cells.cells[np.searchsorted(cells.cells, end, side="right") - 1])
+            if end < self.end
+            else end
+        )
         if last < end:
             free_cell(heap.words, last, end - last)
         self.end = end

@@ -50,7 +50,9 @@ def shade(words: Words, stack: Words, top: Words, cell: int) -> None:
 
 
 @loop
-def shade_roots(words: Words, roots: Words, stack: Words, top: Words, first: int, behind: int) -> None:
+def shade_roots(
+    words: Words, roots: Words, stack: Words, top: Words, first: int, behind: int
+) -> None:
     """Shade what the root slots from `first` to `behind` hold."""
     for slot in range(first, behind):
         shade(words, stack, top, roots[slot])
@@ -88,7 +90,9 @@ class Marking:
     def __init__(self, heap: Heap) -> None:
         self._heap = heap
         # np.empty: what is never pushed never becomes memory.
-        self.stack: Words = np.empty((heap.end - heap.start) // _SMALLEST + len(heap.roots) + 1, dtype=np.int64)
+        self.stack: Words = np.empty(
+            (heap.end - heap.start) // _SMALLEST + len(heap.roots) + 1, dtype=np.int64
+        )
         self.top: Words = np.zeros(1, dtype=np.int64)
         self.slot = 0
 

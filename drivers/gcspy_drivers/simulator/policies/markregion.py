@@ -54,7 +54,9 @@ _STATES: Final = 7
 
 
 @loop
-def find_hole(lines: Bytes, kinds: Bytes, geometry: Words, first: int, need: int) -> tuple[int, int]:
+def find_hole(
+    lines: Bytes, kinds: Bytes, geometry: Words, first: int, need: int
+) -> tuple[int, int]:
     """Look for a row of at least `need` free lines in a recyclable block, from a line on; return it, or two zeroes."""
     per_block = geometry[_BLOCK_WORDS] // geometry[_LINE_WORDS]
     line, behind = first, geometry[_BLOCKS] * per_block
@@ -75,12 +77,20 @@ def find_hole(lines: Bytes, kinds: Bytes, geometry: Words, first: int, need: int
 
 
 @loop
-def take_hole(words: Words, lines: Bytes, geometry: Words, first: int, behind: int, buffer: Words) -> None:
+def take_hole(
+    words: Words, lines: Bytes, geometry: Words, first: int, behind: int, buffer: Words
+) -> None:
     """Make a hole the buffer of a thread: its lines are in use now."""
     for line in range(first, behind):
         lines[line] = 1
-    start, end = geometry[_START] + first * geometry[_LINE_WORDS], geometry[_START] + behind * geometry[_LINE_WORDS]
-    cell = geometry[_START] + (start - geometry[_START]) // geometry[_BLOCK_WORDS] * geometry[_BLOCK_WORDS]
+    start, end = (
+        geometry[_START] + first * geometry[_LINE_WORDS],
+        geometry[_START] + behind * geometry[_LINE_WORDS],
+    )
+    cell = (
+        geometry[_START]
+        + (start - geometry[_START]) // geometry[_BLOCK_WORDS] * geometry[_BLOCK_WORDS]
+    )
     while cell + (words[cell] & SIZE_MASK) <= start:
         cell += words[cell] & SIZE_MASK
     after = cell + (words[cell] & SIZE_MASK)
@@ -102,7 +112,15 @@ def find_blocks(kinds: Bytes, count: int) -> int:
 
 
 @loop
-def take_block(words: Words, lines: Bytes, kinds: Bytes, geometry: Words, state: Words, block: int, buffer: Words) -> None:
+def take_block(
+    words: Words,
+    lines: Bytes,
+    kinds: Bytes,
+    geometry: Words,
+    state: Words,
+    block: int,
+    buffer: Words,
+) -> None:
     """Make a free block a buffer."""
     per_block = geometry[_BLOCK_WORDS] // geometry[_LINE_WORDS]
     for line in range(block * per_block, (block + 1) * per_block):
@@ -123,7 +141,15 @@ def _mark_lines(lines: Bytes, geometry: Words, cell: int, size: int) -> None:
 
 
 @loop
-def _evacuate(words: Words, lines: Bytes, kinds: Bytes, geometry: Words, state: Words, buffer: Words, cell: int) -> int:
+def _evacuate(
+    words: Words,
+    lines: Bytes,
+    kinds: Bytes,
+    geometry: Words,
+    state: Words,
+    buffer: Words,
+    cell: int,
+) -> int:
     """Copy an object into a block for survivors; return where to, or 0 if there is no room: then it stays."""
     size = words[cell] & SIZE_MASK
     if buffer[1] - buffer[0] < size:
@@ -147,7 +173,16 @@ def _evacuate(words: Words, lines: Bytes, kinds: Bytes, geometry: Words, state: 
 
 @loop
 def reach(
-    words: Words, lines: Bytes, kinds: Bytes, leaving: Bytes, geometry: Words, state: Words, buffer: Words, stack: Words, top: Words, cell: int
+    words: Words,
+    lines: Bytes,
+    kinds: Bytes,
+    leaving: Bytes,
+    geometry: Words,
+    state: Words,
+    buffer: Words,
+    stack: Words,
+    top: Words,
+    cell: int,
 ) -> int:
     """Mark an object and its lines, if that was not done yet; copy it first if its block is being evacuated; return where it is now."""
     if cell == 0:
@@ -176,7 +211,9 @@ def reach_roots(
 ) -> None:  # fmt: skip
     """Reach what the root slots from `first` to `behind` hold, and update them."""
     for slot in range(first, behind):
-        roots[slot] = reach(words, lines, kinds, leaving, geometry, state, buffer, stack, top, roots[slot])
+        roots[slot] = reach(
+            words, lines, kinds, leaving, geometry, state, buffer, stack, top, roots[slot]
+        )
 
 
 @loop
@@ -191,14 +228,18 @@ def trace(
         cell = stack[top[0]]
         first = cell + HEADER_WORDS
         for field in range(first, first + fields_of(words, cell)):
-            words[field] = reach(words, lines, kinds, leaving, geometry, state, buffer, stack, top, words[field])
+            words[field] = reach(
+                words, lines, kinds, leaving, geometry, state, buffer, stack, top, words[field]
+            )
         paint(words, cell, BLACK)
         done += 1
     return done
 
 
 @loop
-def _sweep_large(words: Words, lines: Bytes, kinds: Bytes, geometry: Words, state: Words, block: int, count: int) -> None:
+def _sweep_large(
+    words: Words, lines: Bytes, kinds: Bytes, geometry: Words, state: Words, block: int, count: int
+) -> None:
     """Keep the blocks of a large object, or free each of them."""
     block_words = geometry[_BLOCK_WORDS]
     cell = geometry[_START] + block * block_words
@@ -219,7 +260,9 @@ def _sweep_large(words: Words, lines: Bytes, kinds: Bytes, geometry: Words, stat
 
 
 @loop
-def sweep(words: Words, lines: Bytes, kinds: Bytes, geometry: Words, state: Words, limit: int) -> int:
+def sweep(
+    words: Words, lines: Bytes, kinds: Bytes, geometry: Words, state: Words, limit: int
+) -> int:
     """Look at blocks from the cursor on: what is not marked turns into free cells, and the block is free, recyclable or in use.
 
     Returns:
@@ -279,19 +322,39 @@ class BlockSpace:
         block_words, line_words: Sizes.
     """
 
-    def __init__(self, heap: Heap, start: int, end: int, *, threads: int, block_bytes: int, line_bytes: int, reserve: int) -> None:
+    def __init__(
+        self,
+        heap: Heap,
+        start: int,
+        end: int,
+        *,
+        threads: int,
+        block_bytes: int,
+        line_bytes: int,
+        reserve: int,
+    ) -> None:
         self.block_words, self.line_words = block_bytes // WORD_BYTES, line_bytes // WORD_BYTES
-        if self.line_words < HEADER_WORDS or self.block_words < 2 * self.line_words or self.block_words % self.line_words:
-            raise LocalProtocolError(f"blocks of {block_bytes} bytes, lines of {line_bytes}: give at least two lines a block, of 16 bytes at least")
+        if (
+            self.line_words < HEADER_WORDS
+            or self.block_words < 2 * self.line_words
+            or self.block_words % self.line_words
+        ):
+            raise LocalProtocolError(
+                f"blocks of {block_bytes} bytes, lines of {line_bytes}: give at least two lines a block, of 16 bytes at least"
+            )
         blocks = (end - start) // self.block_words
         if blocks < 2 + reserve:
-            raise LocalProtocolError(f"{(end - start) * WORD_BYTES} bytes are {blocks} blocks: give room for {2 + reserve}, or smaller blocks")
+            raise LocalProtocolError(
+                f"{(end - start) * WORD_BYTES} bytes are {blocks} blocks: give room for {2 + reserve}, or smaller blocks"
+            )
         self._heap = heap
         self.start, self.end = start, start + blocks * self.block_words
         self.lines: Bytes = np.zeros(blocks * (self.block_words // self.line_words), dtype=np.uint8)
         self.kinds: Bytes = np.zeros(blocks, dtype=np.uint8)
         self.leaving: Bytes = np.zeros(blocks, dtype=np.uint8)
-        self.geometry: Words = np.array([start, blocks, self.block_words, self.line_words], dtype=np.int64)
+        self.geometry: Words = np.array(
+            [start, blocks, self.block_words, self.line_words], dtype=np.int64
+        )
         self.state: Words = np.zeros(_STATES, dtype=np.int64)
         self.state[_FREE_BLOCKS] = blocks
         self.survivors: Words = np.zeros(2, dtype=np.int64)
@@ -330,7 +393,11 @@ class BlockSpace:
         if size > self.line_words:
             # A larger object would waste the hole: it goes to a free block, and the thread goes on with its hole.
             cell = bump(words, self._overflow[thread], status, identity)
-            if cell or self._free_block(self._overflow[thread]) or self._hole(self._overflow[thread], 0, size):
+            if (
+                cell
+                or self._free_block(self._overflow[thread])
+                or self._hole(self._overflow[thread], 0, size)
+            ):
                 return cell or bump(words, self._overflow[thread], status, identity)
             return 0
         at = int(self.state[_LINE])
@@ -385,7 +452,15 @@ class BlockSpace:
     def _free_block(self, buffer: Words) -> bool:
         if self.free_blocks <= self.reserve:
             return False
-        take_block(self._heap.words, self.lines, self.kinds, self.geometry, self.state, find_blocks(self.kinds, 1), buffer)
+        take_block(
+            self._heap.words,
+            self.lines,
+            self.kinds,
+            self.geometry,
+            self.state,
+            find_blocks(self.kinds, 1),
+            buffer,
+        )
         return True
 
     def _large(self, size: int, status: int, identity: int) -> int:

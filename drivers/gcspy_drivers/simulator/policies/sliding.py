@@ -54,7 +54,9 @@ def _next_range(starts: Words, tops: Words, state: Words) -> bool:
 
 
 @loop
-def plan_moves(words: Words, starts: Words, ends: Words, tops: Words, news: Words, state: Words, limit: int) -> int:
+def plan_moves(
+    words: Words, starts: Words, ends: Words, tops: Words, news: Words, state: Words, limit: int
+) -> int:
     """Tell live objects where they will be, and each range its new top; return how many cells were looked at."""
     done = 0
     while done < limit and _next_range(starts, tops, state):
@@ -146,7 +148,9 @@ class Sliding:
         self._slot = 0
         self.begin(())
 
-    def begin(self, ranges: Sequence[tuple[int, int, int]], also: Sequence[tuple[int, int]] = ()) -> None:
+    def begin(
+        self, ranges: Sequence[tuple[int, int, int]], also: Sequence[tuple[int, int]] = ()
+    ) -> None:
         """Say what is compacted.
 
         Args:
@@ -154,7 +158,9 @@ class Sliding:
             also: Start and top of ranges whose objects stay, but may refer to those that move.
         """
         columns = np.array(ranges, dtype=np.int64).reshape(-1, 3)
-        self._starts, self._ends, self.tops = (np.ascontiguousarray(columns[:, i]) for i in range(3))
+        self._starts, self._ends, self.tops = (
+            np.ascontiguousarray(columns[:, i]) for i in range(3)
+        )
         self.news = self._starts.copy()
         others = np.array(also, dtype=np.int64).reshape(-1, 2)
         self._update_starts = np.concatenate((self._starts, others[:, 0]))
@@ -180,7 +186,9 @@ class Sliding:
 
     def plan(self, limit: int) -> int:
         """Tell objects in so many cells where they will be; the work of a phase."""
-        return plan_moves(self._heap.words, self._starts, self._ends, self.tops, self.news, self._state, limit)
+        return plan_moves(
+            self._heap.words, self._starts, self._ends, self.tops, self.news, self._state, limit
+        )
 
     def update(self, limit: int) -> int:
         """Update so many root slots or cells; the work of a phase."""
@@ -189,7 +197,9 @@ class Sliding:
         done = self._slot - first
         update_roots(heap.words, heap.roots, first, self._slot)
         if done < limit:
-            done += update_fields(heap.words, self._update_starts, self._update_tops, self._state, limit - done)
+            done += update_fields(
+                heap.words, self._update_starts, self._update_tops, self._state, limit - done
+            )
         return done
 
     def slide(self, limit: int) -> int:

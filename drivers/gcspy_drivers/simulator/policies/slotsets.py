@@ -15,7 +15,22 @@ from typing import Final
 
 from gcspy_drivers.simulator.loops import Words, loop
 
-__all__ = ["COUNT", "HEAD", "KEY", "KIND", "LINKS", "ROW", "TOP", "after", "drop", "drop_all", "empty", "entries", "note", "owner"]
+__all__ = [
+    "COUNT",
+    "HEAD",
+    "KEY",
+    "KIND",
+    "LINKS",
+    "ROW",
+    "TOP",
+    "after",
+    "drop",
+    "drop_all",
+    "empty",
+    "entries",
+    "note",
+    "owner",
+]
 
 KEY, KIND, TOP, HEAD, COUNT = range(5)
 ROW: Final = 5

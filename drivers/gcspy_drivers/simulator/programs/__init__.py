@@ -15,7 +15,19 @@ from gcspy_drivers.simulator.programs.program import Program, Run, from_file
 __all__ = ["PROGRAMS", "Program", "Run", "from_file", "make_run"]
 
 PROGRAMS: Final[dict[str, type[Program]]] = {
-    program.name: program for program in (Reptile, GCold, Paraffins, BinaryTrees, Queue, LRUCache, Leak, Fragmentation, CardMarking, Rings)
+    program.name: program
+    for program in (
+        Reptile,
+        GCold,
+        Paraffins,
+        BinaryTrees,
+        Queue,
+        LRUCache,
+        Leak,
+        Fragmentation,
+        CardMarking,
+        Rings,
+    )
 }
 
 
@@ -24,5 +36,7 @@ def make_run(name: str, mutator: Mutator) -> Run:
     if name.endswith(".py"):
         return Run(from_file(name)(mutator))
     if name not in PROGRAMS:
-        raise LocalProtocolError(f"there is no program {name!r}: use one of {', '.join(PROGRAMS)}, or a Python file")
+        raise LocalProtocolError(
+            f"there is no program {name!r}: use one of {', '.join(PROGRAMS)}, or a Python file"
+        )
     return Run(PROGRAMS[name](mutator))

@@ -97,7 +97,9 @@ class Rings(Program):
 
     name = "rings"
     title = "Rings"
-    about = "Drops rings of objects that refer to each other, which counting references does not see."
+    about = (
+        "Drops rings of objects that refer to each other, which counting references does not see."
+    )
     settings: ClassVar[Sequence[Knob]] = (
         Knob("live", "Rings that are kept", 20, (1, 70), "%"),
         Knob("size", "Objects a ring", 8, (1, 200), "objects"),
@@ -108,7 +110,9 @@ class Rings(Program):
         """Forge rings, and drop them."""
         with stack.scope() as whole:
             ring_words = self.value("size") * (HEADER_WORDS + 3)
-            rings = whole.new("Rings", fields=min(max(self.live_bytes // WORD_BYTES // ring_words, 1), 1000))
+            rings = whole.new(
+                "Rings", fields=min(max(self.live_bytes // WORD_BYTES // ring_words, 1), 1000)
+            )
             while True:
                 with stack.scope() as here:
                     first, last, link = here.empty(), here.empty(), here.empty()

@@ -70,7 +70,9 @@ class BinaryTrees(Program):
 
     name = "binarytrees"
     title = "Binary trees"
-    about = "A large tree stays; small ones are built, from the leaves or from the root, and dropped."
+    about = (
+        "A large tree stays; small ones are built, from the leaves or from the root, and dropped."
+    )
     settings: ClassVar[Sequence[Knob]] = (
         Knob("live", "The tree that stays", 25, (1, 80), "%"),
         Knob("depth", "Depth of the others", 6, (1, 12), "levels"),

@@ -123,7 +123,9 @@ class Paraffins(Program):
                 for j in range(i, (size - 1 - i) // 2 + 1):
                     yield from self._combine(stack, table, size, (i, j, size - 1 - i - j))
 
-    def _combine(self, stack: Stack, table: Ref, size: int, parts: tuple[int, int, int]) -> Iterator[None]:
+    def _combine(
+        self, stack: Stack, table: Ref, size: int, parts: tuple[int, int, int]
+    ) -> Iterator[None]:
         """Make all radicals of three lists; of two lists that are the same, each pair once."""
         i, j, k = parts
         with stack.scope() as here:
@@ -180,7 +182,11 @@ class LRUCache(Program):
                 for _ in range(16):
                     data = self.value("data")
                     at = self.up_to(buckets)
-                    if self.chance(self.value("hits")) and entry.load(table, at) and next_.load(entry, value):
+                    if (
+                        self.chance(self.value("hits"))
+                        and entry.load(table, at)
+                        and next_.load(entry, value)
+                    ):
                         self._use(stack, entry, head, tail)
                         continue
                     entry.new("Entry", fields=3)

@@ -69,18 +69,30 @@ class Program(ABC):
         """Change a knob; it takes effect where the program looks next."""
         knob = next((one for one in self.settings if one.name == name), None)
         if knob is None:
-            raise LocalProtocolError(f"{self.name} has no knob {name!r}: it has {', '.join(one.name for one in self.settings) or 'none'}")
+            raise LocalProtocolError(
+                f"{self.name} has no knob {name!r}: it has {', '.join(one.name for one in self.settings) or 'none'}"
+            )
         if isinstance(knob.values, Choice):
-            raise LocalProtocolError(f"{name} of {self.name} has names for values: a program's knobs have numbers")
+            raise LocalProtocolError(
+                f"{name} of {self.name} has names for values: a program's knobs have numbers"
+            )
         low, high = knob.values
         if not isinstance(value, int) or not low <= value <= high:
-            raise LocalProtocolError(f"{name} of {self.name} cannot be {value!r}: give a number from {low} to {high}")
+            raise LocalProtocolError(
+                f"{name} of {self.name} cannot be {value!r}: give a number from {low} to {high}"
+            )
         self._values[name] = value
 
     @property
     def live_bytes(self) -> int:
         """Bytes to keep alive by one thread, by the knob ``live``."""
-        return self.mutator.plan.heap_words * WORD_BYTES * self.value("live") // 100 // self.mutator.plan.threads
+        return (
+            self.mutator.plan.heap_words
+            * WORD_BYTES
+            * self.value("live")
+            // 100
+            // self.mutator.plan.threads
+        )
 
     def chance(self, percent: float) -> bool:
         """Throw the dice: be true so often."""
@@ -103,7 +115,10 @@ class Run:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.turns = 0
-        self._workers = [program.work(Stack(program.mutator, thread)) for thread in range(program.mutator.plan.threads)]
+        self._workers = [
+            program.work(Stack(program.mutator, thread))
+            for thread in range(program.mutator.plan.threads)
+        ]
 
     @property
     def over(self) -> bool:
@@ -148,15 +163,21 @@ def from_file(path: str) -> type[Program]:
     file = Path(path)
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if not file.is_file() or spec is None or spec.loader is None:
-        raise CommandError(f"{path} is no Python file: give one with a class derived from Program, or with a function work(stack, dice)")
+        raise CommandError(
+            f"{path} is no Python file: give one with a class derived from Program, or with a function work(stack, dice)"
+        )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     for one in vars(module).values():
         if isinstance(one, type) and issubclass(one, Program) and not inspect.isabstract(one):
             return one
-    function: Callable[[Stack, np.random.Generator], Iterator[None]] = getattr(module, "work", _none)
+    function: Callable[[Stack, np.random.Generator], Iterator[None]] = getattr(
+        module, "work", _none
+    )
     if not inspect.isgeneratorfunction(function):
-        raise CommandError(f"{path} has neither a class derived from Program nor a generator function work(stack, dice): write one of them")
+        raise CommandError(
+            f"{path} has neither a class derived from Program nor a generator function work(stack, dice): write one of them"
+        )
 
     class FromFile(Program):
         name = file.stem
@@ -167,5 +188,3 @@ def from_file(path: str) -> type[Program]:
             yield from function(stack, self.dice)
 
     return FromFile
-
-

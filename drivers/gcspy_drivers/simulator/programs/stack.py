@@ -95,7 +95,9 @@ class Scope:
 
     def make(self, slot: int, kind: str, fields: int, data: int) -> None:
         """Make an object in a slot."""
-        self.mutator.new(slot, fields, data, type_id=self.mutator.heap.type_id(kind), thread=self._stack.thread)
+        self.mutator.new(
+            slot, fields, data, type_id=self.mutator.heap.type_id(kind), thread=self._stack.thread
+        )
 
     def close(self) -> None:
         """Give the slots back."""

@@ -9,7 +9,13 @@ import numpy as np
 from gcspy_objects.anttracks.buffers import Chunk
 from gcspy_objects.anttracks.decoding import kernel, vectors
 from gcspy_objects.anttracks.decoding.problem import Problem
-from gcspy_objects.anttracks.decoding.tables import FIXED_WORDS, SPARE_BITS, Columns, Tables, columns_for
+from gcspy_objects.anttracks.decoding.tables import (
+    FIXED_WORDS,
+    SPARE_BITS,
+    Columns,
+    Tables,
+    columns_for,
+)
 from gcspy_objects.machine_code import Loop
 from gcspy_objects.names import Threads
 
@@ -48,13 +54,20 @@ def decode(chunk: Chunk, base: int, anchor: int, tables: Tables, threads: Thread
     """
     owners = np.array([threads.row_of(owner) for owner in chunk.owners], np.int32)
     if _DECODE.machine is None or not len(chunk.words):
-        columns, base, problem, word, buffer = vectors.decode(chunk.words, chunk.bounds, owners, base, anchor, tables)
+        columns, base, problem, word, buffer = vectors.decode(
+            chunk.words, chunk.bounds, owners, base, anchor, tables
+        )
         return Decoded(columns, base, Problem(problem), word, buffer)
     columns = columns_for(len(chunk.words))
     state = np.array([base, 0, 0, 0, 0], np.int64)
-    count = _DECODE.machine(chunk.words, chunk.bounds, owners, state, anchor, FIXED_WORDS, SPARE_BITS, *tables, *columns)
+    count = _DECODE.machine(
+        chunk.words, chunk.bounds, owners, state, anchor, FIXED_WORDS, SPARE_BITS, *tables, *columns
+    )
     base, problem, word, buffer, pointers = (int(one) for one in state)
     used = {name: pointers if name.startswith("pointer") else count for name in columns._fields}
     # Room of which less than half was used goes back.
-    found = {name: one[: used[name]] if 2 * used[name] >= len(one) else one[: used[name]].copy() for name, one in columns._asdict().items()}
+    found = {
+        name: one[: used[name]] if 2 * used[name] >= len(one) else one[: used[name]].copy()
+        for name, one in columns._asdict().items()
+    }
     return Decoded(Columns(**found), base, Problem(problem), word, buffer)

@@ -21,15 +21,39 @@ SIGNATURE: Final = (
 
 
 def decode(
-    words: NDArray[np.int32], bounds: NDArray[np.int64], owners: NDArray[np.int32], state: NDArray[np.int64], anchor: int,
-    fixed_words: NDArray[np.int64], spare_bits: NDArray[np.int64],
-    small_sites: NDArray[np.int32], big_sites: NDArray[np.int32], site_type: NDArray[np.int32], site_flags: NDArray[np.uint8],
-    type_rows: NDArray[np.int32], type_kind: NDArray[np.uint8], instance_bytes: NDArray[np.int64], header_bytes: NDArray[np.int64],
-    element_bytes: NDArray[np.int64], filler_type: NDArray[np.uint8], internal_site: NDArray[np.uint8],
-    kind: NDArray[np.uint8], detail: NDArray[np.uint8], flags: NDArray[np.uint8], thread: NDArray[np.int32], buffer: NDArray[np.int32],
-    offset: NDArray[np.int32], address: NDArray[np.int64], to: NDArray[np.int64], size: NDArray[np.int64], type_: NDArray[np.int32],
-    site: NDArray[np.int32], length: NDArray[np.int32],
-    pointer_record: NDArray[np.int32], pointer_kind: NDArray[np.uint8], pointer_value: NDArray[np.int64],
+    words: NDArray[np.int32],
+    bounds: NDArray[np.int64],
+    owners: NDArray[np.int32],
+    state: NDArray[np.int64],
+    anchor: int,
+    fixed_words: NDArray[np.int64],
+    spare_bits: NDArray[np.int64],
+    small_sites: NDArray[np.int32],
+    big_sites: NDArray[np.int32],
+    site_type: NDArray[np.int32],
+    site_flags: NDArray[np.uint8],
+    type_rows: NDArray[np.int32],
+    type_kind: NDArray[np.uint8],
+    instance_bytes: NDArray[np.int64],
+    header_bytes: NDArray[np.int64],
+    element_bytes: NDArray[np.int64],
+    filler_type: NDArray[np.uint8],
+    internal_site: NDArray[np.uint8],
+    kind: NDArray[np.uint8],
+    detail: NDArray[np.uint8],
+    flags: NDArray[np.uint8],
+    thread: NDArray[np.int32],
+    buffer: NDArray[np.int32],
+    offset: NDArray[np.int32],
+    address: NDArray[np.int64],
+    to: NDArray[np.int64],
+    size: NDArray[np.int64],
+    type_: NDArray[np.int32],
+    site: NDArray[np.int32],
+    length: NDArray[np.int32],
+    pointer_record: NDArray[np.int32],
+    pointer_kind: NDArray[np.uint8],
+    pointer_value: NDArray[np.int64],
 ) -> int:
     """Decode the events of whole buffers, up to the first that is not valid.
 
@@ -118,7 +142,9 @@ def decode(
                     problem = 4
                     break
                 if snapshot:
-                    if (words[at + 1] & low) > high or (event == 36 and (words[at + 3] & low) > high):
+                    if (words[at + 1] & low) > high or (
+                        event == 36 and (words[at + 3] & low) > high
+                    ):
                         problem = 5
                         break
                     a = (words[at] & low) | ((words[at + 1] & low) << 32)
@@ -295,7 +321,12 @@ def decode(
                     more = 0
                     while more < 11:
                         x = words[i + need - 1] & low
-                        if (x & 0xFF) == 0 or (x & 0xFF00) == 0 or (x & 0xFF0000) == 0 or (x & 0xFF000000) == 0:
+                        if (
+                            (x & 0xFF) == 0
+                            or (x & 0xFF00) == 0
+                            or (x & 0xFF0000) == 0
+                            or (x & 0xFF000000) == 0
+                        ):
                             break
                         need += 1
                         more += 1

@@ -10,7 +10,18 @@ from numpy.typing import NDArray
 from gcspy_objects.anttracks.symbols import Symbols
 from gcspy_objects.records import COLUMNS, Flag
 
-__all__ = ["SPARE_BITS", "FIXED_WORDS", "HAS_ADDRESS", "HAS_SITE", "HAS_TYPE", "VALUE_LIMIT", "Columns", "Tables", "columns_for", "tables_of"]
+__all__ = [
+    "SPARE_BITS",
+    "FIXED_WORDS",
+    "HAS_ADDRESS",
+    "HAS_SITE",
+    "HAS_TYPE",
+    "VALUE_LIMIT",
+    "Columns",
+    "Tables",
+    "columns_for",
+    "tables_of",
+]
 
 VALUE_LIMIT: Final = 1 << 62
 """Addresses and sizes stay below: two of them can be added."""
@@ -114,5 +125,8 @@ def columns_for(words: int) -> Columns:
     pointers = 6 * words
     room = {name: np.empty(words, dtype) for name, dtype in COLUMNS.items()}
     return Columns(
-        **room, pointer_record=np.empty(pointers, np.int32), pointer_kind=np.empty(pointers, np.uint8), pointer_value=np.empty(pointers, np.int64)
+        **room,
+        pointer_record=np.empty(pointers, np.int32),
+        pointer_kind=np.empty(pointers, np.uint8),
+        pointer_value=np.empty(pointers, np.int64),
     )

@@ -31,12 +31,21 @@ __all__ = ["decode"]
 Longs: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 
-_IS_OUTSIDE = np.isin(np.arange(64), [Event.IR_ALLOC_NORMAL, Event.C1_ALLOC_NORMAL, Event.C2_ALLOC_NORMAL])
+_IS_OUTSIDE = np.isin(
+    np.arange(64), [Event.IR_ALLOC_NORMAL, Event.C1_ALLOC_NORMAL, Event.C2_ALLOC_NORMAL]
+)
 _LIMIT = (1 << 31) - 1
 _HIGH_SHIFT = 32
 
 
-def decode(words: NDArray[np.int32], bounds: Longs, owners: NDArray[np.int32], base: int, anchor: int, tables: Tables) -> tuple[Columns, int, int, int, int]:
+def decode(
+    words: NDArray[np.int32],
+    bounds: Longs,
+    owners: NDArray[np.int32],
+    base: int,
+    anchor: int,
+    tables: Tables,
+) -> tuple[Columns, int, int, int, int]:
     """Decode the events of whole buffers, up to the first that is not valid.
 
     Args:
@@ -83,7 +92,9 @@ class _Events:
         self.buffer = buffer_of_word[self.at]
         self.end = bounds[self.buffer + 1]
         self.problem = np.zeros(len(self.at), np.int64)
-        self.columns: dict[str, Longs] = {name: np.zeros(len(self.at), np.int64) for name in COLUMNS}
+        self.columns: dict[str, Longs] = {
+            name: np.zeros(len(self.at), np.int64) for name in COLUMNS
+        }
         self.pointers: tuple[Longs, Longs, Longs] = (np.zeros(0, np.int64),) * 3
 
     # Where events are.
@@ -100,7 +111,9 @@ class _Events:
         kind = tables.type_kind[self._type_at(where)]
         sized = (kind == TypeKind.CLASS) & (event[typed] != Event.C2_ALLOC_FAST_DEVIANT)
         need[typed] += sized | ((kind == TypeKind.ARRAY) & (event[typed] >= Event.SYNC_OBJ))
-        pointing = np.flatnonzero((event >= Event.GC_MOVE_SLOW_PTR) & (event <= Event.GC_CROSSGENERATIONAL_PTR))
+        pointing = np.flatnonzero(
+            (event >= Event.GC_MOVE_SLOW_PTR) & (event <= Event.GC_CROSSGENERATIONAL_PTR)
+        )
         for shift in range(0, 24, 2):
             pair = words[pointing] >> shift & 3
             need[pointing] += np.where(pair < 3, pair, 0)
@@ -139,7 +152,9 @@ class _Events:
 
     def _rows(self, *events: int) -> Longs:
         """Return the rows of events of these kinds; of each kind in their order."""
-        return np.concatenate([self._by_event[self._first_of[event] : self._first_of[event + 1]] for event in events])
+        return np.concatenate(
+            [self._by_event[self._first_of[event] : self._first_of[event + 1]] for event in events]
+        )
 
     def _set(self, rows: Longs, **values: Any) -> None:
         for name, value in values.items():
@@ -175,7 +190,12 @@ class _Events:
             address=self._long(rows, at + 4),
         )  # fmt: skip
         rows = self._rows(Event.GC_INFO)
-        self._set(rows, kind=Kind.COLLECTS, length=self.first[rows] & 0xFFFFFF, size=self._word(self.at[rows] + 1))
+        self._set(
+            rows,
+            kind=Kind.COLLECTS,
+            length=self.first[rows] & 0xFFFFFF,
+            size=self._word(self.at[rows] + 1),
+        )
         rows = self._rows(Event.GC_FAILED)
         self._set(rows, kind=Kind.FAILED, length=self.first[rows] & 0xFFFFFF)
 
@@ -183,30 +203,59 @@ class _Events:
         rows = self._rows(Event.SPACE_CREATE, Event.SPACE_REDEFINE)
         at = self.at[rows]
         flags = np.where(self.event[rows] == Event.SPACE_REDEFINE, Flag.REDEFINES, 0)
-        self._set(rows, kind=Kind.SPACE_DEFINE, flags=flags, length=self._word(at + 1), address=self._long(rows, at + 2), size=self._long(rows, at + 4))
+        self._set(
+            rows,
+            kind=Kind.SPACE_DEFINE,
+            flags=flags,
+            length=self._word(at + 1),
+            address=self._long(rows, at + 2),
+            size=self._long(rows, at + 4),
+        )
         rows = self._rows(Event.SPACE_ALLOC)
         w = self.first[rows]
-        self._set(rows, kind=Kind.SPACE_KIND, detail=w >> 18 & 0xFF, type=w >> 10 & 0xFF, length=self._word(self.at[rows] + 1))
+        self._set(
+            rows,
+            kind=Kind.SPACE_KIND,
+            detail=w >> 18 & 0xFF,
+            type=w >> 10 & 0xFF,
+            length=self._word(self.at[rows] + 1),
+        )
         rows = self._rows(Event.SPACE_RELEASE)
         self._set(rows, kind=Kind.SPACE_RELEASE, length=self._word(self.at[rows] + 1))
         rows = self._rows(Event.SPACE_DESTROY)
-        self._set(rows, kind=Kind.SPACE_DESTROY, length=self._word(self.at[rows] + 1), size=self._long(rows, self.at[rows] + 2))
+        self._set(
+            rows,
+            kind=Kind.SPACE_DESTROY,
+            length=self._word(self.at[rows] + 1),
+            size=self._long(rows, self.at[rows] + 2),
+        )
 
     def _threads(self) -> None:
         rows = self._rows(Event.THREAD_ALIVE)
         kind = np.minimum(self.first[rows] >> 8 & 0xFFFF, 255)
-        self._set(rows, kind=Kind.THREAD_BEGIN, detail=kind, address=self._long(rows, self.at[rows] + 1))
+        self._set(
+            rows, kind=Kind.THREAD_BEGIN, detail=kind, address=self._long(rows, self.at[rows] + 1)
+        )
         rows = self._rows(Event.THREAD_DEATH)
         self._set(rows, kind=Kind.THREAD_END, address=self._long(rows, self.at[rows] + 1))
         rows = self._rows(Event.TLAB_ALLOC, Event.PLAB_ALLOC)
         kind = np.where(self.event[rows] == Event.TLAB_ALLOC, Kind.BUFFER, Kind.GC_BUFFER)
-        self._set(rows, kind=kind, size=self._long(rows, self.at[rows] + 1), address=self._long(rows, self.at[rows] + 3))
+        self._set(
+            rows,
+            kind=kind,
+            size=self._long(rows, self.at[rows] + 1),
+            address=self._long(rows, self.at[rows] + 3),
+        )
 
     def _sites(self, rows: Longs) -> NDArray[np.int32]:
         """Return the rows of the sites that are named."""
         w, tables = self.first[rows], self.tables
         number = w & 0x7FFFFF
-        big = np.where(number < len(tables.big_sites), tables.big_sites[np.minimum(number, len(tables.big_sites) - 1)], UNKNOWN)
+        big = np.where(
+            number < len(tables.big_sites),
+            tables.big_sites[np.minimum(number, len(tables.big_sites) - 1)],
+            UNKNOWN,
+        )
         site = np.where(w & 0x800000, big, tables.small_sites[w >> 8 & 0x7FFF])
         self._note(rows, site == UNKNOWN, Problem.NO_SITE)
         return site
@@ -220,13 +269,21 @@ class _Events:
         address[placed] = self._long(rows[placed], at[placed])
         at = at + 2 * placed
         long = w & 0x8000FF == 0xFF
-        self._note(rows, long & (self.at[rows] + FIXED_WORDS[event] + 1 > self.end[rows]), Problem.CUT_SHORT)
+        self._note(
+            rows,
+            long & (self.at[rows] + FIXED_WORDS[event] + 1 > self.end[rows]),
+            Problem.CUT_SHORT,
+        )
         length = np.where(w & 0x800000, 0, np.where(long, self._word(at), w & 0xFF))
         at = at + long
         named = HAS_TYPE[event]
         type_ = np.where(named, self._type_at(at), self.tables.site_type[site])
         sized = named & (event != Event.C2_ALLOC_FAST_DEVIANT)
-        flags = np.where(event == Event.ALLOC_SLOW, Flag.VM, np.where(event <= Event.IR_ALLOC_FAST, Flag.INTERPRETED, 0))
+        flags = np.where(
+            event == Event.ALLOC_SLOW,
+            Flag.VM,
+            np.where(event <= Event.IR_ALLOC_FAST, Flag.INTERPRETED, 0),
+        )
         flags |= np.where(_IS_OUTSIDE[event], Flag.OUTSIDE, 0)
         self._set(rows, kind=np.where(placed, Kind.ALLOCATE, Kind.ALLOCATE_NEXT), address=address)
         self._note(rows, self.tables.type_kind[type_] == TypeKind.UNKNOWN, Problem.NO_TYPE)
@@ -245,26 +302,69 @@ class _Events:
         to[moved] = self._long(rows[moved], at[moved] + 3)
         at = at + 3 + 2 * moved
         array = kind == TypeKind.ARRAY
-        self._note(rows, array & (self.at[rows] + FIXED_WORDS[self.event[rows]] + 1 > self.end[rows]), Problem.CUT_SHORT)
-        self._set(rows, kind=np.where(moved, Kind.SNAPSHOT_MOVE, Kind.SNAPSHOT_KEEP), address=address, to=to)
+        self._note(
+            rows,
+            array & (self.at[rows] + FIXED_WORDS[self.event[rows]] + 1 > self.end[rows]),
+            Problem.CUT_SHORT,
+        )
+        self._set(
+            rows,
+            kind=np.where(moved, Kind.SNAPSHOT_MOVE, Kind.SNAPSHOT_KEEP),
+            address=address,
+            to=to,
+        )
         length = self._word(at)
-        self._objects(rows, site, type_, length, np.zeros(len(rows), np.int64), self._word(at), np.ones(len(rows), bool))
+        self._objects(
+            rows,
+            site,
+            type_,
+            length,
+            np.zeros(len(rows), np.int64),
+            self._word(at),
+            np.ones(len(rows), bool),
+        )
 
     def _objects(
-        self, rows: Longs, site: NDArray[np.int32], type_: NDArray[np.int32], length: Longs, flags: Longs, told: Longs, sized: Mask
+        self,
+        rows: Longs,
+        site: NDArray[np.int32],
+        type_: NDArray[np.int32],
+        length: Longs,
+        flags: Longs,
+        told: Longs,
+        sized: Mask,
     ) -> None:
         """Set what objects are, whose events tell the size of instances of java.lang.Class (`told`) where `sized`."""
         tables = self.tables
         kind = tables.type_kind[type_]
         array = kind == TypeKind.ARRAY
         told_here = sized & (kind == TypeKind.CLASS)
-        self._note(rows, told_here & (self.at[rows] + self.need[rows] > self.end[rows]), Problem.CUT_SHORT)
+        self._note(
+            rows, told_here & (self.at[rows] + self.need[rows] > self.end[rows]), Problem.CUT_SHORT
+        )
         self._note(rows, array & (length > _LIMIT), Problem.TOO_LONG)
-        flags = flags | np.where(~array & (length != 0) & (self.event[rows] < Event.SYNC_OBJ), Flag.ODD, 0)
+        flags = flags | np.where(
+            ~array & (length != 0) & (self.event[rows] < Event.SYNC_OBJ), Flag.ODD, 0
+        )
         length = np.where(array, length, 0)
-        size = np.where(array, (tables.header_bytes[type_] + tables.element_bytes[type_] * length + 7) & ~7, tables.instance_bytes[type_])
-        flags = flags | tables.site_flags[site] | np.where(tables.internal_site[site] & tables.filler_type[type_], Flag.FILLER, 0)
-        self._set(rows, site=site, type=type_, length=length, size=np.where(told_here, told, size), flags=flags)
+        size = np.where(
+            array,
+            (tables.header_bytes[type_] + tables.element_bytes[type_] * length + 7) & ~7,
+            tables.instance_bytes[type_],
+        )
+        flags = (
+            flags
+            | tables.site_flags[site]
+            | np.where(tables.internal_site[site] & tables.filler_type[type_], Flag.FILLER, 0)
+        )
+        self._set(
+            rows,
+            site=site,
+            type=type_,
+            length=length,
+            size=np.where(told_here, told, size),
+            flags=flags,
+        )
 
     def _moves(self, base: int) -> None:
         collections = np.sort(self._rows(Event.GC_START, Event.GC_END))
@@ -275,21 +375,44 @@ class _Events:
             return found
 
         rows = self._rows(Event.GC_MOVE_FAST_NARROW)
-        self._set(rows, kind=Kind.MOVE_NEXT, detail=self.first[rows] >> 24 & 3, address=base_of(rows) + ((self.first[rows] & 0xFFFFFF) >> 2) * 8)
+        self._set(
+            rows,
+            kind=Kind.MOVE_NEXT,
+            detail=self.first[rows] >> 24 & 3,
+            address=base_of(rows) + ((self.first[rows] & 0xFFFFFF) >> 2) * 8,
+        )
         rows = self._rows(Event.GC_MOVE_FAST, Event.GC_MOVE_FAST_PTR)
         near = base_of(rows) + self._word(self.at[rows] + 1) * 8
         self._set(rows, kind=Kind.MOVE_NEXT, detail=self.first[rows] >> 24 & 3, address=near)
         rows = self._rows(Event.GC_MOVE_FAST_WIDE, Event.GC_MOVE_FAST_WIDE_PTR)
-        self._set(rows, kind=Kind.MOVE_NEXT, detail=self.first[rows] >> 24 & 3, address=self._long(rows, self.at[rows] + 1))
+        self._set(
+            rows,
+            kind=Kind.MOVE_NEXT,
+            detail=self.first[rows] >> 24 & 3,
+            address=self._long(rows, self.at[rows] + 1),
+        )
         rows = self._rows(Event.GC_MOVE_SLOW, Event.GC_MOVE_SLOW_PTR, Event.GC_MOVE_REGION)
         run = self.event[rows] == Event.GC_MOVE_REGION
-        ends = {"address": self._long(rows, self.at[rows] + 1), "to": self._long(rows, self.at[rows] + 3)}
-        self._set(rows, kind=np.where(run, Kind.MOVE_RUN, Kind.MOVE), length=np.where(run, self.first[rows] & 0xFFFFFF, 0), **ends)
+        ends = {
+            "address": self._long(rows, self.at[rows] + 1),
+            "to": self._long(rows, self.at[rows] + 3),
+        }
+        self._set(
+            rows,
+            kind=np.where(run, Kind.MOVE_RUN, Kind.MOVE),
+            length=np.where(run, self.first[rows] & 0xFFFFFF, 0),
+            **ends,
+        )
         rows = self._rows(Event.GC_KEEP_ALIVE, Event.GC_KEEP_ALIVE_PTR)
         self._set(rows, kind=Kind.KEEP, address=self._long(rows, self.at[rows] + 1))
         first = Event.GC_OBJ_PTR
         rows = self._rows(*range(first, Event.GC_CROSSGENERATIONAL_PTR + 1))
-        self._set(rows, kind=Kind.POINTERS, detail=self.event[rows] - first, address=self._long(rows, self.at[rows] + 1))
+        self._set(
+            rows,
+            kind=Kind.POINTERS,
+            detail=self.event[rows] - first,
+            address=self._long(rows, self.at[rows] + 1),
+        )
         self._pointers()
 
     def _pointers(self) -> None:
@@ -297,7 +420,9 @@ class _Events:
         rows = np.flatnonzero((self.event >= Event.GC_MOVE_SLOW_PTR) & (self.problem == 0))
         self._note(rows, self.at[rows] + self.need[rows] > self.end[rows], Problem.CUT_SHORT)
         w, at = self.first[rows], self.at[rows] + FIXED_WORDS[self.event[rows]]
-        target = np.zeros(len(rows), np.int64)  # of the pointer before: from the object's new place, until there is an address
+        target = np.zeros(
+            len(rows), np.int64
+        )  # of the pointer before: from the object's new place, until there is an address
         known = np.zeros(len(rows), bool)
         kinds = np.zeros((len(rows), 12), np.int64)
         values = np.zeros((len(rows), 12), np.int64)
@@ -319,19 +444,39 @@ class _Events:
         wrong = np.flatnonzero(self.problem)
         count = int(wrong[0]) if len(wrong) else len(self.at)
         if len(wrong):
-            problem, word, buffer = int(self.problem[count]), int(self.at[count]), int(self.buffer[count])
+            problem, word, buffer = (
+                int(self.problem[count]),
+                int(self.at[count]),
+                int(self.buffer[count]),
+            )
         else:
             problem, word, buffer = 0, int(self.bounds[-1]), max(len(owners) - 1, 0)
         columns = self.columns
         columns["thread"] = owners[self.buffer].astype(np.int64)
         columns["buffer"] = self.buffer
         columns["offset"] = (self.at - self.bounds[self.buffer]) * 4
-        made: dict[str, NDArray[Any]] = {name: value[:count].astype(COLUMNS[name]) for name, value in columns.items()}
-        pointing, pointer_kind, pointer_value = (one[self.pointers[0] < count] for one in self.pointers)
-        made |= {"pointer_record": pointing.astype(np.int32), "pointer_kind": pointer_kind.astype(np.uint8), "pointer_value": pointer_value}
+        made: dict[str, NDArray[Any]] = {
+            name: value[:count].astype(COLUMNS[name]) for name, value in columns.items()
+        }
+        pointing, pointer_kind, pointer_value = (
+            one[self.pointers[0] < count] for one in self.pointers
+        )
+        made |= {
+            "pointer_record": pointing.astype(np.int32),
+            "pointer_kind": pointer_kind.astype(np.uint8),
+            "pointer_value": pointer_value,
+        }
         result = Columns(**made)
-        collections = np.flatnonzero((made["kind"] == Kind.COLLECTION_START) | (made["kind"] == Kind.COLLECTION_END))
-        return result, int(made["address"][collections[-1]]) if len(collections) else base, problem, word, buffer
+        collections = np.flatnonzero(
+            (made["kind"] == Kind.COLLECTION_START) | (made["kind"] == Kind.COLLECTION_END)
+        )
+        return (
+            result,
+            int(made["address"][collections[-1]]) if len(collections) else base,
+            problem,
+            word,
+            buffer,
+        )
 
 
 def _reached(following: Longs, bounds: Longs, buffer_of_word: Longs) -> Longs:

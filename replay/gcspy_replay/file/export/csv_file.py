@@ -19,7 +19,9 @@ from gcspy_replay.file.reader import Recording
 __all__ = ["write"]
 
 
-def write(recording: Recording, path: Path, wanted: Wanted, progress: Progress | None = None) -> int:
+def write(
+    recording: Recording, path: Path, wanted: Wanted, progress: Progress | None = None
+) -> int:
     """Write a table with a header line.
 
     Returns:
@@ -47,5 +49,7 @@ def _cells(batch: Batch, name: str) -> list[object]:
     if name == "address" and not batch.addresses:
         return [None] * len(cells)
     if name == "value" and batch.unknown is not None:
-        return [None if gone else cell for cell, gone in zip(cells, batch.unknown.tolist(), strict=True)]
+        return [
+            None if gone else cell for cell, gone in zip(cells, batch.unknown.tolist(), strict=True)
+        ]
     return cells

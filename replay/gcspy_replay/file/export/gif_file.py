@@ -46,7 +46,9 @@ class _Waiting(NamedTuple):
     centis: int
 
 
-def frame_centis(times_nanos: Sequence[int], *, speed: float = 1.0, last_secs: float = 1.0) -> list[int]:
+def frame_centis(
+    times_nanos: Sequence[int], *, speed: float = 1.0, last_secs: float = 1.0
+) -> list[int]:
     """How long each frame is shown, in hundredths of a second.
 
     What a frame that is too short for the format is lengthened by is taken from those after it, so that the
@@ -67,7 +69,9 @@ def frame_centis(times_nanos: Sequence[int], *, speed: float = 1.0, last_secs: f
     return [*shown, max(LEAST_CENTIS, round(last_secs * 100))]
 
 
-def choose_palette(colours: NDArray[np.uint32], pixels: NDArray[np.float64], most: int = _MOST_COLOURS) -> NDArray[np.uint32]:
+def choose_palette(
+    colours: NDArray[np.uint32], pixels: NDArray[np.float64], most: int = _MOST_COLOURS
+) -> NDArray[np.uint32]:
     """The colours by which an animation is painted.
 
     Args:
@@ -108,7 +112,9 @@ def _nearest(colours: NDArray[np.uint32], palette: NDArray[np.uint32]) -> NDArra
     found = np.empty(len(colours), dtype=np.uint8)
     for start in range(0, len(colours), 4096):
         some = _points(colours[start : start + 4096])
-        found[start : start + 4096] = ((some[:, None, :] - entries[None, :, :]) ** 2).sum(axis=2).argmin(axis=1)
+        found[start : start + 4096] = (
+            ((some[:, None, :] - entries[None, :, :]) ** 2).sum(axis=2).argmin(axis=1)
+        )
     return found
 
 
@@ -132,7 +138,10 @@ class GifWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._spool.close()
 
@@ -156,7 +165,9 @@ class GifWriter:
         starts = np.concatenate(([0], np.flatnonzero(flat[1:] != flat[:-1]) + 1))
         lengths = np.diff(np.append(starts, flat.size))
         found, which = np.unique(np.concatenate((self._colours, flat[starts])), return_inverse=True)
-        self._pixels = np.bincount(which, weights=np.concatenate((self._pixels, lengths))).astype(np.float64)
+        self._pixels = np.bincount(which, weights=np.concatenate((self._pixels, lengths))).astype(
+            np.float64
+        )
         self._colours = found
 
     def write(self, path: Path, progress: Progress | None = None) -> int:
@@ -175,7 +186,9 @@ class GifWriter:
         for i, shift in enumerate((16, 8, 0)):
             table[: len(palette), i] = (palette >> shift) & 0xFF
         with path.open("wb") as file:
-            file.write(_HEAD.pack(b"GIF89a", self._width, self._height, 0xF7, 0, 0) + table.tobytes())
+            file.write(
+                _HEAD.pack(b"GIF89a", self._width, self._height, 0xF7, 0, 0) + table.tobytes()
+            )
             file.write(b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00")
             before: NDArray[np.uint8] | None = None
             for i, waiting in enumerate(self._frames):
@@ -193,7 +206,11 @@ class GifWriter:
         return np.frombuffer(plain, dtype=np.uint32).reshape(self._height, self._width)
 
     def _write_frame(
-        self, file: IO[bytes], entries: NDArray[np.uint8], before: NDArray[np.uint8] | None, centis: int
+        self,
+        file: IO[bytes],
+        entries: NDArray[np.uint8],
+        before: NDArray[np.uint8] | None,
+        centis: int,
     ) -> None:
         """Write what differs from the frame before: the rectangle around it, with what is the same left out."""
         left, top, part = 0, 0, entries
@@ -213,7 +230,9 @@ class GifWriter:
         self._write_part(file, part, left, top, centis)
 
     @staticmethod
-    def _write_part(file: IO[bytes], part: NDArray[np.uint8], left: int, top: int, centis: int) -> None:
+    def _write_part(
+        file: IO[bytes], part: NDArray[np.uint8], left: int, top: int, centis: int
+    ) -> None:
         image = Image.fromarray(np.ascontiguousarray(part))
         options = {"duration": centis * 10, "transparency": _KEPT, "disposal": 1}
         file.write(b"".join(GifImagePlugin.getdata(image, (left, top), **options)))

@@ -35,7 +35,10 @@ _EVENT = {
         "cause": {"type": "string"},
     },
 }
-_TILES = {"type": "object", "properties": {"values": {"type": "array", "items": {"type": ["integer", "null"]}}}}
+_TILES = {
+    "type": "object",
+    "properties": {"values": {"type": "array", "items": {"type": ["integer", "null"]}}},
+}
 
 _BY_NAME = {
     "type": "object",
@@ -54,23 +57,31 @@ class _Topics:
         self._channels: dict[str, int] = {}
         self.messages = 0
 
-    def say(self, topic: str, schema: dict[str, Any], event: Event, message: dict[str, Any]) -> None:
+    def say(
+        self, topic: str, schema: dict[str, Any], event: Event, message: dict[str, Any]
+    ) -> None:
         channel = self._channels.get(topic)
         if channel is None:
             kind = topic.rpartition("/")[2]
             data = json.dumps(schema).encode()
             schema_id = self._writer.register_schema(f"gcspy.{kind}", "jsonschema", data)
-            channel = self._channels[topic] = self._writer.register_channel(topic, "json", schema_id)
+            channel = self._channels[topic] = self._writer.register_channel(
+                topic, "json", schema_id
+            )
         time = event.time_nanos + self._offset
         if not 0 <= time < 1 << 64:
-            raise RecordingError(f"event {event.sequence} has a time that MCAP cannot hold: {time} ns since 1970")
+            raise RecordingError(
+                f"event {event.sequence} has a time that MCAP cannot hold: {time} ns since 1970"
+            )
         self._writer.add_message(
             channel, time, json.dumps(message).encode(), time, event.sequence & 0xFFFFFFFF
         )
         self.messages += 1
 
 
-def write(recording: Recording, path: Path, wanted: Wanted, progress: Progress | None = None) -> int:
+def write(
+    recording: Recording, path: Path, wanted: Wanted, progress: Progress | None = None
+) -> int:
     """Write messages in the order of events; log times are nanoseconds since 1970.
 
     Returns:
@@ -122,12 +133,23 @@ def _say_streams(topics: _Topics, step: Step, session: ClientInterpreter, wanted
                 else:
                     names = [name or "value" for name in part_names(schema)]
                     properties = {name: {"type": "integer"} for name in [*names, "covered"]}
-                    message = {**dict(zip(names, summary.values, strict=False)), "covered": summary.covered}
-                    topics.say(f"{topic}/summary", {"type": "object", "properties": properties}, event, message)
+                    message = {
+                        **dict(zip(names, summary.values, strict=False)),
+                        "covered": summary.covered,
+                    }
+                    topics.say(
+                        f"{topic}/summary",
+                        {"type": "object", "properties": properties},
+                        event,
+                        message,
+                    )
             if wanted.tiles and stream.is_fresh(event):
                 values: list[int | None] = stream.values.tolist()
                 if stream.known is not None:
-                    values = [v if known else None for v, known in zip(values, stream.known.tolist(), strict=True)]
+                    values = [
+                        v if known else None
+                        for v, known in zip(values, stream.known.tolist(), strict=True)
+                    ]
                 topics.say(f"{topic}/tiles", _TILES, event, {"values": values})
 
 

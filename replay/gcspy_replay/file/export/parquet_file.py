@@ -29,7 +29,17 @@ Table = pa.Table
 _GROUP_ROWS = 1 << 17
 
 _TEXTS = {"event", "cause", "space", "stream", "part", "name"}
-_UNSIGNED = {"number", "occurrence", "sequence", "time_nanos", "gather_nanos", "held_nanos", "tile", "address", "covered"}
+_UNSIGNED = {
+    "number",
+    "occurrence",
+    "sequence",
+    "time_nanos",
+    "gather_nanos",
+    "held_nanos",
+    "tile",
+    "address",
+    "covered",
+}
 
 
 def _type(name: str) -> pa.DataType:
@@ -38,7 +48,9 @@ def _type(name: str) -> pa.DataType:
     return pa.uint64() if name in _UNSIGNED else pa.int64()
 
 
-def write(recording: Recording, path: Path, wanted: Wanted, progress: Progress | None = None) -> int:
+def write(
+    recording: Recording, path: Path, wanted: Wanted, progress: Progress | None = None
+) -> int:
     """Write a table, in row groups of some hundred thousand rows.
 
     Returns:
@@ -76,7 +88,9 @@ def table_of(recording: Recording, wanted: Wanted) -> pa.Table:
 
 def _schema(recording: Recording, wanted: Wanted) -> pa.Schema:
     names = TILE_COLUMNS if wanted.tiles else SUMMARY_COLUMNS
-    return pa.schema([(name, _type(name)) for name in names], metadata={"gcspy": recording.welcome.server})
+    return pa.schema(
+        [(name, _type(name)) for name in names], metadata={"gcspy": recording.welcome.server}
+    )
 
 
 def _tables(

@@ -20,15 +20,47 @@ from gcspy_replay.file.cursor import Step
 from gcspy_replay.file.reader import Recording
 from gcspy_replay.file.series import summaries
 
-__all__ = ["SUMMARY_COLUMNS", "TILE_COLUMNS", "Batch", "Wanted", "part_names", "summary_batches", "tile_batches"]
+__all__ = [
+    "SUMMARY_COLUMNS",
+    "TILE_COLUMNS",
+    "Batch",
+    "Wanted",
+    "part_names",
+    "summary_batches",
+    "tile_batches",
+]
 
 SUMMARY_COLUMNS = (
-    "number", "event", "occurrence", "sequence", "time_nanos", "wall_nanos", "gather_nanos", "held_nanos", "cause",
-    "space", "stream", "part", "value", "covered",
+    "number",
+    "event",
+    "occurrence",
+    "sequence",
+    "time_nanos",
+    "wall_nanos",
+    "gather_nanos",
+    "held_nanos",
+    "cause",
+    "space",
+    "stream",
+    "part",
+    "value",
+    "covered",
 )
 """`part` says which number of the summary it is: nothing, `sum` and `total`, or a name of an enum."""
 
-TILE_COLUMNS = ("number", "event", "occurrence", "time_nanos", "wall_nanos", "space", "stream", "tile", "address", "value", "name")
+TILE_COLUMNS = (
+    "number",
+    "event",
+    "occurrence",
+    "time_nanos",
+    "wall_nanos",
+    "space",
+    "stream",
+    "tile",
+    "address",
+    "value",
+    "name",
+)
 """`address` and `value` are empty where a tile has none, or it is unknown; `name` is that of the value, where values have names."""
 
 Progress = Callable[[int, int], None]
@@ -100,13 +132,17 @@ def part_names(stream: Stream) -> tuple[str, ...]:
     return ("sum", "total") if stream.summary_length == 2 else ("",)
 
 
-def summary_batches(recording: Recording, wanted: Wanted, progress: Progress | None = None) -> Iterator[Batch]:
+def summary_batches(
+    recording: Recording, wanted: Wanted, progress: Progress | None = None
+) -> Iterator[Batch]:
     """The summaries in a range, some thousand rows at a time."""
     first, last = wanted.range(recording)
     kinds = [kind.name for kind in recording.welcome.events]
     offset = recording.welcome.wall_offset_nanos
     rows: list[tuple[Any, ...]] = []
-    for row in summaries(recording, wanted.space, wanted.stream, first=first, last=last, progress=progress):
+    for row in summaries(
+        recording, wanted.space, wanted.stream, first=first, last=last, progress=progress
+    ):
         if not row.summary.covered:
             continue
         event = row.event
@@ -128,7 +164,9 @@ def _batch(rows: list[tuple[Any, ...]]) -> Batch:
     return Batch(dict(zip(SUMMARY_COLUMNS, map(list, zip(*rows, strict=True)), strict=True)))
 
 
-def tile_batches(recording: Recording, wanted: Wanted, progress: Progress | None = None) -> Iterator[Batch]:
+def tile_batches(
+    recording: Recording, wanted: Wanted, progress: Progress | None = None
+) -> Iterator[Batch]:
     """The tiles of each stream that an event gathered, some thousand rows at a time."""
     first, last = wanted.range(recording)
     for step, session in recording.steps(first, last):
