@@ -7,11 +7,16 @@ BIN := .venv/bin
 READY := .venv/gcspy-installed
 # Seed of the long tests: `make soak SEED=7` repeats what a run printed.
 SEED ?= 1
+# How many seconds of processor each decoder is fuzzed for, and which one.
+TIME ?= 60
+DECODER ?= all
+# How often the soak kills somebody.
+KILLS ?= 2500
 # How many tests run at the same time.
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench programs soak screenshots constraints clean qt-libraries
+.PHONY: help demo test check bench programs soak fuzz mutants screenshots constraints audit clean qt-libraries
 
 help:
 	@echo "make demo         watch a Python program that ships with this: its heap, live (without a display: a picture)"
@@ -19,12 +24,15 @@ help:
 	@echo "make check        style, types, and who may import whom"
 	@echo "make bench        the numbers that matter, as ratios in one run"
 	@echo "make programs     record programs of the pyperformance suite: the paper's table 3; needs a package index"
+	@echo "make fuzz         inputs that nobody meant, for each decoder: TIME=$(TIME) seconds each, SEED=$(SEED), DECODER=$(DECODER)"
 	@echo "make soak         the long tests, and many examples of each property, SEED=$(SEED)"
+	@echo "make mutants      plant small faults, SEED=$(SEED), and name those that no test finds"
 	@echo "make screenshots  draw the pictures of the documents again"
-	@echo "make constraints  resolve the dependencies anew and pin them in constraints.txt"
+	@echo "make constraints  resolve the dependencies anew and pin them in constraints.txt and constraints.lock"
+	@echo "make audit        look the pinned packages up in advisory databases, where one can be reached"
 	@echo "make clean        remove .venv and everything else that was made here"
 
-$(READY): pyproject.toml constraints.txt .ci/install.py hatch_build.py drivers/native/hotspot_agent.c
+$(READY): pyproject.toml constraints.txt .ci/install.py hatch_build.py drivers/native/hotspot_agent.c .ci/lock.py constraints.lock
 	@test -n "$(PYTHON)" || { echo "gcspy: no Python 3.11 or newer found; on Debian or Ubuntu: apt-get install python3 python3-pip"; exit 1; }
 	@$(PYTHON) .ci/install.py
 
@@ -32,7 +40,7 @@ qt-libraries: $(READY)
 	@$(BIN)/python -P gcspy_client/system_check.py
 
 # Only the demo needs a screen, and even that is not a must.
-test bench programs soak screenshots: export QT_QPA_PLATFORM := offscreen
+test bench programs soak fuzz mutants screenshots: export QT_QPA_PLATFORM := offscreen
 
 demo: qt-libraries
 	$(BIN)/gcspy demo
@@ -43,6 +51,7 @@ test: qt-libraries
 
 check: $(READY)
 	$(BIN)/ruff check --no-cache .
+	$(BIN)/ruff format --no-cache --check --quiet .
 	$(BIN)/mypy --cache-dir=.venv/mypy-cache
 	$(BIN)/lint-imports --no-cache
 
@@ -53,14 +62,23 @@ programs: $(READY)
 	$(BIN)/python -m benchmarks.programs
 
 soak: qt-libraries
-	GCSPY_SOAK_SEED=$(SEED) $(BIN)/python -m pytest -m soak --timeout=0
+	GCSPY_SOAK_SEED=$(SEED) GCSPY_SOAK_KILLS=$(KILLS) $(BIN)/python -m pytest -m soak --timeout=0
 	$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not soak" --hypothesis-profile=soak --hypothesis-seed=$(SEED) --timeout=0
+
+fuzz: qt-libraries
+	$(BIN)/python -m tests.fuzz --time $(TIME) --seed $(SEED) --decoder $(DECODER) --found fuzz-found
+
+mutants: qt-libraries
+	$(BIN)/python -m tests.mutation --seed $(SEED)
 
 screenshots: qt-libraries
 	$(BIN)/python screenshots/make.py
 
 constraints:
 	$(PYTHON) .ci/install.py --renew
+
+audit:
+	@$(PYTHON) .ci/audit.py
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

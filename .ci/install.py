@@ -5,7 +5,8 @@ Debian ships ``venv`` without ``ensurepip`` unless ``python3-venv`` is installed
 project but its extras. Where packages come from is pip's configuration, not ours.
 
     python3 .ci/install.py             make or complete .venv with what constraints.txt pins
-    python3 .ci/install.py --renew     resolve anew in a throw-away environment, and write constraints.txt
+    python3 .ci/install.py --renew     resolve anew in a throw-away environment, and write
+                                       constraints.txt and constraints.lock
 """
 
 from __future__ import annotations
@@ -19,11 +20,17 @@ import tempfile
 import venv
 from pathlib import Path
 
+import lock
+
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"
+LOCK = ROOT / "constraints.lock"
 EXTRAS = "gui,dev"
 BUILD_TOOLS = ("hatchling",)  # installed first, so that constraints.txt pins it too
-NOT_PINNED = ("pip", "setuptools", "wheel", "gcspy")
+PROJECT = "gcspy-heap"
+# The project's distribution had this name once; an environment with both would have every command twice.
+FORMER_PROJECT = "gcspy"
+NOT_PINNED = ("pip", "setuptools", "wheel", PROJECT)
 
 HEADER = """\
 # What the developers' environment is made of: every package, exactly, as resolved by Python {version} on Linux.
@@ -90,19 +97,62 @@ def make_environment(environment: Path) -> None:
     )
 
 
-def install(python: Path, *, constrained: bool) -> None:
+def pip(python: Path, *arguments: str | Path, environment: dict[str, str] | None = None) -> bool:
+    """Run pip in an environment, with its messages, and tell whether it exited 0."""
+    command = [python, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
+    return not subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+
+
+def install_project(
+    python: Path, *options: str | Path, environment: dict[str, str] | None = None
+) -> None:
     """Install the project, editable, with its extras."""
-    options = ["--quiet", "--disable-pip-version-check"]
-    if constrained:
-        options += ["--constraint", str(CONSTRAINTS)]
+    if not succeeds(python, "-c", f"import importlib.metadata as m; m.version({PROJECT!r})"):
+        succeeds(python, "-m", "pip", "uninstall", "--yes", FORMER_PROJECT)
     for what in (BUILD_TOOLS, ("--no-build-isolation", "--editable", f"{ROOT}[{EXTRAS}]")):
-        done = subprocess.run(
-            [python, "-m", "pip", "install", *options, *what], cwd=ROOT, check=False
-        )
-        if done.returncode:
+        if not pip(python, "install", *options, *what, environment=environment):
             fail(
                 f"pip could not install {what[-1]}; see its message above (is a package index reachable?)"
             )
+
+
+def download(python: Path, folder: Path) -> None:
+    """Download every pinned file, and nothing else."""
+    if not pip(python, "download", "--no-deps", "--dest", folder, "--requirement", CONSTRAINTS):
+        fail("pip could not download what constraints.txt pins; see its message above")
+
+
+def install_locked(python: Path, known: lock.Lock) -> None:
+    """Install from files that were compared with the lock before anything of them is run."""
+    with tempfile.TemporaryDirectory(prefix="gcspy-files-") as name:
+        folder = Path(name)
+        download(python, folder)
+        same, other = known.check(folder)
+        say(f"{same} files have the hashes of {LOCK.name}")
+        if other:
+            say(
+                f"the index serves other files than those locked, which cannot be checked: {', '.join(other)}"
+            )
+        # Nothing but this folder: no index, and no other folder that a configuration of pip may name.
+        bare = {key: value for key, value in os.environ.items() if not key.startswith("PIP_")}
+        install_project(
+            python,
+            *("--no-index", "--find-links", folder, "--constraint", CONSTRAINTS),
+            environment={**bare, "PIP_CONFIG_FILE": os.devnull},
+        )
+
+
+def install(python: Path) -> None:
+    """Install what constraints.txt pins, with hashes where the lock is for this platform."""
+    try:
+        known = lock.Lock.read(LOCK)
+        if known.platform == lock.this_platform():
+            install_locked(python, known)
+            return
+    except lock.LockError as error:
+        fail(str(error))
+    say(f"{LOCK.name} is for {known.platform}; this is {lock.this_platform()}: no hash is checked")
+    install_project(python, "--constraint", CONSTRAINTS)
 
 
 def fingerprint() -> str:
@@ -111,6 +161,7 @@ def fingerprint() -> str:
     for path in (
         ROOT / "pyproject.toml",
         CONSTRAINTS,
+        LOCK,
         ROOT / "hatch_build.py",
         ROOT / "drivers/native/hotspot_agent.c",
     ):
@@ -131,31 +182,44 @@ def prepare(environment: Path) -> None:
     say(
         f"installing what constraints.txt pins into {environment.name}; the first time takes a minute or two"
     )
-    install(python, constrained=True)
+    install(python)
     stamp.write_text(fingerprint())
 
 
 def renew() -> None:
-    """Write constraints.txt from a resolution without constraints."""
+    """Write constraints.txt and constraints.lock from a resolution without constraints."""
     with tempfile.TemporaryDirectory(prefix="gcspy-constraints-") as folder:
         environment = Path(folder) / "venv"
         make_environment(environment)
         python = python_in(environment)
-        install(python, constrained=False)
+        install_project(python)
         options = ("--disable-pip-version-check", "freeze", "--all", "--exclude-editable")
         freeze = [str(python), "-m", "pip", *options]
         lines = subprocess.run(
             freeze, check=True, capture_output=True, text=True
         ).stdout.splitlines()
-    pins = sorted(
-        (line for line in lines if line.partition("==")[0].lower() not in NOT_PINNED), key=str.lower
-    )
-    strange = [pin for pin in pins if "==" not in pin]
-    if strange:
-        fail(f"these are not from an index and cannot be pinned by version: {', '.join(strange)}")
-    version = ".".join(map(str, sys.version_info[:2]))
-    CONSTRAINTS.write_text(HEADER.format(version=version) + "\n".join(pins) + "\n")
-    say(f"wrote {len(pins)} pins to {CONSTRAINTS.name}")
+        pins = sorted(
+            (line for line in lines if line.partition("==")[0].lower() not in NOT_PINNED),
+            key=str.lower,
+        )
+        strange = [pin for pin in pins if "==" not in pin]
+        if strange:
+            fail(
+                f"these are not from an index and cannot be pinned by version: {', '.join(strange)}"
+            )
+        version = ".".join(map(str, sys.version_info[:2]))
+        CONSTRAINTS.write_text(HEADER.format(version=version) + "\n".join(pins) + "\n")
+        write_lock(python)
+    say(f"wrote {len(pins)} pins to {CONSTRAINTS.name}, and {LOCK.name}")
+
+
+def write_lock(python: Path) -> None:
+    """Write constraints.lock from the files that the index serves now for the pins."""
+    with tempfile.TemporaryDirectory(prefix="gcspy-files-") as name:
+        folder = Path(name)
+        download(python, folder)
+        lines = CONSTRAINTS.read_text().splitlines()
+        lock.write(LOCK, folder, (line for line in lines if "==" in line))
 
 
 def main(arguments: list[str]) -> None:

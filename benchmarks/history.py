@@ -30,11 +30,11 @@ from gcspy_protocol.model import (
 )
 from gcspy_replay.file import MemorySource, MemoryStore, Recording, RecordingWriter
 
-from gcspy_client.model.history_events import HistoryEvents
-from gcspy_client.model.history_filling import Filled, HistoryFilling
-from gcspy_client.model.history_graph import HistoryGraph
-from gcspy_client.model.history_rows import HistoryRow, RowMaker
-from gcspy_client.model.history_view import HistoryView
+from gcspy_client.model.history.events import HistoryEvents
+from gcspy_client.model.history.filler import Filled, HistoryFilling
+from gcspy_client.model.history.graph import HistoryGraph
+from gcspy_client.model.history.rows import HistoryRow, RowMaker
+from gcspy_client.model.history.view import HistoryView
 from gcspy_client.model.palette import Theme, sequential
 from gcspy_client.model.tile_source import StreamSource
 

@@ -56,7 +56,7 @@ def compiled_loops(wanted: bool) -> None:
     os.environ[machine_code.VARIABLE] = "yes" if wanted else "no"
     machine_code.want()
     if wanted and machine_code.compiled(wait_secs=600) is None:
-        raise RuntimeError("there is no numba to compile loops with: pip install 'gcspy[fast]'")
+        raise RuntimeError("there is no numba to compile loops with: pip install '.[fast]'")
 
 
 def steps_of(pid: int) -> dict[str, float]:

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
-from gcspy_objects.names import Causes, Sites, Threads, TypeKind, Types
+from gcspy_objects.names import Causes, Flaw, Sites, Threads, TypeKind, Types
 from gcspy_objects.records import COLUMNS, CollectionKind, Kind, Place, RecordBatch, SpaceKind
 from numpy.typing import NDArray
 
@@ -88,6 +88,10 @@ class MadeTrace:
             blocks = self._kept_blocks if full else after
         self.events = self._begins[-1]
         self.size_bytes = self.events * 4
+
+    def find_flaws(self) -> list[Flaw]:
+        """None: nothing is read."""
+        return []
 
     def batches(self, place: Place | None = None) -> Iterator[RecordBatch]:
         """Yield the records, a cycle of allocation and collection each."""

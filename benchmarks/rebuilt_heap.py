@@ -21,13 +21,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gcspy_objects import machine_code
 from gcspy_objects.heap import Heap
 from gcspy_objects.trace import Trace, open_trace
 
 from benchmarks.anttracks_synthetic import Synthetic
 from benchmarks.figures import tell
 from benchmarks.made_trace import MadeTrace
+from gcspy_compiled import machine_code
 
 __all__ = ["main"]
 

@@ -26,9 +26,9 @@ from gcspy_drivers.simulator.heap import HEADER_WORDS, WORD_BYTES, Heap
 from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.plan import WHOLE, Listener
 from gcspy_drivers.simulator.plans import PLANS, make_plan
-from gcspy_objects.machine_code import VARIABLE
 
 from benchmarks.figures import tell
+from gcspy_compiled.machine_code import VARIABLE
 from gcspy_server.api import LEVEL
 
 _FIELDS, _DATA = 2, 2

@@ -19,11 +19,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gcspy_objects import machine_code
 from gcspy_objects.anttracks.reader import AntTracksTrace
 
 from benchmarks.anttracks_synthetic import Synthetic
 from benchmarks.figures import tell
+from gcspy_compiled import machine_code
 
 __all__ = ["main"]
 

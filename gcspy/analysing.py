@@ -11,11 +11,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 from gcspy_protocol.errors import CommandError
 
 from gcspy.exit_codes import ExitCode
 from gcspy.progress import progress_bar
+from gcspy.terminal import say
 
 if TYPE_CHECKING:
     from gcspy_objects.analysis.store import LifeStore
@@ -33,7 +33,7 @@ def require_engine() -> None:
         import_module("duckdb")
     except ModuleNotFoundError as error:
         raise CommandError(
-            f"questions about objects need the package {error.name}: pip install 'gcspy[objects]'",
+            f"questions about objects need the package {error.name}; in a clone of gcspy: pip install '.[objects]'",
             exit_code=ExitCode.MISSING_PART,
         ) from error
 
@@ -58,9 +58,9 @@ def lives_of(path: Path) -> Iterator[LifeStore]:
             store = gather(heap, progress=progress)
         with store:
             if heap.ended is not None:
-                click.echo(f"gcspy: {heap.ended}; told is what was before", err=True)
+                say(f"gcspy: {heap.ended}; told is what was before", err=True)
             if heap.findings:
-                click.echo(
+                say(
                     f"gcspy: the trace contradicts itself: gcspy objects check {path} tells where",
                     err=True,
                 )

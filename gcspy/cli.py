@@ -18,32 +18,18 @@ from gcspy_protocol.errors import GCspyError
 
 from gcspy.exit_codes import EXIT_CODE_HELP, ExitCode, exit_code_of
 from gcspy.lazy import LazyGroup
+from gcspy.terminal import say
 
 __all__ = ["gcspy", "main"]
 
-_COMMANDS = (
-    "start",
-    "ps",
-    "attach",
-    "run",
-    "view",
-    "tail",
-    "types",
-    "record",
-    "replay",
-    "convert",
-    "screenshot",
-    "demo",
-    "info",
-    "compare",
-    "growth",
-    "verify",
-    "repair",
-    "cut",
-    "pack",
-    "export",
-    "objects",
-)
+_COMMANDS = {
+    "Watch": ("start", "ps", "attach", "run", "view", "tail"),
+    "Record and play": ("record", "replay", "screenshot", "export"),
+    "Ask": ("types", "growth", "compare", "objects"),
+    "Teach": ("demo",),
+    "Files": ("info", "verify", "repair", "cut", "pack", "convert"),
+    "Extend": ("check-driver",),
+}
 
 
 def _say_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
@@ -52,10 +38,10 @@ def _say_version(context: click.Context, _option: click.Parameter, wanted: bool)
     from importlib.metadata import PackageNotFoundError, version  # 30 ms, for who asks
 
     try:
-        found = version("gcspy")
+        found = version("gcspy-heap")
     except PackageNotFoundError:
         found = "not installed: run from a source tree"
-    click.echo(f"gcspy, version {found}")
+    say(f"gcspy, version {found}")
     context.exit()
 
 
@@ -77,24 +63,23 @@ def _say_version(context: click.Context, _option: click.Parameter, wanted: bool)
 )
 @click.pass_context
 def gcspy(context: click.Context) -> int | None:
-    """See the heap of a running process, live.
+    """Show the heap of a running process, live.
+
+    Without a command, gcspy opens the start page.
 
     \b
-    gcspy                   a window with all that can be watched or played here
-    gcspy ps                what can be watched here
-    gcspy attach PID        watch it in a window
-    gcspy run SCRIPT        start a program and watch it, with exact events
-    gcspy tail PID          watch it as text
-    gcspy types PID         of which types its objects are
-    gcspy record PID -o F   keep what there is to see in a file
-    gcspy replay F          play such a file in the same window
+      gcspy ps                      list the processes that can be monitored
+      gcspy attach PID              show the heap of a process in a window
+      gcspy run SCRIPT              start a program, with exact events
+      gcspy record PID -o FILE      record what there is to see
+      gcspy replay FILE             play it in the same window
     """
     if context.invoked_subcommand is not None:
         return None
     from gcspy.gui import has_window
 
     if not has_window():
-        click.echo(context.get_help())
+        say(context.get_help())
         return ExitCode.USAGE
     started: int = context.invoke(importlib.import_module("gcspy.commands.start").command)
     return started
@@ -115,7 +100,7 @@ def main(arguments: list[str] | None = None) -> int:
         result = gcspy.main(args=arguments, prog_name="gcspy", standalone_mode=False)
         return result if isinstance(result, int) else ExitCode.OK
     except GCspyError as error:
-        click.echo(f"gcspy: {error}", err=True)
+        say(f"gcspy: {error}", err=True)
         return exit_code_of(error)
     except click.ClickException as error:
         error.show()

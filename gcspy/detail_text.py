@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
 from gcspy_protocol.details import Cell, ColumnKind, DetailTable
+
+from gcspy.terminal import say
 
 __all__ = ["print_table", "rows_as_json"]
 
@@ -40,9 +41,9 @@ def print_table(table: DetailTable) -> None:
             text.ljust(width) if column.kind is ColumnKind.TEXT else text.rjust(width)
             for text, width, column in zip(row, widths, table.columns, strict=True)
         ]
-        click.echo("  ".join(cells).rstrip())
+        say("  ".join(cells).rstrip())
     if table.note:
-        click.echo(table.note)
+        say(table.note)
 
 
 def _words(cell: Cell) -> str:

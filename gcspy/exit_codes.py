@@ -6,6 +6,7 @@ from enum import IntEnum
 
 from gcspy_protocol.errors import (
     CommandError,
+    DriverError,
     GCspyError,
     LinkError,
     NotPermitted,
@@ -33,22 +34,24 @@ class ExitCode(IntEnum):
     PROTOCOL = 7
     MISSING_PART = 8
     RECORDING = 9
+    DRIVER = 10
     INTERRUPTED = 130
 
 
 EXIT_CODE_HELP = """\b
 Exit codes:
   0    done
-  1    something else went wrong
-  2    the command line is wrong
-  3    the target does not exist, or ended too early
-  4    the system does not permit it
-  5    not a runtime, or a version, that can be watched
-  6    no connection: nobody listens there, refused, or the address is taken
-  7    the other end speaks another protocol version, or broke the protocol
-  8    a part is not installed: Qt, a system library, or a package that an export needs
-  9    not a recording or trace, or it is damaged, or cannot be written
-  130  interrupted with Ctrl-C; the target runs on
+  1    another error
+  2    invalid command line
+  3    the target does not exist or ended too early
+  4    permission denied by the system
+  5    the runtime or its version is not supported
+  6    no connection: no server there, connection refused, or address in use
+  7    the peer uses another protocol version or violated the protocol
+  8    a required component is not installed: Qt, a system library or a package
+  9    the recording or trace is invalid, damaged or cannot be written
+  10   a driver is faulty: report it to the authors of its package
+  130  interrupted with Ctrl-C; the target keeps running
 """
 
 _CODES: tuple[tuple[type[GCspyError], ExitCode], ...] = (
@@ -58,6 +61,7 @@ _CODES: tuple[tuple[type[GCspyError], ExitCode], ...] = (
     (TargetGone, ExitCode.TARGET_GONE),
     (NotPermitted, ExitCode.NOT_PERMITTED),
     (Unsupported, ExitCode.UNSUPPORTED),
+    (DriverError, ExitCode.DRIVER),
     (RecordingError, ExitCode.RECORDING),
     (TraceError, ExitCode.RECORDING),
 )

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 from gcspy_protocol.errors import CommandError
 
 from gcspy.exit_codes import ExitCode
 from gcspy.gui import require_gui
 from gcspy.new_file import need_place, new_file
+from gcspy.terminal import say
 
 if TYPE_CHECKING:
     from gcspy_objects.analysis.findings import Cell, Column, Findings
@@ -37,7 +37,7 @@ class Output:
         parquet: Write all rows to this file too.
         plot: Draw a picture into this file too.
         theme: ``dark`` or ``light``: its colours.
-        force: Replace files that are there.
+        force: Overwrite existing files.
         in_bytes: Of columns that come in objects and in bytes, show bytes; JSON and Parquet have both.
     """
 
@@ -75,7 +75,7 @@ def show(
         findings: What is printed.
         store: Where it was found.
         output: Where it goes.
-        drawn: For `Output.plot`: the kind of chart (`gcspy_client.model.chart`), and of what.
+        drawn: For `Output.plot`: the kind of chart (`gcspy_client.model.panels.chart`), and of what.
 
     Raises:
         CommandError: A file is there already, or cannot be written.
@@ -90,11 +90,11 @@ def show(
         return
     _print_table(findings, output)
     for note in findings.notes:
-        click.echo(note)
+        say(note)
     if output.plot is not None:
-        click.echo(f"{output.plot}: {output.plot.stat().st_size:,} bytes", err=True)
+        say(f"{output.plot}: {output.plot.stat().st_size:,} bytes", err=True)
     if output.parquet is not None:
-        click.echo(
+        say(
             f"{output.parquet}: {len(findings.rows) + findings.rest:,} rows, {output.parquet.stat().st_size:,} bytes",
             err=True,
         )
@@ -104,8 +104,8 @@ def _draw(kind: str, findings: Findings, path: Path, output: Output) -> None:
     """Draw a chart into a PNG file."""
     from gcspy_drivers.traced.whole import table_of
 
-    from gcspy_client.model.chart import chart_of
     from gcspy_client.model.palette import Theme
+    from gcspy_client.model.panels.chart import chart_of
     from gcspy_client.pictures import chart_picture
 
     chart = chart_of(kind, table_of(findings, len(findings.rows)), in_bytes=output.in_bytes)
@@ -132,7 +132,7 @@ def _print_json(findings: Findings) -> None:
             "rows": findings.rest,
             **{name: value for name, value in sums if value is not None},
         }
-    click.echo(json.dumps(data, indent=2))
+    say(json.dumps(data, indent=2))
 
 
 def _print_table(findings: Findings, output: Output) -> None:
@@ -142,9 +142,9 @@ def _print_table(findings: Findings, output: Output) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    click.echo(findings.title)
+    say(findings.title)
     if not findings.rows:
-        click.echo("nothing")
+        say("nothing")
         return
     places = _places(findings.columns, in_bytes=output.in_bytes)
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -9,12 +9,12 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
 from gcspy_protocol.errors import CommandError
 from gcspy_replay.file.export.tables import Wanted
 
 from gcspy.recorded import opened
-from gcspy_client.model.growth import (
+from gcspy.terminal import say
+from gcspy_client.model.panels.growth import (
     GrowthLog,
     GrowthRow,
     Sample,
@@ -114,15 +114,15 @@ def print_as_json(found: Grown) -> None:
         "nanos": found.now.time_nanos - found.before.time_nanos,
         "rows": rows,
     }
-    click.echo(json.dumps(data, indent=2))
+    say(json.dumps(data, indent=2))
 
 
 def print_as_text(found: Grown) -> None:
     """A table for people."""
     took = duration(found.now.time_nanos - found.before.time_nanos)
-    click.echo(f"{found.space}: from event {found.first:,} to {found.last:,}, {took}")
+    say(f"{found.space}: from event {found.first:,} to {found.last:,}, {took}")
     if not found.rows:
-        click.echo("nothing changed")
+        say("nothing changed")
         return
     head = [
         "Type",
@@ -148,7 +148,7 @@ def print_as_text(found: Grown) -> None:
             text.ljust(width) if place in (0, len(head) - 1) else text.rjust(width)
             for place, (text, width) in enumerate(zip(row, widths, strict=True))
         ]
-        click.echo("  ".join(cells).rstrip())
+        say("  ".join(cells).rstrip())
 
 
 def _signed(value: int | None) -> str:

@@ -44,7 +44,7 @@ def require_gui() -> None:
     """
     if find_spec("PySide6") is None or find_spec("pyqtgraph") is None:
         raise CommandError(
-            "the window needs Qt, which is not installed: pip install 'gcspy[gui]' "
+            "the window needs Qt, which is not installed; in a clone of gcspy: pip install '.[gui]' "
             "(`gcspy tail` and `gcspy attach --no-window` work without)",
             exit_code=ExitCode.MISSING_PART,
         )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 
 from gcspy_protocol.errors import LinkError, Refused
-from gcspy_protocol.messages import Error, ErrorCode, Message, Welcome
+from gcspy_protocol.messages import ErrorCode, Message, Welcome
 
 from gcspy.link import Link
 
@@ -44,7 +44,6 @@ class LastingLink:
         self._dial, self._within_secs, self._say = dial, within_secs, say
         self._latest = dial()
         self._connected = True
-        self._thrown_out = False
         self._until = self._next_try = self._wait_secs = 0.0
         self.lost = 0
 
@@ -75,6 +74,7 @@ class LastingLink:
 
         Raises:
             LinkError: The connection is lost, and could not be made again in time.
+            Refused: The server ended it with an error, other than that we were too slow.
             RemoteProtocolError: The server broke the protocol.
         """
         give_up = None if timeout_secs is None else time.monotonic() + timeout_secs
@@ -83,26 +83,17 @@ class LastingLink:
                 return None
             left = None if give_up is None else max(0.0, give_up - time.monotonic())
             try:
-                message = self._latest.receive(left)
+                return self._latest.receive(left)
             except LinkError as error:
                 self._lose(error)
-                continue
-            if isinstance(message, Error) and message.fatal:
-                self._thrown_out = message.code is ErrorCode.TOO_SLOW
-            if message is None and self._thrown_out and self._latest.closed:
-                self._lose(
-                    LinkError(
-                        f"the server at {self.address} ended the connection, because we were too slow"
-                    )
-                )
-                continue
-            return message
 
     def _lose(self, error: LinkError) -> None:
-        if self._within_secs is None:
+        """The connection is lost: try again, unless nobody wants that or it would be refused again."""
+        refused = isinstance(error, Refused) and error.code != ErrorCode.TOO_SLOW.name.lower()
+        if self._within_secs is None or refused:
             raise error
         self._latest.close()
-        self._connected = self._thrown_out = False
+        self._connected = False
         self.lost += 1
         self._wait_secs = _FIRST_RETRY_SECS
         self._until = time.monotonic() + self._within_secs

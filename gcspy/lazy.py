@@ -18,13 +18,22 @@ class LazyGroup(click.Group):
 
     Args:
         package: Where the modules are; each has a `command`.
-        modules: Their names, in the order in which a newcomer needs them.
+        modules: Their names, in the order in which a newcomer needs them; or such names by the title
+            under which the help lists them.
         options: What `click.Group` takes.
     """
 
-    def __init__(self, *, package: str, modules: tuple[str, ...], **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        package: str,
+        modules: tuple[str, ...] | dict[str, tuple[str, ...]],
+        **options: Any,
+    ) -> None:
         super().__init__(**options)
-        self._package, self._modules = package, modules
+        self._package = package
+        self._sections = modules if isinstance(modules, dict) else {"Commands": modules}
+        self._modules = tuple(name for names in self._sections.values() for name in names)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands in their order."""
@@ -34,5 +43,22 @@ class LazyGroup(click.Group):
         """Import one command."""
         if cmd_name not in self._modules:
             return None
-        command: click.Command = importlib.import_module(f"{self._package}.{cmd_name}").command
+        command: click.Command = importlib.import_module(
+            f"{self._package}.{cmd_name.replace('-', '_')}"
+        ).command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands under the titles of their sections."""
+        width = max(map(len, self._modules))
+        room = formatter.width - 6 - width
+        for title, names in self._sections.items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(
+                    [
+                        (name.ljust(width), command.get_short_help_str(room))
+                        for name, command in commands
+                        if command is not None
+                    ]
+                )

@@ -15,6 +15,7 @@ import hmac
 import socket
 import ssl
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from types import TracebackType
 
@@ -27,6 +28,9 @@ from gcspy_protocol.model import Role
 __all__ = ["Link", "Tap", "connect"]
 
 _RECEIVE_BYTES = 1 << 20
+
+_REST_SECS = 1.0
+"""How long the rest of what a server said is waited for that has closed its end."""
 
 Tap = Callable[[bytes], None]
 """Told of all bytes that a server sends, from the first on, as the connection is."""
@@ -54,7 +58,8 @@ class Link:
         self.welcome = welcome
         self._socket = sock
         self._connection = connection
-        self._first: Message | None = welcome
+        self._ready: deque[Message] = deque([welcome])
+        self._dismissal: Error | None = None
 
     def receive(self, timeout_secs: float | None = None) -> Message | None:
         """The next message; pings are answered on the way.
@@ -68,18 +73,20 @@ class Link:
 
         Raises:
             LinkError: The connection is lost.
+            Refused: The server ended the connection with an error, which was the message before.
             RemoteProtocolError: The server broke the protocol.
         """
-        if self._first is not None:
-            first, self._first = self._first, None
-            return first
         give_up = None if timeout_secs is None else time.monotonic() + timeout_secs
         while True:
-            message = self._connection.next_message()
+            message = self._ready.popleft() if self._ready else self._connection.next_message()
             if isinstance(message, Ping):
                 self.send(Pong(number=message.number))
             elif message is not None:
+                if isinstance(message, Error) and message.fatal:
+                    self._dismissal = message
                 return message
+            elif self._dismissal is not None:
+                raise _refused(self.address, self._dismissal)
             elif self.closed or not self._fill(give_up):
                 return None
 
@@ -124,15 +131,32 @@ class Link:
 
         Raises:
             LinkError: The connection is lost.
+            Refused: The server had ended it with an error.
         """
         data = self._connection.send(message)
         self._socket.settimeout(None)
         try:
             self._socket.sendall(data)
         except OSError as error:
+            self._read_rest()
+            for one in self._ready:
+                if isinstance(one, Error) and one.fatal:
+                    raise _refused(self.address, one) from error
             raise LinkError(
                 f"the connection to {self.address} is lost: {error.strerror or error}"
             ) from error
+
+    def _read_rest(self) -> None:
+        """Read what the server sent before it closed: the reason, as a rule."""
+        try:
+            while self._fill(time.monotonic() + _REST_SECS):
+                pass
+        except LinkError:
+            pass  # the end, which is what was read for
+        try:
+            self._ready.extend(self._connection.messages())
+        except RemoteProtocolError:
+            pass  # a frame was cut; what came before it is there
 
     def close(self) -> None:
         """Say goodbye and close; harmless when it is closed or lost."""
@@ -207,6 +231,15 @@ def connect(
         sock.close()
         raise
     return Link(place, sock, connection, welcome, tap=tap)
+
+
+def _refused(place: Address, error: Error) -> Refused:
+    """The error of a connection that the server ended after it had welcomed us."""
+    return Refused(
+        f"the server at {place} ended the connection: {error.message}",
+        code=error.code.name.lower(),
+        remedy=error.remedy,
+    )
 
 
 def _open(place: Address, timeout_secs: float) -> socket.socket:

@@ -131,7 +131,7 @@ def _launch(options: dict[str, object], theirs: socket.socket) -> subprocess.Pop
     """Start a sidecar that is not our child: a program that waits for its children must not find one of ours."""
     fd = theirs.fileno()
     launcher = subprocess.Popen(
-        [sys.executable, "-m", "gcspy.sidecar", "--apart"],
+        [sys.executable, "-P", "-m", "gcspy.sidecar", "--apart"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         pass_fds=(fd,),

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-import click
 from gcspy_protocol.details import AnswerState, DetailTable, Query
 from gcspy_protocol.errors import TargetError, Unsupported
 from gcspy_protocol.messages import Event
 
 from gcspy.detail_text import print_table, rows_as_json
 from gcspy.target import attach
+from gcspy.terminal import say
 from gcspy_server.api import AttachOptions, Server, ServerSpace
 
 __all__ = ["Looked", "look_once", "print_as_json", "print_as_text"]
@@ -95,10 +95,10 @@ def print_as_json(found: Looked) -> None:
         "gather_nanos": found.gather_nanos,
         **rows_as_json(found.table),
     }
-    click.echo(json.dumps(data, indent=2))
+    say(json.dumps(data, indent=2))
 
 
 def print_as_text(found: Looked) -> None:
     """A table for people."""
-    click.echo(f"{found.name}, looked into for {found.gather_nanos / 1e6:.0f} ms")
+    say(f"{found.name}, looked into for {found.gather_nanos / 1e6:.0f} ms")
     print_table(found.table)

@@ -19,13 +19,14 @@ __all__ = [
     "class_options",
     "file_argument",
     "files_argument",
+    "driver_option",
     "inject_option",
     "needs_token",
     "new_file_option",
     "read_token",
     "reconnect_option",
     "refuse_both",
-    "rung_option",
+    "mode_option",
     "sampling_options",
     "theme_option",
     "token_option",
@@ -57,7 +58,7 @@ until_option = click.option(
     "--until",
     type=CONDITION,
     metavar="CONDITION",
-    help="Stop after the first event at which it holds: 'sum(\"pymalloc arenas\".Used) > 1GiB'.",
+    help="Stop after the first event at which this condition holds: 'sum(\"pymalloc arenas\".Used) > 1GiB'.",
 )
 
 
@@ -70,7 +71,7 @@ def sampling_options(function: F) -> F:
         default=10.0,
         show_default=True,
         metavar="HZ",
-        help="Events of the clock a second.",
+        help="Samples per second.",
     )
     tiles = click.option(
         "--tiles",
@@ -78,7 +79,7 @@ def sampling_options(function: F) -> F:
         default=65536,
         show_default=True,
         metavar="N",
-        help="At most about so many tiles a space; a larger heap has larger tiles.",
+        help="Approximate maximum number of tiles per space. Larger heaps get larger tiles.",
     )
     level = click.option(
         "--level",
@@ -86,7 +87,7 @@ def sampling_options(function: F) -> F:
         default=2,
         show_default=True,
         metavar="N",
-        help="How much is read at each event: 1 what takes constant time, 2 small structures, 3 objects, 4 references; the nearest that the driver has.",
+        help="How much is read at each event: 1, only what takes constant time; 2, small structures; 3, objects; 4, references. A driver without this level uses the nearest one.",
     )
     budget = click.option(
         "--budget",
@@ -94,7 +95,7 @@ def sampling_options(function: F) -> F:
         default="5%",
         show_default=True,
         metavar="SHARE",
-        help="What watching may take of the program's time; beyond it, events are only counted, and large readings come more rarely. off: no limit.",
+        help="Maximum share of the program's time spent on monitoring. Above it, events are counted but not sampled. off: no limit.",
     )
     return clock(tiles(level(budget(function))))
 
@@ -106,13 +107,13 @@ def class_options(function: F) -> F:
         "person",
         default="",
         metavar="NAME",
-        help="What others in this session call you; by default your login's name.",
+        help="Your name in this session. Default: your login name.",
     )
     successor = click.option(
         "--successor",
         default="",
         metavar="NAME",
-        help="Who has control when this connection is lost, as soon as one of that name has joined.",
+        help="Participant who takes over control if this connection is lost.",
     )
     return name(successor(function))
 
@@ -124,49 +125,73 @@ def trace_options(function: F) -> F:
         "tile_bytes",
         type=amount_of,
         metavar="SIZE",
-        help="Of an object trace: bytes of a tile, 512 or 64kB; by default the heap has about 4,096 tiles.",
+        help="Object traces: bytes per tile, such as 512 or 64kB. Default: about 4,096 tiles for the heap.",
     )
     every = click.option(
         "--every",
         "clock_bytes",
         type=amount_of,
         metavar="SIZE",
-        help="Of an object trace: an event each time the program has allocated so much; by default about 256 of them.",
+        help="Object traces: allocated bytes between two events. Default: about 256 events in all.",
     )
     return tile(every(function))
 
 
-rung_option = click.option(
+class _RenamedOption(click.Option):
+    """An option whose last name is a former one: accepted, and not shown."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        names, self.opts = self.opts, self.opts[:-1]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = names
+
+
+mode_option = click.option(
+    "--mode",
     "--rung",
+    "mode",
+    cls=_RenamedOption,
     type=click.Choice(["passive", "stopped"]),
     default="passive",
     show_default=True,
-    help="passive: read the program while it runs, and show what changed meanwhile as unknown; stopped: hold all of its threads while pools are copied.",
+    help="passive: read memory while the program runs; values that change during the read are shown "
+    "as unknown. stopped: stop all threads while the pools are copied.",
+)
+
+driver_option = click.option(
+    "--driver",
+    "drivers",
+    multiple=True,
+    metavar="NAME",
+    help="Watch with this driver; may be repeated: several drivers share one session, the first one leads. `gcspy ps` lists them.",
 )
 
 inject_option = click.option(
     "--inject",
     type=click.Choice(["auto", "agent", "remote-exec", "gdb"]),
-    help="Bring a stub into it, for exact events. agent: a JVM loads a small library of ours; remote-exec: a Python 3.14 or later is asked to run "
-    "a file of ours; auto: one of these, or nothing where it cannot be; gdb: stops a Python for a moment and has it run the file.",
+    help="Load a stub into the process, for exact events. agent: a JVM loads a small library; "
+    "remote-exec: Python 3.14 or later is asked to run a file; gdb: Python is stopped briefly and "
+    "runs the file; auto: agent or remote-exec, or no stub where neither is possible.",
 )
 
 
-def refuse_both(inject: str | None, rung: str) -> None:
-    """Refuse `--inject` and `--rung stopped` together: with a stub the program stands still by itself.
+def refuse_both(inject: str | None, mode: str) -> None:
+    """Refuse `--inject` and `--mode stopped` together: with a stub the program waits by itself.
 
     Raises:
         click.UsageError: Both were given.
     """
-    if inject and rung != "passive":
-        raise click.UsageError("--rung stopped is for a program without a stub: leave out --inject")
+    if inject and mode != "passive":
+        raise click.UsageError("--mode stopped is for a program without a stub: leave out --inject")
 
 
 theme_option = click.option(
     "--theme",
     type=click.Choice(["dark", "light", "dark-contrast", "light-contrast"]),
     default=None,
-    help="Colours; by default the system's.",
+    help="Colour theme. Default: the system's.",
 )
 
 reconnect_option = click.option(
@@ -175,13 +200,13 @@ reconnect_option = click.option(
     is_flag=False,
     flag_value="30s",
     metavar="[SECONDS]",
-    help="When the connection is lost, try for so long to make it again (30 s if not given).",
+    help="Try to reconnect for this long after the connection is lost. Without a value: 30 s.",
 )
 
 token_option = click.option(
     "--token-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File with the token that TCP needs; else GCSPY_TOKEN, else you are asked.",
+    help="File with the access token for TCP. Default: GCSPY_TOKEN, then a prompt.",
 )
 """The token itself is never an option: command lines are seen by every user of a machine."""
 
@@ -246,7 +271,7 @@ def new_file_option(what: str) -> Callable[[F], F]:
             type=click.Path(dir_okay=False, path_type=Path),
             help=what,
         )
-        force = click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+        force = click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
         return output(force(function))
 
     return both

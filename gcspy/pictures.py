@@ -258,7 +258,7 @@ def write_gif(
     """
     if find_spec("PIL") is None:
         raise CommandError(
-            "an animated GIF needs the package Pillow: pip install 'gcspy[export]'",
+            "an animated GIF needs the package Pillow; in a clone of gcspy: pip install '.[export]'",
             exit_code=ExitCode.MISSING_PART,
         )
     from gcspy_replay.file.export.gif_file import GifWriter, frame_centis

@@ -6,17 +6,30 @@ Knows the client interpreter and what an event looks like as text; does not know
 from __future__ import annotations
 
 import json
+from collections import deque
 from pathlib import Path
 
-import click
 from gcspy_protocol.errors import CommandError, LinkError, TargetGone
 from gcspy_protocol.interpreter import ClientInterpreter
-from gcspy_protocol.messages import Event, Fired, State, Welcome
-from gcspy_protocol.model import ControlState
+from gcspy_protocol.limits import CLIENT_LIMITS
+from gcspy_protocol.messages import (
+    Error,
+    ErrorCode,
+    Event,
+    Fired,
+    Message,
+    State,
+    TileNames,
+    TileNamesRequest,
+    Tiles,
+    Welcome,
+)
+from gcspy_protocol.model import ControlState, Naming
 
 from gcspy.exit_codes import ExitCode
 from gcspy.lasting import LastingLink
 from gcspy.recorded import opened
+from gcspy.terminal import say
 from gcspy.text import event_as_dict, event_as_lines, fired_as_line
 from gcspy.until import Until
 
@@ -31,7 +44,8 @@ class Printer:
         self.most = most
         self.until = None if until is None else Until(until)
         self._held = False
-        self._as_json, self._values = as_json, values
+        self.values = values
+        self._as_json = as_json
 
     @property
     def done(self) -> bool:
@@ -49,21 +63,21 @@ class Printer:
     def show(self, session: ClientInterpreter, event: Event) -> None:
         """Print one event, with the state right after it."""
         if self._as_json:
-            click.echo(json.dumps(event_as_dict(session, event, values=self._values)))
+            say(json.dumps(event_as_dict(session, event, values=self.values)))
         else:
-            click.echo("\n".join(event_as_lines(session, event)))
+            say("\n".join(event_as_lines(session, event)))
         self.shown += 1
         self._held = self.until is not None and self.until.holds(session)
 
     def show_fired(self, fired: Fired) -> None:
         """Print that a trigger fired at the event that was shown; as text only: a line of JSON is an event."""
         if not self._as_json:
-            click.echo(fired_as_line(fired))
+            say(fired_as_line(fired))
 
 
 def say_aside(text: str) -> None:
     """Say something that is no event, where it is in nobody's way."""
-    click.echo(f"gcspy: {text}", err=True)
+    say(f"gcspy: {text}", err=True)
 
 
 def _say_end(session: ClientInterpreter) -> None:
@@ -98,7 +112,8 @@ def print_session(link: LastingLink, printer: Printer) -> None:
         TargetGone: The target ended before so many events.
     """
     session, before = ClientInterpreter(), None
-    for message in link:
+    waiting: deque[Message] = deque()
+    while (message := waiting.popleft() if waiting else link.receive()) is not None:
         if isinstance(message, Welcome) and session.welcome is not None:
             # Connected again: in the same session the event that everybody is sent at first may be known already.
             before = session.last_event if message.session == session.welcome.session else None
@@ -117,8 +132,47 @@ def print_session(link: LastingLink, printer: Printer) -> None:
             before is not None and change.event.cached and change.event.sequence == before.sequence
         ):
             continue
+        if printer.values:
+            _fetch_names(link, session, waiting)
         printer.show(session, change.event)
         if printer.done:
             return
     if printer.shortfall:
         raise LinkError(f"the server ended the session after {printer.shortfall}")
+
+
+def _fetch_names(link: LastingLink, session: ClientInterpreter, waiting: deque[Message]) -> None:
+    """Ask for the texts of tiles that are not here yet, before the event is printed that has them.
+
+    Args:
+        link: The connection.
+        session: The state right after the event.
+        waiting: What comes meanwhile, and is not followed yet.
+    """
+    asked = 0
+    for number, space in session.spaces.items():
+        if space.space.naming is not Naming.STRINGS:
+            continue
+        texts, page = space.names.texts(), CLIENT_LIMITS.names_page
+        for first in range(0, space.count, page):
+            count = min(page, space.count - first)
+            if any(tile not in texts for tile in range(first, first + count)):
+                link.send(TileNamesRequest(space=number, first=first, count=count))
+                asked += 1
+    renumbered: set[int] = set()
+    while asked and (message := link.receive()) is not None:
+        match message:
+            case TileNames():
+                asked -= 1
+                if message.space not in renumbered:
+                    session.apply(message)
+                continue
+            case Error() if message.code is ErrorCode.BAD_REQUEST and not message.fatal:
+                asked -= 1
+            case Tiles() if message.old_starts.tolist() != message.new_starts.tolist():
+                renumbered.add(message.space)  # names that come now are of other tiles
+            case Welcome() | State() if isinstance(message, Welcome) or (
+                message.state is ControlState.ENDED
+            ):
+                asked = 0
+        waiting.append(message)

@@ -34,7 +34,7 @@ class ServingOptions:
         listen: Addresses; empty takes the local default of the PID.
         token: The secret for TCP; None where only Unix sockets are used.
         tiles: About how many tiles a space should have at most.
-        clock_hz: Events of the clock a second.
+        clock_hz: Samples per second.
         level: How much is gathered at each event.
         budget: What watching may take of the target's time, in thousandths; 1000: no limit.
         linger: Go on serving what was gathered after the target ended.
@@ -44,6 +44,7 @@ class ServingOptions:
         rung: ``stopped``: hold the target while it is read; ``passive``: never.
         wait: Begin with the first client.
         longest_hold_secs: The target is held no longer in one go; None: as long as a client likes.
+        drivers: Names of the drivers to watch with, the leading one first; none: the one that knows the target best.
     """
 
     pid: int
@@ -60,6 +61,7 @@ class ServingOptions:
     rung: str = "passive"
     wait: bool = False
     longest_hold_secs: float | None = None
+    drivers: tuple[str, ...] = ()
 
 
 def serve_target(
@@ -80,11 +82,11 @@ def serve_target(
         LinkError: An address cannot be listened on.
     """
     # Imported by who serves: the options alone are needed by many who do not.
-    from gcspy.target import attach
+    from gcspy.target import attach_group
     from gcspy_server.api import AttachOptions, Trigger
     from gcspy_server.sampler import run_driver
 
-    driver = attach(
+    driver = attach_group(
         options.pid,
         AttachOptions(
             tiles=options.tiles,
@@ -94,6 +96,7 @@ def serve_target(
             inject=options.inject,
             rung=options.rung,
         ),
+        options.drivers,
     )
     try:
         server = driver.describe().server(

@@ -6,8 +6,9 @@ import socket
 from collections.abc import Iterable
 from dataclasses import replace
 
-import click
 from gcspy_protocol.address import TcpAddress, parse_address
+
+from gcspy.terminal import say
 
 __all__ = ["reachable", "reachable_ones", "say_addresses"]
 
@@ -15,7 +16,7 @@ __all__ = ["reachable", "reachable_ones", "say_addresses"]
 def say_addresses(addresses: Iterable[str]) -> None:
     """Print a join line for each address."""
     for address in addresses:
-        click.echo(f"gcspy: join with  gcspy view {reachable(address)}")
+        say(f"gcspy: join with  gcspy view {reachable(address)}")
 
 
 def reachable_ones(addresses: Iterable[str]) -> tuple[str, ...]:

@@ -112,7 +112,7 @@ class Sidecar:
 
 def command_of_sidecar() -> tuple[str, ...]:
     """The command that starts a sidecar."""
-    return sys.executable, "-m", "gcspy.sidecar"
+    return sys.executable, "-P", "-m", "gcspy.sidecar"
 
 
 def first_line(options: ServingOptions | PlayingOptions | SimulatingOptions) -> str:

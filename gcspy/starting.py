@@ -13,12 +13,12 @@ from gcspy.playing import PlayingOptions, default_playing_address
 from gcspy.serving import ServingOptions
 from gcspy.session import somebody_listens
 from gcspy.sidecar import command_of_sidecar, first_line
-from gcspy_client.model.front import FrontDoor, Launch, Offer
+from gcspy_client.model.shell.launcher import FrontDoor, Launch, Offer
 from gcspy_server.address import default_address
 
 __all__ = ["front_door"]
 
-_GCSPY = (sys.executable, "-m", "gcspy")
+_GCSPY = (sys.executable, "-P", "-m", "gcspy")
 
 
 def front_door() -> FrontDoor:

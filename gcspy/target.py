@@ -5,60 +5,90 @@ from __future__ import annotations
 import logging
 import os
 import select
+from dataclasses import replace
+from functools import cache
 
 import psutil
 from gcspy_protocol.errors import NotPermitted, TargetGone, Unsupported
 
-from gcspy_server.api import AttachOptions, Driver, Recognition, find_drivers, load_driver
+from gcspy_server.api import AttachOptions, Driver, Recognition, find_drivers
+from gcspy_server.hosting.driver_group import DriverGroup
+from gcspy_server.hosting.recognition import DriverBench
 
-__all__ = ["attach", "recognise"]
+__all__ = ["attach", "attach_group", "recognise"]
 
 _HELLO_SECS = 10.0
 
 _log = logging.getLogger("gcspy")
 
 
+@cache
+def _bench(names: tuple[str, ...] = ()) -> DriverBench:
+    """The installed drivers; one that makes mistakes is told of once, and is not asked again."""
+    return DriverBench(_log.warning, names)
+
+
 def recognise(pid: int) -> list[tuple[str, Recognition]]:
-    """What each installed driver says of a process.
+    """What each installed driver says of a process, the best first.
 
     Returns:
         Driver name and what it recognised; drivers that know nothing of it are left out.
     """
-    found = []
-    for name in sorted(find_drivers()):
-        try:
-            driver = load_driver(name)
-        except ImportError as error:
-            # Somebody else's package: one that cannot be imported must not hide the others.
-            _log.warning("driver %s cannot be loaded: %s", name, error)
-            continue
-        recognition = driver.recognise(pid)
-        if recognition.runtime:
-            found.append((name, recognition))
-    return found
+    return [(one.name, one.recognition) for one in _bench().recognise(pid)]
+
+
+def attach_group(pid: int, options: AttachOptions, names: tuple[str, ...] = ()) -> DriverGroup:
+    """Attach the drivers that were named, or the one that knows the process best.
+
+    Args:
+        pid: The process.
+        options: What the user chose.
+        names: Names of drivers, the leading one first; none: one is chosen.
+
+    Raises:
+        TargetError: The process cannot be watched so.
+        DriverError: A driver makes mistakes.
+    """
+    attached: list[tuple[str, str, Driver]] = []
+    try:
+        for name in names or ("",):
+            # A stub talks to one driver: the leading one.
+            mine = options if not attached else replace(options, stub_fd=None, inject="")
+            chosen, driver = _attach(pid, mine, name)
+            attached.append((chosen, _bench().package(chosen), driver))
+        return DriverGroup(attached)
+    except BaseException:
+        for _, _, driver in attached:
+            driver.close()
+        raise
 
 
 def attach(pid: int, options: AttachOptions) -> Driver:
-    """Attach the driver that knows this process.
+    """Attach the driver that knows this process best; see `attach_group`."""
+    return _attach(pid, options, "")[1]
+
+
+def _attach(pid: int, options: AttachOptions, name: str) -> tuple[str, Driver]:
+    """Attach a driver that was named, or the one that knows this process best.
 
     Raises:
         TargetGone: There is no such process.
         NotPermitted: The system does not let us read it.
         Unsupported: No installed driver knows its runtime, or its version.
+        DriverError: The driver makes mistakes.
     """
     if not os.path.isdir(f"/proc/{pid}"):
         raise TargetGone(f"there is no process {pid}: `gcspy ps` lists what can be watched")
     if options.stub_fd is not None:
         # A program that was started for us is what it is to be by the time its stub says hello, or has ended.
         select.select([options.stub_fd], [], [], _HELLO_SECS)
-    recognised = recognise(pid)
-    for name, recognition in recognised:
-        if recognition.supported:
-            return load_driver(name).attach(pid, options)
-    if recognised:
-        # The driver tells more exactly than a cheap look what is wrong, with a remedy; and what was
-        # only starting at that look may be there by now.
-        return load_driver(recognised[0][0]).attach(pid, options)
+    bench = _bench((name,)) if name else _bench()
+    recognised = bench.recognise(pid)
+    if recognised or name:
+        # Also one that cannot be watched: the driver tells more exactly than a cheap look what is wrong,
+        # with a remedy; and what was only starting at that look may be there by now.
+        chosen = recognised[0].name if recognised else name
+        return chosen, bench.attach(chosen, pid, options)
     try:
         executable = os.readlink(f"/proc/{pid}/exe")
     except PermissionError as error:

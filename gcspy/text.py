@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from gcspy_protocol.interpreter import ClientInterpreter, SpaceState, StreamState
 from gcspy_protocol.messages import Event, Fired
-from gcspy_protocol.model import PaintStyle, Presentation, Stream
+from gcspy_protocol.model import Naming, PaintStyle, Presentation, Stream
 from gcspy_protocol.named import NamedStream
+from gcspy_protocol.text.visible import visible
 
 __all__ = ["event_as_dict", "event_as_lines", "fired_as_line", "unit_of"]
 
@@ -31,7 +32,8 @@ def event_as_dict(
     Args:
         session: The state right after the event.
         event: The event.
-        values: Also the value of each tile; None where it is unknown.
+        values: Also the value of each tile, None where it is unknown; and the texts that tiles are called by, None where they
+            are not here.
     """
     return {
         "event": session.event_name(event.event),
@@ -48,20 +50,32 @@ def event_as_dict(
         "missed_total": session.missed_total,
         "state": session.state.value,
         "acts_on": session.pause_acts_on.value,
-        "spaces": [_space_as_dict(space, event, values) for space in session.spaces.values()],
+        "spaces": [
+            _space_as_dict(session, space, event, values) for space in session.spaces.values()
+        ],
     }
 
 
-def _space_as_dict(space: SpaceState, event: Event, values: bool) -> dict[str, Any]:
-    return {
+def _space_as_dict(
+    session: ClientInterpreter, space: SpaceState, event: Event, values: bool
+) -> dict[str, Any]:
+    out: dict[str, Any] = {
         "name": space.space.name,
         "tiles": space.count,
         "info": space.info,
-        "streams": [_stream_as_dict(stream, event, values) for stream in space.streams.values()],
+        "streams": [
+            _stream_as_dict(session, stream, event, values) for stream in space.streams.values()
+        ],
     }
+    if values and space.space.naming is Naming.STRINGS:
+        texts = space.names.texts()
+        out["tile_names"] = [texts.get(tile) for tile in range(space.count)]
+    return out
 
 
-def _stream_as_dict(stream: StreamState, event: Event, all_values: bool) -> dict[str, Any]:
+def _stream_as_dict(
+    session: ClientInterpreter, stream: StreamState, event: Event, all_values: bool
+) -> dict[str, Any]:
     summary = stream.summary
     known = summary is not None and summary.covered > 0
     names = stream.schema.enum_names
@@ -85,6 +99,11 @@ def _stream_as_dict(stream: StreamState, event: Event, all_values: bool) -> dict
             for tile in np.flatnonzero(~stream.known).tolist():
                 numbers[tile] = None
         out["values"] = numbers
+        source = session.spaces.get(
+            -1 if stream.defined.names_from is None else stream.defined.names_from
+        )
+        if source is not None:
+            out["names_from"] = source.space.name  # a value is the number of a tile there
     return out
 
 
@@ -112,7 +131,7 @@ def event_as_lines(session: ClientInterpreter, event: Event) -> list[str]:
             f"  {space.space.name:<{width}}  {space.count:>7,} tiles  "
             + ", ".join(filter(None, parts))
         )
-    return lines
+    return [visible(line) for line in lines]
 
 
 _MOST_NAMES = 3

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import click
-
+from gcspy.terminal import say
 from gcspy_server.address import default_address, runtime_directory
 
 __all__ = ["own_token"]
@@ -32,7 +31,7 @@ def own_token(pid: int) -> Iterator[str]:
     ) as file:
         file.write(token + "\n")
     try:
-        click.echo(
+        say(
             f"gcspy: viewers over TCP need the token in {path}:  gcspy view --token-file FILE ADDRESS"
         )
         yield token

@@ -1,17 +1,15 @@
 """Starts the window, or takes its picture: what `gcspy view`, `attach` and `screenshot` call.
 
 It brings no thread: Ctrl-C is noticed because Python runs for a moment several
-times a second.
+times a second, and followed then and not before: see `gcspy_client.interruption`.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType
 
 from gcspy_protocol.address import parse_address
 from gcspy_protocol.errors import CommandError, LinkError, RecordingError
@@ -28,18 +26,23 @@ from PySide6.QtCore import (
 )
 from PySide6.QtWidgets import QApplication
 
-from gcspy_client.model.attending import ClassWish
-from gcspy_client.model.front import FrontDoor
+from gcspy_client.interruption import Interruption, interruption_held_back
+from gcspy_client.model.attendance import ClassWish
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.recent import Recent
-from gcspy_client.model.status import LinkPhase
+from gcspy_client.model.shell.launcher import FrontDoor
+from gcspy_client.model.shell.link_status import LinkPhase
+from gcspy_client.model.shell.recent import Recent
 from gcspy_client.settings import Settings
 from gcspy_client.view.shell.preferences import scale_of
+from gcspy_client.view.spaces.views import TITLES, known_renderers
 from gcspy_client.view.window import MainWindow
 
 __all__ = ["LARGE_HEIGHT", "application", "run_window", "take_screenshot"]
 
 _SCALE_FACTOR = "QT_SCALE_FACTOR"
+
+_LOOK_MILLIS = 200
+"""How often is looked whether Ctrl-C or SIGTERM came."""
 
 LARGE_HEIGHT = 1800
 """From here on a screenshot is taken at twice the scale, as such a screen would be used."""
@@ -138,62 +141,69 @@ def run_window(
     """
     where = None if address is None else parse_address(address)
     wanted = _theme(theme)
-    settings = Settings.of_user()
-    scale = scale_of(settings)
-    app = application(
-        scale=scale / 100 * float(os.environ.get(_SCALE_FACTOR) or 1) if scale != 100 else None
-    )
-    window = MainWindow(wanted, settings, front, scaled=scale)
-    if theme is None:
-        window.preferences.use_stored_theme()
-    if size is None:
-        window.restore_place()
-    else:
-        window.resize(*size)
-    window.show()
-    if recording:
-        window.use_recording(*recording)
-        window.starting.opened(Recent(files=tuple(path.absolute() for path in opened or recording)))
-    elif where is not None and remember:
-        window.starting.opened(Recent(address=str(where)))
-    if compare:
-        window.comparing.open_soon(*compare)
-    if wish is not None:
-        window.classroom.wish(wish)
-    if where is not None:
-        window.link.open(where, token=token, wants_control=control)
-    if on_ready is not None:
-        on_ready(window)
-    try:
-        return _run_until_interrupted(app, window)
-    finally:
-        window.close()
-        window.deleteLater()
-        QCoreApplication.sendPostedEvents(
-            None, QEvent.Type.DeferredDelete
-        )  # there is no loop that would
-        app.processEvents()
+    with interruption_held_back(default_too=True) as interruption:
+        settings = Settings.of_user()
+        scale = scale_of(settings)
+        app = application(
+            scale=scale / 100 * float(os.environ.get(_SCALE_FACTOR) or 1) if scale != 100 else None
+        )
+        window = MainWindow(wanted, settings, front, scaled=scale)
+        if theme is None:
+            window.preferences.use_stored_theme()
+        if size is None:
+            window.restore_place()
+        else:
+            window.resize(*size)
+        window.show()
+        if recording:
+            window.use_recording(*recording)
+            window.starting.opened(
+                Recent(files=tuple(path.absolute() for path in opened or recording))
+            )
+        elif where is not None and remember:
+            window.starting.opened(Recent(address=str(where)))
+        if compare:
+            window.comparing.open_soon(*compare)
+        if wish is not None:
+            window.classroom.wish(wish)
+        if where is not None:
+            window.link.open(where, token=token, wants_control=control)
+        if on_ready is not None:
+            on_ready(window)
+        try:
+            return _run_until_interrupted(app, window, interruption)
+        finally:
+            _delete(app, window)
 
 
-def _run_until_interrupted(app: QApplication, window: MainWindow) -> int:
-    """Qt's loop, left by closing the window, by Ctrl-C, or by SIGTERM."""
+def _run_until_interrupted(
+    app: QApplication, window: MainWindow, interruption: Interruption
+) -> int:
+    """Qt's loop, left by closing the window, by Ctrl-C, or by SIGTERM; also by one that came before it began."""
 
-    def interrupted(_number: int, _frame: FrameType | None) -> None:
-        window.close()
-        app.quit()
+    def look() -> None:
+        if interruption.number:
+            interruption.number = 0  # this is what follows
+            window.close()
+            app.quit()
 
-    before = {}
-    for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.signal(number, interrupted)
     breath = QTimer()
-    breath.timeout.connect(lambda: None)  # lets Python's signal handlers run
-    breath.start(200)
+    breath.timeout.connect(look)  # Python's signal handlers run too, where no event comes
+    breath.start(_LOOK_MILLIS)
     try:
         return app.exec()
     finally:
         breath.stop()
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        # Closing the last window has posted one, which would end the next loop of this process at once.
+        QCoreApplication.removePostedEvents(app, QEvent.Type.Quit.value)
+
+
+def _delete(app: QApplication, window: MainWindow) -> None:
+    """Close a window and delete it; there is no loop that would."""
+    window.close()
+    window.deleteLater()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    app.processEvents()
 
 
 def take_screenshot(
@@ -207,6 +217,7 @@ def take_screenshot(
     settle_events: int = 1,
     settle_secs: float = 0.0,
     event: int | None = None,
+    view: str | None = None,
     arrange: Callable[[MainWindow], None] | None = None,
     control: bool = False,
 ) -> None:
@@ -222,6 +233,7 @@ def take_screenshot(
         settle_events: How many events to wait for.
         settle_secs: How long to go on watching after those.
         event: Go to the event of this number first, if it is a recording that is played there.
+        view: How the active space is drawn, as `choose_view` names it; None: as it would be.
         arrange: What a user would do before; called when the events have come.
         control: Ask for control, for what only the client in control may do.
 
@@ -232,48 +244,64 @@ def take_screenshot(
     """
     where = parse_address(address)
     wanted = _theme(theme)
-    app = application(scale=2.0 if size[1] >= LARGE_HEIGHT else None)
-    window = MainWindow(wanted)
-    scale = window.devicePixelRatioF()
-    window.resize(round(size[0] / scale), round(size[1] / scale))
-    window.show()
-    try:
-        window.link.open(where, token=token, wants_control=control)
-        _wait_for_events(window, settle_events, timeout_secs)
-        if event is not None:
-            _go_to(window, event, timeout_secs)
-        if arrange is not None:
-            arrange(window)
-        if settle_secs > 0:
-            _let_run(settle_secs)
-        window.settle()
-        app.processEvents()
-        picture = window.grab()
-        if not picture.save(str(path), "PNG"):
-            raise CommandError(
-                f"cannot write {path}: check that the folder exists and may be written to"
-            )
-    finally:
-        window.close()
-        window.deleteLater()
-        QCoreApplication.sendPostedEvents(
-            None, QEvent.Type.DeferredDelete
-        )  # there is no loop that would
-        app.processEvents()
+    if view is not None and view not in (views := [*TITLES, *known_renderers()]):
+        raise CommandError(f"there is no view {view!r}: use {', '.join(dict.fromkeys(views))}")
+    with interruption_held_back() as interruption:
+        app = application(scale=2.0 if size[1] >= LARGE_HEIGHT else None)
+        window = MainWindow(wanted)
+        scale = window.devicePixelRatioF()
+        window.resize(round(size[0] / scale), round(size[1] / scale))
+        window.show()
+        try:
+            window.link.open(where, token=token, wants_control=control)
+            _wait_for_events(window, settle_events, timeout_secs, interruption)
+            if event is not None:
+                _go_to(window, event, timeout_secs, interruption)
+            if view is not None:
+                window.looking.choose_view(view)
+            if arrange is not None:
+                arrange(window)
+            if settle_secs > 0:
+                _let_run(settle_secs, interruption)
+            window.settle()
+            app.processEvents()
+            picture = window.grab()
+            interruption.follow()
+            if not picture.save(str(path), "PNG"):
+                raise CommandError(
+                    f"cannot write {path}: check that the folder exists and may be written to"
+                )
+        finally:
+            _delete(app, window)
 
 
-def _let_run(secs: float) -> None:
-    loop = QEventLoop()
-    QTimer.singleShot(round(secs * 1000), loop.quit)
-    loop.exec()
+def _run_loop(loop: QEventLoop, secs: float, interruption: Interruption) -> None:
+    """Run a loop until somebody leaves it, at most so long.
 
-
-def _wait_for_events(window: MainWindow, events: int, timeout_secs: float) -> None:
-    """Wait until so many events were shown, or something makes that impossible."""
-    loop = QEventLoop()
-    patience = QTimer()
+    Raises:
+        KeyboardInterrupt: Ctrl-C or SIGTERM came.
+    """
+    patience, breath = QTimer(), QTimer()
     patience.setSingleShot(True)
     patience.timeout.connect(loop.quit)
+    breath.timeout.connect(lambda: loop.quit() if interruption.number else None)
+    patience.start(round(secs * 1000))
+    breath.start(_LOOK_MILLIS)
+    loop.exec()
+    patience.stop()
+    breath.stop()
+    interruption.follow()
+
+
+def _let_run(secs: float, interruption: Interruption) -> None:
+    _run_loop(QEventLoop(), secs, interruption)
+
+
+def _wait_for_events(
+    window: MainWindow, events: int, timeout_secs: float, interruption: Interruption
+) -> None:
+    """Wait until so many events were shown, or something makes that impossible."""
+    loop = QEventLoop()
     window.event_shown.connect(
         lambda _event: loop.quit() if window.session.events_seen >= events else None
     )
@@ -282,9 +310,7 @@ def _wait_for_events(window: MainWindow, events: int, timeout_secs: float) -> No
     )
     window.link.received.connect(lambda _messages: loop.quit() if _has_none(window) else None)
     if window.session.events_seen < events and not _hopeless(window.link.status.phase):
-        patience.start(round(timeout_secs * 1000))
-        loop.exec()
-    patience.stop()
+        _run_loop(loop, timeout_secs, interruption)
     seen, status = window.session.events_seen, window.link.status
     if seen >= events or (seen and status.phase is LinkPhase.ENDED):
         return
@@ -305,7 +331,7 @@ def _has_none(window: MainWindow) -> bool:
     return playback is not None and not playback.first and not playback.growing
 
 
-def _go_to(window: MainWindow, event: int, timeout_secs: float) -> None:
+def _go_to(window: MainWindow, event: int, timeout_secs: float, interruption: Interruption) -> None:
     """Show an event of the recording that is played, and wait for it."""
     session = window.session.live
     playback = session.playback
@@ -316,18 +342,14 @@ def _go_to(window: MainWindow, event: int, timeout_secs: float) -> None:
             f"there is no event {event}: the recording has {playback.first} to {playback.last}"
         )
     loop = QEventLoop()
-    patience, look = QTimer(), QTimer()
-    patience.setSingleShot(True)
-    patience.timeout.connect(loop.quit)
+    look = QTimer()
     # The number of an event comes behind the event, and has no signal of its own.
     look.timeout.connect(lambda: loop.quit() if session.position == event else None)
     window.link.send(Pause())
     window.link.send(Seek(number=event))
-    patience.start(round(timeout_secs * 1000))
     look.start(10)
-    loop.exec()
+    _run_loop(loop, timeout_secs, interruption)
     look.stop()
-    patience.stop()
     if session.position != event:
         raise CommandError(
             f"event {event} did not come: the recording stands at event {session.position}"

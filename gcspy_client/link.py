@@ -22,8 +22,8 @@ from gcspy_protocol.model import Role
 from PySide6.QtCore import QCryptographicHash, QObject, Qt, QTimer, Signal
 from PySide6.QtNetwork import QAbstractSocket, QLocalSocket, QSslSocket, QTcpSocket
 
-from gcspy_client.model.link_meter import LinkMeter
-from gcspy_client.model.status import LinkPhase, LinkStatus, retry_delay_secs
+from gcspy_client.model.shell.link_meter import LinkMeter
+from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus, retry_delay_secs
 
 __all__ = ["Link", "Tap"]
 
@@ -296,7 +296,8 @@ class Link(QObject):
         if socket is None:
             return
         self._unanswered = 0
-        data = bytes(socket.readAll().data())
+        # One whose other end has gone may be closed by now, of which Qt would complain.
+        data = bytes(socket.readAll().data()) if socket.bytesAvailable() else b""
         self._connection.receive_data(data)
         self._deliver(data)
 

@@ -18,16 +18,17 @@ from gcspy_protocol.interpreter import ClientInterpreter, EventChange
 from numpy.typing import NDArray
 from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtGui import QImage, QPixmap
-from PySide6.QtWidgets import QLabel, QLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLayout, QVBoxLayout, QWidget
 
 from gcspy_client.app import LARGE_HEIGHT, application
-from gcspy_client.model.chart import Chart
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.picture import LARGEST_CELL, Picture
+from gcspy_client.model.panels.chart import Chart
 from gcspy_client.model.session import Session
-from gcspy_client.model.status import LinkPhase, LinkStatus
+from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
+from gcspy_client.model.spaces.picture import LARGEST_CELL, Picture
 from gcspy_client.model.tile_source import StreamSource
 from gcspy_client.view.panels.chart_view import ChartView
+from gcspy_client.view.plain.widgets import PlainLabel
 from gcspy_client.view.shell.event_bar import EventBar
 from gcspy_client.view.spaces.legend import Legend
 from gcspy_client.view.spaces.space_panel import SpacePanel
@@ -91,7 +92,7 @@ class _SpaceScene(QWidget):
         self._fitted = (0, 0, 0)
         self._bar = EventBar(self._session)
         self._legend = Legend()
-        self._absent = QLabel(f"There is no space {space} at this event.")
+        self._absent = PlainLabel(f"There is no space {space} at this event.")
         self._absent.setProperty("dim", "true")
         self._absent.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._column = QVBoxLayout(self)

@@ -6,8 +6,12 @@ any system; what touches the file system is here.
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
+import tempfile
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from gcspy_protocol.address import Address, TcpAddress, UnixAddress, parse_address
@@ -18,37 +22,92 @@ __all__ = [
     "TcpAddress",
     "UnixAddress",
     "default_address",
+    "own_directories",
     "parse_address",
     "runtime_directory",
 ]
 
 
+_SHARED = Path("/tmp")
+_log = logging.getLogger("gcspy")
+
+
 def runtime_directory() -> Path:
-    """Where this user's sockets are: ``$XDG_RUNTIME_DIR/gcspy``, or ``/tmp/gcspy-UID``; not made here."""
-    given = os.environ.get("XDG_RUNTIME_DIR", "")
-    if given.startswith("/") and os.path.isdir(given):
-        return Path(given) / "gcspy"
-    return Path("/tmp") / f"gcspy-{os.geteuid()}"
+    """The folder of this user's sockets, made if it is not there.
+
+    ``$XDG_RUNTIME_DIR/gcspy`` where that is this user's, else ``/tmp/gcspy-UID``. Anybody can make the latter first; then it is a folder
+    ``/tmp/gcspy-UID-…`` whose name nobody could know beforehand, which all processes of the user find by its owner, and a warning says so.
+
+    Raises:
+        LinkError: None can be made.
+    """
+    preferred = _preferred()
+    with suppress(OSError):  # what stands there decides
+        preferred.mkdir(mode=0o700, exist_ok=True)
+    if _is_own(preferred):
+        return preferred
+    try:
+        if not _others():
+            tempfile.mkdtemp(prefix=f"gcspy-{os.geteuid()}-", dir=_SHARED)
+        found = _others()[0]  # of two that were made at once all take the same
+    except (OSError, IndexError) as error:
+        raise LinkError(
+            f"cannot make a folder for sockets in {_SHARED}: {error}; set XDG_RUNTIME_DIR"
+        ) from error
+    _say(preferred, found)
+    return found
+
+
+def own_directories() -> list[Path]:
+    """Every folder in which a server of this user may have left its socket; nothing is made."""
+    preferred = _preferred()
+    return [preferred, *_others()] if _is_own(preferred) else _others()
 
 
 def default_address(pid: int) -> UnixAddress:
     """The Unix socket on which the server of a process listens, in a directory made for this user alone.
 
+    Where there is one already, in whichever of this user's directories, it is that one.
+
     Raises:
-        LinkError: The directory is somebody else's, or open to others.
+        LinkError: No such directory can be made.
     """
-    directory = runtime_directory()
+    name = f"{pid}.sock"
+    for directory in own_directories():
+        if os.path.lexists(directory / name):
+            return UnixAddress(str(directory / name))
+    return UnixAddress(str(runtime_directory() / name))
+
+
+def _preferred() -> Path:
+    given = os.environ.get("XDG_RUNTIME_DIR", "")
+    with suppress(OSError):
+        # Another user's, as `sudo -E` leaves it, could be exchanged by that user.
+        if given.startswith("/") and os.stat(given).st_uid == os.geteuid() and os.path.isdir(given):
+            return Path(given) / "gcspy"
+    return _SHARED / f"gcspy-{os.geteuid()}"
+
+
+def _others() -> list[Path]:
+    return sorted(path for path in _SHARED.glob(f"gcspy-{os.geteuid()}-*") if _is_own(path))
+
+
+def _is_own(directory: Path) -> bool:
+    """Whether it is a folder, and this user's alone."""
     try:
-        directory.mkdir(mode=0o700, exist_ok=True)
-        # lstat: in /tmp a link could lead into somebody else's directory.
-        found = directory.lstat()
-    except OSError as error:
-        raise LinkError(
-            f"cannot make {directory} for sockets: {error.strerror}; set XDG_RUNTIME_DIR"
-        ) from error
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
-        raise LinkError(
-            f"{directory} is not a directory of uid {os.geteuid()} alone (owner {found.st_uid}, "
-            f"mode {stat.S_IMODE(found.st_mode):o}): remove it, or set XDG_RUNTIME_DIR to a directory of yours"
-        )
-    return UnixAddress(str(directory / f"{pid}.sock"))
+        found = directory.lstat()  # in /tmp a link could lead into somebody else's folder
+    except OSError:
+        return False
+    return (
+        stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    )
+
+
+@cache
+def _say(taken: Path, instead: Path) -> None:
+    _log.warning(
+        "%s is not a folder of uid %d alone: sockets are in %s instead",
+        taken,
+        os.geteuid(),
+        instead,
+    )

@@ -18,19 +18,23 @@ from gcspy_server.drivers import (
     Driver,
     Recognition,
     ServerDescription,
+    Specificity,
+    SteppedDriver,
+    WaitingDriver,
     find_drivers,
     load_driver,
 )
-from gcspy_server.interpreter.core import Outlook
+from gcspy_server.interpreter.core import NEVER, Outlook
 from gcspy_server.interpreter.wants import GatherRequest
 from gcspy_server.names import ExtentNames, StringNames, TileNames, UniformNames
 from gcspy_server.server import Listening, Server
 from gcspy_server.session.options import SessionOptions
-from gcspy_server.spaces import DetailFunction, ServerSpace, ServerStream
+from gcspy_server.spaces import DetailFunction, ServerSpace, ServerStream, SpaceOptions
 
 __all__ = [
     "ENTRY_POINT_GROUP",
     "LEVEL",
+    "NEVER",
     "RUNG",
     "Answer",
     "AnswerState",
@@ -60,11 +64,15 @@ __all__ = [
     "SessionOptions",
     "Setting",
     "SettingKind",
+    "SpaceOptions",
+    "Specificity",
+    "SteppedDriver",
     "StringNames",
     "TileNames",
     "Trigger",
     "TriggerAction",
     "UniformNames",
+    "WaitingDriver",
     "bytes_per_tile",
     "default_address",
     "find_drivers",

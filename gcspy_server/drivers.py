@@ -1,16 +1,18 @@
 """What a driver that attaches to a process looks like to the rest of GCspy.
 
 A driver is found through the entry point group ``gcspy.drivers``: name to class.
-Knows the shape of a driver; knows no driver.
+Knows the base class of drivers; knows no driver.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
 from gcspy_protocol.errors import Unsupported
 from gcspy_protocol.model import Mode, PauseActsOn
@@ -27,6 +29,8 @@ __all__ = [
     "Driver",
     "Recognition",
     "ServerDescription",
+    "Specificity",
+    "SteppedDriver",
     "WaitingDriver",
     "find_drivers",
     "load_driver",
@@ -37,6 +41,19 @@ RUNG = 3
 
 ENTRY_POINT_GROUP = "gcspy.drivers"
 """Where an installed package announces its drivers."""
+
+_OURS = "gcspy_drivers."
+
+
+class Specificity(IntEnum):
+    """How much of a process a driver knows; among several, the one that knows it most specifically is taken."""
+
+    ANY_PROCESS = 0
+    """What every process has: its memory map, its C library's heap."""
+    LIBRARY = 10
+    """A library within the program: a database, an allocator."""
+    RUNTIME = 20
+    """The runtime that runs the program."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +68,7 @@ class Recognition:
         rungs: In which ways it can be watched, as `AttachOptions.rung` names them; none: the driver does not say it.
         supported: Whether `Driver.attach` may be tried.
         why_not: When not, the reason, for a human.
+        specificity: How specific it is: see `Specificity`; between those numbers a driver may choose its own.
     """
 
     runtime: str = ""
@@ -60,6 +78,7 @@ class Recognition:
     rungs: tuple[str, ...] = ()
     supported: bool = False
     why_not: str = ""
+    specificity: int = Specificity.LIBRARY
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -185,71 +204,109 @@ class ServerDescription:
         )
 
 
-class Driver(Protocol):
-    """A driver that attaches to a process and is asked at each tick of a clock."""
+class Driver(ABC):
+    """A driver that attaches to a process, and gathers at each tick of a clock.
+
+    `recognise`, `attach`, `describe`, `open` and `tick` must be written; the others have defaults.
+    """
 
     name: ClassVar[str]
+    """Name under which it is installed; told to clients with each space."""
 
     @classmethod
+    @abstractmethod
     def recognise(cls, pid: int) -> Recognition:
-        """Say cheaply whether this driver can watch the process; never raises for a process it does not know."""
-        ...
+        """Tell cheaply whether this driver can watch the process; a process it does not know is no error."""
 
     @classmethod
+    @abstractmethod
     def attach(cls, pid: int, options: AttachOptions) -> Driver:
-        """Look at the process closely and prepare to read it.
+        """Examine the process closely and prepare to read it.
 
         Raises:
             TargetError: It is gone, not permitted, or not supported.
         """
-        ...
 
+    @abstractmethod
     def describe(self) -> ServerDescription:
-        """How the session introduces itself."""
-        ...
+        """Return how the session introduces itself."""
 
+    @abstractmethod
     def open(self, server: Server) -> None:
         """Add the spaces and streams."""
-        ...
 
+    @abstractmethod
     def tick(self) -> None:
         """Gather and finish the events that are due now.
 
         Raises:
             TargetError: The target ended (TargetGone) or cannot be read any more; it ends the session.
         """
-        ...
 
     def alive(self) -> bool:
-        """Whether the target still runs; cheap: asked twice a second while the sampling is paused."""
-        ...
+        """Return whether the target still runs; must be cheap: called twice a second while sampling is paused.
 
-    def close(self) -> None:
-        """Let go of the target; it goes on running."""
-        ...
+        The default is True, for a target that cannot end, or whose end `tick` notices.
+        """
+        return True
+
+    def close(self) -> None:  # noqa: B027  # a driver that holds nothing has nothing to release
+        """Release the target, which goes on running. The default does nothing."""
 
 
-@runtime_checkable
-class WaitingDriver(Protocol):
-    """A driver whose target tells it of events between the ticks."""
+class SteppedDriver(Driver):
+    """A driver whose tick has two steps, so that several drivers can share one clock."""
 
-    def wait(self, secs: float) -> None:
-        """Wait so long, or until the target told of an event; then gather it, finish it, and return.
+    @abstractmethod
+    def notice(self) -> None:
+        """Gather and finish the events other than the clock's that happened since the last tick.
 
         Raises:
             TargetError: As `Driver.tick`.
         """
-        ...
+
+    @abstractmethod
+    def sample(self) -> None:
+        """Gather and finish, or only count, the event of the clock.
+
+        Raises:
+            TargetError: As `Driver.tick`.
+        """
+
+    def tick(self) -> None:
+        """Take both steps; see `Driver.tick`."""
+        self.notice()
+        self.sample()
+
+
+class WaitingDriver(Driver):
+    """A driver whose target announces events between the ticks."""
+
+    @abstractmethod
+    def wait(self, secs: float) -> None:
+        """Wait so long, or until the target announced an event; then gather it, finish it, and return.
+
+        Raises:
+            TargetError: As `Driver.tick`.
+        """
 
     def went_on(self) -> bool:
-        """Whether the target, held at an event that is not finished yet, goes on all the same; asked while it is paused, in any thread."""
-        ...
+        """Return whether the target, held at an event that is not finished yet, runs on all the same.
+
+        Called while the target is paused, in any thread.
+        """
+        return False
 
 
 @cache
 def find_drivers() -> Mapping[str, EntryPoint]:
     """The installed drivers by name, not yet imported; looked for once, as it reads a file of every package there is."""
-    return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
+    found: dict[str, EntryPoint] = {}
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        # GCspy's own drivers keep their names, whoever else takes one of them.
+        if entry.name not in found or entry.value.startswith(_OURS):
+            found[entry.name] = entry
+    return found
 
 
 def load_driver(name: str) -> type[Driver]:

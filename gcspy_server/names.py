@@ -10,6 +10,8 @@ a uniform tile's too, a text's is what the driver says, or its place.
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -123,7 +125,7 @@ class StringNames:
 
     Args:
         names: A text a tile.
-        keys: A number a tile that stays with it over a resize, each once; None: its place.
+        keys: A number a tile that stays with it over a resize, each once; None: its place. See `by_text`.
 
     Raises:
         LocalProtocolError: The keys are not as many as the names, or one is there twice.
@@ -142,6 +144,21 @@ class StringNames:
             raise LocalProtocolError(
                 f"string names: of {len(self.keys)} keys some are the same; each tile needs its own"
             )
+
+    @classmethod
+    def by_text(cls, names: Sequence[str]) -> StringNames:
+        """Name tiles by texts that are their keys too: a tile stays the same wherever it comes to stand.
+
+        The key is a stable hash of the text; of equal texts the second has one of its own, and so on.
+        """
+        seen: Counter[str] = Counter()
+        keys = []
+        for name in names:
+            seen[name] += 1
+            text = f"{name}\0{seen[name]}" if seen[name] > 1 else name
+            digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+            keys.append(int.from_bytes(digest, "little") >> 1)
+        return cls(names, keys)
 
     @property
     def count(self) -> int:

@@ -11,13 +11,15 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from typing import TypeGuard
 
-from gcspy_protocol.errors import CommandError, TargetError
+from gcspy_protocol.errors import CommandError, DriverError, TargetError
 
 from gcspy_server.drivers import Driver, WaitingDriver
+from gcspy_server.hosting.driver_group import DriverGroup
 from gcspy_server.server import Server
 
-__all__ = ["next_tick", "run_driver"]
+__all__ = ["next_tick", "reason_to_release", "run_driver"]
 
 
 def next_tick(last: int, elapsed_secs: float, clock_hz: float) -> int:
@@ -32,7 +34,7 @@ def next_tick(last: int, elapsed_secs: float, clock_hz: float) -> int:
 
 
 def run_driver(
-    driver: Driver,
+    driver: Driver | DriverGroup,
     server: Server,
     clock_hz: float,
     stop: threading.Event,
@@ -46,7 +48,7 @@ def run_driver(
     cannot be read any more (it changed its user, say), every client is told why, and the function returns.
 
     Args:
-        driver: An opened driver; not closed here.
+        driver: An opened driver, or several; not closed here.
         server: Its server.
         clock_hz: Ticks a second.
         stop: Set by another thread or a signal handler; seen at once between ticks, within half a second in a pause.
@@ -57,12 +59,13 @@ def run_driver(
 
     Raises:
         CommandError: The clock is not above zero.
+        DriverError: The last driver of a group was given up; clients are told why before.
     """
     if not 0 < clock_hz <= 1000:
         raise CommandError(
             f"a clock of {clock_hz:g} Hz: give more than 0 and at most 1000 ticks a second"
         )
-    server.let_go_when(lambda: _reason_to_let_go(driver, stop))
+    server.let_go_when(lambda: reason_to_release(driver, stop))
     start = time_secs()
     tick = 0
     try:
@@ -70,7 +73,7 @@ def run_driver(
         while True:
             tick = next_tick(tick, time_secs() - start, clock_hz)
             due = start + tick / clock_hz
-            if isinstance(driver, WaitingDriver):
+            if _waits(driver):
                 came = _wait_with_target(driver, server, stop, due, time_secs)
             else:
                 came = _somebody_came(server, stop, max(0.0, due - time_secs()))
@@ -82,13 +85,20 @@ def run_driver(
     except TargetError as error:
         server.end(str(error))
         return str(error)
+    except DriverError as error:
+        server.end(str(error))
+        raise
 
 
-def _reason_to_let_go(driver: Driver, stop: threading.Event) -> str:
-    """Why a paused sampler must not wait any longer; empty while it may."""
+def _waits(driver: Driver | DriverGroup) -> TypeGuard[WaitingDriver | DriverGroup]:
+    return driver.waits if isinstance(driver, DriverGroup) else isinstance(driver, WaitingDriver)
+
+
+def reason_to_release(driver: Driver | DriverGroup, stop: threading.Event) -> str:
+    """Return why a paused sampler must not wait any longer; empty while it may."""
     if stop.is_set():
         return "the server is stopping"
-    if isinstance(driver, WaitingDriver) and driver.went_on():
+    if _waits(driver) and driver.went_on():
         return "the program went on, as nothing was heard of gcspy for too long"
     return "" if driver.alive() else "the target has ended"
 
@@ -102,7 +112,7 @@ _TARGET_LOOK_SECS = 0.05
 
 
 def _wait_with_target(
-    driver: WaitingDriver,
+    driver: WaitingDriver | DriverGroup,
     server: Server,
     stop: threading.Event,
     due: float,

@@ -23,7 +23,7 @@ from gcspy_protocol.triggers import Trigger
 
 from gcspy_server.interpreter.core import Core, Outlook
 from gcspy_server.interpreter.wants import GatherRequest
-from gcspy_server.names import TileNames
+from gcspy_server.names import StringNames, TileNames
 from gcspy_server.session.options import SessionOptions
 from gcspy_server.spaces import ServerSpace
 
@@ -128,7 +128,7 @@ class Server:
         self,
         name: str,
         *,
-        names: TileNames,
+        names: TileNames | None = None,
         driver: str = "",
         tile_title: str = "Tile ",
         unused_text: str = "unused",
@@ -141,7 +141,7 @@ class Server:
 
         Args:
             name: Name of the space.
-            names: What its tiles are called, and how many there are.
+            names: What its tiles are called, and how many there are; None: none yet, and texts later.
             driver: The driver that makes it.
             tile_title: What a tile is called, with a trailing space.
             unused_text: What an unused tile is.
@@ -153,6 +153,7 @@ class Server:
         Raises:
             LocalProtocolError: There are too many spaces.
         """
+        names = StringNames(()) if names is None else names
         schema = Space(
             id=self._next_space,
             name=name,
@@ -232,12 +233,27 @@ class Server:
         Args:
             event: Number of the kind of event.
             times: How many.
-            untold: Whether nobody asked `should_transmit` for them because `outlook` said that it would be in vain.
+            untold: Whether nobody asked `should_transmit` for them though `outlook` gave a period: because it said that it would be in vain
+                so soon, or because the driver could not. What the budget did not leave out counts as missed.
 
         Raises:
             LocalProtocolError: This event is being gathered: finish it.
         """
         self._core.skip(event, times, untold=untold)
+
+    def leave_out(self, event: int) -> None:
+        """Only count an event that the driver does not take, as that would take too long now.
+
+        Of a session with a budget that limits it counts among what the budget left out, else as missed.
+
+        Raises:
+            LocalProtocolError: This event is being gathered: finish it.
+        """
+        self._core.leave_out(event)
+
+    def lighten(self, level: int) -> None:
+        """Say that the event that is being gathered is gathered at this level at most, so that its cost is not taken for that of a higher one."""
+        self._core.lighten(level)
 
     def held(self, nanos: int) -> None:
         """Say that the target was kept from going on for so long, so that it could be read.

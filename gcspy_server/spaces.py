@@ -8,7 +8,7 @@ that it is stale. An accumulating stream is always up to date. Knows arrays and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
@@ -20,9 +20,16 @@ from gcspy_protocol.model import Control, PaintStyle, Presentation, Space, Strea
 from numpy.typing import ArrayLike, NDArray
 
 from gcspy_server import binning
-from gcspy_server.names import TileNames, runs_between
+from gcspy_server.names import (
+    ExtentNames,
+    StringNames,
+    TileNames,
+    UniformNames,
+    runs_between,
+)
+from gcspy_server.stream_values import check_range, whole_values
 
-__all__ = ["DetailFunction", "ServerSpace", "ServerStream", "StreamOptions"]
+__all__ = ["DetailFunction", "ServerSpace", "ServerStream", "SpaceOptions", "StreamOptions"]
 
 
 DetailFunction = Callable[[int | None, int], DetailTable | None]
@@ -48,6 +55,19 @@ class StreamOptions(TypedDict, total=False):
     description: str
 
 
+class SpaceOptions(TypedDict, total=False):
+    """Keyword arguments of `Server.add_space`; see there."""
+
+    names: TileNames
+    driver: str
+    tile_title: str
+    unused_text: str
+    main: bool
+    row_width: int | None
+    description: str
+    details: tuple[str, ...]
+
+
 class ServerStream:
     """One integer a tile, filled by the driver in place.
 
@@ -57,8 +77,9 @@ class ServerStream:
         schema: What the stream means.
     """
 
-    def __init__(self, schema: Stream, count: int) -> None:
+    def __init__(self, schema: Stream, count: int, space: str = "") -> None:
         self.schema = schema
+        self._space = space
         self._values: NDArray[Any] = np.full(count, schema.default, dtype=schema.dtype)
         self._known: NDArray[np.bool_] | None = None
         self._summary: tuple[tuple[int, ...], int | None] | None = None
@@ -83,6 +104,37 @@ class ServerStream:
         """
         self._touched = True
         return self._values
+
+    @property
+    def where(self) -> str:
+        """The space and the stream, as messages name them."""
+        return f"space {self._space!r}, stream {self.name!r}"
+
+    def set(self, values: ArrayLike) -> None:
+        """Fill the stream, checked.
+
+        Args:
+            values: A number a tile, or one for all. NaN, None and what is masked are unknown; fractions are rounded.
+
+        Raises:
+            LocalProtocolError: It is not one number a tile, or one is outside of what the stream declares.
+        """
+        found, unknown = whole_values(values, self.schema, len(self._values), self.where)
+        self._values[:] = found
+        self._known = None
+        self._touched = True
+        if unknown is not None:
+            self._values[unknown] = self.schema.default
+            self.set_unknown(unknown)
+
+    def check(self) -> None:
+        """Refuse values outside of what the stream declares, if it was gathered.
+
+        Raises:
+            LocalProtocolError: It has such a value; the message names space, stream and tile.
+        """
+        if self.gathered:
+            check_range(self._values, self._known, self.schema, self.where)
 
     @property
     def known(self) -> NDArray[np.bool_] | None:
@@ -115,11 +167,11 @@ class ServerStream:
         """
         if self.schema.names_from is not None:
             raise LocalProtocolError(
-                f"stream {self.name!r}: its values are numbers of names, and have no summary; who shows them counts tiles"
+                f"{self.where}: its values are numbers of names, and have no summary; who shows them counts tiles"
             )
         if len(values) != self.schema.summary_length:
             raise LocalProtocolError(
-                f"stream {self.name!r}: a summary of {len(values)} numbers; "
+                f"{self.where}: a summary of {len(values)} numbers; "
                 f"its presentation ({self.schema.presentation.name}) has {self.schema.summary_length}"
             )
         self._summary = (tuple(int(value) for value in values), covered)
@@ -155,6 +207,16 @@ class ServerSpace:
         self._details: dict[str, DetailFunction] = {}
         self._details_touched = False
         self._discarded = False
+        self._notice = ""
+
+    def tell(self, notice: str) -> None:
+        """Have clients told why the space was not gathered; instead of `info`, until it is gathered again."""
+        self._notice = notice
+
+    @property
+    def told_info(self) -> str:
+        """What clients are told about the space now."""
+        return self._notice if self._notice and self.withheld else self.info
 
     @property
     def withheld(self) -> bool:
@@ -245,6 +307,10 @@ class ServerSpace:
             raise LocalProtocolError(
                 f"space {self.name!r}: more than {CLIENT_LIMITS.streams} streams"
             )
+        if any(one.name == name for one in self._streams):
+            raise LocalProtocolError(
+                f"space {self.name!r}: it has a stream {name!r} already; give this one another name"
+            )
         schema = Stream(
             id=len(self._streams),
             name=name,
@@ -252,7 +318,7 @@ class ServerSpace:
             max_stream=None if max_stream is None else max_stream.schema.id,
             **options,
         )
-        stream = ServerStream(schema, self.count)
+        stream = ServerStream(schema, self.count, self.name)
         self._streams.append(stream)
         self._schema = replace(self._schema, streams=(*self._schema.streams, schema))
         return stream
@@ -291,6 +357,37 @@ class ServerSpace:
         else:
             self._details[kind] = function
         self._details_touched = True
+
+    def fill(
+        self, columns: Mapping[str, ArrayLike], names: TileNames | Sequence[str] | None = None
+    ) -> None:
+        """Fill streams by name, checked, and give the space the tiles that they are of.
+
+        Args:
+            columns: Values by the name of their stream; see `ServerStream.set`. A stream that is not named is not gathered.
+            names: The tiles from now on; texts are their own keys (`StringNames.by_text`). None: they stay.
+
+        Raises:
+            LocalProtocolError: There is no such stream, or the values are not what the stream declares.
+        """
+        streams = {stream.name: stream for stream in self._streams}
+        for name in columns:
+            if name not in streams:
+                raise LocalProtocolError(
+                    f"space {self.name!r}: it has no stream {name!r}; it has {', '.join(streams) or 'none'}"
+                )
+        if names is not None:
+            tiles = (
+                names
+                if isinstance(names, (UniformNames, ExtentNames, StringNames))
+                else StringNames.by_text(names)
+            )
+            if tiles != self._names:
+                self.resize(tiles)
+        if columns:
+            self.reset(*(streams[name] for name in columns))
+        for name, values in columns.items():
+            streams[name].set(values)
 
     def resize(self, names: TileNames) -> None:
         """Give the space other tiles; those with the same stable key keep what they have.

@@ -31,8 +31,8 @@ from gcspy.serving import ServingOptions
 from gcspy.sidecar import start_sidecar
 from gcspy.starting import front_door
 from gcspy_client.app import application, take_screenshot
-from gcspy_client.model.history_tracks import TrackSpec
-from gcspy_client.model.history_view import HistoryPicture
+from gcspy_client.model.history.tracks import TrackSpec
+from gcspy_client.model.history.view import HistoryPicture
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.window import MainWindow
 

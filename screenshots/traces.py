@@ -20,7 +20,7 @@ from PySide6.QtCore import QEventLoop, QTimer
 
 from gcspy.tracing import traced_recording
 from gcspy_client.app import take_screenshot
-from gcspy_client.model.history_tracks import TrackSpec
+from gcspy_client.model.history.tracks import TrackSpec
 from gcspy_client.view.window import MainWindow
 
 HERE = Path(__file__).parent

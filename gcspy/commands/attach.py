@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,10 +13,11 @@ from gcspy.gui import require_window
 from gcspy.options import (
     CONDITION,
     class_options,
+    driver_option,
     inject_option,
+    mode_option,
     read_token,
     refuse_both,
-    rung_option,
     sampling_options,
     theme_option,
     token_option,
@@ -27,7 +26,10 @@ from gcspy.serving import LONGEST_HOLD_SECS, ServingOptions, serve_target
 from gcspy.sharing import reachable_ones, say_addresses
 from gcspy.sidecar import start_sidecar
 from gcspy.starting import front_door
+from gcspy.stopping import stop_at_signals
+from gcspy.terminal import say
 from gcspy.tokens import own_token
+from gcspy_client.interruption import interruption_held_back
 from gcspy_server.address import default_address
 
 if TYPE_CHECKING:
@@ -39,13 +41,15 @@ __all__ = ["command"]
 @click.command()
 @click.argument("pid", type=click.IntRange(1))
 @click.option(
-    "--no-window", is_flag=True, help="Serve only; others join with `gcspy view` or `gcspy tail`."
+    "--no-window",
+    is_flag=True,
+    help="Serve without a window. Clients connect with `gcspy view` or `gcspy tail`.",
 )
 @click.option(
     "--listen",
     multiple=True,
     metavar="ADDRESS",
-    help="HOST:PORT (port 0: any free one), tls:HOST:PORT, or unix:/PATH; may be repeated.",
+    help="Address to serve: HOST:PORT (port 0: any free port), tls:HOST:PORT or unix:/PATH. Repeatable.",
 )
 @click.option(
     "--trigger",
@@ -53,12 +57,14 @@ __all__ = ["command"]
     type=CONDITION,
     multiple=True,
     metavar="CONDITION",
-    help="Pause the sampling at the very event at which it becomes true, such as "
-    "'sum(\"pymalloc arenas\".Used) > 1GiB'; may be repeated.",
+    help="Pause at the event at which this condition becomes true, such as "
+    "'sum(\"pymalloc arenas\".Used) > 1GiB'. Repeatable. Without a client in control, as with --no-window before one takes it, "
+    "it fires and pauses nothing.",
 )
+@driver_option
 @inject_option
 @sampling_options
-@rung_option
+@mode_option
 @token_option
 @theme_option
 @class_options
@@ -67,23 +73,25 @@ def command(
     no_window: bool,
     listen: tuple[str, ...],
     triggers: tuple[str, ...],
+    drivers: tuple[str, ...],
     inject: str | None,
     clock_hz: float,
     tiles: int,
     level: int,
     budget: int,
-    rung: str,
+    mode: str,
     token_file: Path | None,
     theme: str | None,
     person: str,
     successor: str,
 ) -> int:
-    """Watch the running process PID, unprepared, from outside.
+    """Attach to the running process PID and show its heap.
 
-    Unless --inject is given, nothing is loaded into it, and unless --rung stopped is, nothing stops it; it needs the rights of a debugger. Closing the
-    window, Ctrl-C, or killing gcspy leaves the process running.
+    The process needs no preparation. By default it is never stopped and nothing is loaded into it;
+    --inject and --mode stopped change that. Attaching needs the same permissions as a debugger.
+    The process keeps running when the window is closed, at Ctrl-C, and when gcspy is killed.
     """
-    refuse_both(inject, rung)
+    refuse_both(inject, mode)
     if not no_window:
         require_window()
     addresses = tuple(parse_address(address) for address in listen)
@@ -102,7 +110,8 @@ def command(
             linger=not no_window,
             triggers=triggers,
             inject=inject or "",
-            rung=rung,
+            drivers=drivers,
+            rung=mode,
             longest_hold_secs=LONGEST_HOLD_SECS
             if no_window and inject
             else None,  # sampling may be held as long as one likes
@@ -111,8 +120,9 @@ def command(
             return _serve(options)
         sidecar = stack.enter_context(start_sidecar(options))
         # Loaded while the sidecar starts: both take about half a second.
-        from gcspy_client.app import run_window
-        from gcspy_client.model.attending import ClassWish
+        with interruption_held_back():
+            from gcspy_client.app import run_window
+            from gcspy_client.model.attendance import ClassWish
 
         say_addresses(sidecar.addresses[1:])
         wish = ClassWish(
@@ -123,20 +133,18 @@ def command(
 
 def _serve(options: ServingOptions) -> int:
     """Serve in this process until the target ends, Ctrl-C or SIGTERM."""
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stop_at_signals()
 
     def ready(server: Server, listening: Listening) -> None:
         from gcspy_server.api import Mode  # loaded by now; the command line does without
 
-        click.echo(
+        say(
             f"gcspy: watching {server.name}, {server.mode.value}; a pause stops the {server.pause_acts_on.value}"
         )
         if options.inject and server.mode is not Mode.COOPERATIVE:
-            click.echo(f"gcspy: {server.general_info}")
+            say(f"gcspy: {server.general_info}")
         say_addresses(listening.addresses)
 
     ended = serve_target(options, stop=stop, on_ready=ready)
-    click.echo(f"gcspy: {ended}")
+    say(f"gcspy: {ended}")
     return 0

@@ -10,6 +10,7 @@ import click
 from gcspy_protocol.errors import CommandError
 
 from gcspy.recorded import opened
+from gcspy.terminal import say
 
 if TYPE_CHECKING:
     from gcspy_protocol.interpreter import ClientInterpreter
@@ -26,28 +27,28 @@ _NUMBER = click.IntRange(1)
 @click.argument("left", metavar="A", type=_FILE)
 @click.argument("right", metavar="B", type=_FILE)
 @click.option(
-    "--event", type=_NUMBER, default=None, metavar="N", help="Event of A; by default its last."
+    "--event", type=_NUMBER, default=None, metavar="N", help="Event of A. Default: the last."
 )
 @click.option(
     "--other",
     type=_NUMBER,
     default=None,
     metavar="N",
-    help="Event of B; by default its last, or with --event the one that belongs to A's.",
+    help="Event of B. Default: the last, or with --event the counterpart of A's event.",
 )
 @click.option(
     "--by",
     type=click.Choice(_BY),
     default=None,
-    help="Which event of B belongs to A's: by event number, as the n-th of its kind, by time since the beginning, by the time of day, or by a clock of the program's, such as allocated bytes.",
+    help="How events of A and B are matched: by event number, by the n-th event of the same kind, by time since the start, by time of day, or by a clock of the program such as allocated bytes.",
 )
 @click.option(
     "--tiles",
     type=click.Choice(["address", "place"]),
     default=None,
-    help="How tiles are paired; by address where both are of one process, else by place.",
+    help="How tiles are matched. Default: by address if both recordings are of one process, otherwise by position.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     left: Path,
     right: Path,
@@ -57,10 +58,11 @@ def command(
     tiles: str | None,
     as_json: bool,
 ) -> None:
-    """Say how the recording B differs from A: of each stream the sums, and how many tiles have more, have less, came and went.
+    """Compare two recordings stream by stream.
 
-    A and B are files, or folders of rings; they may be the same. The difference is B less A. A window shows it tile by
-    tile: gcspy replay A --compare B.
+    Shows the sums of each stream, and how many tiles increased, decreased, appeared and
+    disappeared. A and B are files or folders of rings, and may be the same. The difference is B
+    minus A. A window shows it tile by tile: `gcspy replay A --compare B`.
     """
     if by is not None and (event is None or other is not None):
         raise click.UsageError(
@@ -69,7 +71,7 @@ def command(
     with opened((left,)) as one, opened((right,)) as two:
         first, second = _numbers(one, two, event, other, by or "number")
         facts = facts_of(one, two, first, second, tiles)
-    click.echo(json.dumps(facts) if as_json else "\n".join(lines_of(facts)))
+    say(json.dumps(facts) if as_json else "\n".join(lines_of(facts)))
 
 
 def _numbers(
@@ -96,7 +98,7 @@ def _check(name: str, recording: Recording, number: int) -> None:
 
 
 def _counterpart(one: Recording, two: Recording, number: int, by: str) -> int:
-    from gcspy_client.model.pairing import Alignment, EventMatching, counterpart
+    from gcspy_client.model.compare.pairs import Alignment, EventMatching, counterpart
 
     matching = dict(zip(_BY, EventMatching, strict=True))[by]
     sides = [
@@ -115,9 +117,9 @@ def _side(recording: Recording, *, with_clock: bool) -> Any:
     from gcspy_protocol.playback import TIMELINE
     from gcspy_replay.file import events_with_clock
 
-    from gcspy_client.model.pairing import Side
-    from gcspy_client.model.program_clock import ProgramClock
-    from gcspy_client.model.timeline import Timeline
+    from gcspy_client.model.compare.pairs import Side
+    from gcspy_client.model.playback.program_clock import ProgramClock
+    from gcspy_client.model.playback.timeline import Timeline
 
     events = recording.events
     rows = np.zeros(len(events), dtype=TIMELINE)
@@ -133,7 +135,7 @@ def facts_of(
     one: Recording, two: Recording, first: int, second: int, tiles: str | None
 ) -> dict[str, Any]:
     """What there is to say, as plain JSON values."""
-    from gcspy_client.model.pairing import pair_spaces, same_process
+    from gcspy_client.model.compare.pairs import pair_spaces, same_process
 
     left, right = one.seek(first), two.seek(second)
     same = same_process(one.welcome, two.welcome)
@@ -176,7 +178,7 @@ def _moment(recording: Recording, session: ClientInterpreter, number: int) -> di
 
 
 def _space(left: Any, right: Any, *, by_place: bool) -> dict[str, Any]:
-    from gcspy_client.model.pairing import pair_streams
+    from gcspy_client.model.compare.pairs import pair_streams
 
     pairs = pair_streams(left.space, right.space)
     streams = [
@@ -202,7 +204,7 @@ def _space(left: Any, right: Any, *, by_place: bool) -> dict[str, Any]:
 
 
 def _stream(left: Any, right: Any, mine: int, theirs: int, *, by_place: bool) -> dict[str, Any]:
-    from gcspy_client.model.compare import difference, merged_names, summary_of
+    from gcspy_client.model.compare.difference import difference, merged_names, summary_of
     from gcspy_client.model.tile_source import StreamSource
 
     one, two = left.streams[mine], right.streams[theirs]

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from gcspy.options import trace_options
+from gcspy.terminal import say
 
 __all__ = ["command"]
 
@@ -22,8 +23,8 @@ __all__ = ["command"]
     type=click.Path(path_type=Path),
     help="The recording.",
 )
-@click.option("--force", is_flag=True, help="Replace the recording that is there.")
-@click.option("--json", "as_json", is_flag=True, help="Report as one JSON object.")
+@click.option("--force", is_flag=True, help="Overwrite an existing recording.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 @trace_options
 def command(
     trace: Path,
@@ -33,11 +34,12 @@ def command(
     tile_bytes: int | None,
     clock_bytes: int | None,
 ) -> None:
-    """Make a recording of an object trace.
+    """Convert an object trace to a recording.
 
-    TRACE is a folder with the files of an AntTracks trace, its trace file, or a .tar.xz of them. The recording has the rebuilt heap at the start and
-    the end of each collection and, between them, each time the program has allocated so much; all commands read it as they read any other. What is
-    known of single objects is in the trace only: gcspy replay TRACE and gcspy objects tell it.
+    TRACE is a folder with the files of an AntTracks trace, its trace file, or a .tar.xz of them.
+    The recording shows the rebuilt heap at the start and the end of each collection, and between
+    them at fixed amounts of allocation. A recording has no single objects: for those, use
+    `gcspy replay TRACE` and `gcspy objects`.
     """
     from gcspy_drivers.traced import TracedOptions, TracedSession
     from gcspy_replay.file import FileStore
@@ -67,13 +69,13 @@ def command(
         "notes": notes,
     }
     if as_json:
-        click.echo(json.dumps(facts))
+        say(json.dumps(facts))
     else:
-        click.echo(
+        say(
             f"gcspy: {output}: {events:,} events of {collections:,} collections, {size:,} bytes; tiles of {session.tile_bytes:,} bytes"
         )
     for note in notes:
         if ended is None or str(ended) not in note:  # that is the error with which this ends
-            click.echo(f"gcspy: {note}", err=True)
+            say(f"gcspy: {note}", err=True)
     if ended is not None:
         raise ended

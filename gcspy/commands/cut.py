@@ -11,6 +11,7 @@ from gcspy.new_file import new_file
 from gcspy.options import files_argument, new_file_option
 from gcspy.progress import progress_bar
 from gcspy.recorded import opened
+from gcspy.terminal import say
 
 __all__ = ["command"]
 
@@ -22,20 +23,20 @@ __all__ = ["command"]
     "--first",
     type=click.IntRange(1),
     metavar="N",
-    help="Number of the first event; default: the first.",
+    help="First event. Default: the first of the recording.",
 )
 @click.option(
     "--last",
     type=click.IntRange(1),
     metavar="N",
-    help="Number of the last event; default: the last.",
+    help="Last event. Default: the last of the recording.",
 )
 def command(
     files: tuple[Path, ...], output: Path, force: bool, first: int | None, last: int | None
 ) -> None:
-    """Write a range of events to a new file; a split recording or a ring becomes one file.
+    """Copy a range of events to a new file.
 
-    Events keep their numbers, so that event 120 is event 120 in the cut too, and bookmarks in the range come along.
+    Events keep their numbers: event 120 is event 120 in the new file, too. Bookmarks in the range are copied. A split recording or a ring becomes one file.
     """
     from gcspy_replay.file import FileStore, carry_sidecar, cut, sidecar_of, sidecar_path
 
@@ -57,4 +58,4 @@ def command(
             carried = f", {marks} bookmark{'s' if marks > 1 else ''}" if marks else ""
         except RecordingError as error:
             carried = f"\n  bookmarks were not carried: {error}"
-    click.echo(f"{output}: {events:,} events, {output.stat().st_size:,} bytes{carried}")
+    say(f"{output}: {events:,} events, {output.stat().st_size:,} bytes{carried}")

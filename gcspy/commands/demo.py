@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
-import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +20,10 @@ from gcspy.sharing import say_addresses
 from gcspy.sidecar import start_sidecar
 from gcspy.simulating import SimulatingOptions, fields_of_lesson, simulate
 from gcspy.starting import front_door
+from gcspy.stopping import stop_at_signals
+from gcspy.terminal import say
 from gcspy.tokens import own_token
+from gcspy_client.interruption import interruption_held_back
 from gcspy_server.address import default_address
 
 if TYPE_CHECKING:
@@ -35,65 +36,65 @@ __all__ = ["command"]
 
 @click.command()
 @click.argument("lesson", required=False)
-@click.option("--list", "lists", is_flag=True, help="List lessons, collectors and programs.")
+@click.option("--list", "lists", is_flag=True, help="List the lessons, collectors and programs.")
 @click.option("--json", "as_json", is_flag=True, help="With --list: as one JSON object.")
-@click.option("--collector", metavar="NAME", help="Simulate this collector.")
+@click.option("--collector", metavar="NAME", help="Collector to simulate.")
 @click.option(
     "--versus",
     metavar="NAME",
-    help="Another collector beside it, under the same program and seed: they keep step by allocated bytes.",
+    help="Second collector, run beside the first with the same program and seed. Both advance by allocated bytes.",
 )
-@click.option("--program", metavar="NAME", help="The program that runs on it.")
-@click.option("--heap", metavar="SIZE", help="Its memory: 256KiB, 16MiB.")
-@click.option("--tile", metavar="SIZE", help="Bytes of heap a tile.")
+@click.option("--program", metavar="NAME", help="Simulated program.")
+@click.option("--heap", metavar="SIZE", help="Heap size: 256KiB, 16MiB.")
+@click.option("--tile", metavar="SIZE", help="Bytes per tile.")
 @click.option(
     "--option",
     "given",
     multiple=True,
     metavar="NAME=VALUE",
-    help="An option of the collector, such as order=address; may be repeated.",
+    help="Collector option, such as order=address. Repeatable.",
 )
-@click.option("--seed", default=1, show_default=True, help="Seed of the program's work.")
+@click.option("--seed", default=1, show_default=True, help="Random seed of the simulated program.")
 @click.option(
     "--pace",
     type=click.IntRange(0, 10_000),
     metavar="MS",
-    help="Milliseconds between two events of a simulation.",
+    help="Simulations: milliseconds between two events.",
 )
 @click.option(
     "--steps",
     type=click.IntRange(1),
     metavar="N",
-    help="A simulated program ends after so many steps.",
+    help="Simulations: end after N steps.",
 )
 @click.option(
     "--no-window",
     is_flag=True,
-    help="Serve a simulation or lesson only; others join with `gcspy view` or `gcspy tail`.",
+    help="Serve a simulation or lesson without a window. Clients connect with `gcspy view` or `gcspy tail`.",
 )
 @click.option(
     "--listen",
     multiple=True,
     metavar="ADDRESS",
-    help="HOST:PORT (port 0: any free one), tls:HOST:PORT, or unix:/PATH; may be repeated.",
+    help="Address to serve: HOST:PORT (port 0: any free port), tls:HOST:PORT or unix:/PATH. Repeatable.",
 )
 @click.option(
     "--record",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Lead a lesson to its end and record it, for `gcspy replay FILE`; no window.",
+    help="Run a lesson to its end without a window and record it.",
 )
 @click.option(
     "--python",
     default=sys.executable,
     show_default=False,
-    help="Interpreter for the real program (default: this one).",
+    help="Python interpreter of the demo program. Default: this one.",
 )
 @click.option(
     "--seconds",
     default=8.0,
     show_default=True,
-    help="Without a display: how long to watch before the picture is taken.",
+    help="Without a display: seconds to wait before the picture is taken.",
 )
 @click.option(
     "-o",
@@ -101,7 +102,7 @@ __all__ = ["command"]
     type=click.Path(dir_okay=False, path_type=Path),
     default=Path("gcspy-demo.png"),
     show_default=True,
-    help="Without a display: where the picture goes.",
+    help="Without a display: PNG file to write.",
 )
 @theme_option
 @token_option
@@ -110,7 +111,7 @@ __all__ = ["command"]
     "clock_hz",
     default=10.0,
     show_default=True,
-    help="Events of the clock a second, of the real program.",
+    help="Samples per second of the real program.",
 )
 def command(
     lesson: str | None,
@@ -135,10 +136,11 @@ def command(
     token_file: Path | None,
     clock_hz: float,
 ) -> int:
-    """Watch a program made for a first look, a simulated collector or two, or take a lesson.
+    """Show a demo program, simulate a collector, or take a lesson.
 
-    Without anything: a small web service whose cache leaks a little, watched from outside. With --collector or --program: a simulated
-    heap. With LESSON, one of --list or a file of your own: a lesson about one. Without a display a picture is written.
+    Without arguments, the demo program is a small web service with a leaking cache, monitored from
+    outside. --collector or --program simulate a heap. LESSON is a name from --list, or a file of
+    your own. Without a display, a picture is written.
     """
     if lists:
         _list(as_json=as_json)
@@ -211,7 +213,7 @@ def _record(lesson: Lesson | None, path: Path) -> int:
 
     Destination(path=path).check()
     reached = record_lesson(lesson, path)
-    click.echo(
+    say(
         f"{path}: {path.stat().st_size:,} bytes, {len(reached)} steps, the last one at event {reached[-1]:,}; gcspy pack makes it small"
     )
     return 0
@@ -271,36 +273,32 @@ def _list(*, as_json: bool) -> None:
         for program in PROGRAMS.values()
     ]
     if as_json:
-        click.echo(json.dumps({"lessons": lessons, "collectors": collectors, "programs": programs}))
+        say(json.dumps({"lessons": lessons, "collectors": collectors, "programs": programs}))
         return
     width = max(len(str(one["name"])) for one in (*lessons, *collectors, *programs)) + 2
-    click.echo(
-        "Lessons: gcspy demo NAME; recorded, where nothing can be simulated: gcspy replay NAME"
-    )
+    say("Lessons: gcspy demo NAME; recorded, where nothing can be simulated: gcspy replay NAME")
     for one in lessons:
-        click.echo(f"  {one['name']!s:{width}}{one['title']}")
-    click.echo("\nCollectors: gcspy demo --collector NAME")
+        say(f"  {one['name']!s:{width}}{one['title']}")
+    say("\nCollectors: gcspy demo --collector NAME")
     for row in collectors:
-        click.echo(f"  {row['name']:{width}}{row['title']}")
-    click.echo("\nPrograms: gcspy demo --program NAME")
+        say(f"  {row['name']:{width}}{row['title']}")
+    say("\nPrograms: gcspy demo --program NAME")
     for row in programs:
-        click.echo(f"  {row['name']:{width}}{row['title']}")
+        say(f"  {row['name']:{width}}{row['title']}")
 
 
 def _serve(options: SimulatingOptions) -> int:
     """Simulate in this process until the program ends, Ctrl-C or SIGTERM."""
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stop_at_signals()
 
     def ready(server: Server, listening: Listening) -> None:
-        click.echo(
+        say(
             f"gcspy: simulating {server.name}; it begins with the first who joins; a pause stops the program"
         )
         say_addresses(listening.addresses)
 
     ended = simulate(options, stop=stop, on_ready=ready)
-    click.echo(f"gcspy: {ended}")
+    say(f"gcspy: {ended}")
     return 0
 
 
@@ -318,7 +316,8 @@ def _show(
     if lesson is not None:
         require_window()
     sidecar = stack.enter_context(start_sidecar(options))
-    from gcspy_client.app import run_window, take_screenshot  # while the sidecar starts
+    with interruption_held_back():
+        from gcspy_client.app import run_window, take_screenshot  # while the sidecar starts
 
     address = sidecar.addresses[0]
     say_addresses(sidecar.addresses[1:])
@@ -332,9 +331,9 @@ def _show(
     if has_display():
         return run_window(address, theme=theme, front=front_door(), on_ready=arrange)
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    click.echo(f"gcspy: no display here, so a picture will be taken after {seconds:g} s")
+    say(f"gcspy: no display here, so a picture will be taken after {seconds:g} s")
     take_screenshot(address, output, theme=theme or "dark", settle_secs=seconds, arrange=arrange)
-    click.echo(f"gcspy: wrote {output.resolve()}")
+    say(f"gcspy: wrote {output.resolve()}")
     return 0
 
 
@@ -344,16 +343,17 @@ def _watch_service(
     """Start the service, attach to it from outside, and show it; without a display do the same off screen and write a picture."""
     require_gui()
     with running_workload(python, seed=seed) as pid:
-        click.echo(f"gcspy: the service runs as process {pid}")
+        say(f"gcspy: the service runs as process {pid}")
         with start_sidecar(ServingOptions(pid=pid, clock_hz=clock_hz, linger=True)) as sidecar:
-            from gcspy_client.app import run_window, take_screenshot  # while the sidecar starts
+            with interruption_held_back():
+                from gcspy_client.app import run_window, take_screenshot  # while the sidecar starts
 
             address = sidecar.addresses[0]
-            click.echo(f"gcspy: attached, passively; serving {address}")
+            say(f"gcspy: attached, passively; serving {address}")
             if has_display():
                 return run_window(address, theme=theme, front=front_door())
             os.environ["QT_QPA_PLATFORM"] = "offscreen"
-            click.echo(f"gcspy: no display here, so a picture will be taken after {seconds:g} s")
+            say(f"gcspy: no display here, so a picture will be taken after {seconds:g} s")
             take_screenshot(address, output, theme=theme or "dark", settle_secs=seconds)
-            click.echo(f"gcspy: wrote {output.resolve()}")
+            say(f"gcspy: wrote {output.resolve()}")
     return 0

@@ -18,6 +18,7 @@ from gcspy.options import files_argument
 from gcspy.pictures import MOST_FRAMES, PictureWish, write_gif, write_png_folder
 from gcspy.progress import progress_bar
 from gcspy.recorded import opened
+from gcspy.terminal import say
 
 __all__ = ["command"]
 
@@ -33,60 +34,62 @@ _OF_PICTURES = ("every", "kinds", "most_frames", "size", "theme", "speed")
     "--output",
     metavar="FILE|FOLDER/",
     required=True,
-    help="What to write; its suffix names the format: .csv, .parquet, .mcap, .gif; a folder, with a slash at its end, "
-    "gets a PNG file an event.",
+    help="File to write; its suffix chooses the format: .csv, .parquet, .mcap or .gif. A folder (with a slash at the end) gets one PNG file per event.",
 )
-@click.option("--force", is_flag=True, help="Replace what is there.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 @click.option(
-    "--tiles", is_flag=True, help="The value of each tile that an event gathered, not summaries."
+    "--tiles", is_flag=True, help="Export the value of each tile instead of the summaries."
 )
-@click.option("--space", metavar="NAME", help="This space only.")
+@click.option("--space", metavar="NAME", help="Only this space.")
 @click.option(
-    "--stream", metavar="NAME", help="This stream only; in pictures, with --space: painted in it."
+    "--stream",
+    metavar="NAME",
+    help="Only this stream. Pictures, with --space: the stream that is painted.",
 )
 @click.option(
     "--first",
     type=click.IntRange(1),
     metavar="N",
-    help="Number of the first event; default: the first.",
+    help="First event. Default: the first of the recording.",
 )
 @click.option(
     "--last",
     type=click.IntRange(1),
     metavar="N",
-    help="Number of the last event; default: the last.",
+    help="Last event. Default: the last of the recording.",
 )
-@click.option("--every", type=click.IntRange(1), metavar="N", help="Pictures: of one in N events.")
+@click.option("--every", type=click.IntRange(1), metavar="N", help="Pictures: one in N events.")
 @click.option(
     "--kind",
     "kinds",
     multiple=True,
     metavar="NAME",
-    help="Pictures: of events of this kind; may be repeated.",
+    help="Pictures: only events of this kind. Repeatable.",
 )
 @click.option(
     "--most-frames",
     type=click.IntRange(2),
     metavar="N",
-    help=f"Pictures: no more than N, evenly; default: {MOST_FRAMES} in a GIF, of every event in a folder.",
+    help=f"Pictures: at most N, evenly spaced. Default: {MOST_FRAMES} in a GIF; all events in a folder.",
 )
 @click.option(
-    "--size", metavar="WxH", help="Pictures: width and height in pixels; default: 1280x800."
+    "--size", metavar="WxH", help="Pictures: width and height in pixels. Default: 1280x800."
 )
 @click.option(
-    "--theme", type=click.Choice(["dark", "light"]), help="Pictures: colours; default: dark."
+    "--theme", type=click.Choice(["dark", "light"]), help="Pictures: colour theme. Default: dark."
 )
 @click.option(
     "--speed",
     type=click.FloatRange(0.01, 10_000),
     metavar="X",
-    help="GIF: so many times faster than it happened; default: 1.",
+    help="GIF: speed as a factor. Default: 1.",
 )
 def command(files: tuple[Path, ...], output: str, force: bool, **options: Any) -> None:
-    """Export a recording to CSV, Parquet or MCAP, to a folder of PNG files, or to an animated GIF.
+    """Export to CSV, Parquet, MCAP, PNG files or GIF.
 
-    Summaries come as the driver made them, a row a number. Pictures show the whole window, or one space with its
-    title and legend. Parquet, MCAP and GIF need pip install 'gcspy[export]', pictures need 'gcspy[gui]'.
+    Summaries are those of the driver, one number a row. Pictures show the whole window, or one
+    space with its title and legend. Parquet, MCAP and GIF need the extra "export", pictures "gui":
+    in a clone of gcspy, pip install '.[export,gui]'.
     """
     path = Path(output)
     is_folder = output.endswith(("/", os.sep)) or path.is_dir()
@@ -128,9 +131,9 @@ def _table(files: tuple[Path, ...], output: Path, options: dict[str, Any], *, fo
     ):
         count: int = module.write(recording, part, wanted, progress)
     what = "messages" if output.suffix.lower() == ".mcap" else "rows"
-    click.echo(f"{output}: {count:,} {what}, {output.stat().st_size:,} bytes")
+    say(f"{output}: {count:,} {what}, {output.stat().st_size:,} bytes")
     if not count:
-        click.echo("gcspy: nothing matched: gcspy info names the spaces and streams", err=True)
+        say("gcspy: nothing matched: gcspy info names the spaces and streams", err=True)
 
 
 def _pictures(
@@ -152,7 +155,7 @@ def _pictures(
     size = (
         output.stat().st_size if is_gif else sum(path.stat().st_size for path in output.iterdir())
     )
-    click.echo(f"{output}: {taken.pictures:,} {'frames' if is_gif else 'pictures'}, {size:,} bytes")
+    say(f"{output}: {taken.pictures:,} {'frames' if is_gif else 'pictures'}, {size:,} bytes")
     if taken.left_out:
         _say(
             f"{taken.left_out:,} events were left out, evenly: --most-frames {taken.pictures + taken.left_out} shows all"
@@ -160,7 +163,7 @@ def _pictures(
 
 
 def _say(text: str) -> None:
-    click.echo(f"gcspy: {text}", err=True)
+    say(f"gcspy: {text}", err=True)
 
 
 def _module_for(output: Path) -> ModuleType:
@@ -174,6 +177,6 @@ def _module_for(output: Path) -> ModuleType:
         return importlib.import_module(f"gcspy_replay.file.export.{name}")
     except ModuleNotFoundError as error:
         raise CommandError(
-            f"{output.suffix} needs the package {error.name}: pip install 'gcspy[export]'",
+            f"{output.suffix} needs the package {error.name}; in a clone of gcspy: pip install '.[export]'",
             exit_code=ExitCode.MISSING_PART,
         ) from error

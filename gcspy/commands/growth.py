@@ -17,7 +17,7 @@ __all__ = ["command"]
     type=click.IntRange(1),
     default=None,
     metavar="N",
-    help="Number of the earlier event; by default the first.",
+    help="Earlier event. Default: the first.",
 )
 @click.option(
     "--to",
@@ -25,19 +25,24 @@ __all__ = ["command"]
     type=click.IntRange(1),
     default=None,
     metavar="N",
-    help="Number of the later event; by default the last.",
+    help="Later event. Default: the last.",
 )
 @click.option(
-    "--top", type=click.IntRange(1, 4096), default=20, show_default=True, metavar="N", help="Rows."
+    "--top",
+    type=click.IntRange(1, 4096),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Number of rows.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     sources: tuple[str, ...], first: int | None, last: int | None, top: int, as_json: bool
 ) -> None:
-    """Tell which types grew from one event of a recording to another, in bytes and objects.
+    """Show which types grew between two events.
 
-    Types are in recordings that were made at level 3: `gcspy record PID -o FILE --level 3`. Where an event has none, the nearest that
-    has is taken: behind the first, before the last.
+    The recording must have types: `gcspy record PID -o FILE --level 3`. If an event has none, the
+    nearest event with types is used: after the first, before the last.
     """
     from gcspy.grown import grown, print_as_json, print_as_text
 

@@ -13,6 +13,7 @@ from gcspy_protocol.errors import RecordingError
 
 from gcspy.options import files_argument
 from gcspy.recorded import opened
+from gcspy.terminal import say
 
 if TYPE_CHECKING:
     from gcspy_protocol.interpreter import ClientInterpreter
@@ -30,15 +31,15 @@ _LAST_YEAR_NANOS = 253_000_000_000 * 10**9
 
 @click.command()
 @files_argument
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(files: tuple[Path, ...], as_json: bool) -> None:
-    """Say what is in a recording: target, spaces and streams, events by name, duration, size, gaps, integrity.
+    """Summarise a recording.
 
-    Reads the index, not every byte: `gcspy verify` does that.
+    Shows target, spaces, streams, events, duration, size and integrity. Reads only the index. `gcspy verify` checks every byte.
     """
     with opened(files) as recording:
         facts = facts_of(recording) | _added(files, recording.facts.recording)
-    click.echo(json.dumps(facts) if as_json else "\n".join(lines_of(facts)))
+    say(json.dumps(facts) if as_json else "\n".join(lines_of(facts)))
 
 
 def facts_of(recording: Recording) -> dict[str, Any]:

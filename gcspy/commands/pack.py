@@ -12,6 +12,7 @@ from gcspy.new_file import new_file
 from gcspy.options import file_argument
 from gcspy.progress import progress_bar
 from gcspy.recorded import opened
+from gcspy.terminal import say
 
 __all__ = ["command"]
 
@@ -25,22 +26,22 @@ _LAST = 2**62
     "--output",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The new file; default: the recording's name with .zst behind it, or without.",
+    help="The new file. Default: the recording's name with .zst added, or removed with --undo.",
 )
-@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
 @click.option("--undo", is_flag=True, help="Unpack a packed recording.")
 @click.option(
     "--level",
     type=click.IntRange(1, 19),
     default=9,
     show_default=True,
-    help="Higher: smaller, and takes longer.",
+    help="Compression level: higher is smaller and slower.",
 )
 def command(file: Path, output: Path | None, force: bool, undo: bool, level: int) -> None:
-    """Make a recording small, to keep or to send.
+    """Compress a recording, to keep or to send it.
 
-    Every command and the window read the packed file as it is; zstd unpacks it too. Bookmarks come along. A recording in several
-    files, or a ring, becomes one file with "gcspy cut" first.
+    All commands and the window read packed files directly; zstd can unpack them, too. Bookmarks
+    are copied. Join a split recording or a ring with `gcspy cut` first.
     """
     from gcspy_replay.file import (
         PACKED_SUFFIX,
@@ -81,7 +82,7 @@ def command(file: Path, output: Path | None, force: bool, undo: bool, level: int
         carried = f"\n  bookmarks were not carried: {error}"
     before, now = file.stat().st_size, output.stat().st_size
     ratio = f", {before / now:.1f} times smaller" if now < before else ""
-    click.echo(f"{output}: {now:,} bytes{ratio}{carried}")
+    say(f"{output}: {now:,} bytes{ratio}{carried}")
 
 
 def _name_for(file: Path, suffix: str, *, undo: bool) -> Path:

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 
 import click
 
+from gcspy.terminal import say
+
 __all__ = ["Row", "command", "rows"]
 
 
@@ -30,6 +32,7 @@ class Row:
     program: str = ""
     detail: str = ""
     rungs: tuple[str, ...] = ()
+    drivers: tuple[str, ...] = ()
 
 
 def rows(everything: bool = False) -> list[Row]:
@@ -68,6 +71,7 @@ def rows(everything: bool = False) -> list[Row]:
                 program=best[1].program if best else "",
                 detail=best[1].detail if best else "",
                 rungs=best[1].rungs if best else (),
+                drivers=tuple(name for name, one in recognised if one.supported),
             )
         )
     return sorted(found, key=lambda row: (not row.watchable, row.pid))
@@ -83,25 +87,23 @@ def rows(everything: bool = False) -> list[Row]:
 )
 @click.argument("pattern", required=False, default="")
 def command(everything: bool, as_json: bool, java_option: bool, pattern: str) -> None:
-    """List the processes that can be watched, with runtime, version, driver, and in which ways (rungs).
+    """List the processes that can be monitored.
 
-    Of a JVM its main class, collector and heap are shown instead of its command line.
-    PATTERN keeps those whose command line contains it. A process that cannot be watched
-    stands below, with the reason.
+    Shows runtime, version, driver and attach modes. A JVM is shown with its main class, collector and heap instead of its command line. PATTERN
+    keeps the processes whose command line contains it. Processes that cannot be monitored are
+    listed last, with the reason.
     """
     if java_option:
         from gcspy_drivers.hotspot.agent import at_start
 
-        click.echo(at_start(f"at:{_MEETING_PLACE}"))
+        say(at_start(f"at:{_MEETING_PLACE}"))
         return
     found = [row for row in rows(everything) if pattern.lower() in row.command.lower()]
     if as_json:
-        click.echo(json.dumps([asdict(row) for row in found], indent=2))
+        say(json.dumps([asdict(row) for row in found], indent=2))
         return
     if not found:
-        click.echo(
-            "no process here can be watched: start a Python or Java program, or try `gcspy demo`"
-        )
+        say("no process here can be watched: start a Python or Java program, or try `gcspy demo`")
         return
     _print_table(found)
 
@@ -128,7 +130,7 @@ def _print_table(found: list[Row]) -> None:
             escape(row.runtime),
             escape(row.version),
             f"{row.rss_bytes / 1e6:,.0f} MB",
-            row.driver if row.watchable else "-",
+            ", ".join(row.drivers) if row.watchable else "-",
             ", ".join(row.rungs) if row.watchable else "-",
             escape(what),
             style=None if row.watchable else "dim",

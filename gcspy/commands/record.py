@@ -12,11 +12,11 @@ from gcspy_protocol.errors import CommandError
 from gcspy.destination import Destination
 from gcspy.options import (
     inject_option,
+    mode_option,
     needs_token,
     read_token,
     reconnect_option,
     refuse_both,
-    rung_option,
     sampling_options,
     token_option,
     until_option,
@@ -24,6 +24,7 @@ from gcspy.options import (
 from gcspy.quantities import Kept, deadline_of, kept_of, size_of
 from gcspy.recorded import names_recording
 from gcspy.session import joinable
+from gcspy.terminal import say
 
 __all__ = ["command"]
 
@@ -36,23 +37,25 @@ __all__ = ["command"]
     metavar="FILE",
     required=True,
     type=click.Path(path_type=Path),
-    help="The recording; with --keep-last a folder.",
+    help="The recording: a file, or with --keep-last a folder.",
 )
-@click.option("--force", is_flag=True, help="Replace the recording that is there.")
-@click.option("--events", type=click.IntRange(1), metavar="N", help="Stop after so many events.")
-@click.option("--seconds", type=click.FloatRange(0.1), metavar="S", help="Stop after so long.")
+@click.option("--force", is_flag=True, help="Overwrite an existing recording.")
+@click.option("--events", type=click.IntRange(1), metavar="N", help="Stop after N events.")
+@click.option(
+    "--seconds", type=click.FloatRange(0.1), metavar="S", help="Stop after this many seconds."
+)
 @until_option
 @click.option(
     "--split-size",
     type=size_of,
     metavar="SIZE",
-    help="Go on in another file, x.0001.gcspy and so on, when one has reached this size: 500kB, 200MB, 1GiB.",
+    help="Start a new file (x.0001.gcspy and so on) when one reaches this size: 500kB, 200MB, 1GiB.",
 )
 @click.option(
     "--keep-last",
     type=kept_of,
     metavar="TIME|SIZE",
-    help="Keep the latest 90s, 10min, 2h or 200MB only, for runs that never end.",
+    help="Keep only the most recent part: 90s, 10min, 2h or 200MB. For runs without an end.",
 )
 @click.option(
     "--lossless",
@@ -60,8 +63,7 @@ __all__ = ["command"]
     is_flag=False,
     flag_value="2s",
     metavar="[DEADLINE]",
-    help="Drop no event: hold what is watched while this does not keep up, at most so long at one event "
-    "(2s if not given), and tell how long that was.",
+    help="Drop no event: if the recorder falls behind, the target waits, at most DEADLINE per event. Without a value: 2s. The total wait is reported.",
 )
 @click.option(
     "--sync",
@@ -69,13 +71,13 @@ __all__ = ["command"]
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="Bring what was written to the disk so often, so that it survives the machine too; 0: when the system likes.",
+    help="Seconds between two flushes to disk, so that the data survives a crash of the machine. 0: leave it to the system.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Report as one JSON object at the end.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 @reconnect_option
 @sampling_options
 @inject_option
-@rung_option
+@mode_option
 @token_option
 def command(
     source: str,
@@ -95,17 +97,18 @@ def command(
     level: int,
     budget: int,
     inject: str | None,
-    rung: str,
+    mode: str,
     token_file: Path | None,
 ) -> None:
-    """Record a session or a process to a file, until Ctrl-C, SIGTERM or the target's end.
+    """Record a session or a process to a file.
 
-    With a PID the process is watched for as long as this runs. Each event is safe in the file
-    when it has arrived: whatever ends the recorder, `gcspy info`, `gcspy tail` and `gcspy verify` read it.
+    With a PID, the process is monitored until this command ends. Recording ends at Ctrl-C, SIGTERM
+    or the end of the target. Each event is written when it arrives: the file stays readable
+    however the recorder ends.
     """
     if split_size is not None and keep_last is not None:
         raise click.UsageError("--keep-last splits by itself: use it without --split-size")
-    refuse_both(inject, rung)
+    refuse_both(inject, mode)
     destination = Destination(
         path=output, split_bytes=split_size, keep=keep_last, replace=force, sync_secs=sync
     )
@@ -120,7 +123,7 @@ def command(
         level=level,
         budget=budget,
         inject=inject or "",
-        rung=rung,
+        rung=mode,
     ) as place:
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
         from gcspy_replay.file import WireTap
@@ -139,13 +142,16 @@ def command(
             taps[:] = [WireTap()]  # what came over the connection before is nothing to this one
             return connect(place.address, token=token or "", client=name, tap=taps[0].receive_data)
 
-        def say(text: str) -> None:
-            click.echo(f"gcspy: {text}", err=True)
+        def say_aside(text: str) -> None:
+            say(f"gcspy: {text}", err=True)
 
-        with LastingLink(dial, within_secs=reconnect, say=say) as link, stop_signals() as stop:
+        with (
+            LastingLink(dial, within_secs=reconnect, say=say_aside) as link,
+            stop_signals() as stop,
+        ):
             with status_line(output) as show:
-                mode = None if lossless is None else LosslessMode(lossless)
-                recorder = Recorder(link, lambda: taps[0], destination.open, lossless=mode)
+                deadline = None if lossless is None else LosslessMode(lossless)
+                recorder = Recorder(link, lambda: taps[0], destination.open, lossless=deadline)
                 report = recorder.run(
                     stop=stop,
                     max_events=events,
@@ -156,6 +162,6 @@ def command(
             destination.put_beside(recorder.added)
             facts = report_facts(report, destination.files())
             if as_json or facts["files"]:
-                click.echo(json.dumps(facts) if as_json else report_line(report, facts))
+                say(json.dumps(facts) if as_json else report_line(report, facts))
             if report.error is not None:
                 raise report.error

@@ -13,6 +13,7 @@ from gcspy.new_file import new_file
 from gcspy.options import file_argument, new_file_option
 from gcspy.progress import progress_bar
 from gcspy.recorded import loss_lines
+from gcspy.terminal import say
 
 __all__ = ["command"]
 
@@ -21,11 +22,11 @@ _LAST = 2**62
 
 @click.command()
 @file_argument
-@new_file_option("Where what can be saved is written.")
+@new_file_option("File for the recovered recording.")
 def command(file: Path, output: Path, force: bool) -> None:
-    """Write what can be saved of a damaged recording to a new file, and say what was lost.
+    """Recover a damaged recording into a new file.
 
-    The damaged file is not changed. Events keep their numbers, and bookmarks come along, those of lost events too.
+    The damaged file is not changed. Events keep their numbers. All bookmarks are copied, even those of lost events.
     """
     from gcspy_replay.file import FileStore, open_source, repair
 
@@ -37,16 +38,16 @@ def command(file: Path, output: Path, force: bool) -> None:
         progress_bar(f"reading {file}") as progress,
     ):
         saved = repair(source, FileStore(part), progress=progress)
-    click.echo(f"{output}: {saved.events:,} events saved")
+    say(f"{output}: {saved.events:,} events saved")
     _carry(file, output)
     for number in saved.states:
-        click.echo(f"  event {number}: its picture, from the next keyframe")
+        say(f"  event {number}: its picture, from the next keyframe")
     for line in loss_lines(saved.lost):
-        click.echo(f"  {line}")
+        say(f"  {line}")
     for finding in saved.findings:
-        click.echo(f"  bytes {finding.start:,} to {finding.end:,}: {finding.what}")
+        say(f"  bytes {finding.start:,} to {finding.end:,}: {finding.what}")
     if not saved.findings:
-        click.echo("  nothing was damaged; the new file has its index")
+        say("  nothing was damaged; the new file has its index")
 
 
 def _carry(file: Path, output: Path) -> None:
@@ -59,7 +60,7 @@ def _carry(file: Path, output: Path) -> None:
                 sidecar_path(file), sidecar_path(output), recording.facts.recording, 1, _LAST
             )
     except RecordingError as error:
-        click.echo(f"  bookmarks were not carried: {error}")
+        say(f"  bookmarks were not carried: {error}")
         return
     if marks:
-        click.echo(f"  bookmarks carried: {marks}")
+        say(f"  bookmarks carried: {marks}")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +17,10 @@ from gcspy.playing import PlayingOptions, default_playing_address, play
 from gcspy.sharing import reachable_ones, say_addresses
 from gcspy.sidecar import start_sidecar
 from gcspy.starting import front_door
+from gcspy.stopping import stop_at_signals
+from gcspy.terminal import say
 from gcspy.tokens import own_token
+from gcspy_client.interruption import interruption_held_back
 
 if TYPE_CHECKING:
     from gcspy_replay.file import Recording
@@ -71,13 +72,15 @@ class _Played(click.Path):
     type=_Played(exists=True, path_type=Path),
 )
 @click.option(
-    "--no-window", is_flag=True, help="Serve only; others join with `gcspy view` or `gcspy tail`."
+    "--no-window",
+    is_flag=True,
+    help="Serve without a window. Clients connect with `gcspy view` or `gcspy tail`.",
 )
 @click.option(
     "--listen",
     multiple=True,
     metavar="ADDRESS",
-    help="HOST:PORT (port 0: any free one), tls:HOST:PORT, or unix:/PATH; may be repeated.",
+    help="Address to serve: HOST:PORT (port 0: any free port), tls:HOST:PORT or unix:/PATH. Repeatable.",
 )
 @click.option(
     "--speed",
@@ -85,13 +88,13 @@ class _Played(click.Path):
     default=1.0,
     show_default=True,
     metavar="X",
-    help="So many times as fast.",
+    help="Playback speed as a factor.",
 )
 @click.option(
     "--pace",
     type=click.Choice(PACES),
     default=None,
-    help="The time between events as it was, the program's own without what watching took, or always the same.",
+    help="original: time between events as recorded; program: without the time spent on monitoring; fixed: always the same.",
 )
 @click.option(
     "--interval",
@@ -99,7 +102,7 @@ class _Played(click.Path):
     type=click.IntRange(0, _HOUR_MILLIS),
     default=None,
     metavar="MS",
-    help="Milliseconds between events, at the fixed pace.",
+    help="Milliseconds between events with --pace fixed.",
 )
 @click.option(
     "--loop",
@@ -107,12 +110,12 @@ class _Played(click.Path):
     flag_value=_ALL,
     default=None,
     metavar="[A-B]",
-    help="Play events A to B, or all, over and over. Put it behind the files, or say `all`.",
+    help="Repeat events A to B, or all. Write it after the files, or write `--loop all`.",
 )
 @click.option("--backwards", is_flag=True, help="Play towards the beginning.")
-@click.option("--paused", is_flag=True, help="Stand still at first.")
+@click.option("--paused", is_flag=True, help="Start paused.")
 @click.option(
-    "--event", type=click.IntRange(1), default=None, metavar="N", help="Begin with event N."
+    "--event", type=click.IntRange(1), default=None, metavar="N", help="Start at event N."
 )
 @click.option(
     "--compare",
@@ -120,7 +123,7 @@ class _Played(click.Path):
     multiple=True,
     metavar="FILE",
     type=click.Path(exists=True, path_type=Path),
-    help="Another recording to put beside it, with the difference; may be repeated for the files of a split one.",
+    help="Recording to compare with, shown beside this one. Repeatable for the files of a split recording.",
 )
 @trace_options
 @token_option
@@ -145,14 +148,15 @@ def command(
     person: str,
     successor: str,
 ) -> int:
-    """Play a recording or a lesson in a window, as it was seen live, or to whoever joins.
+    """Play a recording, an object trace or a lesson in a window.
 
-    FILE is a file, the files of a split recording, or the folder of a ring; one that is still being
-    written is played as far as it is, and then as it grows. Each viewer has a playback of its own, or follows another's.
-    What is damaged is left out and told. LESSON is one of "gcspy demo --list": it is played from the recording that comes with GCspy, and simulates nothing.
+    FILE is one file, the files of a split recording, or the folder of a ring. A recording that is
+    still being written is played up to its end and continues as it grows. Each viewer has its own
+    playback, or follows another viewer. Damaged parts are skipped and reported. LESSON is a name
+    from `gcspy demo --list`; its recording comes with GCspy.
 
-    FILE may also be an object trace of a Java VM (AntTracks): a folder with its files, its trace file, or a .tar.xz of them. Its heap is rebuilt,
-    and each object in it can be asked for.
+    FILE may also be an object trace of a Java VM (AntTracks): a folder with its files, its trace
+    file, or a .tar.xz of them. The heap is rebuilt, and every object in it can be queried.
     """
     if interval_millis is not None and pace not in (None, "fixed"):
         raise click.UsageError("--interval is the time between events at --pace fixed")
@@ -187,12 +191,13 @@ def command(
             return _serve(options)
         sidecar = stack.enter_context(start_sidecar(options))
         # Loaded while the sidecar starts: both take about half a second.
-        from gcspy_client.app import run_window
-        from gcspy_client.model.attending import ClassWish
+        with interruption_held_back():
+            from gcspy_client.app import run_window
+            from gcspy_client.model.attendance import ClassWish
 
         say_addresses(sidecar.addresses[1:])
         for note in sidecar.notes:
-            click.echo(f"gcspy: {note}", err=True)
+            say(f"gcspy: {note}", err=True)
         wish = ClassWish(
             person=person, successor=successor, addresses=reachable_ones(sidecar.addresses[1:])
         )
@@ -209,18 +214,16 @@ def command(
 
 def _serve(options: PlayingOptions) -> int:
     """Serve in this process until Ctrl-C or SIGTERM."""
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stop_at_signals()
 
     def ready(recording: Recording, playing: Playing, notes: tuple[str, ...]) -> None:
-        click.echo(
+        say(
             f"gcspy: playing {recording.welcome.server}, {len(recording):,} events; a pause stops the playback"
         )
         for line in notes:
-            click.echo(f"gcspy: {line}", err=True)
+            say(f"gcspy: {line}", err=True)
         say_addresses(playing.addresses)
 
     play(options, stop=stop, on_ready=ready)
-    click.echo("gcspy: stopped")
+    say("gcspy: stopped")
     return 0

@@ -11,7 +11,9 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -23,7 +25,9 @@ from gcspy.options import CONDITION, read_token, sampling_options, theme_option,
 from gcspy.serving import LONGEST_HOLD_SECS, ServingOptions, serve_target
 from gcspy.sharing import say_addresses
 from gcspy.sidecar import start_sidecar
+from gcspy.terminal import say
 from gcspy.tokens import own_token
+from gcspy_client.interruption import interruption_held_back
 from gcspy_server.address import default_address
 
 if TYPE_CHECKING:
@@ -39,13 +43,15 @@ _ENDING_SECS = 1.0
 @click.option("-m", "module", is_flag=True, help="PROGRAM is a module, as for python -m.")
 @click.option("-c", "code", is_flag=True, help="PROGRAM is the program itself, as for python -c.")
 @click.option(
-    "--no-window", is_flag=True, help="Serve only; others join with `gcspy view` or `gcspy tail`."
+    "--no-window",
+    is_flag=True,
+    help="Serve without a window. Clients connect with `gcspy view` or `gcspy tail`.",
 )
 @click.option(
     "--listen",
     multiple=True,
     metavar="ADDRESS",
-    help="HOST:PORT (port 0: any free one), tls:HOST:PORT, or unix:/PATH; may be repeated.",
+    help="Address to serve: HOST:PORT (port 0: any free port), tls:HOST:PORT or unix:/PATH. Repeatable.",
 )
 @click.option("--wait", is_flag=True, help="The program begins when the first client has come.")
 @click.option(
@@ -64,7 +70,7 @@ _ENDING_SECS = 1.0
     type=CONDITION,
     multiple=True,
     metavar="CONDITION",
-    help="Pause the program at the very collection at which it becomes true; may be repeated.",
+    help="Pause the program at the collection at which this condition becomes true. Repeatable.",
 )
 @sampling_options
 @token_option
@@ -89,11 +95,12 @@ def command(
     program: str,
     arguments: tuple[str, ...],
 ) -> int:
-    """Run the Python program PROGRAM, or `java` with its arguments, and watch it, with exact events.
+    """Start a program and show its heap with exact events.
 
-    A small stub in it tells of the start and the end of each collection, and the program stands still while its heap
-    is read; pause and step stop the program itself. Closing the window or killing gcspy lets it run on.
-    The exit code is the program's.
+    PROGRAM is a Python program, or `java` with its arguments. A small stub in the program reports the start and the end of each collection. The program waits
+    while its heap is read, so that the values are exact; pause and step stop the program itself.
+    The program keeps running when the window is closed or gcspy is killed. The exit code is the
+    program's.
     """
     if module and code:
         raise CommandError("-m and -c together: a program is one of them")
@@ -108,7 +115,8 @@ def command(
     if longest_hold_secs is None:
         longest_hold_secs = LONGEST_HOLD_SECS if no_window else 0
     with ExitStack() as stack:
-        process, ours, second = stack.enter_context(_program(python, kind, program, arguments))
+        running = stack.enter_context(_program(python, kind, program, arguments))
+        process = running.process
         token = None
         if any(isinstance(address, TcpAddress) for address in addresses):
             token = read_token(token_file, ask=False) or stack.enter_context(own_token(process.pid))
@@ -122,56 +130,77 @@ def command(
             clock_hz=clock_hz,
             linger=not no_window,
             triggers=triggers,
-            stub_fd=ours.fileno(),
+            stub_fd=running.ours.fileno(),
             wait=wait,
             longest_hold_secs=longest_hold_secs or None,
         )
         try:
             if no_window:
-                _serve(options, ours, second)
+                _serve(options, running)
             else:
-                _watch(options, ours, second, theme)
+                _watch(options, running, theme)
         except GCspyError as error:
             if not _ended(process):
                 raise
-            click.echo(f"gcspy: {error}", err=True)  # it has said itself what is wrong
+            say(f"gcspy: {error}", err=True)  # it has said itself what is wrong
         return _exit_code(process.wait())
 
 
-def _serve(options: ServingOptions, ours: socket.socket, second: socket.socket) -> None:
+@dataclass
+class _Program:
+    """The program that is run.
+
+    Attributes:
+        process: Its process.
+        ours: Our end of its socket.
+        second: The same a second time, to be closed when it is watched: until then the end of whoever was to watch it must not
+            let it go.
+        told_to_end: Whether SIGTERM came, and was handed on to it.
+    """
+
+    process: subprocess.Popen[bytes]
+    ours: socket.socket
+    second: socket.socket
+    told_to_end: bool = False
+
+    def end(self, _number: int, _frame: FrameType | None) -> None:
+        """Hand SIGTERM on."""
+        self.told_to_end = True
+        self.process.terminate()
+
+
+def _serve(options: ServingOptions, program: _Program) -> None:
     """Serve in this process until the program ends."""
 
     def ready(_server: Server, listening: Listening) -> None:
-        second.close()
+        program.second.close()
         say_addresses(listening.addresses)
 
-    ours.detach()  # the driver's now
+    program.ours.detach()  # the driver's now
     serve_target(options, stop=threading.Event(), on_ready=ready)
 
 
-def _watch(
-    options: ServingOptions, ours: socket.socket, second: socket.socket, theme: str | None
-) -> None:
+def _watch(options: ServingOptions, program: _Program, theme: str | None) -> None:
     """Watch it in a window; closing that ends the watching and not the program."""
-    with start_sidecar(options, pass_fds=(ours.fileno(),)) as sidecar:
-        ours.close()
-        second.close()
-        from gcspy_client.app import run_window
+    with start_sidecar(options, pass_fds=(program.ours.fileno(),)) as sidecar:
+        program.ours.close()
+        program.second.close()
+        with interruption_held_back():
+            from gcspy_client.app import run_window
 
         say_addresses(sidecar.addresses[1:])
-        run_window(sidecar.addresses[0], theme=theme)
+        address = sidecar.addresses[0]
+        # From here on SIGTERM closes the window, and leaves the program alone, as closing it does. Before it has ended the
+        # program: nobody would close a window then.
+        if not program.told_to_end:
+            run_window(address, theme=theme)
 
 
 @contextmanager
 def _program(
     python: str, kind: str, program: str, arguments: tuple[str, ...]
-) -> Iterator[tuple[subprocess.Popen[bytes], socket.socket, socket.socket]]:
-    """Start the program; it waits before its first line. It is ended only if it could not be watched at all.
-
-    Yields:
-        The program; our end of its socket; and the same a second time, to be closed when it is watched: until then the end of
-        whoever was to watch it must not let it go.
-    """
+) -> Iterator[_Program]:
+    """Start the program; it waits before its first line. It is ended only if it could not be watched at all."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, ours.dup() as second:
         with theirs:
@@ -184,9 +213,10 @@ def _program(
                 ) from error
         # Ctrl-C is the terminal's for the whole group: the program decides what it means. SIGTERM is handed on.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+        running = _Program(process, ours, second)
+        signal.signal(signal.SIGTERM, running.end)
         try:
-            yield process, ours, second
+            yield running
         except BaseException:
             process.kill()
             process.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 from pathlib import Path
 
 import click
@@ -13,6 +14,8 @@ from gcspy.gui import has_display, require_gui
 from gcspy.options import needs_token, read_token, sampling_options, theme_option, token_option
 from gcspy.recorded import names_recording
 from gcspy.session import joinable
+from gcspy.terminal import say
+from gcspy_client.interruption import interruption_held_back
 
 __all__ = ["command", "parse_size"]
 
@@ -48,7 +51,7 @@ def parse_size(text: str) -> tuple[int, int]:
     default="1600x1000",
     show_default=True,
     metavar="WxH",
-    help="Size of the window in pixels.",
+    help="Window size in pixels.",
 )
 @click.option(
     "--after",
@@ -56,14 +59,21 @@ def parse_size(text: str) -> tuple[int, int]:
     type=click.FloatRange(0),
     default=None,
     metavar="SECONDS",
-    help="How long to watch before the picture is taken; by default 2, and 0 where an event of a recording is shown.",
+    help="Seconds to wait before the picture is taken. Default: 2; 0 for an event of a recording.",
 )
 @click.option(
     "--event",
     type=click.IntRange(1),
     default=None,
     metavar="N",
-    help="Of a recording: go to event N first; by default a FILE shows its last.",
+    help="Recordings: show event N. Default: the last event.",
+)
+@click.option(
+    "--view",
+    default=None,
+    metavar="NAME",
+    help="How the active space is drawn: tiles, rows, hilbert, histogram, distribution, bivariate, "
+    "multiples, table, or the name of a renderer that is installed.",
 )
 @theme_option
 @sampling_options
@@ -74,6 +84,7 @@ def command(
     size: str,
     settle_secs: float | None,
     event: int | None,
+    view: str | None,
     theme: str | None,
     clock_hz: float,
     tiles: int,
@@ -81,7 +92,7 @@ def command(
     budget: int,
     token_file: Path | None,
 ) -> None:
-    """Write the window that shows a session, a process or a recording to a PNG file."""
+    """Write a picture of the window to a PNG file."""
     width_height = parse_size(size)
     require_gui()
     if not has_display():
@@ -91,10 +102,13 @@ def command(
     if settle_secs is None:
         settle_secs = 0.0 if recorded or event is not None else 2.0
     with joinable(source, clock_hz=clock_hz, tiles=tiles, level=level, budget=budget) as place:
-        from gcspy_client.app import (
-            take_screenshot,  # while the sidecar starts: both take about half a second
-        )
+        with interruption_held_back():
+            # While the sidecar starts: both take about half a second.
+            from gcspy_client.app import take_screenshot
 
+        # Python hears a signal between two of its own steps, and Qt may draw for long in one:
+        # the system ends us at once. The sidecar sees its standard input end, and goes.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         take_screenshot(
             place.address,
             output,
@@ -103,5 +117,6 @@ def command(
             token=token,
             settle_secs=settle_secs,
             event=event,
+            view=view,
         )
-    click.echo(f"gcspy: wrote {output}")
+    say(f"gcspy: wrote {output}")

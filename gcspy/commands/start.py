@@ -6,6 +6,7 @@ import click
 
 from gcspy.gui import require_window
 from gcspy.options import theme_option
+from gcspy_client.interruption import interruption_held_back
 
 __all__ = ["command"]
 
@@ -13,12 +14,14 @@ __all__ = ["command"]
 @click.command()
 @theme_option
 def command(theme: str | None) -> int:
-    """Open a window with the start page: processes to attach to, recordings, samples, the demo.
+    """Open the start page.
 
-    It is what `gcspy` alone does where there is a display.
+    `gcspy` without a command does the same if there is a display.
     """
     require_window()
     from gcspy.starting import front_door
-    from gcspy_client.app import run_window
+
+    with interruption_held_back():
+        from gcspy_client.app import run_window
 
     return run_window(None, theme=theme, front=front_door())

@@ -25,14 +25,14 @@ __all__ = ["command"]
 @click.command()
 @click.argument("sources", metavar="ADDRESS|PID|FILE", nargs=-1, required=True)
 @click.option(
-    "--events", type=click.IntRange(1), default=None, metavar="N", help="Stop after so many events."
+    "--events", type=click.IntRange(1), default=None, metavar="N", help="Stop after N events."
 )
 @until_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @click.option(
     "--values",
     is_flag=True,
-    help="With --json: also the value of each tile; null where it is unknown.",
+    help="With --json: include the value of each tile; null means unknown.",
 )
 @reconnect_option
 @sampling_options
@@ -52,10 +52,10 @@ def command(
     inject: str | None,
     token_file: Path | None,
 ) -> None:
-    """Print the events of a session or of a process, as they happen, or those of a recording.
+    """Print events as text: of a session, a process or a recording.
 
-    With a PID the process is watched for as long as this runs. Ctrl-C ends this, and never the process.
-    A recording is a file, the files of a split one, or the folder of a ring.
+    With a PID, the process is monitored until this command ends. Ctrl-C ends this command, never the process.
+    A recording is one file, the files of a split recording, or the folder of a ring.
     """
     if values and not as_json:
         raise click.UsageError("--values needs --json")

@@ -10,15 +10,20 @@ __all__ = ["command"]
 @click.command()
 @click.argument("pid", type=click.IntRange(1), metavar="PID")
 @click.option(
-    "--top", type=click.IntRange(1, 1024), default=20, show_default=True, metavar="N", help="Rows."
+    "--top",
+    type=click.IntRange(1, 1024),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Number of rows.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(pid: int, top: int, as_json: bool) -> None:
-    """Tell of which types the objects of a process are: looks once, and lets go.
+    """Show object counts and bytes by type, from one sample.
 
-    The process is not stopped, and nothing is left in it. What changed while it was looked into is told as unknown. Bytes are
-    those of the objects themselves; of a Python program the items of a list and the keys of a dict are in "(no object)". Of a JVM it
-    tells classes, and counts objects whether they are reachable or not.
+    The process is not stopped and nothing is left in it. Objects that changed during the sample are
+    counted as unknown. Bytes are those of the objects themselves: in Python, list items and dict
+    tables are in "(no object)". For a JVM, unreachable objects are counted, too.
     """
     from gcspy.looking import look_once, print_as_json, print_as_text
 

@@ -11,19 +11,20 @@ from gcspy.exit_codes import ExitCode
 from gcspy.options import files_argument
 from gcspy.progress import progress_bar
 from gcspy.recorded import loss_lines
+from gcspy.terminal import say
 
 __all__ = ["command"]
 
 
 @click.command()
 @files_argument
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a file.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file.")
 @click.pass_context
 def command(context: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
-    """Look at every byte of a recording: each CRC is compared, each event is followed as a viewer would.
+    """Check every byte of a recording.
 
-    The exit code is 9 when anything is lost. A missing index, or an event that was cut off at the end by a kill, loses
-    nothing that was whole.
+    Compares each CRC and decodes each event as a viewer would. The exit code is 9 if any data is lost. A missing index, or an incomplete last event after a
+    kill, is not a loss.
     """
     from gcspy_replay.file import sources_of, verify
 
@@ -49,16 +50,14 @@ def command(context: click.Context, files: tuple[Path, ...], as_json: bool) -> N
                 "bytes": report.size,
                 "chunks": report.chunks,
             }
-            click.echo(
-                json.dumps({**told, "events": report.events, "lost": lost, "findings": findings})
-            )
+            say(json.dumps({**told, "events": report.events, "lost": lost, "findings": findings}))
             continue
         word = "intact" if report.intact else "DAMAGED"
-        click.echo(
+        say(
             f"{source.name}: {word}, {report.events:,} events in {report.chunks:,} chunks, {report.size:,} bytes"
         )
         for line in loss_lines(report.lost):
-            click.echo(f"  {line}")
+            say(f"  {line}")
         for finding in report.findings:
-            click.echo(f"  bytes {finding.start:,} to {finding.end:,}: {finding.what}")
+            say(f"  bytes {finding.start:,} to {finding.end:,}: {finding.what}")
     context.exit(ExitCode.OK if intact else ExitCode.RECORDING)

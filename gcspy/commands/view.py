@@ -10,6 +10,7 @@ from gcspy_protocol.address import Address, TcpAddress, parse_address
 from gcspy.gui import require_window
 from gcspy.options import class_options, read_token, theme_option, token_option
 from gcspy.starting import front_door
+from gcspy_client.interruption import interruption_held_back
 
 __all__ = ["command"]
 
@@ -19,13 +20,15 @@ __all__ = ["command"]
 @token_option
 @theme_option
 @click.option(
-    "--watch-only", is_flag=True, help="Do not ask for control: never pause, step or filter."
+    "--watch-only",
+    is_flag=True,
+    help="View only: do not request control (no pause, step or filters).",
 )
 @click.option(
     "--follow/--roam",
     "following",
     default=False,
-    help="Look where the leader of the class looks, without asking for control; or by yourself, which is the default. Shift+F changes it.",
+    help="Follow the view of the class's leader, or look around by yourself (default). Shift+F switches.",
 )
 @class_options
 def command(
@@ -37,14 +40,15 @@ def command(
     person: str,
     successor: str,
 ) -> int:
-    """Open a window on the session at ADDRESS.
+    """Open a window on a served session.
 
     ADDRESS is HOST:PORT, unix:/PATH, or tls:HOST:PORT#FINGERPRINT, as `gcspy attach` prints it.
     """
     where = parse_address(address)
     require_window()
-    from gcspy_client.app import run_window
-    from gcspy_client.model.attending import ClassWish
+    with interruption_held_back():
+        from gcspy_client.app import run_window
+        from gcspy_client.model.attendance import ClassWish
 
     token = read_token(token_file, ask=isinstance(where, TcpAddress))
     return run_window(

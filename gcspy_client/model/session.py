@@ -21,12 +21,12 @@ from gcspy_protocol.messages import Event, Message, TileNamesRequest, Welcome
 from gcspy_protocol.messages import Timeline as TimelinePage
 from gcspy_protocol.model import Mode, Stream
 
-from gcspy_client.model.history import SummaryHistory
-from gcspy_client.model.looks import Looks
+from gcspy_client.model.history.summaries import SummaryHistory
 from gcspy_client.model.palettes import PaletteChoice
+from gcspy_client.model.playback.timeline import Timeline
 from gcspy_client.model.text import control_words, long_value
 from gcspy_client.model.tile_source import TileSource, top_of
-from gcspy_client.model.timeline import Timeline
+from gcspy_client.model.view_states import Looks
 
 __all__ = [
     "NAMES_PAGE",

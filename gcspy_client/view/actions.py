@@ -16,6 +16,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QMenuBar
 
+from gcspy_client.view.plain.widgets import menu_action
 from gcspy_client.view.shell.command_palette import Entry
 from gcspy_client.view.shell.key_sheet import KeyRow
 
@@ -94,7 +95,7 @@ class Actions:
         self._made: dict[str, QAction] = {}
         assert len(self._table) == len(table), "two actions of one name"
         for action in table:
-            made = QAction(action.text, parent)
+            made = menu_action(action.text, parent)
             made.setObjectName(action.name)
             made.setShortcuts([QKeySequence(keys) for keys in action.keys])
             made.setCheckable(action.checked is not None)

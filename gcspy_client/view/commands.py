@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from gcspy_protocol.playback import Direction
 
-from gcspy_client.model.filters import FilterPart
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.panels.filters import FilterPart
 from gcspy_client.model.session import ordered_streams
 from gcspy_client.view.actions import Action, Gesture
 from gcspy_client.view.classroom.part import actions_of_class

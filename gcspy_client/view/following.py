@@ -16,8 +16,8 @@ from gcspy_protocol.messages import Message
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 from gcspy_client.link import Link
-from gcspy_client.model.picture import Picture
 from gcspy_client.model.session import Session
+from gcspy_client.model.spaces.picture import Picture
 from gcspy_client.view.panels.details import Details
 from gcspy_client.view.spaces.spaces import Spaces
 

@@ -201,22 +201,22 @@ def _style_sheet(t: Tokens) -> str:
     QSplitter::handle:hover {{ background: {t.border}; }}
     QPushButton {{ background: {t.raised}; color: {t.text}; border: 1px solid {t.border};
         border-radius: 5px; padding: 4px 14px; }}
-    QPushButton:hover {{ border-color: {t.accent}; }}
-    QPushButton:focus {{ border-color: {t.accent}; }}
-    QPushButton:pressed {{ background: {t.border}; }}
-    QPushButton:disabled {{ color: {t.dim}; background: {t.window}; border-color: {t.raised}; }}
+    PlainPushButton:hover {{ border-color: {t.accent}; }}
+    PlainPushButton:focus {{ border-color: {t.accent}; }}
+    PlainPushButton:pressed {{ background: {t.border}; }}
+    PlainPushButton:disabled {{ color: {t.dim}; background: {t.window}; border-color: {t.raised}; }}
     QPushButton[primary="true"] {{ background: {t.accent}; color: {t.on_accent}; border-color: {t.accent};
         font-weight: bold; }}
     QPushButton[primary="true"]:disabled {{ background: {t.raised}; color: {t.dim}; border-color: {t.raised}; }}
     QComboBox {{ background: {t.raised}; color: {t.text}; border: 1px solid {t.border}; border-radius: 5px;
         padding: 4px 10px; }}
-    QComboBox:hover, QComboBox:focus {{ border-color: {t.accent}; }}
+    PlainComboBox:hover, PlainComboBox:focus {{ border-color: {t.accent}; }}
     QComboBox::drop-down {{ border: none; width: 22px; }}
-    QComboBox QAbstractItemView {{ background: {t.surface}; color: {t.text}; border: 1px solid {t.border};
+    PlainComboBox QAbstractItemView {{ background: {t.surface}; color: {t.text}; border: 1px solid {t.border};
         selection-background-color: {t.accent}; selection-color: {t.on_accent}; outline: none; }}
     QLineEdit {{ background: {t.surface}; color: {t.text}; border: 1px solid {t.border}; border-radius: 5px;
         padding: 5px 8px; selection-background-color: {t.accent}; selection-color: {t.on_accent}; }}
-    QLineEdit:focus {{ border-color: {t.accent}; }}
+    PlainLineEdit:focus {{ border-color: {t.accent}; }}
     QTableView {{ background: {t.surface}; color: {t.text}; border: none; gridline-color: transparent;
         selection-background-color: {t.raised}; selection-color: {t.text}; outline: none; }}
     QTableView::item {{ padding: 0 6px; border: none; }}
@@ -251,10 +251,10 @@ def _style_sheet(t: Tokens) -> str:
     QFrame[banner="error"] {{ background: {t.surface}; border: 1px solid {t.error}; border-radius: 7px; }}
     QFrame[banner="fired"] {{ background: {t.surface}; border: 1px solid {t.error}; border-radius: 7px; }}
     QToolButton {{ background: transparent; border: 1px solid transparent; border-radius: 5px; padding: 0; }}
-    QToolButton:hover:enabled {{ background: {t.raised}; border-color: {t.border}; }}
-    QToolButton:focus {{ border-color: {t.accent}; }}
-    QToolButton:pressed:enabled {{ background: {t.border}; }}
-    QToolButton:checked {{ background: {t.accent}; border-color: {t.accent}; }}
+    PlainToolButton:hover:enabled {{ background: {t.raised}; border-color: {t.border}; }}
+    PlainToolButton:focus {{ border-color: {t.accent}; }}
+    PlainToolButton:pressed:enabled {{ background: {t.border}; }}
+    PlainToolButton:checked {{ background: {t.accent}; border-color: {t.accent}; }}
     QPushButton[badge] {{ padding: 2px 11px; border-radius: 11px; font-weight: bold; }}
     QPushButton[badge="live"]:disabled {{ background: {t.good}; color: {t.window}; border-color: {t.good}; }}
     QPushButton[badge="behind"] {{ background: transparent; color: {t.accent}; border-color: {t.accent}; }}

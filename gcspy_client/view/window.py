@@ -24,7 +24,6 @@ from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
-    QInputDialog,
     QMainWindow,
     QStackedWidget,
     QVBoxLayout,
@@ -33,12 +32,12 @@ from PySide6.QtWidgets import (
 
 from gcspy_client.guide import pages
 from gcspy_client.link import Link
-from gcspy_client.model.front import FrontDoor
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.picture import Picture
+from gcspy_client.model.playback.time_shift import TimeShift
 from gcspy_client.model.session import Session
-from gcspy_client.model.status import LinkPhase, LinkStatus
-from gcspy_client.model.timeshift import TimeShift
+from gcspy_client.model.shell.launcher import FrontDoor
+from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
+from gcspy_client.model.spaces.picture import Picture
 from gcspy_client.settings import Settings
 from gcspy_client.view.actions import Actions
 from gcspy_client.view.classroom.part import ClassPart
@@ -57,6 +56,8 @@ from gcspy_client.view.panels.facts import FactPanels
 from gcspy_client.view.panels.following_object import FollowingObject
 from gcspy_client.view.panels.settings import SettingPart
 from gcspy_client.view.panels.telling import Telling
+from gcspy_client.view.plain.dialogs import ask_one_of, ask_text
+from gcspy_client.view.plain.text import set_window_title
 from gcspy_client.view.shell.command_palette import CommandPalette
 from gcspy_client.view.shell.connect_dialog import ConnectDialog
 from gcspy_client.view.shell.docks import Docks
@@ -112,7 +113,7 @@ class MainWindow(QMainWindow):
     ) -> None:
         super().__init__(parent)
         self.settings = Settings() if settings is None else settings
-        self.setWindowTitle("GCspy")
+        set_window_title(self, "GCspy")
         self.resize(1280, 800)
         self.shift = TimeShift()
         self.session = Session(self.shift.timeline)
@@ -330,7 +331,7 @@ class MainWindow(QMainWindow):
         self.setting_part.refresh()
         self.lessons.refresh()
         name = self.session.live.welcome
-        self.setWindowTitle(f"{name.server} – GCspy" if name is not None else "GCspy")
+        set_window_title(self, f"{name.server} – GCspy" if name is not None else "GCspy")
 
     def _turn_to_page(self) -> None:
         """Show the start page, what the state of things is, or the session."""
@@ -417,9 +418,9 @@ class MainWindow(QMainWindow):
         """Ask whose playback to see from now on."""
         others = self.timing.others()
         names = [f"{client.name} ({client.id})" for client in others]
-        name, wanted = QInputDialog.getItem(self, "Follow", "See the playback of:", names, 0, False)
-        if wanted and name in names:
-            self.follow_client(others[names.index(name)].id)
+        chosen = ask_one_of(self, "Follow", "See the playback of:", names)
+        if chosen is not None:
+            self.follow_client(others[chosen].id)
 
     def follow_client(self, client: int | None) -> None:
         """See the playback of another client from now on; None: have one of this window's own."""
@@ -427,10 +428,8 @@ class MainWindow(QMainWindow):
 
     def ask_event(self) -> None:
         """Ask which event to show."""
-        words, wanted = QInputDialog.getText(
-            self, "Go to event", "Number, time (12.5 s, 1:30) or name of an event:"
-        )
-        if wanted:
+        words = ask_text(self, "Go to event", "Number, time (12.5 s, 1:30) or name of an event:")
+        if words is not None:
             self.timing.go_to_words(words)
 
     def use_recording(self, *paths: Path) -> None:

@@ -224,12 +224,20 @@ class BudgetKeeper:
             wait += self._turn()
         return now_nanos + math.ceil(wait) if wait > 0 else now_nanos
 
-    def leave_out(self, kind: int, times: int, now_nanos: int) -> None:
-        """Count events that somebody wanted, and that were not gathered for the budget."""
+    def leave_out(self, kind: int, times: int, now_nanos: int, *, waits: bool = True) -> None:
+        """Count events that somebody wanted, and that were not gathered for the budget.
+
+        Args:
+            kind: Their kind.
+            times: How many.
+            now_nanos: The time.
+            waits: Whether the kind waits for its turn, and others give way to it.
+        """
         self.passed(kind)
         found = self._kinds[kind]
         found.left_out += times
-        found.left_out_at = now_nanos - self._not_ours
+        if waits:
+            found.left_out_at = now_nanos - self._not_ours
 
     def pace(self, now_nanos: int) -> Pace:
         """What there will be, as costs are now."""

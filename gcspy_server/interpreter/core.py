@@ -57,6 +57,7 @@ from gcspy_server.spaces import ServerSpace
 __all__ = [
     "Audience",
     "Core",
+    "NEVER",
     "Item",
     "Opened",
     "Outlook",
@@ -113,17 +114,24 @@ class Audience:
     interval_nanos: int = 0
 
 
+NEVER = (1 << 63) - 1
+"""A time that does not come."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """Which events of a kind somebody will want.
 
     Attributes:
-        period: One in so many, by occurrence number; 0: none.
-        not_before_nanos: None before this time.
+        period: One in so many, by occurrence number; 0: nobody wants any.
+        not_before_nanos: None before this time; `NEVER`: none before this changes.
+        exact: Whether only filters and clients' rates leave events out: the budget does not. Then the target
+            waits until we get to its event.
     """
 
     period: int = 0
     not_before_nanos: int = 0
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +172,8 @@ class Core:
     Attributes:
         live: Whether anybody is there: the one thing that is read when nobody is.
         counts: Occurrences by kind of event.
+        lost: Events of all kinds that somebody wanted and nobody got, though neither a filter, a client's rate nor the budget
+            left them out. Written by the driver's thread.
         filters: The event filters in force, by kind.
         outbox: Where the session takes what it tells its clients.
         flow: The control flow.
@@ -189,6 +199,7 @@ class Core:
         self.live = False
         self._pairs = tuple(pairs)
         self.counts = [0] * len(kinds)
+        self.lost = 0
         self.filters = tuple(EventFilter(event=number) for number in range(len(kinds)))
         self.outbox: Outbox[Item] = Outbox()
         self.flow = Flow(self.outbox.post, longest_hold_secs=longest_hold_secs)
@@ -309,7 +320,10 @@ class Core:
                 or self._ends_a_pair(event)
             )
             backlog = _LOSSLESS_BACKLOG if self.room.wanted else _BACKLOG
-            if not (due or self._looks()) or len(self.outbox) >= backlog:
+            if not (due or self._looks()):
+                return None
+            if len(self.outbox) >= backlog:
+                self.lost += 1
                 return None
         looks = self._looks()
         wants, level = EVERYTHING if self._observers else audience.wants, ANY_LEVEL
@@ -391,32 +405,60 @@ class Core:
         event_filter = self.filters[event]
         if self.flow.ended or not self.live or not event_filter.enabled:
             return Outlook()
-        last = self._last_event
+        last = self._last_event if self._request is None else self._request
+        exact = not self._budget_decides(event_filter)
         if self.triggers.active or self._asked_for(event_filter) or last is None:
-            return Outlook(event_filter.period)
-        not_before = last.time_nanos + self._audience.interval_nanos
-        if self._follow_pairs() and self.spending.limits:
+            return Outlook(event_filter.period, exact=exact)
+        interval = self._audience.interval_nanos
+        not_before = last.time_nanos + interval if interval else 0
+        if exact:
+            return Outlook(event_filter.period, not_before, exact=True)
+        if self._follow_pairs():
             awaited = self.spending.awaits(event)
             if awaited is not None:
-                return Outlook(event_filter.period) if awaited else Outlook()
-        if self.spending.limits:
-            not_before = max(not_before, self.spending.not_before(event, self._time_nanos()))
+                return Outlook(event_filter.period, 0 if awaited else NEVER)
+        not_before = max(not_before, self.spending.not_before(event, self._time_nanos()))
         return Outlook(event_filter.period, not_before)
 
+    def _budget_decides(self, event_filter: EventFilter) -> bool:
+        """Whether an event of this kind may be left out for the budget's sake."""
+        return self.spending.limits and not (self.triggers.active or self._asked_for(event_filter))
+
     def skip(self, event: int, times: int = 1, *, untold: bool = False) -> None:
-        """Only count an event; those that `outlook` kept from us may have been left out for the budget."""
+        """Only count an event; those that we were not told of were left out for the budget, or are lost."""
         if self._request is not None and self._request.event == event:
             raise LocalProtocolError(
                 f"event {event} is being gathered: finish it instead of skipping it"
             )
-        if untold and self.live and self.spending.limits:
-            now, one, last = self._time_nanos(), self.filters[event], self._last_event
-            wanted = (self.counts[event] + times) // one.period - self.counts[event] // one.period
-            rare = last is not None and now - last.time_nanos < self._audience.interval_nanos
-            if one.enabled and wanted and not rare:
-                self.spending.leave_out(event, wanted, now)
+        if untold and self.live:
+            self._account_for(event, times, waits=True)
         self.spending.passed(event)
         self.counts[event] += times
+
+    def leave_out(self, event: int) -> None:
+        """Count an event that the driver does not take; see `Server.leave_out`."""
+        if self.live:
+            self._account_for(event, 1, waits=False)
+        self.skip(event)
+
+    def lighten(self, level: int) -> None:
+        """The event is gathered at this level at most; see `Server.lighten`."""
+        if self._request is not None:
+            self._request = replace(self._request, level=min(level, self._request.level))
+            self._given = min(level, self._given)
+
+    def _account_for(self, event: int, times: int, *, waits: bool) -> None:
+        """Say why events were not told that `outlook` said somebody would want."""
+        one, interval = self.filters[event], self._audience.interval_nanos
+        wanted = (self.counts[event] + times) // one.period - self.counts[event] // one.period
+        if not (one.enabled and wanted):
+            return
+        if self._budget_decides(one):
+            now, last = self._time_nanos(), self._last_event
+            if last is None or now - last.time_nanos >= interval:
+                self.spending.leave_out(event, wanted, now, waits=waits)
+        elif not interval or self.triggers.active or self._asked_for(one):
+            self.lost += wanted
 
     def discard(self) -> None:
         """Nothing of what was filled in for this event is shown; see `Server.discard`."""
@@ -536,7 +578,7 @@ class Core:
             stopped_nanos=self.spending.stopped(gather_nanos, holds=holds),
         )
         self._last_keyframe = None
-        return Snapshot(self._last_event, parts, tuple(self.counts), names)
+        return Snapshot(self._last_event, parts, tuple(self.counts), names, lost=self.lost)
 
     def set_trigger(self, trigger: Trigger, spaces: tuple[Space, ...] | None = None) -> None:
         """Set, replace or remove a trigger; by the session, or from the driver's side between events.

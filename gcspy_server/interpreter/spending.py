@@ -136,9 +136,9 @@ class Spending:
         """An event of this kind was only counted."""
         self._keeper.passed(event)
 
-    def leave_out(self, event: int, times: int, now: int) -> None:
-        """Count events that the driver was not even told of, as the budget had no room for them."""
-        self._keeper.leave_out(event, times, now)
+    def leave_out(self, event: int, times: int, now: int, *, waits: bool = True) -> None:
+        """Count events that nobody asked about, as the budget had no room for them; `waits` as of `BudgetKeeper.leave_out`."""
+        self._keeper.leave_out(event, times, now, waits=waits)
 
     def pass_over(self, nanos: int) -> None:
         """The target was held because somebody asked for it."""

@@ -19,6 +19,7 @@ from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Counters, Event, NewNames, SpaceInfo, Summary, Tiles
 from gcspy_protocol.model import CONTROL_STREAM, Control
 from gcspy_protocol.tiles import pack_tiles
+from gcspy_protocol.transcoding import without_zstd
 from gcspy_protocol.values import Stamp, StreamEncoder, pack_key
 from numpy.typing import NDArray
 
@@ -50,6 +51,7 @@ class Snapshot:
         counts: Occurrences of every kind when it was made.
         names: Tile names by space, of the spaces that it resizes.
         must: Whether the controller must get it, because the target is held after it.
+        lost: As `Core.lost` was when it was made.
     """
 
     event: Event
@@ -57,7 +59,9 @@ class Snapshot:
     counts: tuple[int, ...] = ()
     names: dict[int, TileNames] = field(default_factory=dict)
     must: bool = False
+    lost: int = 0
     _bytes: dict[Wants, bytes] = field(default_factory=dict)
+    _plain: dict[Wants, bytes] = field(default_factory=dict)
 
     @property
     def sequence(self) -> int:
@@ -69,8 +73,16 @@ class Snapshot:
         """When it happened."""
         return self.event.time_nanos
 
-    def bytes_for(self, wants: Wants) -> bytes:
-        """All bytes of the event, and the counters, for clients with that subscription: one object for all of them."""
+    def bytes_for(self, wants: Wants, *, zstd: bool = True) -> bytes:
+        """All bytes of the event, and the counters, for clients with that subscription: one object for all of them.
+
+        Those who take no zstd have another, made of the first when somebody asks.
+        """
+        if not zstd:
+            plain = self._plain.get(wants)
+            if plain is None:
+                plain = self._plain[wants] = without_zstd(self.bytes_for(wants))
+            return plain
         found = self._bytes.get(wants)
         if found is None:
             frames = [part.frame for part in self.parts if wants.has(part.space, part.stream)]
@@ -100,9 +112,13 @@ class SpaceSender:
             The frames, and whether the tiles are others than before.
         """
         space = self.space
-        if not request.sends(space) or space.withheld:
+        if not request.sends(space):
             return [], False
         parts: list[Part] = []
+        if space.withheld:
+            if space.told_info != space.info:
+                self._encode_info(parts, stamp)
+            return parts, False
         resized = self._resize(parts, stamp)
         if resized or space._control_touched or CONTROL_STREAM not in self.encoders:
             self._encode_stream(parts, CONTROL_STREAM, space._control, None, stamp)
@@ -115,10 +131,14 @@ class SpaceSender:
                 summary = self._summarise(stream, stamp)
                 self.summaries[number] = summary
                 parts.append(Part(space.id, number, encode(summary)))
-        if space.info != self.info:
-            self.info = space.info
-            parts.append(Part(space.id, None, encode(_info_of(space.id, self.info, stamp))))
+        self._encode_info(parts, stamp)
         return parts, resized
+
+    def _encode_info(self, parts: list[Part], stamp: Stamp) -> None:
+        info = self.space.told_info
+        if info != self.info:
+            self.info = info
+            parts.append(Part(self.space.id, None, encode(_info_of(self.space.id, info, stamp))))
 
     def _resize(self, parts: list[Part], stamp: Stamp) -> bool:
         names = self.space.names

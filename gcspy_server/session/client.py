@@ -18,10 +18,11 @@ from enum import Enum
 from typing import Protocol
 
 import trio
-from gcspy_protocol.connection import Connection
+from gcspy_protocol.connection import Connection, ConnectionState
 from gcspy_protocol.errors import RemoteProtocolError, VersionMismatch
 from gcspy_protocol.messages import Error, ErrorCode, Goodbye, Hello, Message, Missed
 from gcspy_protocol.model import Role
+from gcspy_protocol.transcoding import without_zstd
 
 from gcspy_server.interpreter.room import Capacity
 from gcspy_server.interpreter.wants import EVERYTHING, Wants
@@ -39,6 +40,9 @@ _CHUNK = 256 << 10
 
 _LAST_WORDS_SECS = 1.0
 
+_FAREWELL_READS = 64
+"""Reads of up to 64 KiB, whose bytes are dropped, after the last words."""
+
 
 class Shared(Protocol):
     """An event as it is shared among clients: encoded once for all that want the same of it."""
@@ -51,8 +55,8 @@ class Shared(Protocol):
     def moment_nanos(self) -> int:
         """When it is shown, by one clock: between two of them lies what a client's rate is about."""
 
-    def bytes_for(self, wants: Wants) -> bytes:
-        """All its bytes, for clients with that subscription."""
+    def bytes_for(self, wants: Wants, *, zstd: bool = True) -> bytes:
+        """All its bytes, for clients with that subscription, who take zstd or do not."""
 
 
 class Behind(Enum):
@@ -105,6 +109,7 @@ class Client:
         transport: Its byte stream.
         name: Name of the program, from its greeting.
         wants: What it subscribed to.
+        takes_zstd: Whether compressed frames may be sent to it.
         interval_nanos: The shortest time between events that it wants.
         behind: Whether and why it lacks the latest snapshot.
         waiting: Whether it waits for a keyframe that is being copied.
@@ -119,6 +124,7 @@ class Client:
         self.number = number
         self.name = ""
         self.wants: Wants = EVERYTHING
+        self.takes_zstd = True
         self.interval_nanos = 0
         self.behind = Behind.NEW
         self.waiting = False
@@ -141,10 +147,13 @@ class Client:
         self._closing = False
         self._received_any = False
         self._scope = trio.CancelScope()
+        self._reading = trio.CancelScope()
         self._ending: _Ending | None = None
         self._missed = 0
         self._missed_total = 0
         self._missed_sequence = 0
+        self._lost_events = 0
+        self._server_lost = 0
         self._last_moment_nanos: int | None = None
         self._deferred: list[bytes] | None = None
         self._must_keyframe = False
@@ -161,29 +170,49 @@ class Client:
         handle: Callable[[Client, Message], None],
         on_drained: Callable[[Client], None],
     ) -> None:
-        """Serve the client until it ends; never raises for anything that the client did.
+        """Serve the client until it ends; never raises for anything that the client did. `close` follows.
 
         Args:
             admit: Called with the greeting; returns why not, or has sent Welcome and bootstrap.
             handle: Called with every message after that.
             on_drained: Called when everything is sent.
         """
-        try:
-            with self._scope:
-                if await self._guard(lambda: self._greet(admit)):
-                    async with trio.open_nursery() as nursery:
-                        nursery.start_soon(self._guard, lambda: self._send_loop(on_drained))
-                        await self._guard(lambda: self._receive_loop(handle))
-        finally:
-            with trio.CancelScope(shield=True):
-                await self._last_words()
-                await self.transport.close()
+        with self._scope:
+            if await self._read(lambda: self._greet(admit)):
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._guard, lambda: self._send_loop(on_drained))
+                    await self._read(lambda: self._receive_loop(handle))
+
+    async def close(self) -> None:
+        """Tell the client why it was ended, and close its transport, also when cancelled."""
+        with trio.CancelScope(shield=True):
+            await self._last_words()
+            await self.transport.close()
+
+    async def _read(self, work: Callable[[], Awaitable[None]]) -> bool:
+        """Run a part that reads; it stops at once when the client is ended. Returns whether it ended well."""
+        with trio.CancelScope() as self._reading:
+            return self._ending is None and await self._guard(work)
+        return False
 
     def end(self, reason: str, *, normal: bool = False, last_words: Message | None = None) -> None:
-        """End the connection; only the first reason counts."""
-        if self._ending is None:
-            self._ending = _Ending(reason, normal, last_words)
+        """End the connection; only the first reason counts.
+
+        Args:
+            reason: For the log.
+            normal: Whether this is nobody's fault.
+            last_words: What the client is told. The frame that is being sent is finished first,
+                because inside of it nothing can be told: for a second at most.
+        """
+        if self._ending is not None:
+            return
+        self._ending = _Ending(reason, normal, last_words)
+        if last_words is None:
             self._scope.cancel()
+            return
+        self._reading.cancel()
+        self._more.set()
+        self._scope.deadline = trio.current_time() + _LAST_WORDS_SECS
 
     def _end_too_slow(self, error: TooSlow) -> None:
         self.end(
@@ -235,14 +264,28 @@ class Client:
         self.end(f"connection lost: {cause}", normal=normal)
 
     async def _last_words(self) -> None:
+        """Tell the client why it is ended, and wait a little until it has closed its end.
+
+        Whoever closes a TCP connection with bytes unread resets it, and a reset destroys what the
+        peer has not read yet: the reason.
+        """
         ending = self._ending
-        if ending is None or ending.last_words is None or self._cut:
+        if ending is None or ending.last_words is None or self._cut or not self._may_send:
             return
         with trio.move_on_after(_LAST_WORDS_SECS):
             try:
                 await self.transport.send_all(self._connection.send(ending.last_words))
+                await self.transport.send_eof()
+                for _ in range(_FAREWELL_READS):
+                    if not await self.transport.receive_some():
+                        return
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 return  # it does not listen any more
+
+    @property
+    def _may_send(self) -> bool:
+        """Whether anything may follow what was sent or queued: nothing follows a goodbye."""
+        return self._connection.our_state is not ConnectionState.CLOSED
 
     def log_end(self) -> None:
         """Say in one line how it ended; called when nothing counts it among the clients any more."""
@@ -257,6 +300,7 @@ class Client:
             await self.transport.start()
             await self._send_preamble()
             hello = await self._read_hello()
+            self.takes_zstd = "zstd" in hello.codecs
             refusal = admit(self, hello)
             if refusal is not None:
                 self.end(f"refused: {refusal.message}", last_words=refusal)
@@ -316,7 +360,7 @@ class Client:
             raise
 
     async def _send_queued(self, on_drained: Callable[[Client], None]) -> None:
-        while True:
+        while self._ending is None:
             entry = self._queue.pop()
             if entry is not None:
                 self._idle = False
@@ -348,11 +392,12 @@ class Client:
     def greet_back(self, messages: list[Message]) -> None:
         """Queue the answer to the greeting and the bootstrap."""
         for message in messages:
-            self._queue.add_message(self._connection.send(message))
+            self._queue.add_message(self._form(self._connection.send(message)))
 
     def send(self, message: Message) -> None:
         """Queue a message to this client alone."""
-        self.push_message(self._connection.send(message))
+        if self._may_send:
+            self.push_message(self._connection.send(message))
 
     def push_message(self, data: bytes, *, schema: bool = False) -> None:
         """Queue an encoded message; too many of them end the client."""
@@ -361,6 +406,7 @@ class Client:
         if self._deferred is not None and not schema:
             self._deferred.append(data)
             return
+        data = self._form(data)
         if self._sends_now(data, Kind.MESSAGE, 0):
             return
         try:
@@ -368,6 +414,10 @@ class Client:
         except TooSlow as error:
             self._end_too_slow(error)
         self._more.set()
+
+    def _form(self, data: bytes) -> bytes:
+        """Frames as this client takes them."""
+        return data if self.takes_zstd else without_zstd(data)
 
     def push_if_room(self, data: bytes) -> bool:
         """Queue a message that a later one makes superfluous, unless others wait already; whether it did."""
@@ -402,7 +452,7 @@ class Client:
         if self._ending is not None:
             return
         sequence = snapshot.sequence
-        data = snapshot.bytes_for(self.wants)
+        data = snapshot.bytes_for(self.wants, zstd=self.takes_zstd)
         self._last_moment_nanos = snapshot.moment_nanos
         if self._sends_now(data, Kind.MUST if must else Kind.EVENT, sequence):
             return
@@ -478,6 +528,25 @@ class Client:
         if self.behind is Behind.NO:
             self.behind = why
 
+    def follow_lost(self, lost: int) -> None:
+        """Count what the server itself lost since the last call; one that is in step is told now, others with their keyframe.
+
+        Args:
+            lost: As `Core.lost`.
+        """
+        more, self._server_lost = max(0, lost - self._server_lost), max(lost, self._server_lost)
+        if more and self.behind is not Behind.NEW:
+            self._lost_events += more
+            if self.behind is Behind.NO:
+                self._tell_missed()
+
+    def _tell_missed(self) -> None:
+        """Send how many it has missed since it was told last, if any."""
+        events, self._missed, self._lost_events = self._missed + self._lost_events, 0, 0
+        if events:
+            self._missed_total += events
+            self.send(Missed(events=events, total=self._missed_total))
+
     def defer(self) -> None:
         """Hold everything but schema back until a keyframe: the target is held, and PAUSED must follow its data."""
         if self._deferred is None:
@@ -487,12 +556,10 @@ class Client:
     def place_keyframe(self, sequence: int, moment_nanos: int) -> Entry:
         """Tell what was missed, keep the place of a keyframe, and let through what was held back for it."""
         self._missed += self._queue.drop_events(keyframes=True)
-        missed = self._missed - (1 if self._missed and self._missed_sequence == sequence else 0)
-        self._missed_total += missed
+        if self._missed and self._missed_sequence == sequence:
+            self._missed -= 1  # the keyframe is of this one
         deferred, self._deferred = self._deferred or [], None
-        if missed:
-            self.send(Missed(events=missed, total=self._missed_total))
-        self._missed = 0
+        self._tell_missed()
         self._last_moment_nanos = moment_nanos
         entry = self._queue.add_place(sequence, must=self._must_keyframe)
         self._must_keyframe = False

@@ -10,17 +10,22 @@ import os
 import socket
 import ssl
 import stat
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from gcspy_protocol.address import TcpAddress, UnixAddress, parse_address
 from gcspy_protocol.errors import CommandError, LinkError, LocalProtocolError
 
+from gcspy_server.address import own_directories
 from gcspy_server.session.tls import session_certificate
 
-__all__ = ["Listener", "close_all", "open_all"]
+__all__ = ["Listener", "close_all", "open_all", "sweep"]
 
 _BACKLOG = 128
+_NEW_SECS = 10.0
 
 
 @dataclass
@@ -83,13 +88,32 @@ def close_all(listeners: Sequence[Listener]) -> None:
         listener.close()
 
 
+def sweep(folder: Path) -> None:
+    """Take away the sockets of servers that were killed before they could."""
+    for path in folder.glob("*.sock"):
+        with suppress(OSError):
+            # One that was bound a moment ago may not be listened to yet.
+            found = path.lstat()
+            if not stat.S_ISSOCK(found.st_mode) or time.time() - found.st_mtime < _NEW_SECS:
+                continue
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+                probe.setblocking(False)
+                try:
+                    probe.connect(str(path))
+                except ConnectionRefusedError:
+                    path.unlink()
+
+
 def _open_unix(address: UnixAddress) -> Listener:
+    folder = Path(address.path).parent
+    if folder in own_directories():
+        sweep(folder)
     _remove_stale(address)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
+        # The socket's own mode is that of the file that bind makes: nothing is changed by name.
+        os.fchmod(listening.fileno(), 0o600)
         listening.bind(address.path)
-        # Whoever connects before the mode is set is still refused, by its uid.
-        os.chmod(address.path, 0o600)
         listening.listen(_BACKLOG)
         found = os.lstat(address.path)
     except OSError as error:

@@ -40,7 +40,7 @@ from gcspy_server.session.questions import Questions
 from gcspy_server.session.queue import Entry
 from gcspy_server.session.roles import Roles
 from gcspy_server.session.transport import Transport
-from gcspy_server.session.vigil import Vigil
+from gcspy_server.session.vigil import Vigil, watch_controllers
 
 __all__ = ["Introduction", "Session"]
 
@@ -131,7 +131,7 @@ class Session:
                 nursery.start_soon(self._keyframe_loop)
                 nursery.start_soon(self.questions.run)
                 nursery.start_soon(self.attendance.run)
-                nursery.start_soon(self.vigil.run)
+                nursery.start_soon(watch_controllers, lambda: (self.vigil,))
                 task_status.started()
                 while True:
                     await self._wakeup.wait()
@@ -158,6 +158,7 @@ class Session:
                 data = encode(m.Counters(counts=counts)).data
                 for client in self._clients.values():
                     client.push_if_room(data)
+            self._tell_lost(self.core.lost)
             if self._triggers_late:
                 self._tell_triggers_soon()
             self.lossless.check()
@@ -183,6 +184,7 @@ class Session:
                 self._share_snapshot(item)
             case State():
                 self._state = item
+                self._tell_lost(self.core.lost)
                 self.tell_all(item)
             case SchemaChange():
                 self.schema = item
@@ -212,11 +214,17 @@ class Session:
         self.sequence = snapshot.event.sequence
         for space, names in snapshot.names.items():
             self.names[space] = (snapshot.event.sequence, names)
+        self._tell_lost(snapshot.lost)
         controller = self.roles.controller
         for client in self._clients.values():
             if client.offer(snapshot, must=snapshot.must and client.number == controller):
                 self.want_keyframe(client)
         self.lossless.shared(snapshot.event.sequence)
+
+    def _tell_lost(self, lost: int) -> None:
+        """Tell everyone how many events the server itself has lost; before the event that follows them."""
+        for client in self._clients.values():
+            client.follow_lost(lost)
 
     def _share_keyframe(self, source: KeyframeSource) -> None:
         waiting = [client for client in self._clients.values() if client.waiting]
@@ -236,7 +244,7 @@ class Session:
     ) -> None:
         snapshot = await trio.to_thread.run_sync(source.encode, abandon_on_cancel=True)
         for client, entry, wants in places:
-            client.fill(entry, snapshot.bytes_for(wants))
+            client.fill(entry, snapshot.bytes_for(wants, zstd=client.takes_zstd))
 
     def _drained(self, client: Client) -> None:
         if client.behind is Behind.SLOW:
@@ -269,6 +277,7 @@ class Session:
             await client.run(self._admit, self._handle, self._drained)
         finally:
             self._remove(client)
+            await client.close()
         client.log_end()
 
     def _admit(self, client: Client, hello: m.Hello) -> Error | None:
@@ -317,6 +326,7 @@ class Session:
         budget = self.core.spending.message
         bootstrap += [] if budget is None else [budget]
         client.greet_back(bootstrap)
+        client.follow_lost(self.core.lost)  # what was lost before it came it did not miss
         others = encode(self._clients_message()).data
         for other in self._clients.values():
             if other is not client:
@@ -369,6 +379,11 @@ class Session:
     def client(self, number: int | None) -> Client | None:
         """A client that is connected; None: there is no such one."""
         return self._clients.get(number or 0)
+
+    @property
+    def fallback(self) -> int | None:
+        """Nobody: a target goes on where no successor is named."""
+        return None
 
     @property
     def held(self) -> bool:

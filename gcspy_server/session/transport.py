@@ -61,6 +61,11 @@ class Transport:
         """Some bytes, or none at the end."""
         return bytes(await self._stream.receive_some(65536))
 
+    async def send_eof(self) -> None:
+        """Say that nothing more is sent, where the stream can; reading goes on."""
+        if isinstance(self._stream, trio.abc.HalfCloseableStream):
+            await self._stream.send_eof()
+
     async def close(self) -> None:
         """Close at once, without any goodbye of the transport's own."""
         await trio.aclose_forcefully(self._stream)

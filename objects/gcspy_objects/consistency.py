@@ -9,7 +9,7 @@ Knows heaps and logs; knows no format.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,8 @@ from gcspy_objects.names import Types
 
 __all__ = ["Report", "check", "histogram"]
 
+_KEPT = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -34,7 +36,10 @@ class Report:
         collections: Collections that were looked at.
         spaces_tiled: Spaces that were looked at for holes and overlaps, at the start and the end of each collection.
         tops_compared: Tops of spaces that were compared with the VM's log.
-        histograms_compared: Class histograms that were.
+        tops_left: Tops that could not be compared.
+        histograms_compared: Class histograms that were compared with the VM's log.
+        histograms_left: Class histograms in the log that could not be compared.
+        remarks: What is unusual, and why something could not be compared, the first 100 of each; nothing of it is wrong for sure.
         findings: What was found to be wrong, the first 100; all are counted.
         ended: Why the trace was not read to its end; None: it was.
     """
@@ -44,7 +49,10 @@ class Report:
     collections: int
     spaces_tiled: int
     tops_compared: int
+    tops_left: int
     histograms_compared: int
+    histograms_left: int
+    remarks: list[str]
     findings: Findings
     ended: TraceError | None
 
@@ -62,7 +70,10 @@ class Report:
             "collections": self.collections,
             "spaces_tiled": self.spaces_tiled,
             "tops_compared": self.tops_compared,
+            "tops_not_compared": self.tops_left,
             "histograms_compared": self.histograms_compared,
+            "histograms_not_compared": self.histograms_left,
+            "remarks": self.remarks,
             "ended": str(self.ended) if self.ended else None,
             "counts": {str(rule): count for rule, count in self.findings.counts.items()},
             "findings": [_finding_as_json(one) for one in self.findings.kept],
@@ -77,33 +88,100 @@ def check(
     for lives in heap.lives(progress):
         objects += int(np.count_nonzero(~lives.filler))
     findings, rows = heap.findings, heap.collections
-    tops = histograms = 0
     own = Findings(most=1 << 62, kept=list(findings.kept), counts=findings.counts.copy())
-    for one in rows if log else ():
-        logged = log.get(one.id) if log else None
-        if logged is None:
-            continue
+    flaws = heap.trace.find_flaws()
+    for flaw in flaws:
+        if flaw.certain:
+            where = f"at byte {flaw.offset:,} of {flaw.file}"
+            own.add(Finding(Rule.SYMBOLS, None, 0, f"{flaw.expected}, {where}", flaw.found))
+    compared = _Log(heap, own)
+    if log:
+        compared.compare(rows, log)
+    tiled = sum(len(one.spaces_before) + len(one.spaces_after) for one in rows)
+    remarks = [str(flaw) for flaw in flaws if not flaw.certain] + compared.left
+    return Report(
+        heap.events, objects, len(rows), tiled, compared.tops, compared.tops_left, compared.histograms,
+        compared.histograms_left, remarks, own, heap.ended,
+    )  # fmt: skip
+
+
+class _Log:
+    """Compares collections with those of the VM's log.
+
+    Attributes:
+        tops: Tops that were compared.
+        tops_left: Tops that were not.
+        histograms: Class histograms that were compared.
+        histograms_left: Those of the log that were not.
+        left: Why not, the first.
+    """
+
+    def __init__(self, heap: Heap, findings: Findings) -> None:
+        self._heap, self._findings = heap, findings
+        self.tops = self.tops_left = self.histograms = self.histograms_left = 0
+        self.left: list[str] = []
+
+    def _leave(self, what: str) -> None:
+        if len(self.left) < _KEPT:
+            self.left.append(what)
+
+    def compare(self, rows: Sequence[Collection], log: dict[int, LoggedCollection]) -> None:
+        """Compare all collections; each is known by the number that the VM gave it."""
+        found = {one.id: one for one in rows}
+        for number in sorted(log.keys() | found.keys()):
+            one, logged = found.get(number), log.get(number)
+            if one is None and logged is not None:
+                self.tops_left += len(logged.before) + len(logged.after)
+                self.histograms_left += bool(logged.histogram)
+                self._leave(f"collection {number} of the VM's log is not in the trace")
+            elif logged is None and one is not None:
+                self.tops_left += len(one.spaces_before) + len(one.spaces_after)
+                self._leave(f"collection {number} of the trace is not in the VM's log")
+            elif one is not None and logged is not None:
+                self._compare_one(one, logged)
+
+    def _compare_one(self, one: Collection, logged: LoggedCollection) -> None:
         for moment, spaces, ours, theirs in (
             ("start", one.spaces_before, one.tops_before, logged.before),
             ("end", one.spaces_after, one.tops_after, logged.after),
         ):
-            tops += _compare_tops(
-                own,
-                one,
-                moment,
-                {space.start: top for space, top in zip(spaces, ours, strict=True)},
-                theirs,
-            )
-        if logged.histogram and one.full:
-            histograms += 1
-            _compare_histograms(
-                own,
-                one,
-                histogram(heap.at_collection(one.number, end=True), heap.trace.types),
-                logged.histogram,
-            )
-    tiled = sum(len(one.spaces_before) + len(one.spaces_after) for one in rows)
-    return Report(heap.events, objects, len(rows), tiled, tops, histograms, own, heap.ended)
+            tops = {space.start: top for space, top in zip(spaces, ours, strict=True)}
+            self._compare_tops(one, moment, tops, theirs)
+        if not logged.histogram:
+            return
+        if not one.full:
+            self.histograms_left += 1
+            self._leave(f"the class histogram after collection {one.id}, which is no full one")
+            return
+        self.histograms += 1
+        snapshot = self._heap.at_collection(one.number, end=True)
+        _compare_histograms(
+            self._findings, one, histogram(snapshot, self._heap.trace.types), logged.histogram
+        )
+
+    def _compare_tops(
+        self, one: Collection, moment: str, ours: dict[int, int], theirs: list[LoggedSpace]
+    ) -> None:
+        """Compare those spaces that begin at the same address."""
+        when = f"at the {moment} of collection {one.id}"
+        for space in theirs:
+            top = ours.pop(space.start, None)
+            if top is None:
+                self.tops_left += 1
+                self._leave(
+                    f"the top of {space.name}, which begins at {space.start:#x} in the VM's log {when}: "
+                    "in the trace no space begins there"
+                )
+                continue
+            self.tops += 1
+            if top != space.top:
+                _found(
+                    self._findings, one, f"the top of {space.name} at {space.top:#x} {when}, as the VM's log has it",
+                    f"{top:#x}",
+                )  # fmt: skip
+        if not theirs:
+            self.tops_left += len(ours)
+            self._leave(f"the VM's log has no tops {when}")
 
 
 def histogram(snapshot: Snapshot, types: Types) -> Histogram:
@@ -119,24 +197,6 @@ def histogram(snapshot: Snapshot, types: Types) -> Histogram:
         before = found.get(name, (0, 0))
         found[name] = before[0] + int(instances[row]), before[1] + int(size[row])
     return found
-
-
-def _compare_tops(
-    findings: Findings,
-    one: Collection,
-    moment: str,
-    ours: dict[int, int],
-    theirs: list[LoggedSpace],
-) -> int:
-    """Compare those spaces that begin at the same address; return how many."""
-    common = [space for space in theirs if space.start in ours]
-    for space in common:
-        if ours[space.start] != space.top:
-            _found(
-                findings, one, f"the top of {space.name} at {space.top:#x} at the {moment} of collection {one.id}, as the VM's log has it",
-                f"{ours[space.start]:#x}",
-            )  # fmt: skip
-    return len(common)
 
 
 def _compare_histograms(

@@ -8,14 +8,16 @@ Knows the log's lines of the Parallel collector; knows no heap. Other lines are 
 
 from __future__ import annotations
 
-import lzma
 import re
-import tarfile
-import zlib
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
+
+from gcspy_protocol.errors import TraceError
+
+from gcspy_objects.archive import Span, is_archive, members
 
 __all__ = ["Histogram", "LoggedCollection", "LoggedSpace", "find_log", "read_log"]
 
@@ -67,31 +69,26 @@ class LoggedCollection:
 def find_log(path: Path) -> list[str] | None:
     """Return the lines of the log that lies beside a trace, as ``gc.log`` in its folder or archive; None if there is none, or only a large one."""
     try:
-        if path.is_dir() or not tarfile.is_tarfile(path):
-            log = (path if path.is_dir() else path.parent) / "gc.log"
-            return (
-                log.read_text("utf-8", "replace").splitlines()
-                if log.is_file() and log.stat().st_size <= _MOST_BYTES
-                else None
-            )
-        if path.stat().st_size > _MOST_BYTES:
+        if path.is_file():
+            with path.open("rb") as file, ExitStack() as opened:
+                archive = Span(file, 0, path.stat().st_size, path.name)
+                if is_archive(archive):
+                    logs = (one for one in members(archive, opened) if one.name.endswith("/gc.log"))
+                    log = next(logs, None)
+                    return None if log is None else _lines(log)
+        beside = (path if path.is_dir() else path.parent) / "gc.log"
+        if not beside.is_file():
             return None
-        with tarfile.open(path) as archive:
-            for member in archive:
-                if (
-                    member.isfile()
-                    and Path(member.name).name == "gc.log"
-                    and member.size <= _MOST_BYTES
-                ):
-                    file = archive.extractfile(member)
-                    return (
-                        file.read(_MOST_BYTES).decode("utf-8", "replace").splitlines()
-                        if file is not None
-                        else None
-                    )
-    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError, zlib.error):
+        with beside.open("rb") as file:
+            return _lines(Span(file, 0, beside.stat().st_size, beside.name))
+    except (OSError, TraceError):
         return None  # what is wrong with the archive, its reader says
-    return None
+
+
+def _lines(log: Span) -> list[str] | None:
+    if log.size > _MOST_BYTES:
+        return None
+    return log.read(0, log.size).decode("utf-8", "replace").splitlines()
 
 
 def read_log(lines: Iterable[str]) -> dict[int, LoggedCollection]:

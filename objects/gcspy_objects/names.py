@@ -20,6 +20,7 @@ __all__ = [
     "MAX_NAMES",
     "Causes",
     "Field",
+    "Flaw",
     "Frame",
     "Sites",
     "Thread",
@@ -47,6 +48,27 @@ class TypeKind(IntEnum):
     """Header and elements, rounded up to `Types.align_bytes`."""
     CLASS = 3
     """Each object stands for a class and holds its static fields: the record says how large it is."""
+
+
+class Flaw(NamedTuple):
+    """Something in what a trace says of types, sites or causes that contradicts the rest, or that the rest should have and has not.
+
+    Attributes:
+        file: Name of the file.
+        offset: Byte of it.
+        expected: What should be there.
+        found: What is.
+        certain: It cannot be so; otherwise it is only unusual.
+    """
+
+    file: str
+    offset: int
+    expected: str
+    found: str
+    certain: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.file}, byte {self.offset:,}: expected {self.expected}; found {self.found}"
 
 
 class Field(NamedTuple):

@@ -5,12 +5,12 @@ A second format is a package beside `anttracks` that makes a `Trace`, and a line
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from gcspy_objects.names import Causes, Sites, Threads, Types
+from gcspy_objects.names import Causes, Flaw, Sites, Threads, Types
 from gcspy_objects.records import Place, RecordBatch
 
 __all__ = ["Trace", "open_trace"]
@@ -45,6 +45,10 @@ class Trace(Protocol):
         Raises:
             TraceError: What follows is no valid trace; all that was valid before has been yielded.
         """
+        ...
+
+    def find_flaws(self) -> Sequence[Flaw]:
+        """Look for contradictions in what it says of types, sites and causes; goes through all of that."""
         ...
 
     def position_bytes(self, place: Place) -> int:

@@ -16,18 +16,42 @@ from gcspy_protocol.attendance_frames import pack_attendance, read_attendance
 from gcspy_protocol.detail_frames import pack_details, read_details
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
 from gcspy_protocol.fields import Fields, pack_map
-from gcspy_protocol.frame import Frame, Header, pack_frame
+from gcspy_protocol.frame import (
+    FLAG_ZSTD,
+    Frame,
+    Header,
+    check_raw_size,
+    inflate,
+    inflate_head,
+    pack_frame,
+    raw_size,
+)
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType, Message
 from gcspy_protocol.model import ControlState, EventFilter, EventKind, Mode, PauseActsOn
-from gcspy_protocol.playback_frames import pack_playback, read_filter, read_playback, write_filter
+from gcspy_protocol.playback import TIMELINE
+from gcspy_protocol.playback_frames import (
+    MOST_ROWS,
+    pack_playback,
+    read_filter,
+    read_playback,
+    write_filter,
+)
 from gcspy_protocol.schema import MAX_ENUM_NAMES, pack_space, read_space
 from gcspy_protocol.setting_frames import pack_settings, read_settings
-from gcspy_protocol.tiles import decode_tiles, pack_tiles
+from gcspy_protocol.tiles import TILES_HEAD_BYTES, decode_tiles, needed_tiles_bytes, pack_tiles
 from gcspy_protocol.trigger_frames import pack_trigger, read_trigger
-from gcspy_protocol.values import Stamp, decode_delta, decode_key, pack_delta, pack_key
+from gcspy_protocol.values import (
+    HEAD_BYTES,
+    Stamp,
+    decode_delta,
+    decode_key,
+    needed_bytes,
+    pack_delta,
+    pack_key,
+)
 
-__all__ = ["crc_of_crcs", "decode", "encode", "encode_event", "event_crc"]
+__all__ = ["crc_of_crcs", "decode", "encode", "encode_event", "event_crc", "unpack"]
 
 _U64 = (1 << 64) - 1
 _I64 = (1 << 63) - 1
@@ -345,6 +369,58 @@ def encode_event(event: m.Event, frames: list[Frame]) -> bytes:
     return b"".join(parts)
 
 
+# ---------------------------------------------------------------- unpacking and decoding
+
+
+def unpack(header: Header, payload: bytes, limits: Limits, offset: int) -> bytes:
+    """The payload of a frame as its sender meant it, decompressed only if it is no larger than its type needs.
+
+    Args:
+        header: The frame's header.
+        payload: The payload as received.
+        limits: Beyond which the peer is not believed.
+        offset: Position of the frame, for the error.
+
+    Raises:
+        RemoteProtocolError: Not zstd, no size told, or a size beyond the limit.
+    """
+    if header.flags & FLAG_ZSTD:
+        raw_bytes = raw_size(header, payload, limits, offset)
+        if raw_bytes > _TRAILING_BYTES or header.type not in _BINARY:
+            check_raw_size(header, raw_bytes, _most_raw(header, payload, limits, offset), offset)
+    return inflate(header, payload, limits, offset)
+
+
+_TRAILING_BYTES = 64 << 10
+"""What a later version may put behind what this one knows of a binary payload."""
+
+_BINARY: dict[int, int] = {
+    FrameType.TILES: TILES_HEAD_BYTES,
+    FrameType.STREAM_KEY: HEAD_BYTES,
+    FrameType.STREAM_DELTA: HEAD_BYTES,
+    FrameType.SUMMARY: 0,
+    FrameType.EVENT: 0,
+    FrameType.COUNTERS: 0,
+    FrameType.POSITION: 0,
+    FrameType.TIMELINE: 0,
+}
+"""Frames whose payload is no map, and how many bytes of it tell how long it is."""
+
+
+def _most_raw(header: Header, payload: bytes, limits: Limits, offset: int) -> int:
+    """Bytes to which a payload may unpack: what it needs by its own beginning, or by its type."""
+    head_bytes = _BINARY.get(header.type)
+    if head_bytes is None:
+        return min(limits.map_bytes, limits.map_ratio * len(payload) + limits.map_free_bytes)
+    if head_bytes:
+        head = inflate_head(header, payload, head_bytes, offset)
+        needed = needed_tiles_bytes if header.type == FrameType.TILES else needed_bytes
+        return needed(header, head, limits) + _TRAILING_BYTES
+    if header.type == FrameType.TIMELINE:
+        return MOST_ROWS * TIMELINE.itemsize + _TRAILING_BYTES
+    return 8 * max(limits.events, MAX_ENUM_NAMES) + _TRAILING_BYTES
+
+
 Decoder = Callable[[Header, bytes, Limits], Message]
 
 
@@ -360,6 +436,8 @@ def decode(header: Header, payload: bytes, limits: Limits) -> Message:
     decoder = _DECODERS.get(header.type)
     if decoder is None:
         return m.Unknown(type=header.type, payload_bytes=header.length)
+    if header.type not in _BINARY:
+        _check_map(payload, FrameType(header.type).name.lower(), limits)
     return decoder(header, payload, limits)
 
 
@@ -367,12 +445,17 @@ def _fields(header: Header, payload: bytes, limits: Limits) -> Fields:
     return _map(payload, FrameType(header.type).name.lower(), limits)
 
 
-def _map(payload: bytes, what: str, limits: Limits) -> Fields:
-    """A msgpack map; no bytes are an empty one."""
+def _check_map(payload: bytes, what: str, limits: Limits) -> None:
+    """Refuse a map that is too long to be unpacked."""
     if len(payload) > limits.map_bytes:
         raise RemoteProtocolError(
             f"{what}: a map of {len(payload)} bytes, over the limit of {limits.map_bytes}"
         )
+
+
+def _map(payload: bytes, what: str, limits: Limits) -> Fields:
+    """A msgpack map, or one behind the numbers of a binary frame; no bytes are an empty one."""
+    _check_map(payload, what, limits)
     if not payload:
         return Fields({}, what, text_chars=limits.text_chars)
     return Fields.unpack(payload, what, text_chars=limits.text_chars)

@@ -19,9 +19,9 @@ from collections import deque
 from collections.abc import Iterator
 from enum import Enum
 
-from gcspy_protocol.codec import crc_of_crcs, decode, encode
+from gcspy_protocol.codec import crc_of_crcs, decode, encode, unpack
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError, VersionMismatch
-from gcspy_protocol.frame import FLAG_ZSTD, HEADER, Header, inflate
+from gcspy_protocol.frame import FLAG_ZSTD, HEADER, Header, raw_size
 from gcspy_protocol.limits import CLIENT_LIMITS, SERVER_LIMITS, Limits
 from gcspy_protocol.messages import (
     Error,
@@ -366,8 +366,9 @@ class Connection:
             head, payload = bytes(view[: HEADER.size]), bytes(view[HEADER.size :])
         try:
             # What this version cannot read may be compressed in a way it cannot undo.
-            raw = inflate(header, payload, self._limits, self._offset) if known else payload
-            self._held_bytes += len(raw) if is_event_frame(header.type) else 0
+            if is_event_frame(header.type):
+                self._hold(header, payload, known=known)
+            raw = unpack(header, payload, self._limits, self._offset) if known else payload
             message = decode(header, raw, self._limits)
             self._release(header, head, payload, message)
         except RemoteProtocolError as error:
@@ -393,11 +394,16 @@ class Connection:
             )
         return True
 
+    def _hold(self, header: Header, payload: bytes, *, known: bool) -> None:
+        """Count a frame of an event, before it is decompressed."""
+        size = raw_size(header, payload, self._limits, self._offset) if known else len(payload)
+        self._held_bytes += size
+        if self._held_bytes > self._limits.event_bytes:
+            raise RemoteProtocolError(f"an event of more than {self._limits.event_bytes} bytes")
+
     def _release(self, header: Header, head: bytes, payload: bytes, message: Message) -> None:
         """Hold frames of an event back until it ends; let everything else through."""
         if is_event_frame(header.type):
-            if self._held_bytes > self._limits.event_bytes:
-                raise RemoteProtocolError(f"an event of more than {self._limits.event_bytes} bytes")
             self._held_crcs += zlib.crc32(payload, zlib.crc32(head)).to_bytes(4, "little")
             if not isinstance(message, Unknown):
                 self._held.append(message)

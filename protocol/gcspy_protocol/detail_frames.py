@@ -80,10 +80,6 @@ def read_details(header: Header, payload: bytes, limits: Limits) -> Query | Answ
     """
     kind = FrameType(header.type)
     what = kind.name.lower()
-    if len(payload) > limits.map_bytes:
-        raise RemoteProtocolError(
-            f"{what}: a map of {len(payload)} bytes, over the limit of {limits.map_bytes}"
-        )
     fields = Fields.unpack(payload or pack_map({}), what, text_chars=limits.text_chars)
     number = fields.integer("number", 0, _U32)
     if kind is FrameType.QUERY:

@@ -11,6 +11,7 @@
     │   ├── TargetGone              it does not exist, or has ended
     │   ├── NotPermitted            the system does not let us read it (.remedy)
     │   └── Unsupported             we do not know this runtime (.found, .known)
+    ├── DriverError                 a driver made a mistake: a defect of the package that it is from
     ├── RecordingError              a recording cannot be written, or has not what is asked for
     │   ├── NotARecording           the file is something else, or of a later format
     │   ├── TruncatedRecording      it ends before what is asked for (.offset)
@@ -29,6 +30,7 @@ from __future__ import annotations
 __all__ = [
     "CommandError",
     "CorruptChunk",
+    "DriverError",
     "ExpressionError",
     "GCspyError",
     "LinkError",
@@ -145,6 +147,10 @@ class Unsupported(TargetError):
         super().__init__(f"{message}: found {found}; supported: {known}")
         self.found = found
         self.known = known
+
+
+class DriverError(GCspyError):
+    """A driver made a mistake; the message names it and its package."""
 
 
 class RecordingError(GCspyError):

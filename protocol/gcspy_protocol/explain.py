@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcspy_protocol import messages as m
-from gcspy_protocol.codec import crc_of_crcs, decode
+from gcspy_protocol.codec import crc_of_crcs, decode, unpack
 from gcspy_protocol.connection import MAGIC, VERSIONS, is_event_frame, may_send
 from gcspy_protocol.errors import RemoteProtocolError
-from gcspy_protocol.frame import FLAG_ZSTD, HEADER, Header, inflate
+from gcspy_protocol.frame import FLAG_ZSTD, HEADER, Header
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.limits import CLIENT_LIMITS, Limits
 from gcspy_protocol.messages import FrameType, Message
@@ -131,7 +131,7 @@ class Explainer:
         try:
             self._check_place(header.type)
             raw = (
-                inflate(header, payload, self._limits, at)
+                unpack(header, payload, self._limits, at)
                 if header.type in set(FrameType)
                 else payload
             )

@@ -15,7 +15,17 @@ import zstandard
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
 from gcspy_protocol.limits import Limits
 
-__all__ = ["FLAG_ZSTD", "HEADER", "Frame", "Header", "inflate", "pack_frame"]
+__all__ = [
+    "FLAG_ZSTD",
+    "HEADER",
+    "Frame",
+    "Header",
+    "check_raw_size",
+    "inflate",
+    "inflate_head",
+    "pack_frame",
+    "raw_size",
+]
 
 HEADER = struct.Struct("<IBBHHHQQ")
 """Frame header, 28 bytes, little-endian.
@@ -39,6 +49,9 @@ _COMPRESS_FROM_BYTES = 512
 _PROBE_BYTES = 64 << 10
 """A large payload is compressed only if its first 64 KiB shrink: noise would cost
 12 ms a 4 MB and gain nothing (research/ui-formats, encoding table)."""
+
+_HEAD_BYTES = 4 << 10
+"""Of a compressed payload, read at a time when only its beginning is wanted."""
 
 
 class Header(NamedTuple):
@@ -121,6 +134,64 @@ def _deflate(payload: bytes) -> bytes | None:
     return smaller if len(smaller) < len(payload) else None
 
 
+def raw_size(header: Header, payload: bytes, limits: Limits, offset: int) -> int:
+    """Bytes of a payload after decompression, as its sender declares them; nothing is decompressed.
+
+    Args:
+        header: The frame's header.
+        payload: The payload as received.
+        limits: Beyond which the peer is not believed.
+        offset: Position of the frame, for the error.
+
+    Raises:
+        RemoteProtocolError: Not zstd, no size told, or a size beyond the limit.
+    """
+    if not header.flags & FLAG_ZSTD:
+        return len(payload)
+    try:
+        raw_bytes = zstandard.frame_content_size(payload)
+    except zstandard.ZstdError as error:
+        raise RemoteProtocolError(
+            f"frame type {header.type:#04x}: not a zstd payload ({error})", offset=offset
+        ) from error
+    if raw_bytes < 0:
+        raise RemoteProtocolError(
+            f"frame type {header.type:#04x}: compressed without a size", offset=offset
+        )
+    check_raw_size(header, raw_bytes, limits.raw_bytes, offset)
+    return raw_bytes
+
+
+def check_raw_size(header: Header, raw_bytes: int, most: int, offset: int) -> None:
+    """Refuse a payload that would unpack to more than it may.
+
+    Raises:
+        RemoteProtocolError: It would.
+    """
+    if raw_bytes > most:
+        raise RemoteProtocolError(
+            f"frame type {header.type:#04x} would unpack to {raw_bytes} bytes, over the limit of {most}",
+            offset=offset,
+        )
+
+
+def inflate_head(header: Header, payload: bytes, size: int, offset: int) -> bytes:
+    """The first bytes of a payload as its sender meant it; zstd unpacks one block of it, 128 KiB at most.
+
+    Raises:
+        RemoteProtocolError: Not zstd, or damaged.
+    """
+    if not header.flags & FLAG_ZSTD:
+        return payload[:size]
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(payload, read_size=_HEAD_BYTES) as reader:
+            return reader.read(size)
+    except zstandard.ZstdError as error:
+        raise RemoteProtocolError(
+            f"frame type {header.type:#04x}: damaged zstd payload ({error})", offset=offset
+        ) from error
+
+
 def inflate(header: Header, payload: bytes, limits: Limits, offset: int) -> bytes:
     """The payload as its sender meant it.
 
@@ -135,21 +206,7 @@ def inflate(header: Header, payload: bytes, limits: Limits, offset: int) -> byte
     """
     if not header.flags & FLAG_ZSTD:
         return payload
-    try:
-        raw_bytes = zstandard.frame_content_size(payload)
-    except zstandard.ZstdError as error:
-        raise RemoteProtocolError(
-            f"frame type {header.type:#04x}: not a zstd payload ({error})", offset=offset
-        ) from error
-    if raw_bytes < 0:
-        raise RemoteProtocolError(
-            f"frame type {header.type:#04x}: compressed without a size", offset=offset
-        )
-    if raw_bytes > limits.raw_bytes:
-        raise RemoteProtocolError(
-            f"frame type {header.type:#04x} would unpack to {raw_bytes} bytes, over the limit of {limits.raw_bytes}",
-            offset=offset,
-        )
+    raw_bytes = raw_size(header, payload, limits, offset)
     try:
         raw = zstandard.ZstdDecompressor().decompress(payload, max_output_size=raw_bytes)
     except zstandard.ZstdError as error:

@@ -37,6 +37,9 @@ from gcspy_protocol.schema import MAX_ENUM_NAMES
 
 __all__ = ["ClientInterpreter", "EventChange", "SpaceState", "StreamState"]
 
+_MOST_RESIZES = 4
+"""The resizes of an event may go through so many times what all values may take: through what there was, and what there is then."""
+
 _CONTROL = Stream(id=0, name="control", dtype="u1", maximum=255, default=1)
 
 
@@ -253,6 +256,10 @@ class SpaceState:
         self.control = StreamState(_CONTROL, 0)
         self.streams = {stream.id: StreamState(stream, 0, self.control) for stream in space.streams}
         self.info = ""
+        streams = (*self.streams.values(), self.control)
+        self._tile_bytes = sum(1 + stream.dtype.itemsize for stream in streams) + (
+            16 if space.naming is Naming.EXTENTS else 0
+        )
 
     def copy(self) -> SpaceState:
         """The same, with arrays of its own; what is never changed in place is shared."""
@@ -277,10 +284,7 @@ class SpaceState:
 
     def bytes_for(self, count: int) -> int:
         """Memory that the values of this many tiles take: each its integer and whether it is known."""
-        streams = sum(
-            1 + stream.dtype.itemsize for stream in (*self.streams.values(), self.control)
-        )
-        return count * (streams + (16 if self.space.naming is Naming.EXTENTS else 0))
+        return count * self._tile_bytes
 
     def resize(self, tiles: Tiles) -> None:
         """Follow a Tiles message.
@@ -364,6 +368,8 @@ class ClientInterpreter:
         self.looked: m.Looked | None = None
         self.last_event: Event | None = None
         self._renamed: set[int] = set()
+        self._values_bytes = 0
+        self._event_bytes = 0
         self._change = EventChange(Event(sequence=0, time_nanos=0, event=0, occurrence=0, epoch=0))
 
     def copy(self) -> ClientInterpreter:
@@ -429,20 +435,33 @@ class ClientInterpreter:
 
     def _resize(self, tiles: Tiles) -> None:
         # A Tiles of 32 bytes can claim 2**25 tiles, and a space can have 512 streams: 150 GB.
-        others = sum(
-            s.bytes_for(s.count) for s in self.spaces.values() if s.space.id != tiles.space
-        )
         space = self._space(tiles.space)
-        needed = others + space.bytes_for(tiles.count)
+        needed = self._values_bytes - space.bytes_for(space.count) + space.bytes_for(tiles.count)
         if needed > self._limits.values_bytes:
             raise RemoteProtocolError(
                 f"space {tiles.space}: with {tiles.count} tiles the session would take {needed} bytes, "
                 f"over the limit of {self._limits.values_bytes}"
             )
+        self._work(space, tiles.count + (space.count if len(tiles.lengths) else 0))
+        self._values_bytes = needed
         space.resize(tiles)
         if space.space.naming is Naming.STRINGS:
             self._renamed.add(tiles.space)
         self._change.resized[tiles.space] = tiles
+
+    def _work(self, space: SpaceState, count: int) -> None:
+        """Count what an event goes through all tiles for: a hundred resizes of a large space would take minutes.
+
+        Raises:
+            RemoteProtocolError: It does so too often.
+        """
+        self._event_bytes += space.bytes_for(count)
+        most = _MOST_RESIZES * self._limits.values_bytes
+        if self._event_bytes > most:
+            raise RemoteProtocolError(
+                f"space {space.space.id}: the resizes of one event go through {self._event_bytes} bytes, "
+                f"over the limit of {most}"
+            )
 
     def _note_changed(self, message: StreamDelta) -> None:
         key = message.space, message.stream
@@ -482,6 +501,7 @@ class ClientInterpreter:
         for space_id in self._renamed:
             self._rename(space_id)
         self._renamed.clear()
+        self._event_bytes = 0
         change = EventChange(event, self._change.changed, self._change.resized)
         self._change = EventChange(event)
         self.last_event = event
@@ -504,7 +524,8 @@ class ClientInterpreter:
                     one.names_from for one in message.space.streams if one.names_from is not None
                 }
             case m.SpaceRemoved():
-                self._space(message.space)
+                space = self._space(message.space)
+                self._values_bytes -= space.bytes_for(space.count)
                 del self.spaces[message.space]
             case m.EpochEnd():
                 self.epoch = message.epoch

@@ -21,6 +21,8 @@ class Limits:
         raw_bytes: Largest payload after decompression.
         event_bytes: Most bytes of frames, after decompression, held back while an event is incomplete.
         map_bytes: Largest msgpack map; one byte of it may become an object of 64.
+        map_ratio: A compressed map may unpack to so many bytes for each byte that was sent,
+        map_free_bytes: and to so many more.
         values_bytes: Most memory for the values of all spaces together.
         tiles: Most tiles of one space.
         spaces: Most spaces at one time.
@@ -34,6 +36,8 @@ class Limits:
     raw_bytes: int = 256 << 20
     event_bytes: int = 1 << 30
     map_bytes: int = 8 << 20
+    map_ratio: int = 64
+    map_free_bytes: int = 64 << 10
     values_bytes: int = 4 << 30
     tiles: int = 1 << 25
     spaces: int = 1024

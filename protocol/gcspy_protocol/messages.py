@@ -476,7 +476,7 @@ class Clients:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Missed:
-    """This client was too slow, or did not want, and missed so many events since its last one."""
+    """This client missed so many events since it was told last: it was too slow, wanted fewer, or the server lost them."""
 
     events: int
     total: int

@@ -163,9 +163,6 @@ def read_playback(
         case FrameType.TIMELINE:
             return _read_timeline(payload)
         case _:
-            if len(payload) > limits.map_bytes:
-                what = f"{len(payload)} bytes, over the limit of {limits.map_bytes}"
-                raise RemoteProtocolError(f"{kind.name.lower()}: a map of {what}")
             raw = payload or pack_map({})
             return _read_map(
                 kind, Fields.unpack(raw, kind.name.lower(), text_chars=limits.text_chars), limits

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from gcspy_protocol.budget import WHOLE_BUDGET, Budget
-from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.fields import Fields, pack_map
 from gcspy_protocol.frame import Frame, Header, pack_frame
 from gcspy_protocol.limits import Limits
@@ -91,9 +90,6 @@ def read_settings(header: Header, payload: bytes, limits: Limits) -> Settings | 
         RemoteProtocolError: The payload is not what its type promises.
     """
     kind = FrameType(header.type)
-    if len(payload) > limits.map_bytes:
-        what = f"{len(payload)} bytes, over the limit of {limits.map_bytes}"
-        raise RemoteProtocolError(f"{kind.name.lower()}: a map of {what}")
     fields = Fields.unpack(payload or pack_map({}), kind.name.lower(), text_chars=limits.text_chars)
     if kind is FrameType.SET_SETTING:
         return SetSetting(

@@ -18,7 +18,7 @@ from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType, Tiles
 from gcspy_protocol.model import Naming
 
-__all__ = ["decode_tiles", "pack_tiles"]
+__all__ = ["TILES_HEAD_BYTES", "decode_tiles", "needed_tiles_bytes", "pack_tiles"]
 
 _TILES = struct.Struct("<IIIB3xQQ")
 """TILES payload, before the arrays.
@@ -37,6 +37,11 @@ _TILES = struct.Struct("<IIIB3xQQ")
                  named x 8: address, less the end of the extent before (i64, the first less 0)
                  named x 8: size in bytes
 """
+
+_RUN_BYTES, _EXTENT_BYTES = 12, 16
+
+TILES_HEAD_BYTES = _TILES.size
+"""Bytes of a TILES payload that tell how long it is."""
 
 _NAMINGS = [Naming.UNIFORM, Naming.EXTENTS, Naming.STRINGS]
 
@@ -75,6 +80,29 @@ def pack_tiles(tiles: Tiles, *, sequence: int = 0, time_nanos: int = 0) -> Frame
     )
 
 
+def needed_tiles_bytes(header: Header, head: bytes, limits: Limits) -> int:
+    """Bytes that a TILES payload needs, by its beginning.
+
+    Args:
+        header: Of the frame.
+        head: The first `TILES_HEAD_BYTES` of the payload, or all of a shorter one.
+        limits: Beyond which the peer is not believed.
+
+    Raises:
+        RemoteProtocolError: It is too short, or has more tiles than the limit, or more runs or names than tiles.
+    """
+    what = f"tiles of space {header.space}"
+    if len(head) < _TILES.size:
+        raise RemoteProtocolError(f"{what}: {len(head)} bytes, at least {_TILES.size} needed")
+    count, runs, named, *_ = _TILES.unpack_from(head)
+    if count > limits.tiles:
+        raise RemoteProtocolError(f"{what}: {count} tiles, over the limit of {limits.tiles}")
+    if max(runs, named) > count:
+        raise RemoteProtocolError(f"{what}: {runs} runs and {named} names do not fit {count} tiles")
+    size: int = _TILES.size + _RUN_BYTES * runs + _EXTENT_BYTES * named
+    return size
+
+
 def decode_tiles(header: Header, payload: bytes, limits: Limits) -> Tiles:
     """Read a TILES payload.
 
@@ -82,12 +110,8 @@ def decode_tiles(header: Header, payload: bytes, limits: Limits) -> Tiles:
         RemoteProtocolError: It is too short, or its runs overlap or leave the space.
     """
     what = f"tiles of space {header.space}"
-    if len(payload) < _TILES.size:
-        raise RemoteProtocolError(f"{what}: {len(payload)} bytes, at least {_TILES.size} needed")
+    needed = needed_tiles_bytes(header, payload, limits)
     count, runs, named, naming, base, tile_bytes = _TILES.unpack_from(payload)
-    if count > limits.tiles:
-        raise RemoteProtocolError(f"{what}: {count} tiles, over the limit of {limits.tiles}")
-    needed = _TILES.size + 12 * runs + 16 * named
     if len(payload) < needed:
         raise RemoteProtocolError(
             f"{what}: {runs} runs and {named} names need {needed} bytes, got {len(payload)}"
@@ -96,7 +120,7 @@ def decode_tiles(header: Header, payload: bytes, limits: Limits) -> Tiles:
         raise RemoteProtocolError(f"{what}: naming {naming} is none of 0 to {len(_NAMINGS) - 1}")
     at = _TILES.size
     old_starts, new_starts, lengths = np.frombuffer(payload, "<u4", 3 * runs, at).reshape(3, runs)
-    at += 12 * runs
+    at += _RUN_BYTES * runs
     steps, sizes = np.frombuffer(payload, "<u8", 2 * named, at).reshape(2, named)
     kept = _check_runs(old_starts, new_starts, lengths, count, limits, what)
     extents = _NAMINGS[naming] is Naming.EXTENTS

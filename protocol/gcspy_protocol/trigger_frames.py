@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.expression.evaluation import Operand
 from gcspy_protocol.fields import Fields, pack_map
 from gcspy_protocol.frame import Frame, Header, pack_frame
@@ -102,9 +101,6 @@ def read_trigger(header: Header, payload: bytes, limits: Limits) -> Trigger | Tr
         RemoteProtocolError: The payload is not what its type promises.
     """
     kind = FrameType(header.type)
-    if len(payload) > limits.map_bytes:
-        what = f"{len(payload)} bytes, over the limit of {limits.map_bytes}"
-        raise RemoteProtocolError(f"{kind.name.lower()}: a map of {what}")
     fields = Fields.unpack(payload or pack_map({}), kind.name.lower(), text_chars=limits.text_chars)
     match kind:
         case FrameType.TRIGGER:

@@ -24,11 +24,13 @@ from gcspy_protocol.model import DTYPES
 from gcspy_protocol.remap import Remap
 
 __all__ = [
+    "HEAD_BYTES",
     "Stamp",
     "StreamEncoder",
     "decode_delta",
     "decode_key",
     "key_is_cheaper",
+    "needed_bytes",
     "pack_delta",
     "pack_key",
 ]
@@ -63,6 +65,9 @@ _DELTA = struct.Struct("<HBBIQQII")
                  bitmap: ceil(changed / 8) bytes, if flagged
                  values: changed x itemsize
 """
+
+HEAD_BYTES = _DELTA.size
+"""Bytes of a KEY or DELTA payload that tell how long it is."""
 
 _HAS_BITMAP = 1
 _ESCAPE = 0xFFFF
@@ -276,6 +281,40 @@ def _check_count(count: int, limits: Limits, what: str) -> None:
         raise RemoteProtocolError(f"{what}: {count} tiles, over the limit of {limits.tiles}")
 
 
+def _check_changes(changed: int, gap_count: int, count: int, what: str) -> None:
+    if changed > count or gap_count > changed + count // _ESCAPE:
+        raise RemoteProtocolError(
+            f"{what}: {changed} changes in {gap_count} gaps do not fit {count} tiles"
+        )
+
+
+def needed_bytes(header: Header, head: bytes, limits: Limits) -> int:
+    """Bytes that a KEY or DELTA payload needs, by its beginning.
+
+    Args:
+        header: Of the frame.
+        head: The first `HEAD_BYTES` of the payload, or all of a shorter one.
+        limits: Beyond which the peer is not believed.
+
+    Raises:
+        RemoteProtocolError: It is too short, or names an impossible type or count.
+    """
+    delta = header.type == FrameType.STREAM_DELTA
+    what = f"{'delta' if delta else 'key'} of space {header.space} stream {header.stream}"
+    fields = _head(_DELTA if delta else _KEY, head, what)
+    number, flags, count = fields[1], fields[2], fields[3]
+    _check_count(count, limits, what)
+    size = _KEY.size
+    if delta:
+        _check_changes(fields[6], fields[7], count, what)
+        count, size = fields[6], _DELTA.size + _GAP_BYTES * fields[7]
+    return (
+        size
+        + ((count + 7) // 8 if flags & _HAS_BITMAP else 0)
+        + np.dtype(_dtype_name(number, what)).itemsize * count
+    )
+
+
 def decode_key(header: Header, payload: bytes, limits: Limits) -> StreamKey:
     """Read a KEY payload; the arrays are views of it.
 
@@ -311,10 +350,7 @@ def decode_delta(header: Header, payload: bytes, limits: Limits) -> StreamDelta:
         _DELTA, payload, what
     )
     _check_count(count, limits, what)
-    if changed > count or gap_count > changed + count // _ESCAPE:
-        raise RemoteProtocolError(
-            f"{what}: {changed} changes in {gap_count} gaps do not fit {count} tiles"
-        )
+    _check_changes(changed, gap_count, count, what)
     reader = _Reader(payload, _DELTA.size, what)
     gaps = reader.array("<u2", gap_count)
     indices = _indices(gaps)

@@ -64,15 +64,15 @@ def test_a_program_that_a_debugger_has_is_not_held(
         assert child.stdout is not None
         child.stdout.readline()
         with Process(child.pid) as process, held(process, longest_secs=60):
-            refused = gcspy("attach", "--no-window", "--rung", "stopped", str(child.pid))
+            refused = gcspy("attach", "--no-window", "--mode", "stopped", str(child.pid))
         child.kill()
     _one_line(
         refused,
         ExitCode.NOT_PERMITTED,
         f"process {os.getpid()} is attached to it as a debugger",
-        "--rung passive",
+        "--mode passive",
     )
-    both = gcspy("attach", "--rung", "stopped", "--inject", "gdb", "1")
+    both = gcspy("attach", "--mode", "stopped", "--inject", "gdb", "1")
     assert both.returncode == ExitCode.USAGE
     assert "leave out --inject" in both.stderr
 

@@ -181,7 +181,7 @@ def test_without_a_package_one_line_names_the_remedy(
     monkeypatch.setitem(sys.modules, package, None)
     assert main(["export", str(path), "-o", str(tmp_path / "a.gif")]) == ExitCode.MISSING_PART
     said = capsys.readouterr().err
-    assert f"gcspy[{extra}]" in said
+    assert f"pip install '.[{extra}]'" in said
     assert said.count("\n") == 1
     assert list(tmp_path.iterdir()) == [path]
 

@@ -111,9 +111,7 @@ def test_without_a_window_library_a_plot_is_refused_before_the_trace_is_read(
     asked: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gcspy.gui.find_spec", lambda _name: None)
-    assert "pip install 'gcspy[gui]'" in asked(
-        "survival", "--plot", str(tmp_path / "a.png"), code=8
-    )
+    assert "pip install '.[gui]'" in asked("survival", "--plot", str(tmp_path / "a.png"), code=8)
     assert not list(tmp_path.iterdir())
 
 
@@ -137,7 +135,7 @@ def test_what_cannot_be_told_is_one_line_with_a_remedy(
     monkeypatch.setitem(sys.modules, "duckdb", None)
     assert (
         asked("types", code=8)
-        == "gcspy: questions about objects need the package duckdb: pip install 'gcspy[objects]'\n"
+        == "gcspy: questions about objects need the package duckdb; in a clone of gcspy: pip install '.[objects]'\n"
     )
 
 

@@ -56,3 +56,27 @@ def test_a_trace_that_is_cut_off_is_said_to_be(
     code, out = ran(capsys, str(tmp_path))
     assert code == 9
     assert "it was not read to its end: trace: damaged at byte" in out
+
+
+def test_a_changed_length_in_the_symbols_is_found_and_what_was_not_compared_is_counted(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The size of a class of which no object was allocated, in one place of the file."""
+    for name in ("trace", "symbols"):
+        (tmp_path / name).write_bytes((sample("list") / name).read_bytes())
+    data = bytearray((tmp_path / "symbols").read_bytes())
+    signal = b"Lsun/misc/Signal;"
+    at = data.index(bytes([24]), data.index(signal) - 5) + 5 + len(signal)
+    assert data[at : at + 4] == (24).to_bytes(4, "little")
+    data[at] = 72
+    (tmp_path / "symbols").write_bytes(data)
+    log = (sample("list") / "gc.log").read_text()
+    (tmp_path / "gc.log").write_text(log.replace("invocations=2 ", "invocations=3 "))
+    code, out = ran(capsys, str(tmp_path))
+    assert code == 9
+    assert "NOT CONSISTENT" in out
+    assert "1 symbols" in out
+    assert "bytes for an instance of Lsun/misc/Signal;, by its fields, at byte" in out
+    assert "8 tops of spaces and 0 class histograms were compared" in out
+    assert "16 tops of spaces and 1 class histograms could NOT be compared" in out
+    assert "collection 2 of the trace is not in the VM's log" in out

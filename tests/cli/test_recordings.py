@@ -251,7 +251,7 @@ def test_export_names_the_remedy_where_a_package_is_missing(
     monkeypatch.setitem(sys.modules, "mcap.writer", None)
     monkeypatch.delitem(sys.modules, "gcspy_replay.file.export.mcap_file", raising=False)
     assert main(["export", str(path), "-o", str(tmp_path / "a.mcap")]) == ExitCode.MISSING_PART
-    assert "pip install 'gcspy[export]'" in capsys.readouterr().err
+    assert "pip install '.[export]'" in capsys.readouterr().err
     assert main(["export", str(path), "-o", str(tmp_path / "a.xls")]) == ExitCode.USAGE
 
 

@@ -249,6 +249,21 @@ def test_a_screenshot_shows_an_event_of_a_file_or_of_a_player(
     assert pictures[0].read_bytes() != pictures[2].read_bytes()
 
 
+def test_a_screenshot_draws_the_view_that_is_named_and_refuses_one_that_is_not_there(
+    recorded: Path, gcspy: Run, tmp_path: Path
+) -> None:
+    pictures = {view: tmp_path / f"{view}.png" for view in ("tiles", "hilbert")}
+    for view, path in pictures.items():
+        done = gcspy("screenshot", str(recorded), "-o", str(path), "--view", view)
+        assert done.returncode == ExitCode.OK, done.stderr
+    assert pictures["tiles"].read_bytes() != pictures["hilbert"].read_bytes()
+    path = tmp_path / "none.png"
+    done = gcspy("screenshot", str(recorded), "-o", str(path), "--view", "spirale")
+    assert done.returncode == ExitCode.USAGE
+    assert "there is no view 'spirale': use tiles, rows, hilbert" in done.stderr
+    assert not path.exists()
+
+
 def test_the_options_offer_what_the_protocol_knows() -> None:
     assert tuple(pace.value for pace in Pace) == PACES
     assert SPEEDS == (SLOWEST, FASTEST)

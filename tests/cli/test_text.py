@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from gcspy_protocol import messages as m
+from gcspy_protocol.connection import Connection
 from gcspy_protocol.expression import Operand
 from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Fired, Trigger
-from gcspy_protocol.model import EventKind, Mode, Naming, PauseActsOn, Presentation, Space, Stream
+from gcspy_protocol.model import (
+    EventKind,
+    Mode,
+    Naming,
+    PauseActsOn,
+    Presentation,
+    Role,
+    Space,
+    Stream,
+)
 from gcspy_protocol.triggers import TriggerAction
 
 from gcspy.text import event_as_dict, event_as_lines, fired_as_line, unit_of
+from gcspy_server.api import Server, StringNames, UniformNames
+from tests.cli.conftest import Run
 
 _NONE = np.empty(0, dtype=np.uint32)
 
@@ -134,3 +148,52 @@ def test_what_fired_is_one_line_with_the_numbers_that_its_condition_was_made_of(
     assert fired_as_line(fired) == wanted
     noted = replace(fired, trigger=replace(trigger, note="too\n\x1b[31mmuch"), operands=())
     assert fired_as_line(noted) == "  trigger 2 (note): too  [31mmuch"
+
+
+def test_with_values_come_the_texts_that_tiles_are_called_by() -> None:
+    server = Server("test", events=["Clock"])
+    classes = server.add_space("Classes", names=StringNames(["int[]", "String", "Object"]))
+    heap = server.add_space("Heap", names=UniformNames(0, 8, 2))
+    objects = classes.add_stream("Objects", dtype="u4", maximum=1000)
+    top = heap.add_stream("Top class", dtype="u2", maximum=2, names_from=classes.id)
+    received: list[bytes] = []
+    server.hand_over(received.append)
+    assert server.should_transmit(0)
+    objects.data[:], top.data[:] = [3, 1, 2], [2, 0]
+    server.finish(0)
+    connection, session = Connection(Role.CLIENT), ClientInterpreter()
+    connection.receive_data(b"".join(received))
+    for message in connection.messages():
+        session.apply(message)
+    assert session.last_event is not None
+    first, second = event_as_dict(session, session.last_event, values=True)["spaces"]
+    assert first["tile_names"] == ["int[]", "String", "Object"]
+    assert dict(zip(first["tile_names"], first["streams"][0]["values"], strict=True)) == {
+        "int[]": 3,
+        "String": 1,
+        "Object": 2,
+    }
+    assert (second["streams"][0]["values"], second["streams"][0]["names_from"]) == (
+        [2, 0],
+        "Classes",
+    )
+    assert "tile_names" not in second
+    assert "tile_names" not in event_as_dict(session, session.last_event)["spaces"][0]
+
+
+def test_tail_asks_for_the_texts_of_a_space_that_is_too_large_to_be_sent_them(
+    tmp_path: Path, gcspy: Run
+) -> None:
+    count = 3 * CLIENT_LIMITS.names_page // 2
+    server = Server("test", events=["Clock"])
+    space = server.add_space("Classes", names=StringNames([f"class {n}" for n in range(count)]))
+    objects = space.add_stream("Objects", dtype="u4", maximum=count)
+    server.add_observer(lambda _event: None)
+    with server.serve(f"unix:{tmp_path}/session") as listening:
+        assert server.should_transmit(0)
+        objects.data[:] = np.arange(count)
+        server.finish(0)
+        done = gcspy("tail", listening.addresses[0], "--json", "--values", "--events", "1")
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)["spaces"]
+    assert found["tile_names"] == [f"class {value}" for value in found["streams"][0]["values"]]

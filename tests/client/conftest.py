@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from gcspy_client.app import application
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.status import LinkPhase
+from gcspy_client.model.shell.link_status import LinkPhase
 from gcspy_client.view.window import MainWindow
 from tests.client.program import Program
 

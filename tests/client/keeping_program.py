@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import psutil
 
-from gcspy_client.model.timeshift import TimeShift
+from gcspy_client.model.playback.time_shift import TimeShift
 from tests.client.shifting import Steady
 
 TILES = 200_000

@@ -9,7 +9,7 @@ from gcspy_protocol.model import Space, Stream
 
 from gcspy_client.app import application
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.status import LinkPhase, LinkStatus
+from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
 from gcspy_client.view.window import MainWindow
 from tests.client.feeding import Feed
 

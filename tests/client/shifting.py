@@ -16,7 +16,7 @@ from gcspy_protocol.tiles import pack_tiles
 from gcspy_protocol.values import Stamp, StreamEncoder
 from numpy.typing import NDArray
 
-from gcspy_client.model.timeshift import TimeShift
+from gcspy_client.model.playback.time_shift import TimeShift
 from tests.protocol.session import Session, Truth
 from tests.replay.recorded import without_clients
 

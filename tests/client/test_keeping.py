@@ -23,9 +23,9 @@ from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
 from gcspy_client.link import Link
+from gcspy_client.model.playback.time_shift import Keeping, TimeShift
 from gcspy_client.model.session import Session
-from gcspy_client.model.status import LinkPhase
-from gcspy_client.model.timeshift import Keeping, TimeShift
+from gcspy_client.model.shell.link_status import LinkPhase
 from tests.client.program import Program
 
 Wait = Callable[[Callable[[], bool]], None]

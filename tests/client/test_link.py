@@ -20,7 +20,7 @@ from gcspy_protocol.model import ControlState
 from pytestqt.qtbot import QtBot
 
 from gcspy_client.model.palette import LOW
-from gcspy_client.model.status import LinkPhase
+from gcspy_client.model.shell.link_status import LinkPhase
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.program import TILES, Program

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from gcspy_client.model.picture import Picture
+from gcspy_client.model.spaces.picture import Picture
 from gcspy_client.view.window import MainWindow
 from tests.client.program import Program
 

@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {
     "gcspy": ROOT / "gcspy",
     "gcspy_client": ROOT / "gcspy_client",
+    "gcspy_compiled": ROOT / "gcspy_compiled",
     "gcspy_drivers": ROOT / "drivers/gcspy_drivers",
     "gcspy_objects": ROOT / "objects/gcspy_objects",
     "gcspy_protocol": ROOT / "protocol/gcspy_protocol",

@@ -63,7 +63,7 @@ def test_every_driver_is_kept_apart_from_the_others() -> None:
     apart = next(
         set(contract["modules"]) for contract in CONTRACTS if contract["type"] == "independence"
     )
-    shared = {"gcspy_drivers.remote", "gcspy_drivers.cooperative"}
+    shared = {"gcspy_drivers.remote", "gcspy_drivers.cooperative", "gcspy_drivers.kit"}
     drivers = {
         name for name in modules() if name.count(".") == 1 and name.startswith("gcspy_drivers.")
     }

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from gcspy_objects import machine_code
-from gcspy_objects.machine_code import Loop
 from numpy.typing import NDArray
+
+from gcspy_compiled import machine_code
+from gcspy_compiled.machine_code import Loop
 
 
 def total(values: NDArray[np.int64]) -> int:

@@ -10,13 +10,15 @@ from typing import Any
 
 import msgpack
 import pytest
+import zstandard
 from gcspy_protocol import messages as m
-from gcspy_protocol.codec import crc_of_crcs, decode, encode, encode_event, event_crc
+from gcspy_protocol.codec import crc_of_crcs, decode, encode, encode_event, event_crc, unpack
+from gcspy_protocol.connection import may_send
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
 from gcspy_protocol.frame import HEADER, Frame, Header, inflate
-from gcspy_protocol.limits import Limits
+from gcspy_protocol.limits import CLIENT_LIMITS, SERVER_LIMITS, Limits
 from gcspy_protocol.messages import FrameType, Message
-from gcspy_protocol.model import EventFilter, Stream
+from gcspy_protocol.model import EventFilter, Role, Stream
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +26,17 @@ from tests.protocol.sameness import same
 from tests.protocol.strategies import BY_TYPE, EVENTS, any_message, damaged
 
 LIMITS = Limits()
+BINARY = {
+    FrameType.TILES,
+    FrameType.STREAM_KEY,
+    FrameType.STREAM_DELTA,
+    FrameType.SUMMARY,
+    FrameType.EVENT,
+    FrameType.COUNTERS,
+    FrameType.POSITION,
+    FrameType.TIMELINE,
+}
+"""Types whose payload is no map."""
 
 SMALL = Limits(
     payload_bytes=1 << 16, raw_bytes=1 << 18, tiles=1 << 12, map_bytes=1 << 14, text_chars=1 << 10
@@ -312,6 +325,17 @@ def test_a_field_that_is_missing_or_impossible_is_named(
         read(kind, packed(fields))
 
 
+@pytest.mark.parametrize("kind", sorted(set(FrameType) - BINARY))
+def test_a_map_of_any_type_has_a_limit(kind: FrameType) -> None:
+    payload = packed({"unknown": "y" * 100})
+    limits = replace(Limits(), map_bytes=len(payload) - 1)
+    text = (
+        f"{kind.name.lower()}: a map of {len(payload)} bytes, over the limit of {limits.map_bytes}"
+    )
+    with pytest.raises(RemoteProtocolError, match=text):
+        decode(header_of(kind), payload, limits)
+
+
 @pytest.mark.parametrize(
     ("kind", "payload", "about"),
     [
@@ -353,3 +377,120 @@ def test_absent_fields_get_the_defaults_of_the_specification() -> None:
         {"id": 1, "name": "s", "type": "i4", "max": 9}]}), space=5)  # fmt: skip
     assert isinstance(space, m.SpaceDefined)
     assert (space.space.id, space.space.streams) == (5, (Stream(id=1, name="s", maximum=9),))
+
+
+# ---------------------------------------------------------------- what a payload may unpack to
+
+
+class Unpacked:
+    """Counts what is unpacked whole."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.bytes = 0
+        monkeypatch.setattr("gcspy_protocol.codec.inflate", self._inflate)
+
+    def _inflate(self, header: Header, payload: bytes, limits: Limits, offset: int) -> bytes:
+        raw = inflate(header, payload, limits, offset)
+        self.bytes += len(raw)
+        return raw
+
+
+def zeros(size: int) -> bytes:
+    return zstandard.ZstdCompressor().compress(bytes(size))
+
+
+def zipped(frame_type: FrameType, packed: bytes) -> Header:
+    return Header(len(packed), frame_type, 1, 1, 0, 0, 1, 1)
+
+
+@pytest.mark.parametrize("frame_type", list(FrameType))
+@pytest.mark.parametrize("limits", [CLIENT_LIMITS, SERVER_LIMITS], ids=["client", "server"])
+def test_no_frame_unpacks_more_than_its_type_can_need(
+    frame_type: FrameType, limits: Limits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """16 MiB of zeros say that they are a map, no tiles, no values, no counts, no summary or no timeline."""
+    unpacked = Unpacked(monkeypatch)
+    packed = zeros(16 << 20)
+    with pytest.raises(
+        RemoteProtocolError, match=r"would unpack to 16777216 bytes, over the limit|dtype number 0"
+    ):
+        unpack(zipped(frame_type, packed), packed, limits, 0)
+    assert unpacked.bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("frame_type", "head"),
+    [
+        (FrameType.STREAM_KEY, struct.pack("<HBBIQ", 0, 8, 1, 1000, 0)),
+        (FrameType.STREAM_DELTA, struct.pack("<HBBIQQII", 0, 8, 1, 2000, 0, 0, 1000, 1000)),
+        (FrameType.TILES, struct.pack("<IIIB3xQQ", 1000, 1000, 1000, 1, 0, 0)),
+    ],
+)
+def test_a_payload_unpacks_to_what_its_beginning_declares(
+    frame_type: FrameType, head: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpacked = Unpacked(monkeypatch)
+    fits = zstandard.ZstdCompressor().compress(head + bytes(9_000))
+    assert len(unpack(zipped(frame_type, fits), fits, CLIENT_LIMITS, 0)) == unpacked.bytes
+    more = zstandard.ZstdCompressor().compress(head + bytes(200_000))
+    with pytest.raises(RemoteProtocolError, match="over the limit"):
+        unpack(zipped(frame_type, more), more, CLIENT_LIMITS, 0)
+    assert unpacked.bytes == len(head) + 9_000
+
+
+@pytest.mark.parametrize(
+    ("frame_type", "head", "about"),
+    [
+        (FrameType.STREAM_KEY, struct.pack("<HBBIQ", 0, 8, 1, 0xFFFFFFFF, 0), "4294967295 tiles"),
+        (FrameType.STREAM_KEY, struct.pack("<HBBIQ", 0, 9, 1, 1, 0), "dtype number 9"),
+        (
+            FrameType.STREAM_DELTA,
+            struct.pack("<HBBIQQII", 0, 8, 1, 2, 0, 0, 0xFFFFFFFF, 0xFFFFFFFF),
+            "4294967295 changes",
+        ),
+        (
+            FrameType.TILES,
+            struct.pack("<IIIB3xQQ", 0xFFFFFFFF, 0, 0, 1, 0, 0),
+            "4294967295 tiles, over",
+        ),
+        (FrameType.TILES, struct.pack("<IIIB3xQQ", 9, 0xFFFFFFFF, 9, 1, 0, 0), "4294967295 runs"),
+    ],
+)
+def test_what_is_declared_is_compared_with_the_limits_before_it_is_unpacked(
+    frame_type: FrameType, head: bytes, about: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpacked = Unpacked(monkeypatch)
+    packed = zstandard.ZstdCompressor().compress(head + bytes(1 << 20))
+    with pytest.raises(RemoteProtocolError, match=about):
+        unpack(zipped(frame_type, packed), packed, CLIENT_LIMITS, 0)
+    assert unpacked.bytes == 0
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        m.Filters(filters=tuple(EventFilter(event=i) for i in range(1024))),
+        m.Clients(clients=tuple(m.Client(id=i, name="window") for i in range(1000))),
+        m.TileNames(space=1, sequence=1, first=0, names=("unused",) * 4096),
+        m.Subscribe(
+            spaces=tuple(m.Subscription(space=i, streams=tuple(range(512))) for i in range(40))
+        ),
+        m.SetFilters(filters=tuple(EventFilter(event=i) for i in range(1024))),
+    ],
+    ids=lambda message: type(message).__name__,
+)
+def test_the_most_regular_honest_maps_pass(message: m.Message) -> None:
+    frame = encode(message).data
+    header = Header._make(HEADER.unpack_from(frame))
+    limits = SERVER_LIMITS if may_send(Role.CLIENT, header.type) else CLIENT_LIMITS
+    assert header.flags & 1
+    raw = unpack(header, frame[HEADER.size :], limits, 0)
+    assert same(decode(header, raw, limits), message)
+
+
+def test_the_map_behind_an_event_has_the_same_limit() -> None:
+    more = packed({"unknown": "y" * 100})
+    limits = replace(Limits(), map_bytes=len(more) - 1)
+    text = f"event: a map of {len(more)} bytes, over the limit of {limits.map_bytes}"
+    with pytest.raises(RemoteProtocolError, match=text):
+        decode(header_of(FrameType.EVENT), bytes(40) + more, limits)

@@ -227,6 +227,34 @@ def test_a_message_of_32_bytes_cannot_take_gigabytes() -> None:
                            naming=Naming.STRINGS))  # fmt: skip
 
 
+def test_resizes_of_an_event_are_bounded_by_what_they_go_through() -> None:
+    """A TILES of 44 bytes that keeps all tiles moves every value of the space."""
+    client = started(limits=Limits(values_bytes=25 * 100))
+    client.apply(extents([None] * 100, *range(100)))
+    client.apply(EVENT)
+    kept = extents(list(range(100)))
+    before = client.spaces[1].control.values
+    for _ in range(2):
+        client.apply(kept)
+    with pytest.raises(
+        RemoteProtocolError, match="go through 15000 bytes, over the limit of 10000"
+    ):
+        client.apply(kept)
+    client.apply(EVENT)
+    client.apply(kept)  # the next event may again
+    assert client.spaces[1].control.values is not before
+
+
+def test_spaces_that_were_removed_take_no_room() -> None:
+    limits = Limits(values_bytes=25 * 100)
+    client = started(limits=limits)
+    for _ in range(3):
+        client.apply(extents([None] * 100, *range(100)))
+        client.apply(EVENT)
+        client.apply(m.SpaceRemoved(space=1))
+        client.apply(m.SpaceDefined(space=SPACE))
+
+
 def test_spaces_are_bounded() -> None:
     client = started(limits=Limits(spaces=2))
     client.apply(m.SpaceDefined(space=replace(SPACE, id=2)))

@@ -10,6 +10,7 @@ from gcspy_protocol.connection import Connection, preamble
 from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.messages import Event, FrameType, Hello, Unknown
 from gcspy_protocol.model import Role
+from gcspy_protocol.transcoding import without_zstd
 
 from tests.protocol import vectors
 from tests.protocol.sameness import all_same
@@ -78,6 +79,13 @@ def test_there_is_a_vector_for_every_type_of_frame() -> None:
     kinds = {header.type for vector in STORED for header, _ in frames_of(vector.data)}
     assert kinds >= set(FrameType)
     assert kinds - set(FrameType) == {0x7F, 0x2A}
+
+
+def test_the_two_forms_of_an_event_are_made_of_each_other() -> None:
+    by_name = {vector.name: vector for vector in STORED}
+    with_zstd, plain = by_name["event-zstd"], by_name["event-plain"]
+    assert without_zstd(with_zstd.data) == plain.data != with_zstd.data
+    assert with_zstd.messages == plain.messages
 
 
 def test_every_case_has_its_file_and_today_it_would_be_written_the_same() -> None:

@@ -43,6 +43,7 @@ from gcspy_protocol.model import (
 )
 from gcspy_protocol.playback import TIMELINE, Direction, Pace
 from gcspy_protocol.settings import Setting, SettingKind
+from gcspy_protocol.transcoding import without_zstd
 from gcspy_protocol.triggers import TriggerAction, TriggerState, TriggerStatus
 
 from tests.protocol.strategies import tiles_of
@@ -658,6 +659,11 @@ def _class_messages() -> Iterator[tuple[str, str, Message]]:
         m.Hello(client="gcspy window", person="Ada", following=True),
     )
     yield (
+        "hello-no-codecs",
+        "A client that takes no compressed payload.",
+        m.Hello(client="minimal", codecs=()),
+    )
+    yield (
         "clients-class",
         "A teacher, a student who follows and one who has read nothing for seconds.",
         m.Clients(
@@ -795,6 +801,7 @@ def cases() -> Iterator[Vector]:
             yield _vector(name, means, frame, exact=not frame[5])
     for name, means, messages in _event_messages():
         yield _vector(name, means, encoded(messages), exact=True)
+    yield from _both_forms()
     later = "with bytes of a later version behind the payload."
     for name, message in (
         ("stream_key-i4-trailing", _key([1, 2], "i4")),
@@ -810,6 +817,26 @@ def cases() -> Iterator[Vector]:
     ):
         yield _vector(name, f"{type(message).__name__} {later}", _behind(message), exact=False)
     yield from _later_versions()
+
+
+def _both_forms() -> Iterator[Vector]:
+    """An event as it is sent to a client that takes zstd, and to one that does not."""
+    event = m.Event(sequence=3, time_nanos=4, event=5, occurrence=6, epoch=1)
+    parts: list[Message] = [
+        _key([77] * 200, "i4"),
+        m.Summary(space=1, stream=2, sequence=3, time_nanos=4, values=(15_400,), covered=200),
+        event,
+    ]
+    data = encoded(parts)
+    yield _vector(
+        "event-zstd", "An event with one compressed frame, and its CRC.", data, exact=False
+    )
+    yield _vector(
+        "event-plain",
+        "The event of event-zstd for a client that takes no zstd: another CRC.",
+        without_zstd(data),
+        exact=False,
+    )
 
 
 def _later_versions() -> Iterator[Vector]:

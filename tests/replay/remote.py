@@ -35,10 +35,19 @@ class Remote:
         self.heard: list[Message] = []
         self.positions: list[int] = []
 
-    async def greet(self, name: str = "remote") -> None:
+    async def greet(
+        self,
+        name: str = "remote",
+        *,
+        control: bool = False,
+        person: str = "",
+        following: bool = False,
+    ) -> None:
         """Say who it is."""
         await self._stream.send_all(self._connection.preamble())
-        await self.send(m.Hello(client=name))
+        await self.send(
+            m.Hello(client=name, wants_control=control, person=person, following=following)
+        )
 
     async def send(self, message: Message) -> None:
         """Send a message."""

@@ -5,7 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from gcspy_replay.file.export.gif_file import LEAST_CENTIS, GifWriter, choose_palette, frame_centis
+from gcspy_replay.file.export.gif_file import (
+    LEAST_CENTIS,
+    MOST_SHOWN_CENTIS,
+    GifWriter,
+    choose_palette,
+    frame_centis,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -108,3 +114,14 @@ def test_times_add_up_where_the_format_can_hold_them(gaps: list[int], speed: flo
 def test_rounding_does_not_add_up() -> None:
     times = [i * 24_900_000 for i in range(101)]
     assert sum(frame_centis(times)[:-1]) == 249
+
+
+def test_events_that_are_centuries_apart_make_no_larger_file_than_an_hour(tmp_path: Path) -> None:
+    times = [0, (1 << 63) - 1, (1 << 63) + 1_000_000_000]
+    centis = frame_centis(times)
+    assert centis[:2] == [MOST_SHOWN_CENTIS, 100]
+    with GifWriter((2, 2)) as writer:
+        for i, each in enumerate(centis):
+            writer.add(np.full((2, 2), i, dtype=np.uint32), each)
+        writer.write(tmp_path / "a.gif")
+    assert (tmp_path / "a.gif").stat().st_size < 2000

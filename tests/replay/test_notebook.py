@@ -160,7 +160,7 @@ def test_without_pyarrow_the_remedy_is_named(path: Path, monkeypatch: pytest.Mon
     monkeypatch.delattr(sys.modules["gcspy_replay.file.export"], "parquet_file", raising=False)
     with (
         gcspy.open(path) as rec,
-        pytest.raises(RecordingError, match=r"needs the package pyarrow.*gcspy\[export\]"),
+        pytest.raises(RecordingError, match=r"needs the package pyarrow.*.\[export\]"),
     ):
         rec.to_arrow()
 

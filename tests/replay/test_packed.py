@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import struct
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from gcspy_replay.file import (
     unpack,
     verify,
 )
+from gcspy_replay.file.layout import CHUNK_BYTES, CHUNK_MAGIC, SEAL_BYTES
 from gcspy_replay.file.packed import BLOCK_BYTES, PackedSource
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
@@ -175,3 +177,152 @@ def test_a_file_that_only_begins_like_one_is_none(tmp_path: Path) -> None:
         path.write_bytes(data)
         with pytest.raises(NotARecording, match="nothing of it can be unpacked"):
             open_source(path)
+
+
+# ---------------------------------------------------------------- work is bounded by what was sent
+
+
+class CountingRecording:
+    """Opens packed bytes, and counts the work of it."""
+
+    def __init__(self, data: bytes) -> None:
+        self.source = PackedSource(MemorySource(data))
+        self.recording = Recording([self.source])
+        self.sent_bytes = len(data)
+
+    @property
+    def work_bytes(self) -> int:
+        return self.recording.parts[0].window.work_bytes
+
+
+def frames_of(pieces: list[bytes], *, table: bool) -> bytes:
+    """Pieces packed by another program, which tells the truth of them."""
+    packer = zstandard.ZstdCompressor(level=19, write_checksum=True)
+    memo: dict[bytes, bytes] = {}
+    frames = [memo.setdefault(piece, packer.compress(piece)) for piece in pieces]
+    rows = b"".join(
+        struct.pack("<II", len(frame), len(piece))
+        for frame, piece in zip(frames, pieces, strict=True)
+    )
+    rows += struct.pack("<IBI", len(frames), 0, 0x8F92EAB1)
+    end = struct.pack("<II", 0x184D2A5E, len(rows)) + rows if table else b""
+    return b"".join(frames) + end
+
+
+def header_bytes() -> bytes:
+    """What a recording has before its first chunk."""
+    data = small(2)
+    return data[: Recording([MemorySource(data)]).chunks[0].place.offset]
+
+
+FIRST_CHUNK = small(2)[len(header_bytes()) :][: CHUNK_BYTES + SEAL_BYTES]
+
+FILLINGS = {
+    "zeros": bytes(64),
+    "empty frames": struct.pack("<IBBHHHQQ", 0, 0x7F, 0, 0, 0, 0, 0, 0),
+    "magics": bytes(28) + CHUNK_MAGIC + bytes(20),
+    "beginnings of chunks": FIRST_CHUNK,
+    "long frames": struct.pack("<IBBHHHQQ", 900_000, 0x7F, 0, 0, 0, 0, 0, 0),
+}
+
+
+@pytest.mark.parametrize("table", [True, False], ids=["table", "no table"])
+@pytest.mark.parametrize("blocks", [12, 150])
+def test_a_file_that_would_unpack_to_more_than_a_recording_can_is_refused_unread(
+    blocks: int, *, table: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    block = bytes(8 << 20)
+    data = frames_of([(header_bytes() + block)[: len(block)]] + [block] * (blocks - 1), table=table)
+    calls = []
+    monkeypatch.setattr("gcspy_replay.file.packed._unpacked", lambda *args: calls.append(args))
+    with pytest.raises(
+        NotARecording, match=rf"would unpack to {blocks * len(block)}, over 128 times"
+    ):
+        PackedSource(MemorySource(data))
+    assert calls == []
+
+
+@pytest.mark.parametrize("filling", FILLINGS)
+@pytest.mark.parametrize("table", [True, False], ids=["table", "no table"])
+def test_the_work_of_opening_is_bounded_by_the_bytes_that_were_sent(
+    filling: str, *, table: bool
+) -> None:
+    """As much as is not refused, in blocks of 1 MiB, behind a true header and without an index."""
+    block = (FILLINGS[filling] * (1 << 20))[: 1 << 20]
+    noise = random.Random(1).randbytes(16 << 10)  # so that more may be unpacked
+    first = (header_bytes() + block)[: 1 << 20]
+    data = frames_of([first, *[block] * 2, noise], table=table)
+    opened = CountingRecording(data)
+    assert opened.source.size() > 100 * len(data), "a bomb"
+    assert len(opened.recording) == 0
+    assert opened.work_bytes < 8 * (32 * len(data) + (1 << 20)) + (3 << 20)
+    assert opened.recording.damages, "it is told"
+    assert opened.recording.refresh() is False
+    verified = verify(PackedSource(MemorySource(data)))
+    assert not verified.intact
+
+
+def test_a_closed_recording_is_opened_by_its_index_without_unpacking_the_rest() -> None:
+    opened = CountingRecording(PACKED)
+    blocks = -(-len(LARGE) // BLOCK_BYTES)
+    assert blocks > 2
+    assert len(opened.recording) == EVENTS
+    ends = {0, blocks - 1}
+    assert opened.source.unpacked_bytes == sum(
+        len(LARGE[i * BLOCK_BYTES : (i + 1) * BLOCK_BYTES]) for i in ends
+    )
+
+
+@pytest.mark.parametrize("tiles", [9, 400])
+def test_a_killed_recording_that_was_packed_is_scanned_whole(tiles: int) -> None:
+    """The most regular one: nothing changes."""
+    store = MemoryStore()
+    Small(store, tiles=tiles).events(3000)  # not closed
+    opened = CountingRecording(packed(bytes(store.data), level=19))
+    assert len(opened.recording) == 3000
+    assert opened.recording.damages == []
+
+
+def test_a_file_without_a_table_is_measured_without_unpacking(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (rows,) = struct.unpack_from("<I", PACKED, len(PACKED) - 9)
+    bare = PACKED[: len(PACKED) - 9 - 8 * rows - 8]
+    calls = []
+    monkeypatch.setattr("gcspy_replay.file.packed._unpacked", lambda *args: calls.append(args))
+    source = PackedSource(MemorySource(bare))
+    assert source.size() == len(LARGE)
+    assert calls == []
+
+
+@given(
+    st.binary(min_size=1, max_size=3000).map(lambda data: data * 7),
+    st.integers(-5, 19),
+    st.booleans(),
+)
+@examples(1)
+def test_a_frame_is_measured_as_zstd_does(data: bytes, level: int, checksum: bool) -> None:
+    frame = zstandard.ZstdCompressor(level=level, write_checksum=checksum).compress(data)
+    for behind in (b"", b"\x28\xb5", frame):
+        source = PackedSource(MemorySource(frame + behind))
+        assert source.size() == len(data) * (2 if behind == frame else 1)
+        assert source.read_at(0, len(data)) == data
+        source.close()
+    if len(frame) > 1:
+        with pytest.raises(NotARecording):
+            PackedSource(MemorySource(frame[:-1]))
+
+
+def test_reading_a_file_of_many_small_frames_costs_what_it_has() -> None:
+    class Counted(MemorySource):
+        read_bytes = 0
+
+        def read_at(self, offset: int, size: int) -> bytes:
+            found = super().read_at(offset, size)
+            self.read_bytes += len(found)
+            return found
+
+    data = zstandard.ZstdCompressor().compress(b"x") * 50_000
+    file = Counted(data)
+    PackedSource(file)
+    assert file.read_bytes < 3 * len(data) + (1 << 20)

@@ -327,12 +327,63 @@ def test_what_stands_nearer_to_the_events_learns_which_of_them_anybody_wants() -
     target.server._core.set_filters(
         (EventFilter(event=START, period=3), EventFilter(event=END, enabled=False))
     )
-    assert (target.server.outlook(START), target.server.outlook(END)) == (Outlook(3), Outlook())
+    found = target.server.outlook(START), target.server.outlook(END)
+    assert found == (Outlook(3, exact=True), Outlook())
     target.server.skip(START, 2)
     assert target.event(START), "the third"
     assert target.server.counts() == (3, 0)
     target.server.end("over")
     assert target.server.outlook(START) == Outlook()
+
+
+def test_what_is_left_out_for_a_full_outbox_is_lost_and_what_a_filter_or_a_rate_leaves_out_is_not() -> (
+    None
+):
+    clock = Clock()
+    target = Target(time_nanos=clock)
+    listening(target, interval_nanos=10)
+    target.server._core.set_filters((EventFilter(event=END, enabled=False),))
+    sent = 0
+    while target.event(START):
+        target.event(START)  # too soon
+        target.event(END)
+        clock.nanos += 10
+        sent += 1
+    assert (target.server._core.lost, len(snapshots(target))) == (1, sent)
+
+
+@pytest.mark.parametrize(
+    ("untold", "enabled", "watched", "lost"),
+    [(True, True, True, 2), (False, True, True, 0), (True, False, True, 0), (True, True, False, 0)],
+)
+def test_what_was_not_told_and_somebody_wanted_is_lost(
+    untold: bool, enabled: bool, watched: bool, lost: int
+) -> None:
+    target = Target()
+    if watched:
+        listening(target)
+    target.server._core.set_filters((EventFilter(event=START, period=3, enabled=enabled),))
+    target.server.skip(START, 7, untold=untold)
+    assert target.server._core.lost == lost
+    assert target.server.counts() == (7, 0)
+
+
+def test_what_a_driver_does_not_take_is_lost_without_a_budget() -> None:
+    target = Target()
+    listening(target)
+    target.server.leave_out(START)
+    assert (target.server._core.lost, target.server.counts()) == (1, (1, 0))
+
+
+def test_while_an_event_is_gathered_the_outlook_is_that_after_it() -> None:
+    clock = Clock()
+    target = Target(time_nanos=clock)
+    listening(target, interval_nanos=100)
+    assert target.event(START)
+    assert target.server.outlook(START) == Outlook(1, 1_100, exact=True)
+    clock.nanos = 5_000
+    assert target.server.should_transmit(START)
+    assert target.server.outlook(START) == Outlook(1, 5_100, exact=True)
 
 
 def test_a_pause_that_cannot_hold_at_an_event_holds_at_the_next_that_can() -> None:

@@ -27,10 +27,10 @@ from gcspy_server.sampler import next_tick, run_driver
 
 _PACKAGE = """
 from gcspy_protocol.errors import TargetGone
-from gcspy_server.api import Recognition, ServerDescription, UniformNames
+from gcspy_server.api import Driver, Recognition, ServerDescription, UniformNames
 
 
-class LispDriver:
+class LispDriver(Driver):
     name = "lisp"
 
     def __init__(self, pid, options):
@@ -59,12 +59,6 @@ class LispDriver:
         self.server.finish(0)
         if self.server.counts()[0] == 3:
             raise TargetGone("the Lisp machine was switched off")
-
-    def alive(self):
-        return True
-
-    def close(self):
-        pass
 """
 
 _PROGRAM = """
@@ -107,7 +101,7 @@ def test_a_driver_that_is_not_installed_is_named_with_those_that_are() -> None:
         load_driver("algol")
 
 
-class Ticking:
+class Ticking(Driver):
     """A driver that only counts, and ends or stops when it should."""
 
     name: ClassVar[str] = "ticking"
@@ -135,12 +129,6 @@ class Ticking:
             if self.gone:
                 raise TargetGone("process 1 has exited")
             self.stop.set()
-
-    def alive(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        return
 
 
 def test_the_clock_stops_when_it_is_told_to() -> None:

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from gcspy_protocol import Connection
 from gcspy_protocol import messages as m
-from gcspy_protocol.errors import LinkError, RemoteProtocolError, VersionMismatch
-from gcspy_protocol.model import Role
+from gcspy_protocol.errors import LinkError, Refused, RemoteProtocolError, VersionMismatch
+from gcspy_protocol.model import Mode, PauseActsOn, Role
 
-from gcspy.link import connect
+from gcspy.cli import main
+from gcspy.link import Link, connect
 from gcspy_server.api import Listening
 from tests.server.target import Target
 
@@ -111,3 +112,58 @@ def test_the_messages_end_with_the_servers_goodbye(serve: Serve) -> None:
         assert isinstance(last, m.Goodbye)
         assert link.closed
         assert link.receive(0) is None
+
+
+def dismissal() -> bytes:
+    """A welcome, the end of the bootstrap, and an error that ends the connection."""
+    server = Connection(Role.SERVER)
+    greeting = m.Welcome(
+        server="S",
+        session="s",
+        client_id=1,
+        controller=False,
+        mode=Mode.PASSIVE,
+        pause_acts_on=PauseActsOn.SAMPLING,
+        events=(),
+    )
+    why = m.Error(
+        code=m.ErrorCode.PROTOCOL, message="byte 7 is wrong", remedy="mend it", fatal=True
+    )
+    return server.preamble() + server.send(greeting) + server.send(why)
+
+
+def test_a_dismissal_is_a_message_and_then_an_error(socket_directory: Path) -> None:
+    with (
+        FakeServer(socket_directory / "x", dismissal()) as fake,
+        connect(fake.address) as link,
+    ):
+        assert isinstance(link.receive(), m.Welcome)
+        assert isinstance(link.receive(), m.Error)
+        for _ in range(2):
+            with pytest.raises(
+                Refused, match="ended the connection: byte 7 is wrong: mend it"
+            ) as e:
+                link.receive()
+            assert e.value.code == "protocol"
+
+
+def ping_for_ever(link: Link) -> None:
+    while True:
+        link.send(m.Ping(number=1))
+
+
+def test_who_sends_to_a_server_that_has_dismissed_it_learns_why(socket_directory: Path) -> None:
+    with (
+        FakeServer(socket_directory / "x", dismissal()) as fake,
+        connect(fake.address) as link,
+        pytest.raises(Refused, match="byte 7 is wrong"),
+    ):
+        ping_for_ever(link)
+
+
+def test_the_text_client_prints_why_it_was_dismissed(
+    socket_directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FakeServer(socket_directory / "x", dismissal()) as fake:
+        assert main(["tail", fake.address]) == 6
+    assert "ended the connection: byte 7 is wrong: mend it" in capsys.readouterr().err

@@ -16,6 +16,7 @@ from gcspy_protocol.errors import CommandError, LinkError, LocalProtocolError, R
 from gcspy.link import connect
 from gcspy_server import address as addresses
 from gcspy_server.api import Listening, Server
+from gcspy_server.session import listeners
 from tests.server.conftest import EndLog
 from tests.server.target import START, Target
 from tests.server.viewer import Viewer
@@ -39,14 +40,98 @@ def test_the_default_socket_is_in_a_directory_of_the_users_own(
     directory = socket_directory / "gcspy"
     assert address.path == str(directory / "4711.sock")
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
-    directory.chmod(0o755)
-    with pytest.raises(LinkError, match="mode 755"):
-        addresses.default_address(4711)
     directory.rmdir()
-    directory.symlink_to("/tmp")
-    with pytest.raises(LinkError, match="remove it"):
-        addresses.default_address(4711)
-    directory.unlink()
+
+
+@pytest.fixture
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder that stands for /tmp, where nobody has a runtime directory."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/nonexistent")
+    monkeypatch.setattr(addresses, "_SHARED", tmp_path)
+    addresses._say.cache_clear()
+    return tmp_path
+
+
+def taken(how: str, path: Path) -> None:
+    """Have somebody be there first."""
+    if how == "another's":
+        path.mkdir(mode=0o700)
+        os.chown(path, 65534, 65534)
+    elif how == "link to one's own":
+        (path.parent / "own").mkdir(mode=0o700)
+        path.symlink_to(path.parent / "own")
+    elif how == "open to others":
+        path.mkdir()
+        path.chmod(0o755)
+    else:
+        path.write_text("a file")
+
+
+@pytest.mark.parametrize("how", ["another's", "link to one's own", "open to others", "a file"])
+def test_a_directory_that_is_taken_is_replaced_by_one_that_cannot_be(
+    how: str, shared: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    if how == "another's" and os.geteuid() != 0:
+        pytest.skip("only root can make another's folder")
+    usual = shared / f"gcspy-{os.geteuid()}"
+    taken(how, usual)
+    address = addresses.default_address(4711)
+    folder = Path(address.path).parent
+    assert folder != usual
+    assert folder.name.startswith(f"gcspy-{os.geteuid()}-")
+    assert stat.S_IMODE(folder.lstat().st_mode) == 0o700
+    assert addresses.default_address(4711) == address, "every process finds the same"
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert f"{usual} is not a folder of uid {os.geteuid()} alone: sockets are in {folder}" in line
+
+
+def test_what_others_put_beside_it_is_never_taken(shared: Path) -> None:
+    usual = shared / f"gcspy-{os.geteuid()}"
+    usual.write_text("taken")
+    first = shared / f"gcspy-{os.geteuid()}-0"
+    taken("link to one's own", first)
+    if os.geteuid() == 0:
+        taken("another's", shared / "gcspy-0-00")
+    folder = Path(addresses.default_address(4711).path).parent
+    assert folder.name not in (first.name, "gcspy-0-00")
+    assert addresses.own_directories() == [folder]
+
+
+def test_a_server_is_found_where_it_is_when_the_usual_directory_is_free_again(shared: Path) -> None:
+    usual = shared / f"gcspy-{os.geteuid()}"
+    usual.write_text("taken")
+    there = addresses.default_address(4711)
+    Path(there.path).touch()
+    usual.unlink()
+    assert addresses.default_address(4711) == there
+    assert addresses.default_address(4712).path == str(usual / "4712.sock")
+
+
+def test_a_runtime_directory_of_somebody_else_is_not_used(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can make another's folder")
+    theirs = shared / "theirs"
+    taken("another's", theirs)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(theirs))
+    assert addresses.runtime_directory() == shared / "gcspy-0"
+
+
+def test_sockets_of_killed_servers_are_swept_and_no_others(shared: Path) -> None:
+    folder = addresses.runtime_directory()
+    old, new, served = (folder / f"{number}.sock" for number in (1, 2, 3))
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(served))
+        listening.listen(1)
+        for path in (old, new):
+            with socket.socket(socket.AF_UNIX) as killed:
+                killed.bind(str(path))
+        (folder / "4.sock").write_text("no socket")
+        for path in (old, served, folder / "4.sock"):
+            os.utime(path, (0, 0))
+        listeners.close_all(listeners.open_all([f"unix:{folder}/5.sock"], token=None))
+        assert {path.name for path in folder.iterdir()} == {"2.sock", "3.sock", "4.sock"}
 
 
 def test_without_a_runtime_directory_the_socket_is_in_tmp(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
@@ -12,11 +12,18 @@ from gcspy_protocol.messages import Event, State
 from gcspy_protocol.model import ControlState
 
 from gcspy.link import connect
-from gcspy_server.api import AttachOptions, Recognition, Server, ServerDescription, StringNames
-from gcspy_server.sampler import run_driver
+from gcspy_server.api import (
+    AttachOptions,
+    Driver,
+    Recognition,
+    Server,
+    ServerDescription,
+    StringNames,
+)
+from gcspy_server.sampler import reason_to_release, run_driver
 
 
-class Failing:
+class Failing(Driver):
     """A driver whose third tick fails."""
 
     name: ClassVar[str] = "failing"
@@ -42,12 +49,6 @@ class Failing:
         self.ticks += 1
         if self.ticks == 3:
             raise self.error
-
-    def alive(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        return
 
 
 @pytest.mark.parametrize(
@@ -77,6 +78,25 @@ def test_a_mistake_of_the_driver_is_not_taken_for_the_targets_end() -> None:
     with pytest.raises(ZeroDivisionError):
         run_driver(driver, server, 1000, threading.Event())
     assert not server._core.flow.ended
+
+
+def test_a_driver_that_has_only_what_must_be_written_can_be_paused() -> None:
+    """A pause asks twice a second whether the target is alive: a driver need not know of that."""
+    driver, stop = Failing(TargetGone("process 7 has ended")), threading.Event()
+    assert reason_to_release(driver, stop) == ""
+    driver.close()
+    stop.set()
+    assert reason_to_release(driver, stop) == "the server is stopping"
+
+
+def test_what_must_be_written_is_named_where_it_is_missing() -> None:
+    class Half(Driver):
+        name = "half"
+
+    made: Any = Half
+
+    with pytest.raises(TypeError, match=r"attach.*describe.*open.*recognise.*tick"):
+        made()
 
 
 class Counting(Failing):

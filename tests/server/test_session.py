@@ -399,3 +399,50 @@ def test_a_session_without_clients_gathers_nothing_any_more(serve: Serve, join: 
     assert not target.server._core.live
     assert not target.event(START)
     assert target.server.counts() == (2, 0)
+
+
+def test_what_the_server_lost_is_missed_by_all_who_were_there_and_needs_no_keyframe(
+    serve: Serve, join: Join
+) -> None:
+    target = Target()
+    address = serve(target).addresses[0]
+    first = join(address)
+    assert target.server.wait_for_client(10)
+    target.event(START)
+    first.event()
+    target.server.skip(START, 3, untold=True)
+    first.until(lambda: first.state.missed_total == 3)  # within a second, without an event
+    second = join(address)
+    second.event()
+    target.server.skip(END, 2, untold=True)
+    target.event(START)
+    for viewer in (first, second):
+        event = viewer.event()
+        assert (event.occurrence, event.keyframe) == (5, False)
+        viewer.assert_has(target.heap)
+    assert (first.state.missed_total, second.state.missed_total) == (5, 2)
+    assert [one.events for one in first.seen(m.Missed)] == [3, 2]
+
+
+def test_one_that_is_behind_is_told_of_what_the_server_lost_with_its_keyframe(
+    serve: Serve, join: Join
+) -> None:
+    target = Target()
+    address = serve(target).addresses[0]
+    all_of_them = join(address)
+    few = join(address)
+    few.send(m.Subscribe(max_rate_hz=0.001))
+    few.sync()
+    target.event(START)
+    all_of_them.event()
+    few.event()
+    target.event(START)  # too soon for it: from here on it is behind
+    target.server.skip(END, 4, untold=True)
+    all_of_them.until(lambda: all_of_them.state.missed_total == 4)
+    few.sync()
+    assert few.state.missed_total == 0
+    few.send(m.Subscribe())
+    few.until(lambda: few.state.missed_total == 4)
+    few.event()
+    few.assert_has(target.heap)
+    assert few.state.missed_total == 4, "the keyframe is of the event that it did not get"

@@ -22,7 +22,10 @@ pytestmark = pytest.mark.trio
 
 
 class Peer:
-    """The client's end of a memory stream; `through` puts something between the server and its end."""
+    """The client's end of a memory stream; `through` puts something between the server and its end.
+
+    `over` gives both ends of another stream.
+    """
 
     def __init__(
         self,
@@ -30,8 +33,9 @@ class Peer:
         nursery: trio.Nursery,
         *,
         through: Callable[[trio.abc.Stream], trio.abc.Stream] = lambda stream: stream,
+        over: tuple[trio.abc.Stream, trio.abc.Stream] | None = None,
     ) -> None:
-        self.stream, theirs = trio.testing.memory_stream_pair()
+        self.stream, theirs = over or trio.testing.memory_stream_pair()
         self.connection = Connection(Role.CLIENT)
         self.gone = trio.Event()
         nursery.start_soon(self._serve, session, Transport(through(theirs), "memory", trusted=True))
@@ -97,7 +101,7 @@ async def test_a_controller_that_is_silent_for_five_seconds_loses_a_held_target(
     await controller.greet(control=True, pause=True)
     before = trio.current_time()
     await trio.to_thread.run_sync(target.event, START)  # held, and let go by the session
-    assert controller.gone.is_set()
+    await controller.gone.wait()
     assert trio.current_time() - before > 5.0
     assert session.roles.controller is None
     assert "silent for" in ended.abnormal()[0]

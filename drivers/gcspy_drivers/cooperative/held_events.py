@@ -15,10 +15,11 @@ from typing import Final, Protocol
 from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.cooperative.line import StubEvent, StubLine, StubLost
+from gcspy_drivers.cooperative.tally import Tally
 from gcspy_drivers.remote.process import Process
-from gcspy_server.api import GatherRequest, Outlook, Server
+from gcspy_server.api import GatherRequest, Server
 
-__all__ = ["HELLO_SECS", "HeldEvents", "Reader", "count_to", "count_to_event"]
+__all__ = ["HELLO_SECS", "HeldEvents", "Reader"]
 
 HELLO_SECS: Final = 10.0
 """How long a stub may take to say hello: it may have to wait for the target to come to it."""
@@ -27,7 +28,8 @@ _LONGEST_GATHER_SECS: Final = 20.0
 """A target is kept no longer for reading it: a sidecar that takes longer is out of order."""
 
 _LONGEST_BUSY_SECS: Final = 2.0
-"""One that was let go at the start of a collection and has come to its end waits no longer until we have done with the start."""
+"""One that was let go early and has come to its next event waits no longer until we have done with the one before, unless none may be
+left out."""
 
 _NOT_READ: Final = "; not read: nothing was heard of gcspy for 2 s, and the program went on"
 
@@ -38,7 +40,7 @@ _ENDING_SECS: Final = 0.5
 class Reader(Protocol):
     """What a driver does at an event."""
 
-    def prepare(self, server: Server, event: StubEvent, /) -> None:
+    def announced(self, server: Server, event: StubEvent, /) -> None:
         """Look at what changes between events, before it is asked whether anybody wants this one."""
         ...
 
@@ -78,6 +80,7 @@ class HeldEvents:
         self.line = StubLine(connection, process, self._may_hold)
         self._process = process
         self._kinds = kinds
+        self._tally = Tally(self.line, kinds)
         self._reader = reader
         self._server: Server | None = None
         self._request: GatherRequest | None = None
@@ -87,36 +90,43 @@ class HeldEvents:
             0  # when the target was let go before all was made of what was read; 0: it was not
         )
         self._inside = False  # a collection whose start was told, and its end was not yet
+        self._exact = (
+            False  # while we are busy with something else the target waits for us at its next event
+        )
 
     def open(self, server: Server) -> None:
         """Begin; the target begins with the first tick or wait."""
         self._server = server
-        self._say_what_is_wanted(server)
+        self._tally.want(server)
 
-    def count_untold(self) -> None:
-        """Count the collections that nobody was told of; the last one of each kind may be on its way to us."""
-        starts, ends = self.line.counts
-        count_to(self._opened(), self._kinds, max(0, starts - 1), max(0, ends - 1))
+    def begin_tick(self) -> None:
+        """Take pending reports and count missed events. If none may be missed, the target waits until `prepare`.
+
+        Raises:
+            TargetError: As `wait`.
+        """
+        self.wait(0)
+        self._tally.count_untold(self._opened())
+        self._exact = self._none_may_be_left_out()
+        if self._exact:
+            self.line.come_back()
 
     def be_busy(self) -> bool:
-        """Say that we do something long now, until `prepare`: collections are only counted meanwhile, and nobody waits for us.
+        """Say that this tick takes long: collections are only counted meanwhile, and nobody waits for us, unless none may be left out.
 
         Returns:
-            False: not now, as the target is within a collection whose start was told.
+            False: not now, as the target is within a collection whose start was told, or tells of one just now.
         """
-        server = self._opened()
-        if self._inside:
+        if self._inside or self.line.told:
             return False
-        for number, kind in enumerate(self._kinds):
-            if server.outlook(
-                kind
-            ).not_before_nanos:  # 0: somebody must not miss one, or a pause waits for it
-                self.line.want(number, period=0, not_before_nanos=0)
+        if not self._exact:
+            self._tally.want_none()
         return True
 
     def prepare(self) -> None:
         """Tell the stub what is wanted now, and let a program begin that waits for us before its first line."""
-        self._say_what_is_wanted(self._opened())
+        self._be_back()
+        self._tally.want(self._opened(), inside=self._inside)
         self.line.let_begin()
 
     def wait(self, secs: float) -> None:
@@ -147,8 +157,15 @@ class HeldEvents:
         told_late = max(0, min(time.monotonic_ns(), self.line.let_go_at_nanos) - event.time_nanos)
         self._held_by_us = True
         try:
-            count_to_event(server, self._kinds, event, self.line.counts)
-            self._reader.prepare(server, event)
+            self._tally.count_to_event(server, event)
+            self._reader.announced(server, event)
+            if self._tally.is_half(event) and not server.pausing:
+                # A session that begins within a collection does not begin with the end of that.
+                self._reader.pass_by(server)
+                server.skip(kind)
+                self._inside = False
+                self._tally.want(server)
+                return
             request = server.should_transmit(kind)
             server.held(told_late)  # not before: what is owed decides about this very event
             still = True
@@ -160,34 +177,33 @@ class HeldEvents:
             spoilt = not (still or self._let_go_nanos)
             server.finish(kind, cause + (_NOT_READ if spoilt else ""), holds=still)
             self._inside = event.kind == 0
-            self._say_what_is_wanted(server)
+            self._tally.want(server, inside=self._inside)
         finally:
             self._held_by_us = False
             self._request = self._event = None
             if not self._let_go_nanos:
                 self.line.go_on()
             self._let_go_nanos = 0
+            self._be_back()
 
     def let_go_early(self) -> None:
         """Say that all was read, and what is left is to make something of it: the target need not wait for that, if nothing else holds it.
 
         It does wait where it may have to be paused after this very event. Who was let go at the start of a collection tells of its end as
-        usual, and waits there until we look.
+        usual, and waits there until we look; at its next collection only if none may be left out.
         """
         event, request = self._event, self._request
         if event is None or request is None or request.may_hold or not self.line.stands_still:
             return  # if it went on by itself, that is seen later
-        if event.kind:
-            for number in (
-                0,
-                1,
-            ):  # the next is told only when it is known what is wanted after this one
-                self.line.want(number, period=0, not_before_nanos=0)
-        elif self._opened().enabled(self._kinds[1]):
-            self.line.want(1, period=1, not_before_nanos=0)
+        self._exact = self._none_may_be_left_out()
+        self._inside = event.kind == 0
+        if self._inside or self._exact:
+            self._tally.want(self._opened(), inside=self._inside)
+        else:  # the next is told only when it is known what is wanted after this one
+            self._tally.want_none()
         self._let_go_nanos = time.monotonic_ns()
         self._held_by_us = False
-        self.line.go_on(come_back=not event.kind)
+        self.line.go_on(come_back=self._inside or self._exact)
 
     def _read_still(self, server: Server, event: StubEvent, request: GatherRequest) -> bool:
         """Gather an event; False: the target goes on already, and is not held after it.
@@ -220,7 +236,8 @@ class HeldEvents:
     def _may_hold(self, secs: float) -> bool:
         """Whether the target may be kept any longer: it is paused or delayed, or is being read."""
         server = self._server
-        longest = _LONGEST_BUSY_SECS if self._let_go_nanos else _LONGEST_GATHER_SECS
+        busy = self._let_go_nanos and not self._exact
+        longest = _LONGEST_BUSY_SECS if busy else _LONGEST_GATHER_SECS
         return secs < longest or (server is not None and server.holding)
 
     def _refuse_ended(self) -> None:
@@ -230,54 +247,16 @@ class HeldEvents:
             self._process.check()
             time.sleep(_ENDING_SECS / 50)
 
-    def _say_what_is_wanted(self, server: Server) -> None:
-        outlooks = [server.outlook(kind) for kind in self._kinds]
-        # The stub has one time for both kinds. One that is to wait for longer than the other is not told of until we say so.
-        first = min((one.not_before_nanos for one in outlooks if one.period), default=0)
-        if self._inside and outlooks[1].period == 1:
-            # Half of a collection tells little: who was told of its start is told of its end, whether or not that is gathered.
-            first = 0
-            outlooks[1] = Outlook(1)
-        for number, outlook in enumerate(outlooks):
-            now = outlook.not_before_nanos <= first
-            self.line.want(number, period=outlook.period if now else 0, not_before_nanos=first)
+    def _none_may_be_left_out(self) -> bool:
+        """Whether the target waits for us at its next collection, however long what we do takes."""
+        server = self._opened()
+        return any(server.outlook(kind).exact for kind in self._kinds)
+
+    def _be_back(self) -> None:
+        self._exact = False
+        self.line.be_back()
 
     def _opened(self) -> Server:
         if self._server is None:
             raise AssertionError("open comes first")
         return self._server
-
-
-def count_to(server: Server, kinds: tuple[int, int], starts: int, ends: int) -> None:
-    """Count the collections that we were not told of, as nobody wanted them.
-
-    Args:
-        server: The session.
-        kinds: Numbers of the kinds of event for starts and ends.
-        starts: So many have started.
-        ends: So many have ended.
-    """
-    for kind, number in zip(kinds, (starts, ends), strict=True):
-        missed = number - server.counts()[kind]
-        if missed > 0:
-            server.skip(kind, missed, untold=True)
-
-
-def count_to_event(
-    server: Server, kinds: tuple[int, int], event: StubEvent, counts: tuple[int, int]
-) -> None:
-    """Count what happened before an event that was told.
-
-    Of the other kind, all have happened that the stub has counted: one that is still to come belongs to this one.
-
-    Args:
-        server: The session.
-        kinds: Numbers of the kinds of event for starts and ends.
-        event: What was told; itself not counted.
-        counts: Starts and ends that the stub has counted.
-    """
-    starts, ends = counts
-    if event.kind:
-        count_to(server, kinds, starts, event.number - 1)
-    else:
-        count_to(server, kinds, event.number - 1, ends)

@@ -21,6 +21,7 @@ Source: timerfd_create(2), unix(7) SOCK_SEQPACKET and SCM_RIGHTS.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import mmap
 import os
 import select
@@ -36,6 +37,7 @@ from gcspy_protocol.errors import NotPermitted, TargetError
 
 from gcspy_drivers.cooperative.rest import Rest
 from gcspy_drivers.remote.process import Process
+from gcspy_drivers.remote.user import user_of
 
 __all__ = ["StubEvent", "StubLine", "StubLost"]
 
@@ -53,6 +55,15 @@ _DEADLINE_SECS: Final = 2.0
 """Silence after which the stub lets its program go on; each winding up is for so long."""
 
 _NANOS: Final = 1_000_000_000
+
+_MOST_EVENTS: Final = 1 << 48
+"""No program collects so often: 90 years at 100,000 a second."""
+
+_SLACK_NANOS: Final = 60 * _NANOS
+"""A stub may have noted an event's time before we took its hello, and been put aside since."""
+
+_LONGEST_REST_SECS: Final = 60.0
+"""Longer than a target is ever kept for reading it."""
 
 _LIFE_SECS: Final = 0.4
 """How often the timer is wound up: several times within the deadline, as this machine may be busy."""
@@ -121,7 +132,7 @@ class StubLine:
         self._left = ctypes.create_string_buffer(len(self._spec))
         self._went_on = False
         self._held_since = 0.0
-        self._let_go_at_nanos = 0
+        self._let_go_at_nanos = self._begun_nanos = 0
         self._timer = threading.Lock()
         self._holding = threading.Event()
         self._closed = threading.Event()
@@ -138,7 +149,10 @@ class StubLine:
     def counts(self) -> tuple[int, int]:
         """How many collections have started and ended since the stub began; the last of each may be on its way to us."""
         page = self._opened()
-        return int(page[0]), int(page[1])
+        starts, ends = int(page[0]), int(page[1])
+        if max(starts, ends) >= _MOST_EVENTS:
+            raise StubLost(f"the stub counts what cannot be: {starts} starts, {ends} ends")
+        return starts, ends
 
     def begin(self, secs: float) -> None:
         """Take the stub's hello.
@@ -155,13 +169,21 @@ class StubLine:
             raise StubLost(
                 f"process {pid}: its stub did not answer within {secs:g} s; it may be busy elsewhere, try again"
             )
-        packet, descriptors, _, _ = socket.recv_fds(self._connection, _PACKET_BYTES, 4)
+        try:
+            packet, descriptors, _, _ = socket.recv_fds(
+                self._connection, _PACKET_BYTES, 4, socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
+            )
+        except OSError as error:
+            raise StubLost(
+                f"process {pid}: its stub closed the connection ({error.strerror}); attach again"
+            ) from None
         try:
             self._take_hello(pid, packet, descriptors)
         finally:
             for fd in descriptors:
                 if fd != self._timer_fd:
                     os.close(fd)
+        self._begun_nanos = time.monotonic_ns()
         self._life.start()
 
     def _take_hello(self, pid: int, packet: bytes, descriptors: list[int]) -> None:
@@ -178,7 +200,7 @@ class StubLine:
             socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
         )
         _, peer_uid, _ = _CREDENTIALS.unpack(credentials)
-        owner = os.stat(f"/proc/{pid}").st_uid
+        owner = user_of(self._process).uid
         if peer_uid not in (owner, os.geteuid(), 0):
             raise NotPermitted(
                 f"process {pid}: uid {peer_uid} answered in its stead", remedy="attach again"
@@ -187,6 +209,11 @@ class StubLine:
         if os.fstat(memory).st_size < mmap.PAGESIZE:
             raise StubLost(
                 f"process {pid}: its stub's shared page is too small ({os.fstat(memory).st_size} bytes)"
+            )
+        # Reading a page that was cut away would end us by a signal, and reading another file may wait for ever.
+        if not _seals(memory) & fcntl.F_SEAL_SHRINK or not _is_timer(timer):
+            raise StubLost(
+                f"process {pid}: what its stub shares is no sealed page and timer; restart the program, it may have an older gcspy's stub"
             )
         self._rest = Rest(self._process, waits_at)
         self._waits = bool(flags & _WAITS)
@@ -233,6 +260,7 @@ class StubLine:
         if len(packet) < _EVENT.size:
             raise StubLost("the stub has left the program: it was taken out, or failed there")
         event = StubEvent(*(*_EVENT.unpack_from(packet), packet[_EVENT.size :]))
+        self._refuse_nonsense(event)
         if not self._holds:
             return event
         self._held_since = time.monotonic()
@@ -241,13 +269,35 @@ class StubLine:
         self._await_rest(event.thread)
         return event
 
+    def _refuse_nonsense(self, event: StubEvent) -> None:
+        """Refuse numbers that would count for ever, or have a target owe more time than it has lived.
+
+        Raises:
+            StubLost: The event cannot have happened.
+        """
+        now = time.monotonic_ns()
+        if (
+            event.kind > 1
+            or not 0 < event.number < _MOST_EVENTS
+            or not self._begun_nanos - _SLACK_NANOS <= event.time_nanos <= now + _SLACK_NANOS
+        ):
+            raise StubLost(
+                f"the stub tells of what cannot be: kind {event.kind}, number {event.number}, "
+                f"{(now - event.time_nanos) / _NANOS:.3g} s ago"
+            )
+
     def _await_rest(self, thread: int) -> None:
         """Wait until the thread sleeps; also left when it is not held any more, which `stands_still` tells."""
         if self._rest is None:
             raise AssertionError("begin comes first")
         pause_secs = _FIRST_LOOK_SECS
+        # A target can set the timer that both ends share: it is not believed for ever.
+        give_up = time.monotonic() + _LONGEST_REST_SECS
         while not self._rest.reached_by(thread) and self.stands_still:
             # What is seen of the connection would be its end; the timer's end is looked for above.
+            if time.monotonic() > give_up:
+                self._went_on = True
+                return
             time.sleep(pause_secs)
             pause_secs = min(2 * pause_secs, _LAST_LOOK_SECS)
 
@@ -268,17 +318,39 @@ class StubLine:
         """Let the target go on; harmless when it does already, and then the stub tells of events again.
 
         Args:
-            come_back: We are busy for a while and look at its next event then: it waits for us as long as we live.
+            come_back: As the method of this name.
         """
-        with self._timer:
-            self._went_on = False
-            self._held_since = time.monotonic()
-            if not come_back:
+        if come_back:
+            self.come_back()
+        else:
+            with self._timer:
+                self._went_on = False
                 self._holding.clear()
         try:
             self._connection.send(_GO_ON, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
         except OSError:
             pass  # it has ended or left: the next wait tells
+
+    @property
+    def told(self) -> bool:
+        """Whether an event waits for us, or the end of the connection."""
+        return bool(self._poll.poll(0))
+
+    def come_back(self) -> None:
+        """Say that we are busy for a while: at its next event the target waits for us as long as we live, until `be_back`."""
+        with self._timer:
+            self._went_on = False
+            self._held_since = time.monotonic()
+            # What it says from an event before would be taken for this one's; the stub sets it itself when it tells.
+            self._libc.timerfd_settime(self._timer_fd, 0, self._spec, None)
+            self._holding.set()
+
+    def be_back(self) -> None:
+        """Say that we look for events again."""
+        with self._timer:
+            if not self.told:
+                self._went_on = False
+                self._holding.clear()
 
     def close(self) -> None:
         """Let the stub go: it leaves the target at its next collection. May be called twice."""
@@ -320,3 +392,15 @@ class StubLine:
             self._went_on = True
         else:
             self._let_go_at_nanos = let_go_at_nanos
+
+
+def _seals(fd: int) -> int:
+    """Return what can never be done to a shared page any more; 0 when it is something else."""
+    try:
+        return fcntl.fcntl(fd, fcntl.F_GET_SEALS)
+    except OSError:
+        return 0
+
+
+def _is_timer(fd: int) -> bool:
+    return os.readlink(f"/proc/self/fd/{fd}") == "anon_inode:[timerfd]"

@@ -8,12 +8,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.cpython.amounts import add_amount, hide, show_carved, show_tiles
+from gcspy_drivers.cpython.carved import show_carved
 from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.obmalloc import HeapReading
 from gcspy_drivers.cpython.pool_tables import CONTENTS, PoolTables
 from gcspy_drivers.cpython.pools import PoolState, block_bytes, capacities
-from gcspy_drivers.cpython.tiling import HeapTiles, Tiling
+from gcspy_drivers.cpython.tiling import HeapTiles
+from gcspy_drivers.kit.grouping import GroupedTiling
+from gcspy_drivers.kit.streams import add_amount, add_bytes, add_enumeration, hide, show_names
 from gcspy_server.api import DetailFunction, ExtentNames, PaintStyle, Presentation, Server
 
 __all__ = ["ArenaSpace", "class_names", "dominant_classes"]
@@ -58,14 +60,13 @@ class ArenaSpace:
             details=(CONTENTS,),
         )
         most_blocks = int(capacities(geometry)[0]) * most
-        self.carved_bytes = self.space.add_stream(
+        self.carved_bytes = add_bytes(
+            self.space,
             "Carved",
-            dtype="u4",
-            maximum=geometry.arena_bytes,
-            suffix=" bytes",
-            paint_style=PaintStyle.ZERO,
+            "Bytes of the tile that are cut into pools: more can never be in use",
             order=4,
-            description="Bytes of the tile that are cut into pools: more can never be in use",
+            most=geometry.arena_bytes,
+            presentation=Presentation.PLAIN,
         )
         # In percent of what is carved *now*: how many pools a tile has changes when a growing heap is regrouped.
         self.used_bytes = add_amount(
@@ -91,21 +92,19 @@ class ArenaSpace:
             order=2,
             most=most_blocks,
         )
-        self.size_class = self.space.add_stream(
+        self.size_class = add_enumeration(
+            self.space,
             "Size class",
-            dtype="u1",
-            maximum=geometry.size_classes + 1,
-            presentation=Presentation.ENUM,
-            enum_names=class_names(geometry),
-            paint_style=PaintStyle.ZERO,
+            class_names(geometry),
+            "Size of the blocks; of several pools that of most of those in use, or mixed",
             order=3,
-            description="Size of the blocks; of several pools that of most of those in use, or mixed",
+            paint_style=PaintStyle.ZERO,
         )
 
     def fill(self, reading: HeapReading) -> None:
         """Give the space what a reading says."""
         tiling = self._tiles.cut(reading)
-        show_tiles(self.space, tiling)
+        show_names(self.space, tiling.names)
         pools, space = reading.pools, self.space
         unknown = tiling.sums(pools.state == PoolState.UNKNOWN) != 0
         carved = tiling.sums(pools.state != PoolState.UNCARVED)
@@ -141,7 +140,7 @@ def class_names(geometry: PoolGeometry) -> tuple[str, ...]:
     return (_NO_CLASS_NAME, *(f"{size} bytes" for size in block_bytes(geometry)), _MIXED_NAME)
 
 
-def dominant_classes(reading: HeapReading, tiling: Tiling) -> npt.NDArray[np.uint8]:
+def dominant_classes(reading: HeapReading, tiling: GroupedTiling) -> npt.NDArray[np.uint8]:
     """Return for each tile the size class of more than half of its used pools.
 
     Args:
@@ -155,7 +154,7 @@ def dominant_classes(reading: HeapReading, tiling: Tiling) -> npt.NDArray[np.uin
     if tiling.group == 1:
         return (pools.size_class + 1).astype(np.uint8)
     used = np.flatnonzero(pools.state == PoolState.USED)
-    tile = tiling.tile_of_pool[used]
+    tile = tiling.tile_of_cell[used]
     votes = np.bincount(
         tile * classes + pools.size_class[used], minlength=len(tiling) * classes
     ).reshape(len(tiling), classes)
@@ -166,7 +165,7 @@ def dominant_classes(reading: HeapReading, tiling: Tiling) -> npt.NDArray[np.uin
     return np.where(everything == 0, 0, chosen).astype(np.uint8)
 
 
-def _info(reading: HeapReading, tiling: Tiling) -> str:
+def _info(reading: HeapReading, tiling: GroupedTiling) -> str:
     if not reading.complete:
         return "the table of arenas could not be read: everything is unknown"
     unknown, uncarved, free, used = np.bincount(

@@ -27,7 +27,10 @@ def _connect(stub_path: str, fd: int) -> None:
     spec.loader.exec_module(stub)
     with socket.socket(fileno=fd) as connection:
         stub.let_read(stub.peer_of(connection))  # before the hello: then it may be read
-        stub.Stub(connection, waits=True).wait()
+        try:
+            stub.Stub(connection, waits=True).wait()
+        except (BrokenPipeError, ConnectionResetError):
+            return  # whoever was to watch was killed before: the program begins all the same
 
 
 def main(arguments: list[str]) -> None:

@@ -39,6 +39,7 @@ FREE_THREADED_RUNTIME: Final = "CPython (free-threaded)"
 _LIBRARY = re.compile(r"/libpython(\d)\.(\d+)([a-z]*)\.so[^/]*$")
 _PROGRAM = re.compile(r"/python(\d)\.(\d+)([a-z]*)$")
 _SETTING = re.compile(rb"(?:^|\0)PYTHONMALLOC=([^\0]*)")
+_MOST_BYTES: Final = 8 << 20  # of an environment; the kernel takes 6 MB
 _WITHOUT_PYMALLOC: Final = ("malloc", "malloc_debug", "mimalloc", "mimalloc_debug")
 
 # What an executable exports does not change, and a host runs many processes of few executables.
@@ -202,7 +203,7 @@ def version_from_hex(number: int) -> tuple[int, int, int]:
 def pymalloc_setting(process: Process) -> str:
     """Return what the process was started with as ``PYTHONMALLOC``; empty when it was not set, or we may not know."""
     try:
-        found = _SETTING.search(process.read_file("environ"))
+        found = _SETTING.search(process.read_file("environ", most_bytes=_MOST_BYTES))
     except TargetError:
         return ""
     return "" if found is None else found[1].decode("utf-8", "replace")

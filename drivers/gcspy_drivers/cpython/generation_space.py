@@ -11,7 +11,8 @@ from gcspy_drivers.cpython.collector_time import CollectorTime
 from gcspy_drivers.cpython.generations import GENERATIONS, Generations
 from gcspy_drivers.cpython.rings import ToldTime
 from gcspy_drivers.cpython.survivors import Survivors, full_collection_waits_for
-from gcspy_server.api import PaintStyle, Presentation, Server, ServerStream, StringNames
+from gcspy_drivers.kit.streams import I4_MAX, I8_MAX, add_amount
+from gcspy_server.api import Server, ServerStream, StringNames
 
 __all__ = ["GenerationSpace", "collections_between", "cause_text"]
 
@@ -39,15 +40,12 @@ class GenerationSpace:
         self.threshold = self._stream(
             "Threshold", 1, "The count above which the generation is collected", dtype="i4"
         )
-        self.count = self.space.add_stream(
+        self.count = self._stream(
             "Count",
+            0,
+            "Young: allocations less deallocations since its last collection; else: collections of the next younger one",
             dtype="i4",
-            maximum=(1 << 31) - 1,
-            presentation=Presentation.PERCENT_VAR,
-            max_stream=self.threshold,
-            paint_style=PaintStyle.ZERO,
-            order=0,
-            description="Young: allocations less deallocations since its last collection; else: collections of the next younger one",
+            of=self.threshold,
         )
         self.collections = self._stream("Collections", 2, "How often it was collected", dtype="i8")
         self.collected = self._stream(
@@ -115,16 +113,15 @@ class GenerationSpace:
         of: ServerStream | None = None,
         suffix: str = "",
     ) -> ServerStream:
-        return self.space.add_stream(
+        return add_amount(
+            self.space,
             name,
-            dtype=dtype,
-            maximum=_I8_MAX if dtype == "i8" else (1 << 31) - 1,
-            suffix=suffix,
-            presentation=Presentation.MAX_VAR if of is None else Presentation.PERCENT_VAR,
-            max_stream=of,
-            paint_style=PaintStyle.ZERO,
+            description,
             order=order,
-            description=description,
+            most=I8_MAX if dtype == "i8" else I4_MAX,
+            suffix=suffix,
+            of=of,
+            dtype=dtype,
         )
 
     def fill(

@@ -3,7 +3,8 @@
 ``remote-exec`` (Python 3.14 and later) leaves the path of a script where the runtime looks for one (`remote_exec`), and stops nobody.
 
 ``gdb`` stops the process for a moment and calls two functions in it: `mmap`, for a page that holds some lines of Python, and
-`Py_AddPendingCall`, which may be called at any time and by anybody, to have them run. So no Python runs while gdb is there.
+`Py_AddPendingCall`, which may be called at any time and by anybody, to have them run. So no Python runs while gdb is there. gdb has our
+rights and would open whatever file the target says it has mapped; it is told addresses instead and opens no file but one of ours.
 
 Either way the main thread does it when it is next between two instructions. One that is blocked gets there when it is not any more.
 
@@ -12,6 +13,8 @@ Knows the ways in; knows neither stub nor line of it.
 
 from __future__ import annotations
 
+import os
+import re
 import select
 import shutil
 import socket
@@ -25,8 +28,11 @@ from gcspy_protocol.errors import TargetError, Unsupported
 from gcspy_drivers.cpython import stub
 from gcspy_drivers.cpython.remote_exec import RemoteScript
 from gcspy_drivers.cpython.target import Target
+from gcspy_drivers.remote.elf import open_image
 from gcspy_drivers.remote.handover import Handover
-from gcspy_drivers.remote.maps import Maps, read_maps
+from gcspy_drivers.remote.maps import EXECUTE, Maps, read_maps
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.process import Process
 
 __all__ = ["WAYS", "bring_in"]
 
@@ -41,6 +47,11 @@ _BEGUN_SECS: Final = 2.0
 """How long it may take, once it has begun, until it connects or says why not."""
 
 _LOOK_SECS: Final = 0.05
+_ACCEPT_SECS: Final = 1.0
+_NOWHERE: Final = "/proc/self/fdinfo/none"
+"""Where gdb looks for the target's files; there is nothing, and nobody can put anything there."""
+
+_C_LIBRARY: Final = re.compile(r"/(libc[.-]|ld-musl-)[^/]*$")
 _PAGE_BYTES: Final = 4096
 _LOWEST_PAGE: Final = 0x1000_0000_0000
 """Where a free page is looked for: far from what programs and the kernel use."""
@@ -49,7 +60,7 @@ _ATTACH: Final = """
 try:
     import sys
     stub = sys.modules.get("gcspy_stub")
-    if stub is None:
+    if not hasattr(stub, "SEALS"):
         import types
         stub = types.ModuleType("gcspy_stub")
         stub.__file__ = "<gcspy stub>"
@@ -111,18 +122,19 @@ def bring_in(target: Target, how: str, *, secs: float) -> socket.socket:
     with Handover(target.process) as folder:
         folder.add("stub.py", Path(stub.__file__).read_bytes())
         folder.add("attach.py", _ATTACH.encode())
-        page = 0 if script is not None else _free_page(read_maps(target.process))
-        lines = _LINES.format(folder=folder.path, page=page).encode()
-        path = folder.add("lines", lines if script is not None else lines + b"\0")
-        folder.give()
         if script is not None:
-            connected = _ask(script, path, folder, secs)
-        elif gdb is not None:
-            _have_it_run(gdb, target, Path(folder.seen_from_here) / "lines", page)
+            lines = _LINES.format(folder=folder.path, page=0).encode()
+            connected = _ask(script, folder.add("lines", lines), folder, secs)
+        else:
+            assert gdb is not None
+            page = _free_page(read_maps(target.process))
+            lines = _LINES.format(folder=folder.path, page=page).encode()
+            _have_it_run(gdb, target, lines, page)
             connected = _answered(folder, secs)
-        if not connected:
+        connection = folder.accept(_ACCEPT_SECS) if connected else None
+        if connection is None:
             raise TargetError(_why_not(target, folder, secs))
-        return folder.listener.accept()[0]
+        return connection
 
 
 def _ask(script: RemoteScript, path: str, folder: Handover, secs: float) -> bool:
@@ -160,26 +172,65 @@ def _free_page(maps: Maps) -> int:
     return int(page)
 
 
-def _have_it_run(gdb: str, target: Target, lines: Path, page: int) -> None:
+def _have_it_run(gdb: str, target: Target, lines: bytes, page: int) -> None:
     """Have the main thread run some lines of Python when it is next able to."""
     pending, run = target.function("Py_AddPendingCall"), target.function("PyRun_SimpleString")
     private_anonymous_exactly_there = 0x2 | 0x20 | 0x100000
     arguments = f"{page}, {_PAGE_BYTES}, 3, {private_anonymous_exactly_there}, -1, 0"
-    calls = (
-        f"print ((long (*)(long, long, int, int, int, long)) mmap)({arguments}) == {page}",
-        f"restore {lines} binary {page}",
-        f"print ((int (*)(long, long)) {pending})({run}, {page})",
+    # Not a file that the target could exchange: gdb would copy into it whatever we may read.
+    own = os.memfd_create("gcspy")
+    try:
+        os.write(own, lines + b"\0")
+        _run_gdb(
+            gdb,
+            target.process,
+            own,
+            f"print ((long (*)(long, long, int, int, int, long)) {_mmap(target.process)})({arguments}) == {page}",
+            f"restore /proc/self/fd/{own} binary {page}",
+            f"print ((int (*)(long, long)) {pending})({run}, {page})",
+        )
+    finally:
+        os.close(own)
+
+
+def _mmap(process: Process) -> int:
+    """Return where `mmap` is in a process.
+
+    Raises:
+        Unsupported: None of its libraries is a C library that we know.
+    """
+    maps = read_maps(process)
+    paths = {maps.path[row] for row in range(len(maps)) if maps.permissions[row] & EXECUTE}
+    program = process.read_link("exe")
+    for path in sorted(paths):
+        if not _C_LIBRARY.search(path) and path != program:
+            continue
+        image = open_image(process, Memory(process), maps, path)
+        try:
+            found = image.exported("mmap")
+        finally:
+            image.close()
+        if found is not None:
+            return found
+    raise Unsupported(
+        "gdb has no way to get a page there: start the program with `gcspy run`, or let it call gcspy.listen()",
+        found=f"process {process.pid}, without a C library that exports mmap",
+        known="glibc, musl",
     )
-    command = [
-        gdb,
-        "-nx",
-        "-batch",
-        "-iex",
+
+
+def _run_gdb(gdb: str, process: Process, passed: int, *calls: str) -> None:
+    """Have gdb do something in a process."""
+    settings = (
         "set auto-load off",
-        "-iex",
         "set debuginfod enabled off",
-    ]
-    command += ["-p", str(target.process.pid)]
+        f"set sysroot {_NOWHERE}",
+        "set auto-solib-add off",
+    )
+    command = [gdb, "-nx", "-batch"]
+    for setting in settings:
+        command += ["-iex", setting]
+    command += ["-p", str(process.pid)]
     for call in calls:
         command += ["-ex", call]
     try:
@@ -190,15 +241,17 @@ def _have_it_run(gdb: str, target: Target, lines: Path, page: int) -> None:
             timeout=_GDB_SECS,
             check=False,
             stdin=subprocess.DEVNULL,
+            cwd="/",  # gdb looks for its history where it runs
+            pass_fds=(passed,),
         )
     except subprocess.TimeoutExpired:
         raise TargetError(
-            f"process {target.process.pid}: gdb did not come to an end within {_GDB_SECS:g} s and was killed; the target runs on"
+            f"process {process.pid}: gdb did not come to an end within {_GDB_SECS:g} s and was killed; the target runs on"
         ) from None
     if "$1 = 1" not in done.stdout or "$2 = 0" not in done.stdout:
         said = " ".join(done.stderr.split())[-400:]
         raise TargetError(
-            f"process {target.process.pid}: gdb could not bring the stub in: {said or 'it did not say why'}"
+            f"process {process.pid}: gdb could not bring the stub in: {said or 'it did not say why'}"
         )
 
 

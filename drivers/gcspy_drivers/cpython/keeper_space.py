@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.cpython.amounts import add_amount, hide, show_tiles
 from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.object_space import top_types
 from gcspy_drivers.cpython.objects.scan import Objects
@@ -16,7 +15,8 @@ from gcspy_drivers.cpython.pools import capacities
 from gcspy_drivers.cpython.target import HeapObjects
 from gcspy_drivers.cpython.tiling import HeapTiles
 from gcspy_drivers.cpython.type_space import TypeSpace
-from gcspy_server.api import Control, ExtentNames, PaintStyle, Server
+from gcspy_drivers.kit.streams import add_amount, add_category, hide, show_names
+from gcspy_server.api import Control, ExtentNames, Server
 
 __all__ = ["KeeperSpace"]
 
@@ -69,21 +69,19 @@ class KeeperSpace:
             )
         ):
             add_amount(self.space, name, description, order=order, most=most)
-        self.top_type = self.space.add_stream(
+        self.top_type = add_category(
+            self.space,
             "Top type",
-            dtype="u2",
-            maximum=(1 << 16) - 1,
-            paint_style=PaintStyle.ZERO,
+            types.space,
+            "The type with most bytes in the arena, as the number of its tile in the space Types",
             order=3,
-            names_from=types.space.id,
-            description="The type with most bytes in the arena, as the number of its tile in the space Types",
         )
 
     def fill(self, found: HeapObjects) -> None:
         """Give the space what was found; the types' numbers are those that `TypeSpace` has by now."""
         reading, objects = found.heap.reading, found.objects
         tiling = self._tiles.cut(reading)
-        show_tiles(self.space, tiling)
+        show_names(self.space, tiling.names)
         unknown = tiling.sums(~objects.known) != 0
         blocks = tiling.sums(objects.blocks)
         self.space.reset()
@@ -91,7 +89,7 @@ class KeeperSpace:
         number.data[:] = tiling.sums(objects.objects)
         tracked.data[:] = tiling.sums(objects.tracked)
         others.data[:] = tiling.sums(objects.blocks - objects.objects)
-        arena_of_pool = tiling.tile_of_pool
+        arena_of_pool = tiling.tile_of_cell
         self.top_type.data[:] = top_types(objects, arena_of_pool, len(tiling), self._types)
         hide(self.space.streams, unknown)
         self.space.control[:] = np.where(unknown | (blocks != 0), Control.USED, Control.UNUSED)

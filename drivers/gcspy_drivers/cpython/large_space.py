@@ -13,19 +13,18 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.cpython.amounts import add_amount
 from gcspy_drivers.cpython.generations import LISTS
 from gcspy_drivers.cpython.object_space import LIST_NAMES
 from gcspy_drivers.cpython.objects.large import KINDS, NO_BYTES, NOT_TRACKED, LargeBlocks
 from gcspy_drivers.cpython.target import ObjectReading
 from gcspy_drivers.cpython.type_space import TypeSpace
+from gcspy_drivers.kit.streams import add_amount, add_category, add_enumeration
 from gcspy_server.api import (
     ColumnKind,
     DetailColumn,
     DetailTable,
     ExtentNames,
     PaintStyle,
-    Presentation,
     Server,
 )
 
@@ -91,33 +90,23 @@ class LargeSpace:
             order=0,
             suffix=" bytes",
         )
-        self.kind = self.space.add_stream(
-            "Kind",
-            dtype="u1",
-            maximum=len(KINDS) - 1,
-            presentation=Presentation.ENUM,
-            enum_names=KINDS,
-            order=1,
-            description="What the block is to the object it belongs to",
+        self.kind = add_enumeration(
+            self.space, "Kind", KINDS, "What the block is to the object it belongs to", order=1
         )
-        self.type = self.space.add_stream(
+        self.type = add_category(
+            self.space,
             "Type",
-            dtype="u2",
-            maximum=(1 << 16) - 1,
-            paint_style=PaintStyle.ZERO,
+            types.space,
+            "The type of the object it belongs to, as the number of its tile in the space Types",
             order=2,
-            names_from=types.space.id,
-            description="The type of the object it belongs to, as the number of its tile in the space Types",
         )
-        self.generation = self.space.add_stream(
+        self.generation = add_enumeration(
+            self.space,
             "Generation",
-            dtype="u1",
-            maximum=LISTS,
-            presentation=Presentation.ENUM,
-            enum_names=("not tracked", *LIST_NAMES),
-            paint_style=PaintStyle.ZERO,
+            ("not tracked", *LIST_NAMES),
+            "The generation of the object it belongs to, if the collector tracks it",
             order=3,
-            description="The generation of the object it belongs to, if the collector tracks it",
+            paint_style=PaintStyle.ZERO,
         )
 
     def fill(self, found: ObjectReading) -> None:

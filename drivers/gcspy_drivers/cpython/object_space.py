@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.cpython.amounts import add_amount, hide, show_carved, show_tiles
+from gcspy_drivers.cpython.carved import show_carved
 from gcspy_drivers.cpython.generations import GENERATIONS, LISTS
 from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.objects.scan import Objects
@@ -19,7 +19,8 @@ from gcspy_drivers.cpython.target import HeapObjects, ObjectReading
 from gcspy_drivers.cpython.tiling import HeapTiles
 from gcspy_drivers.cpython.type_space import TypeSpace
 from gcspy_drivers.cpython.type_tables import TYPES, TypeTables
-from gcspy_server.api import ExtentNames, PaintStyle, Presentation, Server, StringNames
+from gcspy_drivers.kit.streams import add_amount, add_category, add_enumeration, hide, show_names
+from gcspy_server.api import ExtentNames, PaintStyle, Server, StringNames
 
 __all__ = ["LIST_NAMES", "ObjectSpace", "TrackedSpace", "top_types"]
 
@@ -70,24 +71,20 @@ class ObjectSpace:
             add_amount(self.space, name, description, order=order, most=most)
             for order, (name, description) in enumerate(_AMOUNTS)
         )
-        self.generation = self.space.add_stream(
+        self.generation = add_enumeration(
+            self.space,
             "Generation",
-            dtype="u1",
-            maximum=LISTS,
-            presentation=Presentation.ENUM,
-            enum_names=("none tracked", *LIST_NAMES),
-            paint_style=PaintStyle.ZERO,
+            ("none tracked", *LIST_NAMES),
+            "The generation that most of the tile's tracked objects are in",
             order=4,
-            description="The generation that most of the tile's tracked objects are in",
-        )
-        self.top_type = self.space.add_stream(
-            "Top type",
-            dtype="u2",
-            maximum=(1 << 16) - 1,
             paint_style=PaintStyle.ZERO,
+        )
+        self.top_type = add_category(
+            self.space,
+            "Top type",
+            types.space,
+            "The type with most bytes in the tile, as the number of its tile in the space Types",
             order=5,
-            names_from=types.space.id,
-            description="The type with most bytes in the tile, as the number of its tile in the space Types",
         )
 
     def fill(self, found: HeapObjects, whole: ObjectReading) -> TypeTables:
@@ -98,14 +95,14 @@ class ObjectSpace:
         """
         reading, objects = found.heap.reading, found.objects
         tiling = self._tiles.cut(reading)
-        show_tiles(self.space, tiling)
+        show_names(self.space, tiling.names)
         unknown = tiling.sums(~objects.known) != 0
         self.space.reset()
         self.objects.data[:] = tiling.sums(objects.objects)
         self.tracked.data[:] = tiling.sums(objects.tracked)
         self.untracked.data[:] = tiling.sums(objects.trackable - objects.tracked)
         self.others.data[:] = tiling.sums(objects.blocks - objects.objects)
-        tile_of_pool = tiling.tile_of_pool
+        tile_of_pool = tiling.tile_of_cell
         tables = TypeTables.of(found, whole, tile_of_pool)
         self.space.answer_with(TYPES, tables.table)
         torn = self._fill_generation(found, whole, tile_of_pool)

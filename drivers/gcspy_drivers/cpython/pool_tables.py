@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gcspy_drivers.cpython.obmalloc import HeapReading
 from gcspy_drivers.cpython.pools import PoolState, block_bytes
-from gcspy_drivers.cpython.tiling import Tiling
+from gcspy_drivers.kit.grouping import GroupedTiling
 from gcspy_server.api import ColumnKind, DetailColumn, DetailTable
 
 __all__ = ["CONTENTS", "PoolTables"]
@@ -55,9 +55,9 @@ class PoolTables:
     tile_of_pool: npt.NDArray[np.intp]
 
     @classmethod
-    def of(cls, reading: HeapReading, tiling: Tiling) -> PoolTables:
+    def of(cls, reading: HeapReading, tiling: GroupedTiling) -> PoolTables:
         """Keep what is needed of a reading."""
-        return cls(reading, tiling.tile_of_pool)
+        return cls(reading, tiling.tile_of_cell)
 
     def table(self, tile: int | None, most: int) -> DetailTable | None:
         """Return the pools of a tile, or of all, by size class, those with most bytes in use first; None where none of them is known."""

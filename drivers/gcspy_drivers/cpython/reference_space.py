@@ -10,9 +10,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.cpython.amounts import U4_MAX, add_amount, hide, show_carved, show_tiles
+from gcspy_drivers.cpython.carved import show_carved
 from gcspy_drivers.cpython.target import HeapObjects
 from gcspy_drivers.cpython.tiling import HeapTiles
+from gcspy_drivers.kit.streams import U4_MAX, add_amount, hide, show_names
 from gcspy_server.api import ExtentNames, Server
 
 __all__ = ["ReferenceSpace"]
@@ -66,7 +67,7 @@ class ReferenceSpace:
         reading, objects = found.heap.reading, found.objects
         mine = counted[found.pools_before : found.pools_before + len(reading.pools)]
         tiling = self._tiles.cut(reading)
-        show_tiles(self.space, tiling)
+        show_names(self.space, tiling.names)
         self.space.reset()
         for stream, column in zip(self.space.streams, mine.T, strict=True):
             stream.data[:] = np.minimum(tiling.sums(column), U4_MAX)

@@ -12,13 +12,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.cpython.amounts import add_amount, hide, show_tiles
 from gcspy_drivers.cpython.arena_space import class_names, dominant_classes
 from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.obmalloc import HeapReading
 from gcspy_drivers.cpython.pools import PoolState, capacities
-from gcspy_drivers.cpython.tiling import HeapTiles, Tiling
-from gcspy_server.api import Control, ExtentNames, PaintStyle, Presentation, Server
+from gcspy_drivers.cpython.tiling import HeapTiles
+from gcspy_drivers.kit.grouping import GroupedTiling
+from gcspy_drivers.kit.streams import add_amount, add_enumeration, hide, show_names
+from gcspy_server.api import Control, ExtentNames, PaintStyle, Server
 
 __all__ = ["ReturnSpace"]
 
@@ -94,15 +95,13 @@ class ReturnSpace:
             suffix=bytes_,
             of=size,
         )
-        self.size_class = self.space.add_stream(
+        self.size_class = add_enumeration(
+            self.space,
             "Size class",
-            dtype="u1",
-            maximum=geometry.size_classes + 1,
-            presentation=Presentation.ENUM,
-            enum_names=class_names(geometry),
-            paint_style=PaintStyle.ZERO,
+            class_names(geometry),
+            "Size of the blocks of more than half of its pools in use, or mixed",
             order=4,
-            description="Size of the blocks of more than half of its pools in use, or mixed",
+            paint_style=PaintStyle.ZERO,
         )
         self.classes = add_amount(
             self.space,
@@ -116,7 +115,7 @@ class ReturnSpace:
     def fill(self, reading: HeapReading) -> None:
         """Give the space what a reading says."""
         tiling = self._tiles.cut(reading)
-        show_tiles(self.space, tiling)
+        show_names(self.space, tiling.names)
         pools = reading.pools
         in_use = pools.state == PoolState.USED
         used = tiling.sums(
@@ -152,7 +151,7 @@ def _classes(reading: HeapReading, in_use: npt.NDArray[np.bool_]) -> npt.NDArray
 
 
 def _info(
-    tiling: Tiling,
+    tiling: GroupedTiling,
     used: npt.NDArray[np.int64],
     blocks: npt.NDArray[np.int64],
     known: npt.NDArray[np.bool_],

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from gcspy_drivers.cpython.amounts import add_amount
 from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.obmalloc import HeapReading, size_classes
 from gcspy_drivers.cpython.pools import PoolState, block_bytes
+from gcspy_drivers.kit.streams import add_amount
 from gcspy_server.api import Server, ServerStream, StringNames
 
 __all__ = ["SizeClassSpace"]

@@ -18,8 +18,9 @@ from gcspy_protocol.errors import TargetError, TargetGone
 
 from gcspy_drivers.cpython.interpreters import Interpreter
 from gcspy_drivers.cpython.target import Heap, ObjectCopies, Target
+from gcspy_drivers.kit.streams import add_amount
 from gcspy_drivers.remote.stopping import Hold, held
-from gcspy_server.api import PaintStyle, Presentation, Server, StringNames
+from gcspy_server.api import Presentation, Server, StringNames
 
 __all__ = ["ABOUT_HOLDS", "LONGEST_HOLD_SECS", "HeldReader", "HoldSpace", "why_not_held"]
 
@@ -33,7 +34,6 @@ ABOUT_HOLDS: Final = (
 )
 
 _HEADERS, _OBJECTS = 0, 1
-_I8_MAX = (1 << 63) - 1
 
 
 class HoldSpace:
@@ -63,15 +63,13 @@ class HoldSpace:
                 ("Holds", "", "How often, so far"),
             )
         ):
-            self.space.add_stream(
+            add_amount(
+                self.space,
                 name,
-                dtype="i8",
-                maximum=_I8_MAX,
+                description,
+                order=order,
                 suffix=suffix,
                 presentation=Presentation.PLAIN,
-                paint_style=PaintStyle.ZERO,
-                order=order,
-                description=description,
             )
         self._longest = [0, 0]
         self._count = [0, 0]

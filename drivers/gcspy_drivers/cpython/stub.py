@@ -55,6 +55,8 @@ if TYPE_CHECKING:  # typing would be a large import for a program that has none
 __all__ = ["NUMBERS", "PROTOCOL", "Stub", "connect", "let_read", "peer_of", "unmap"]
 
 PROTOCOL = 2
+SEALS = True
+"""Its page is sealed; an injected stub of an older gcspy, which a program may have yet, is replaced."""
 MAGIC = b"gcspystb"
 HELLO = struct.Struct("<8sHHIQ")
 EVENT = struct.Struct("<BB2xIQQqq")
@@ -78,6 +80,9 @@ _create, _settime = ctypes.pythonapi["timerfd_create"], ctypes.pythonapi["timerf
 _send, _recv, _poll = ctypes.pythonapi["send"], ctypes.pythonapi["recv"], ctypes.pythonapi["poll"]
 _unmap = ctypes.pythonapi["munmap"]
 _unmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+_fcntl = ctypes.pythonapi["fcntl"]
+_fcntl.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int)
+_F_ADD_SEALS, _F_SEAL_SHRINK = 1033, 2
 _prctl = ctypes.pythonapi["prctl"]
 _prctl.argtypes = (ctypes.c_int,) + (ctypes.c_ulong,) * 4
 _later = ctypes.pythonapi["PyThreadState_SetAsyncExc"]
@@ -152,9 +157,12 @@ class _Line:
         self._room = room = bytearray(_ROOM_BYTES)
         self._pinned = ctypes.c_char.from_buffer(room)
         at = ctypes.addressof(self._pinned)
-        memory = os.memfd_create("gcspy")
+        memory = os.memfd_create("gcspy", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
             os.truncate(memory, mmap.PAGESIZE)
+            # Neither end can cut it short under the other's feet; the sidecar takes no other.
+            if _fcntl(memory, _F_ADD_SEALS, _F_SEAL_SHRINK) != 0:
+                raise OSError("gcspy: the shared page cannot be sealed")
             self._words = memoryview(mmap.mmap(memory, mmap.PAGESIZE)).cast("Q")
             hello = HELLO.pack(MAGIC, PROTOCOL, flags, os.getpid(), at + _POLLFDS_AT)
             socket.send_fds(connection, [hello], [timer, memory])

@@ -31,8 +31,7 @@ from gcspy_drivers.cpython.layouts import (
 )
 from gcspy_drivers.cpython.layouts.debug_offsets import DebuggerSupport
 from gcspy_drivers.cpython.locate import Locator
-from gcspy_drivers.cpython.memory_map import MemoryMap, MemoryMapper
-from gcspy_drivers.cpython.objects.copying import CopyRoom, HeapCopy
+from gcspy_drivers.cpython.objects.copying import COPY_BYTES, HeapCopy
 from gcspy_drivers.cpython.objects.large import LargeBlocks, LargeReader
 from gcspy_drivers.cpython.objects.lists import Heads, ListReader, Lists
 from gcspy_drivers.cpython.objects.machine_code import Kernels
@@ -42,6 +41,8 @@ from gcspy_drivers.cpython.objects.scan import NO_ENTRIES, NO_HOLDERS, Nodes, Ob
 from gcspy_drivers.cpython.objects.types import TypeTable
 from gcspy_drivers.cpython.obmalloc import Arenas, HeapReading, ObmallocPlace, PoolReader
 from gcspy_drivers.cpython.pools import PoolState
+from gcspy_drivers.kit.copying import RecordBuffers
+from gcspy_drivers.kit.memory_map import MemoryMap, MemoryMapper
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.maps import LiveMaps, read_maps
 from gcspy_drivers.remote.memory import Memory
@@ -248,7 +249,7 @@ class Target:
         self._known: dict[Interpreter, _Known] = {}
         self._places: dict[ObmallocPlace, PoolReader] = {}
         self._types: TypeTable | None = None
-        self._room = CopyRoom(layout.geometry.pool_bytes)
+        self._room = RecordBuffers(layout.geometry.pool_bytes, COPY_BYTES)
         self._outside: npt.NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
         self.malloc_setting = pymalloc_setting(process)
         interpreters = read_interpreters(self._memory, layout, runtime)

@@ -9,76 +9,87 @@ Knows the stub's line and the kernel's files; knows no structure of the runtime.
 
 from __future__ import annotations
 
+import select
 import socket
-from functools import partial
+from collections.abc import Mapping
 from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
 
-from gcspy_drivers.cooperative.held_events import count_to, count_to_event
 from gcspy_drivers.cooperative.line import StubEvent, StubLine, StubLost
+from gcspy_drivers.cooperative.tally import Tally
 from gcspy_drivers.cpython.discover import FREE_THREADED_RUNTIME, look
 from gcspy_drivers.cpython.generation_space import GenerationSpace
 from gcspy_drivers.cpython.generations import GENERATIONS, Generations
 from gcspy_drivers.cpython.layouts.debug_offsets import FREE_THREADED, with_gil
-from gcspy_drivers.cpython.memory_map import MemoryMapper
-from gcspy_drivers.cpython.memory_space import MemorySpace
 from gcspy_drivers.cpython.object_view import title_of
+from gcspy_drivers.cpython.passive import ABOUT_MEMORY
 from gcspy_drivers.cpython.rings import TIMED, CollectionTimes, ToldTime
 from gcspy_drivers.cpython.stub import NUMBERS
 from gcspy_drivers.cpython.stub_events import GC_END, GC_START, KINDS, cause_of
 from gcspy_drivers.cpython.survivors import Survivors
+from gcspy_drivers.kit.memory_map import MemoryMapper
+from gcspy_drivers.kit.memory_space import MemorySpace
+from gcspy_drivers.kit.sampled import SampledDriver
+from gcspy_drivers.kit.stubbed import EXACT_EVENTS
 from gcspy_drivers.remote.process import Process
-from gcspy_drivers.remote.waiting import waited_nanos
 from gcspy_server.api import (
     AttachOptions,
+    GatherRequest,
     Mode,
     PauseActsOn,
     Recognition,
     Server,
     ServerDescription,
+    Specificity,
+    WaitingDriver,
 )
 
 __all__ = ["ToldDriver"]
 
-_CLOCK: Final = 0
 _HELLO_SECS: Final = 10.0
 _NO_ARENAS: Final = np.zeros(0, dtype=np.uint64)
 
 
-class ToldDriver:
+class ToldDriver(SampledDriver, WaitingDriver):
     """Takes what one process with a stub tells.
 
     Args:
         process: The process; taken over.
+        options: What the user chose.
         version: Of its Python, as text; empty if that is not known.
         line: The connection to its stub, which has said hello; taken over.
     """
 
     name: ClassVar[str] = "cpython"
+    runtime = FREE_THREADED_RUNTIME
+    info = (
+        "Told: this Python has no lock by which it could be made to stand still, so its objects are not looked at. At GC start and "
+        "GC end it tells what its collector says of itself, and goes on; a pause stops the sampling, not the program."
+    )
 
-    def __init__(self, process: Process, version: str, line: StubLine) -> None:
-        self._process = process
+    def __init__(
+        self, process: Process, options: AttachOptions, version: str, line: StubLine
+    ) -> None:
+        super().__init__(process, options)
         self._version = version
         self._line = line
-        self._server: Server | None = None
+        self._tally = Tally(line, KINDS)
         self._mapper = MemoryMapper(process)
         self._times = _Times()
         self._survivors = Survivors()  # none are known
 
     @classmethod
-    def recognise(cls, pid: int) -> Recognition:
-        """Say cheaply whether the process is a Python without a lock; never raises."""
-        try:
-            found = look(pid)
-        except TargetError as error:
-            return Recognition(why_not=str(error))
+    def find(cls, pid: int) -> Recognition | None:
+        """Say cheaply whether the process is a Python without a lock."""
+        found = look(pid)
         if found.runtime != FREE_THREADED_RUNTIME:
-            return Recognition()
+            return None
         return Recognition(
             runtime=found.runtime,
+            specificity=Specificity.RUNTIME,
             version=found.version_text,
             detail=found.image,
             supported=False,
@@ -93,75 +104,89 @@ class ToldDriver:
             Unsupported: It has none: from outside there is nothing to be had of it.
             TargetError: The process has ended, or what answered is no stub that only tells.
         """
-        found = look(pid)
         if options.stub_fd is None:
+            found = look(pid)
             known = with_gil(found.version[:2])
             raise Unsupported(
                 FREE_THREADED, found=f"{FREE_THREADED_RUNTIME} {found.version_text}", known=known
             )
         connection = socket.socket(fileno=options.stub_fd)
         try:
+            # Before its hello it may not be the program yet that it is to be.
+            select.select([connection], [], [], _HELLO_SECS)
+            found = look(pid)
             process = Process(pid, start_ticks=found.start_ticks)
         except BaseException:
             connection.close()
             raise
-        line = StubLine(connection, process, lambda _secs: False)
+        driver = cls(
+            process,
+            options,
+            found.version_text,
+            StubLine(connection, process, lambda _secs: False),
+        )
         try:
-            line.begin(_HELLO_SECS)
-            if line.holds:
+            driver._line.begin(_HELLO_SECS)
+            if driver._line.holds:
                 raise TargetError(
                     f"process {pid}: its stub would have to be read while it waits, and this Python cannot be read"
                 )
         except BaseException:
-            line.close()
-            process.close()
+            driver.close()
             raise
-        return cls(process, found.version_text, line)
+        return driver
 
-    def describe(self) -> ServerDescription:
-        """How the session introduces itself."""
-        process = self._process
+    @property
+    def events(self) -> tuple[str, ...]:
+        """Names of the kinds of event."""
+        return EXACT_EVENTS
+
+    @property
+    def title(self) -> str:
+        """What is visualised."""
+        process = self.process
+        return f"{process.name} ({FREE_THREADED_RUNTIME} {self._version}, process {process.pid})"
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """Facts about the target."""
+        return {"version": self._version}
+
+    def description(self) -> ServerDescription:
+        """Return what distinguishes the session."""
         return ServerDescription(
-            name=f"{process.name} ({FREE_THREADED_RUNTIME} {self._version}, process {process.pid})",
-            events=("Clock", "GC start", "GC end"),
+            name=self.title,
+            events=self.events,
             mode=Mode.COOPERATIVE,
             pause_acts_on=PauseActsOn.SAMPLING,
-            pairs=((GC_START, GC_END),),
-            waited_nanos=partial(waited_nanos, process.pid),
-            general_info=(
-                "Told: this Python has no lock by which it could be made to stand still, so its objects are not looked at. At GC start and "
-                "GC end it tells what its collector says of itself, and goes on; a pause stops the sampling, not the program."
-            ),
-            target={
-                "pid": str(process.pid),
-                "runtime": FREE_THREADED_RUNTIME,
-                "version": self._version,
-                "driver": self.name,
-                "command": process.name,
-            },
+            pairs=(KINDS,),
         )
 
-    def open(self, server: Server) -> None:
+    def start(self) -> None:
         """Add the spaces; the target begins with the first tick or wait."""
-        self._server = server
-        self._generations = GenerationSpace(server, title_of("GC generations", 0))
-        self._memory = MemorySpace(server, main=True)
-        self._say_what_is_wanted(server)
+        self._generations = GenerationSpace(self.server, title_of("GC generations", 0))
+        self._memory = MemorySpace(
+            self.server,
+            main=True,
+            driver=self.name,
+            arenas="pymalloc arenas",
+            description=ABOUT_MEMORY,
+        )
+        self._tally.want(self.server)
 
-    def tick(self) -> None:
-        """Gather and finish the event of the clock.
+    def prepare(self) -> None:
+        """Count what nobody was told of."""
+        self._tally.count_untold(self.server)
 
-        Raises:
-            TargetGone: The target has ended.
-        """
-        server = self._opened()
-        count_to(server, KINDS, *(max(0, count - 1) for count in self._line.counts))
-        request = server.should_transmit(_CLOCK)
-        if request is not None and request.wants(self._memory.space):
+    def gather(self, request: GatherRequest) -> None:
+        """Read the kernel's map of the process's memory."""
+        if request.wants(self._memory.space):
             self._read_map()
-        self._process.check()
-        server.finish(_CLOCK)
-        self._say_what_is_wanted(server)
+
+    def sample(self) -> None:
+        """Gather and finish the event of the clock; see `SampledDriver.sample`."""
+        super().sample()
+        self._tally.want(self.server)
         self._line.let_begin()
 
     def wait(self, secs: float) -> None:
@@ -170,35 +195,27 @@ class ToldDriver:
         Raises:
             TargetError: The stub has left the target.
         """
-        server = self._opened()
-        self._say_what_is_wanted(server)
+        server = self.server
+        self._tally.want(server)
         self._line.let_begin()
         try:
             event = self._line.wait(secs)
         except StubLost as error:
-            self._process.check()  # that it has ended is the better message
+            self.process.check()  # that it has ended is the better message
             raise TargetError(
-                f"process {self._process.pid} is alive, but {error}: attach again"
+                f"process {self.process.pid} is alive, but {error}: attach again"
             ) from error
         if event is not None:
             self._take(server, event)
 
-    def went_on(self) -> bool:
-        """Whether the target goes on though it is held: it never is."""
-        return False
-
-    def alive(self) -> bool:
-        """Whether it is still the same process."""
-        return self._process.alive()
-
     def close(self) -> None:
-        """Let go of the target; its stub leaves it at its next collection."""
+        """Release the target; its stub leaves it at its next collection."""
         self._line.close()
-        self._process.close()
+        super().close()
 
     def _take(self, server: Server, event: StubEvent) -> None:
         kind = GC_END if event.kind else GC_START
-        count_to_event(server, KINDS, event, self._line.counts)
+        self._tally.count_to_event(server, event)
         self._times.take(event)
         request = server.should_transmit(kind)
         if request is not None and request.wants(self._generations.space):
@@ -240,17 +257,6 @@ class ToldDriver:
         except TargetError:
             found = None  # it changed while it was read
         self._memory.fill(found)
-
-    def _say_what_is_wanted(self, server: Server) -> None:
-        outlooks = [server.outlook(kind) for kind in (GC_START, GC_END)]
-        first = min((one.not_before_nanos for one in outlooks if one.period), default=0)
-        for number, outlook in enumerate(outlooks):
-            self._line.want(number, period=outlook.period, not_before_nanos=first)
-
-    def _opened(self) -> Server:
-        if self._server is None:
-            raise AssertionError("open comes first")
-        return self._server
 
 
 class _Times:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.cpython.amounts import add_amount
 from gcspy_drivers.cpython.target import ObjectReading
 from gcspy_drivers.cpython.type_tables import TYPES, TypeTables, whole_table
+from gcspy_drivers.kit.streams import add_amount
 from gcspy_server.api import DetailTable, Server, StringNames
 
 __all__ = ["NO_OBJECT", "OTHER_TYPES", "TypeSpace"]

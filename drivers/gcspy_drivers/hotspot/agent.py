@@ -10,7 +10,6 @@ Knows the agent's options and answers; knows neither its line nor the heap.
 from __future__ import annotations
 
 import re
-import select
 import socket
 import time
 from contextlib import suppress
@@ -145,16 +144,14 @@ class Agent:
             before = self._had(image.name)
             # The copy is made in any case: it is needed if what the maps seem to show does not work.
             fresh = folder.add(image.name, image.read_bytes())
-            folder.give()
             self._load(
                 [path for path in (before, fresh) if path], f"{folder.path}/socket", deadline
             )
-            if not select.select([folder.listener], [], [], max(0.1, deadline - time.monotonic()))[
-                0
-            ]:
+            connection = folder.accept(max(0.1, deadline - time.monotonic()))
+            if connection is None:
                 self._process.check()
                 raise TargetError(f"process {pid}: the agent did not connect; try again")
-            return folder.listener.accept()[0]
+            return connection
 
     def take_out(self) -> None:
         """Have the JVM's agent give back all it has; a JVM that does not answer keeps one that does nothing."""

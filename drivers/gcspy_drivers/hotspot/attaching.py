@@ -5,10 +5,10 @@
                                               ◀── a line with a code, then text, then the end
 
 SIGQUIT ends a process that has no handler for it, and makes a JVM that may not be attached to write all of its stacks to its own output. So it
-is sent only to one that handles it and is known to listen. Older JVMs answer nobody but their own user, so the one thread that connects becomes
-that user for the moment; no other thread of ours does.
+is sent only to one that handles it and is known to listen. Older JVMs answer nobody but their own user.
 
-Nothing here waits without a bound: a JVM in a long pause answers after it.
+Nothing here waits without a bound: a JVM in a long pause answers after it. Its ``/tmp`` and its working directory are the target's to choose, so
+the file is made, and the socket connected to, with the rights of its user; and nobody is spoken to but the process itself.
 
 Knows files of the process and its socket; knows no heap, and no command.
 
@@ -18,21 +18,23 @@ credentials(7): the kernel has credentials by thread.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import signal
 import socket
-import stat
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from gcspy_protocol.errors import NotPermitted, TargetError
 
+from gcspy_drivers.remote.files import TargetRoot, remove
 from gcspy_drivers.remote.process import Process
+from gcspy_drivers.remote.sockets import connect_in, peer_pid, socket_owner
+from gcspy_drivers.remote.user import User, as_user, user_of
 
 __all__ = ["AttachListener"]
 
@@ -40,20 +42,14 @@ _VERSION: Final = b"1"
 _ARGUMENTS: Final = 3
 _MOST_ANSWER_BYTES: Final = 1 << 20
 _LOOK_SECS: Final = 0.005
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_SETRESUID, _SETRESGID = (
-    117,
-    119,
-)  # x86-64; the system calls, and not libc's functions, which change all threads
-_KEEP: Final = -1
+_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
 class _Status:
     """What ``/proc/PID/status`` says that matters here."""
 
-    uid: int
-    gid: int
+    user: User
     own_pid: int
     handles_sigquit: bool
 
@@ -75,8 +71,8 @@ class AttachListener:
             TargetGone: It has ended.
         """
         status = self._status()
-        if status.uid != os.geteuid() and os.geteuid() != 0:
-            return f"it belongs to uid {status.uid}, and a JVM answers only its own user and root: `sudo gcspy attach {self._process.pid}`"
+        if status.user.uid != os.geteuid() and os.geteuid() != 0:
+            return f"it belongs to uid {status.user.uid}, and a JVM answers only its own user and root: `sudo gcspy attach {self._process.pid}`"
         if status.handles_sigquit or self._listens(status):
             return ""
         return "it does not handle SIGQUIT, by which it is asked to listen: it is starting, or is no JVM: try again"
@@ -134,16 +130,11 @@ class AttachListener:
 
     def _connect(self, line: socket.socket, status: _Status) -> bool:
         """Connect to the socket, if there is one that is the JVM's own."""
-        if not self._listens(status):
-            return False
-        folder = self._open("root/tmp")
-        if folder < 0:
-            return False
         try:
-            with _as_user(status.uid, status.gid):
-                line.connect(f"/proc/self/fd/{folder}/{_socket_name(status)}")
+            with TargetRoot(self._process) as root:
+                as_user(status.user, lambda: self._connect_below(root, line, status))
         except (ConnectionRefusedError, FileNotFoundError):
-            return False  # one that an earlier process of this number left
+            return False  # there is none, or one that an earlier process of this number left
         except TimeoutError:
             raise self._silent("take the connection") from None
         except PermissionError as error:
@@ -156,12 +147,22 @@ class AttachListener:
             raise TargetError(
                 f"process {self._process.pid}: its JVM cannot be spoken to: {error.strerror}; try again"
             ) from None
-        finally:
-            os.close(folder)
+        if peer_pid(line) != self._process.pid:
+            raise TargetError(
+                f"process {self._process.pid}: another process ({peer_pid(line)}) listens at its socket: it was not spoken to"
+            )
         return True
 
+    @staticmethod
+    def _connect_below(root: TargetRoot, line: socket.socket, status: _Status) -> None:
+        folder = root.folder("/tmp")
+        try:
+            connect_in(line, _socket_name(status), folder, (status.user.uid, 0))
+        finally:
+            os.close(folder)
+
     def _exchange(self, line: socket.socket, request: bytes, deadline: float) -> str:
-        answer = b""
+        answer = bytearray()
         try:
             line.sendall(request)
             while len(answer) < _MOST_ANSWER_BYTES:
@@ -201,7 +202,8 @@ class AttachListener:
         """
         pid = self._process.pid
         name = f".attach_pid{status.own_pid}"
-        folder = self._leave(name, status)
+        with TargetRoot(self._process) as root:
+            folder = self._leave(name, root, status)
         try:
             self._quit()
             while not self._listens(status):
@@ -213,35 +215,31 @@ class AttachListener:
                 self._process.check()
                 time.sleep(_LOOK_SECS)
         finally:
-            with suppress(OSError):
-                os.unlink(name, dir_fd=folder)
+            as_user(status.user, lambda: remove(name, folder))
             os.close(folder)
 
-    def _leave(self, name: str, status: _Status) -> int:
+    def _leave(self, name: str, root: TargetRoot, status: _Status) -> int:
         """Make the file where the JVM looks for it; return the descriptor of its folder."""
         why = "it has neither"
-        for place in ("root/tmp", "cwd"):
-            folder = self._open(place)
-            if folder < 0:
+        places: tuple[Callable[[], int], ...] = (
+            partial(root.folder, "/tmp"),
+            partial(self._process.follow, "cwd"),
+        )
+        for place in places:
+            try:
+                folder = place()
+            except (OSError, TargetError) as error:
+                self._process.check()
+                why = str(error)
                 continue
             try:
-                file = os.open(
-                    name,
-                    os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
-                    0o600,
-                    dir_fd=folder,
-                )
+                as_user(status.user, partial(_make, name, folder))
             except FileExistsError:
-                return folder  # somebody else attaches at this moment, or was killed at it: it serves as well
+                pass  # somebody else attaches at this moment, or was killed at it: it serves as well
             except OSError as error:
                 why = error.strerror or str(error)
                 os.close(folder)
                 continue
-            try:
-                if status.uid != os.geteuid():
-                    os.fchown(file, status.uid, status.gid)
-            finally:
-                os.close(file)
             return folder
         raise TargetError(
             f"process {self._process.pid}: no file can be made in its /tmp or its working directory, where the JVM looks for one: {why}"
@@ -267,30 +265,24 @@ class AttachListener:
 
     # ------------------------------------------------------------------ files
 
-    def _open(self, name: str) -> int:
-        """Open one of the target's folders; -1: that is not possible."""
-        try:
-            return os.open(f"/proc/{self._process.pid}/{name}", _FOLDER)
-        except OSError:
-            return -1
-
     def _listens(self, status: _Status) -> bool:
         """Tell whether there is a socket that only the target's user, or root, can have made."""
         try:
-            found = os.lstat(
-                os.path.join("/proc", str(self._process.pid), "root", "tmp", _socket_name(status))
-            )
-        except OSError:
+            with TargetRoot(self._process) as root:
+                folder = root.folder("/tmp")
+        except (OSError, NotPermitted):
             return False
-        return stat.S_ISSOCK(found.st_mode) and found.st_uid in (status.uid, 0)
+        try:
+            return socket_owner(_socket_name(status), folder) in (status.user.uid, 0)
+        finally:
+            os.close(folder)
 
     def _status(self) -> _Status:
         text = self._process.read_file("status").decode("ascii", "replace")
         fields = dict(re.findall(r"^(\w+):\s*(.*)$", text, re.M))
         try:
             return _Status(
-                uid=int(fields["Uid"].split()[1]),
-                gid=int(fields["Gid"].split()[1]),
+                user=user_of(self._process),
                 own_pid=int(fields.get("NSpid", str(self._process.pid)).split()[-1]),
                 handles_sigquit=bool(int(fields["SigCgt"], 16) >> (signal.SIGQUIT - 1) & 1),
             )
@@ -305,26 +297,5 @@ def _socket_name(status: _Status) -> str:
     return f".java_pid{status.own_pid}"
 
 
-@contextmanager
-def _as_user(uid: int, gid: int) -> Iterator[None]:
-    """Have this thread, and no other, act as a user, where we are root and it is not."""
-    ours = os.geteuid(), os.getegid()
-    if ours[0] != 0 or (uid, gid) == ours:
-        yield
-        return
-    call = ctypes.CDLL(None, use_errno=True).syscall
-    keep, effective_uid, effective_gid = (
-        ctypes.c_long(_KEEP),
-        ctypes.c_long(uid),
-        ctypes.c_long(gid),
-    )
-    if call(ctypes.c_long(_SETRESGID), keep, effective_gid, keep) or call(
-        ctypes.c_long(_SETRESUID), keep, effective_uid, keep
-    ):
-        call(ctypes.c_long(_SETRESGID), keep, ctypes.c_long(ours[1]), keep)
-        raise PermissionError(ctypes.get_errno(), f"cannot act as uid {uid}")
-    try:
-        yield
-    finally:
-        call(ctypes.c_long(_SETRESUID), keep, ctypes.c_long(ours[0]), keep)
-        call(ctypes.c_long(_SETRESGID), keep, ctypes.c_long(ours[1]), keep)
+def _make(name: str, folder: int) -> None:
+    os.close(os.open(name, _NEW_FILE, 0o600, dir_fd=folder))

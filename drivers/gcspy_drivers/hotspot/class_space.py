@@ -16,12 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.hotspot.objects.found import HeapObjects
+from gcspy_drivers.kit.streams import add_bytes, add_count
 from gcspy_server.api import (
     ColumnKind,
     DetailColumn,
     DetailTable,
-    PaintStyle,
-    Presentation,
     Server,
     StringNames,
 )
@@ -32,7 +31,6 @@ TYPES: Final = "types"
 """The kind of the question."""
 
 _OTHER: Final = 0
-_NEW_AT_ONCE: Final = 1024
 _MOST_TILES: Final = 8192
 _MOST: Final = (1 << 63) - 1
 
@@ -66,28 +64,13 @@ class ClassSpace:
             description="Objects in the heap by class, reachable or not, as jcmd GC.class_histogram -all counts them",
             details=(TYPES,),
         )
-        self.bytes, self.objects = (
-            self.space.add_stream(
-                name,
-                dtype="i8",
-                maximum=_MOST,
-                suffix=suffix,
-                presentation=Presentation.MAX_VAR,
-                paint_style=PaintStyle.ZERO,
-                order=order,
-                description=description,
-            )
-            for order, (name, suffix, description) in enumerate(
-                (
-                    (
-                        "Bytes",
-                        " bytes",
-                        "Bytes of the objects themselves, without what they refer to",
-                    ),
-                    ("Objects", "", "Objects of the class"),
-                )
-            )
+        self.bytes = add_bytes(
+            self.space,
+            "Bytes",
+            "Bytes of the objects themselves, without what they refer to",
+            order=0,
         )
+        self.objects = add_count(self.space, "Objects", "Objects of the class", order=1)
 
     def tile_of(self, numbers: I64) -> I64:
         """Return the tile of each class, by its number; new."""
@@ -107,6 +90,12 @@ class ClassSpace:
             np.add.at(sums, self._tile[:kinds], figures)
             stream.data[:] = sums
         self.space.info = f"{int(np.count_nonzero(counts)):,} classes have objects"
+        other = (counts > 0) & (self._tile[:kinds] == _OTHER)
+        if other.any():
+            self.space.info += (
+                f"; {int(np.count_nonzero(other)):,} of them, with {int(counts[other].sum()):,} objects and "
+                f"{int(size[other].sum()):,} bytes, are together in {self._names[_OTHER]!r}"
+            )
         if found.unknown_bytes:
             self.space.info += (
                 f"; {found.unknown_bytes:,} bytes could not be walked and are not counted"
@@ -118,7 +107,7 @@ class ClassSpace:
         known = [self._tile_of_name.get(name, _OTHER) for name in names[before:]]
         self._tile = np.concatenate((self._tile, np.array(known, dtype=np.int64)))
         without = np.flatnonzero((self._tile == _OTHER) & (size > 0))
-        room = max(0, min(_NEW_AT_ONCE, _MOST_TILES - len(self._names)))
+        room = max(0, _MOST_TILES - len(self._names))
         for number in without[np.argsort(-size[without], kind="stable")][:room].tolist():
             name = names[number]
             if name not in self._tile_of_name:

@@ -12,7 +12,7 @@ import numpy as np
 from gcspy_drivers.hotspot.code_cache import CodeHeapReading
 from gcspy_drivers.hotspot.pool_space import Pool
 from gcspy_drivers.hotspot.tile_streams import add_bytes
-from gcspy_drivers.hotspot.tiling import Tiling, choose_tile_bytes
+from gcspy_drivers.kit.tiling import UniformTiling, choose_tile_bytes
 from gcspy_server.api import Control, Server
 
 __all__ = ["CODE_POOL", "CodeSpace", "code_pool"]
@@ -34,7 +34,7 @@ class CodeSpace:
     def __init__(self, server: Server, heaps: list[CodeHeapReading], *, tiles: int) -> None:
         low, high = heaps[0].low, max(heap.high for heap in heaps)
         tile_bytes = choose_tile_bytes(high - low, min(tiles, _MOST_TILES), smallest=_SMALLEST_TILE)
-        self._tiling = Tiling.of(low, high, tile_bytes)
+        self._tiling = UniformTiling.of(low, high, tile_bytes)
         self.space = server.add_space(
             "Code cache",
             names=self._tiling.names,

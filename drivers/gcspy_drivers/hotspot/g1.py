@@ -10,6 +10,7 @@ g1HeapRegionManager.hpp; JDK 8 heapRegion.hpp, whose first region of a humongous
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final
@@ -63,7 +64,8 @@ class G1Reading:
         known: (regions,) whether it could be read consistently; of the others nothing is meant.
         kind: (regions,) `RegionKind`; free ones may be uncommitted, which is not told here.
         used: (regions,) bytes up to its top.
-        live: (regions,) bytes that are not known to be dead; -1: not known. None: the VM does not say it.
+        live: (regions,) bytes that the last completed marking did not find dead; -1: not known, as everywhere before the first one, but for
+            free regions. None: the VM does not say it.
         remembered: (regions,) remembered cards; None: the VM does not say it.
         state: (regions,) whether references into it are remembered: 0 not, 1 being made, 2 complete; None: the VM does not say it.
         pinned: (regions,) objects that must not be moved; None: the VM does not say it.
@@ -117,13 +119,22 @@ class G1Reader:
         memory: The target's memory.
         tables: What it exports.
         heap: Address of its CollectedHeap.
+        marked: Whether a marking or a full collection has completed so far, by the VM's own counters; None: it does not say that.
 
     Raises:
         TargetError: A field is not exported without which nothing can be said, or it is not what it should be.
     """
 
-    def __init__(self, memory: Memory, tables: Tables, heap: int) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        tables: Tables,
+        heap: int,
+        *,
+        marked: Callable[[], bool | None] = lambda: None,
+    ) -> None:
         self._memory = memory
+        self._marked = marked
         region = "G1HeapRegion" if "G1HeapRegion" in tables.types else "HeapRegion"
         manager = f"{region}Manager"
         self._size = tables.size_of(region) or 0
@@ -385,18 +396,28 @@ class G1Reader:
         )
 
     def _live(self, used: I64, kind: U8, top: U64) -> I64 | None:
-        """Return live bytes, (regions that are there,); -1: not known."""
+        """Return live bytes, (regions that are there,); -1: not known.
+
+        What was allocated since the last completed marking counts as live. Before the first one the fields say of each region
+        that all of it is, and mean nothing.
+        """
         private = self._private
         if private is None:
             return None
+        old = kind >= RegionKind.OLD
         if private.marked_bytes is not None and private.marked_top is not None:
             above = top.astype(np.int64) - self._column(private.marked_top).astype(np.int64)
             live = self._column(private.marked_bytes).astype(np.int64) + above
+            # In whatever was old then it looked beyond the bottom.
+            marked = bool((old & (above < used)).any())
         elif private.garbage_bytes is not None:
-            live = used - self._column(private.garbage_bytes).astype(np.int64)
+            garbage = self._column(private.garbage_bytes).astype(np.int64)
+            live = used - garbage
+            said = self._marked()
+            marked = bool((garbage[old] > 0).any()) if said is None else said
         else:
             return None
-        counted = (kind >= RegionKind.OLD) & (live >= 0) & (live <= used)
+        counted = old & (live >= 0) & (live <= used) & marked
         return np.where(counted, live, np.where(kind == RegionKind.FREE, 0, -1))
 
     def _kept(self) -> tuple[I64 | None, U8 | None, Bool]:

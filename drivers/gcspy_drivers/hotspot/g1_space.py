@@ -15,7 +15,8 @@ from gcspy_drivers.hotspot.g1 import G1Reading, RegionKind
 from gcspy_drivers.hotspot.pool_space import Pool
 from gcspy_drivers.hotspot.region_tiles import RegionTiles
 from gcspy_drivers.hotspot.tile_streams import MOST_TILE_BYTES, add_bytes, add_cards
-from gcspy_server.api import Control, PaintStyle, Presentation, Server, ServerStream
+from gcspy_drivers.kit.streams import add_count, add_enumeration
+from gcspy_server.api import Control, PaintStyle, Server, ServerStream
 
 __all__ = ["G1_POOLS", "G1Space"]
 
@@ -220,33 +221,23 @@ class G1Space:
         self, name: str, order: int, names: tuple[str, ...], description: str, *, zero: int = 0
     ) -> ServerStream:
         """Add a stream of kinds, of which ``zero`` is painted as nothing."""
-        return self.space.add_stream(
+        return add_enumeration(
+            self.space,
             name,
-            dtype="u1",
-            maximum=len(names) - 1,
-            presentation=Presentation.ENUM,
-            enum_names=names,
+            names,
+            description,
+            order=order,
             zero=zero,
             paint_style=PaintStyle.ZERO,
-            order=order,
-            description=description,
         )
 
     def _number(self, name: str, order: int, description: str) -> ServerStream:
-        return self.space.add_stream(
-            name,
-            dtype="u4",
-            maximum=MOST_TILE_BYTES,
-            presentation=Presentation.MAX_VAR,
-            paint_style=PaintStyle.ZERO,
-            order=order,
-            description=description,
-        )
+        return add_count(self.space, name, description, order=order, most=MOST_TILE_BYTES)
 
 
 _LIVE: Final = (
     "Bytes of old and humongous regions that the last completed marking did not find dead; what was allocated since counts as live. "
-    "Unknown in young regions, where nobody counts, and in parts of a region"
+    "Unknown before the first marking, in young regions, where nobody counts, and in parts of a region"
 )
 _REMEMBERED: Final = (
     "Cards of other regions that may have references into this one; unknown in parts of a region"

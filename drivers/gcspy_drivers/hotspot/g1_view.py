@@ -6,6 +6,7 @@ Knows which goes with which; knows neither structures nor tiles.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +21,14 @@ from gcspy_drivers.hotspot.objects.layout import Epoch, HeapLayout, of_regions
 from gcspy_drivers.hotspot.objects.marks import Marks
 from gcspy_drivers.hotspot.pool_space import Pool
 from gcspy_drivers.hotspot.region_tiles import RegionTiles
-from gcspy_drivers.hotspot.tiling import choose_tile_bytes
 from gcspy_drivers.hotspot.view import CARDS
+from gcspy_drivers.kit.tiling import choose_tile_bytes
 from gcspy_server.api import GatherRequest, Server
 
 __all__ = ["G1View"]
+
+_MARKING_TICKS: Final = ("sun.gc.collector.1.time", "sun.gc.collector.2.time")
+"""What full collections took, and the pauses of concurrent cycles: what of them is over. The second since 13 only."""
 
 _Numbers = npt.NDArray[np.int64]
 _Regions = npt.NDArray[np.bool_]
@@ -46,7 +50,8 @@ class G1View:
 
     def __init__(self, jvm: Jvm, server: Server, *, tiles: int) -> None:
         heap = jvm.heap()
-        self._reader = G1Reader(jvm.memory, jvm.tables, heap)
+        self._counters = jvm.counters
+        self._reader = G1Reader(jvm.memory, jvm.tables, heap, marked=self._marked)
         self._cards = find_cards(jvm.memory, jvm.tables, jvm.flags, heap)
         self._committed = Committed(jvm.maps)
         self._found: _FoundCards | None = None
@@ -130,6 +135,11 @@ class G1View:
         """Read how many collections there were, and whether one is under way."""
         counted = self._reader.counted()
         return None if counted is None else Epoch(*counted)
+
+    def _marked(self) -> bool | None:
+        """Tell whether the VM has spent any time on full collections, or on the pauses of concurrent cycles; None: it does not say that."""
+        ticks = self._counters.numbers(*_MARKING_TICKS)
+        return None if None in ticks else any(ticks)
 
     def _cut_to(self, tile_bytes: int) -> RegionTiles:
         low, _ = self._reader.reserved

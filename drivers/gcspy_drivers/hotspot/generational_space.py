@@ -12,8 +12,9 @@ from gcspy_drivers.hotspot.cards import RareCards
 from gcspy_drivers.hotspot.generational import GenerationalReading, PartKind
 from gcspy_drivers.hotspot.pool_space import Pool
 from gcspy_drivers.hotspot.tile_streams import add_bytes, add_cards, fill_cards
-from gcspy_drivers.hotspot.tiling import Tiling
-from gcspy_server.api import Control, PaintStyle, Presentation, Server
+from gcspy_drivers.kit.streams import add_enumeration
+from gcspy_drivers.kit.tiling import UniformTiling
+from gcspy_server.api import Control, PaintStyle, Server
 
 __all__ = ["PART_NAMES", "GenerationalSpace"]
 
@@ -34,7 +35,7 @@ class GenerationalSpace:
     """
 
     def __init__(
-        self, server: Server, tiling: Tiling, *, cards: bool, why_no_cards: str = ""
+        self, server: Server, tiling: UniformTiling, *, cards: bool, why_no_cards: str = ""
     ) -> None:
         self._tiling = tiling
         self.space = server.add_space(
@@ -57,25 +58,23 @@ class GenerationalSpace:
             "Bytes that were allocated, in percent of those committed",
             of=self.committed,
         )
-        self.part = self.space.add_stream(
+        self.part = add_enumeration(
+            self.space,
             "Space",
-            dtype="u1",
-            maximum=_NO_PART,
-            presentation=Presentation.ENUM,
-            enum_names=("not committed", *PART_NAMES.values(), "in no space"),
-            paint_style=PaintStyle.ZERO,
+            ("not committed", *PART_NAMES.values(), "in no space"),
+            "The space that has most of the tile's bytes",
             order=1,
-            description="The space that has most of the tile's bytes",
+            paint_style=PaintStyle.ZERO,
         )
         self.free = add_bytes(self.space, "Free", 2, "Bytes of a space that are not allocated yet")
         self.cards = add_cards(self.space, 4) if cards else None
 
     @property
-    def tiling(self) -> Tiling:
+    def tiling(self) -> UniformTiling:
         """Its tiles."""
         return self._tiling
 
-    def cut(self, tiling: Tiling) -> None:
+    def cut(self, tiling: UniformTiling) -> None:
         """Give the space other tiles."""
         if tiling != self._tiling:
             self._tiling = tiling
@@ -142,7 +141,7 @@ class GenerationalSpace:
 
 
 def _largest_parts(
-    reading: GenerationalReading, tiling: Tiling, committed: I64
+    reading: GenerationalReading, tiling: UniformTiling, committed: I64
 ) -> npt.NDArray[np.uint8]:
     """Return for each tile which space has most of its bytes, (tiles,); new."""
     found = np.where(committed == 0, _NOT_COMMITTED, _NO_PART).astype(np.uint8)

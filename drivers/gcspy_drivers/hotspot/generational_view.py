@@ -15,8 +15,8 @@ from gcspy_drivers.hotspot.jvm import Jvm
 from gcspy_drivers.hotspot.objects.layout import Epoch, HeapLayout, of_generations
 from gcspy_drivers.hotspot.objects.marks import Marks
 from gcspy_drivers.hotspot.pool_space import Pool
-from gcspy_drivers.hotspot.tiling import Tiling, choose_tile_bytes
 from gcspy_drivers.hotspot.view import CARDS
+from gcspy_drivers.kit.tiling import UniformTiling, choose_tile_bytes
 from gcspy_server.api import GatherRequest, Server
 
 __all__ = ["GenerationalView"]
@@ -51,7 +51,7 @@ class GenerationalView:
         tile_bytes = choose_tile_bytes(high - low, tiles, smallest=_SMALLEST_TILE)
         self._space = GenerationalSpace(
             server,
-            Tiling.of(low, high, tile_bytes),
+            UniformTiling.of(low, high, tile_bytes),
             cards=self._cards is not None,
             why_no_cards=""
             if self._cards is not None
@@ -75,7 +75,7 @@ class GenerationalView:
 
     def cut(self, tile_bytes: int) -> None:
         """Give the space tiles of another size."""
-        self._space.cut(Tiling.of(*self.extent, tile_bytes))
+        self._space.cut(UniformTiling.of(*self.extent, tile_bytes))
 
     def read(self, request: GatherRequest, level: int) -> None:
         """Read the bounds of the heap, and the cards of the old generation."""

@@ -1,33 +1,33 @@
 """Where an agent that a JVM was started with (``-agentpath:…=at:PATH``) looks for a sidecar, at each collection; and being there.
 
 For JVMs that may not be attached to, or take no agent while they run. The JVM says the path in its own command line; it connects only to
-a process of its own user or of root, and we make a socket only in a folder that is its user's or everybody's.
+a process of its own user or of root. The path is the target's to choose, so the socket is made with the rights of the target's user, and
+only in a folder that is this user's own, or sticky as ``/tmp`` is: never in one of root's, nor of others.
 
-Knows the option and files; knows neither the attach protocol nor the agent's line.
+Knows the option; knows neither the attach protocol nor the agent's line.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
-import select
 import socket
-import stat
-import struct
-import time
-from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Final
 
-from gcspy_protocol.errors import NotPermitted, TargetError
+from gcspy_protocol.errors import TargetError, TargetGone
 
+from gcspy_drivers.remote.files import TargetRoot, refuse_shared, remove
 from gcspy_drivers.remote.process import Process
+from gcspy_drivers.remote.sockets import accept_from, bind_in, connect_in, packet_socket
+from gcspy_drivers.remote.user import User, as_user, user_of
 
 __all__ = ["meet", "meeting_place"]
 
 _OPTION: Final = re.compile(rb"-agentpath:[^\0 ]*/gcspy-agent-[0-9a-f]+\.so=at:([^\0 ]+)")
-_CREDENTIALS: Final = struct.Struct("3i")
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_TAKEN: Final = "another gcspy, or something else, is there already"
+_MOST_BYTES: Final = 8 << 20  # of arguments and of environment; the kernel takes 6 MB of both
 
 
 def meeting_place(process: Process) -> str:
@@ -38,8 +38,10 @@ def meeting_place(process: Process) -> str:
     """
     for name in ("cmdline", "environ"):  # JAVA_TOOL_OPTIONS
         try:
-            found = _OPTION.search(process.read_file(name))
-        except NotPermitted:
+            found = _OPTION.search(process.read_file(name, most_bytes=_MOST_BYTES))
+        except TargetGone:
+            raise
+        except TargetError:
             continue
         if found is not None:
             numbers = re.search(rb"^NSpid:.*?(\d+)$", process.read_file("status"), re.M)
@@ -62,77 +64,70 @@ def meet(process: Process, place: str, *, secs: float) -> socket.socket:
 
     Raises:
         TargetError: The place cannot be had, or the JVM did not come in time.
+        NotPermitted: The target is another user's, and we are not root.
     """
     path = PurePosixPath(place)
-    owner = os.stat(f"/proc/{process.pid}")
-    try:
-        folder = os.open(
-            os.path.join(f"/proc/{process.pid}/root", path.parent.relative_to("/")), _FOLDER
-        )
-    except (OSError, ValueError) as error:
+    user = user_of(process)
+    if not path.is_absolute() or not path.name:
         raise TargetError(
-            f"process {process.pid} looks for gcspy at {place}, which cannot be opened: {error}"
-        ) from None
-    try:
-        found = os.fstat(folder)
-        if found.st_uid not in (owner.st_uid, os.geteuid()) and not found.st_mode & stat.S_ISVTX:
-            raise TargetError(
-                f"process {process.pid} looks for gcspy at {place}, in a folder of uid {found.st_uid}: no socket is made there"
-            )
-        return _meet_in(folder, path.name, process, owner, secs)
-    finally:
-        os.close(folder)
-
-
-def _meet_in(
-    folder: int, name: str, process: Process, owner: os.stat_result, secs: float
-) -> socket.socket:
-    seen = f"/proc/self/fd/{folder}/{name}"
-    _clear(folder, name, seen, process)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            f"process {process.pid} looks for gcspy at {place!r}, which is no absolute path of a socket"
+        )
+    with packet_socket() as listener:
+        folder = -1
         try:
-            listener.bind(seen)
-            os.chmod(name, 0o600, dir_fd=folder)
-            if owner.st_uid != os.geteuid():
-                os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
+            with TargetRoot(process) as root:
+                folder = as_user(user, lambda: _open_folder(root, str(path.parent), user))
+            as_user(user, lambda: _bind(listener, path.name, folder, user))
+            # Only now and with our own rights: the agent believes whoever listens, of its own user or root.
+            listener.listen(8)
+            connection = accept_from(listener, process.pid, secs)
         except OSError as error:
             raise TargetError(
-                f"process {process.pid} looks for gcspy at {name}, and no socket can be made there: {error.strerror}"
+                f"process {process.pid} looks for gcspy at {place!r}, and no socket can be made there: {error.strerror}"
             ) from None
-        try:
-            listener.listen(1)
-            until = time.monotonic() + secs
-            while select.select([listener], [], [], max(0.0, until - time.monotonic()))[0]:
-                connection, _ = listener.accept()
-                pid, _, _ = _CREDENTIALS.unpack(
-                    connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-                )
-                if pid == process.pid:
-                    return connection
-                connection.close()  # another JVM that was told the same place
         finally:
-            with suppress(OSError):
-                os.unlink(name, dir_fd=folder)
+            if folder >= 0:
+                if _is_bound(listener):
+                    as_user(user, lambda: remove(path.name, folder))
+                os.close(folder)
+    if connection is not None:
+        return connection
     process.check()
     raise TargetError(
         f"process {process.pid} was started so that it looks for gcspy at each collection, and there was none within {secs:g} s: try again"
     )
 
 
-def _clear(folder: int, name: str, seen: str, process: Process) -> None:
-    """Remove a socket that nobody listens to any more."""
+def _open_folder(root: TargetRoot, path: str, user: User) -> int:
+    folder = root.folder(path)
     try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        refuse_shared(folder, user, root.owner)
     except OSError:
+        os.close(folder)
+        raise
+    return folder
+
+
+def _bind(listener: socket.socket, name: str, folder: int, user: User) -> None:
+    """Make the name; one that nobody listens to any more is removed."""
+    try:
+        bind_in(listener, name, folder)
         return
-    if stat.S_ISSOCK(found.st_mode):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as there:
-            try:
-                there.connect(seen)
-            except OSError:
-                with suppress(OSError):
-                    os.unlink(name, dir_fd=folder)
-                return
-    raise TargetError(
-        f"process {process.pid} looks for gcspy at {name}, where another gcspy, or something else, is already"
-    )
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+    with packet_socket() as there:
+        there.setblocking(False)  # one whose queue is full is somebody's, too
+        try:
+            connect_in(there, name, folder, (user.uid, 0))
+        except ConnectionRefusedError:
+            remove(name, folder)
+        except OSError:
+            raise OSError(errno.EADDRINUSE, _TAKEN) from None
+        else:
+            raise OSError(errno.EADDRINUSE, _TAKEN)
+    bind_in(listener, name, folder)
+
+
+def _is_bound(listener: socket.socket) -> bool:
+    return bool(listener.getsockname())

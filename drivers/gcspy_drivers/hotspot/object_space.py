@@ -14,11 +14,10 @@ from gcspy_drivers.hotspot.class_space import TYPES, ClassSpace, ClassTable
 from gcspy_drivers.hotspot.objects.found import AGES, REFERENCE, SUM, HeapObjects
 from gcspy_drivers.hotspot.objects.layout import HeapLayout
 from gcspy_drivers.hotspot.tile_streams import MOST_TILE_BYTES, add_bytes
-from gcspy_drivers.hotspot.tiling import Tiling
+from gcspy_drivers.kit.streams import U4_MAX, add_amount, add_category, add_count
+from gcspy_drivers.kit.tiling import UniformTiling
 from gcspy_server.api import (
     Control,
-    PaintStyle,
-    Presentation,
     Server,
     ServerSpace,
     ServerStream,
@@ -54,7 +53,7 @@ class ObjectSpace:
     def __init__(
         self,
         server: Server,
-        tiling: Tiling,
+        tiling: UniformTiling,
         classes: ClassSpace,
         *,
         marks: bool,
@@ -90,7 +89,8 @@ class ObjectSpace:
                         self.space,
                         "Live objects",
                         6,
-                        "Objects that the last completed marking found alive; what was allocated since it began is not among them",
+                        "Objects that the last completed marking found alive; what was allocated since it began is not among them. "
+                        "Unknown where it did not look, as everywhere before the first one",
                     ),
                     SUM.MARKED,
                 ),
@@ -108,17 +108,15 @@ class ObjectSpace:
                     SUM.DEAD,
                 ),
             ]
-        self.top_class = self.space.add_stream(
+        self.top_class = add_category(
+            self.space,
             "Top class",
-            dtype="u2",
-            maximum=(1 << 16) - 1,
-            paint_style=PaintStyle.ZERO,
+            classes.space,
+            "The class with most bytes of the objects that begin in the tile, as the number of its tile in the space Classes",
             order=5,
-            names_from=classes.space.id,
-            description="The class with most bytes of the objects that begin in the tile, as the number of its tile in the space Classes",
         )
 
-    def cut(self, tiling: Tiling) -> None:
+    def cut(self, tiling: UniformTiling) -> None:
         """Give the space other tiles."""
         if tiling != self._tiling:
             self._tiling = tiling
@@ -131,6 +129,9 @@ class ObjectSpace:
         self.arrays.data[:] = found.sums[:, SUM.ARRAYS]
         for stream, column in (*self._bytes, *self._marked):
             stream.data[:] = np.minimum(found.sums[:, column], MOST_TILE_BYTES)
+        for stream, _ in self._marked:
+            stream.data[~found.marked] = stream.schema.default
+            stream.set_unknown(~found.marked)
         self.top_class.data[:] = _top_classes(found, self._classes, self._tiling.count)
         _mark(self.space, found.layout)
         _hide(self.space, found)
@@ -146,7 +147,7 @@ class ReferenceSpace:
         tiling: Its tiles.
     """
 
-    def __init__(self, server: Server, tiling: Tiling) -> None:
+    def __init__(self, server: Server, tiling: UniformTiling) -> None:
         self._tiling = tiling
         self.space = server.add_space(
             "References",
@@ -174,7 +175,7 @@ class ReferenceSpace:
         ):
             _number(self.space, name, int(column), description)
 
-    def cut(self, tiling: Tiling) -> None:
+    def cut(self, tiling: UniformTiling) -> None:
         """Give the space other tiles."""
         if tiling != self._tiling:
             self._tiling = tiling
@@ -215,16 +216,7 @@ class AgeSpace:
         for order, (name, suffix, description) in enumerate(
             (("Bytes", " bytes", "Bytes of these objects"), ("Objects", "", "How many they are"))
         ):
-            self.space.add_stream(
-                name,
-                dtype="i8",
-                maximum=(1 << 63) - 1,
-                suffix=suffix,
-                presentation=Presentation.MAX_VAR,
-                paint_style=PaintStyle.ZERO,
-                order=order,
-                description=description,
-            )
+            add_amount(self.space, name, description, order=order, suffix=suffix)
 
     def fill(self, found: HeapObjects) -> None:
         """Give the space what was found."""
@@ -235,15 +227,7 @@ class AgeSpace:
 
 
 def _number(space: ServerSpace, name: str, order: int, description: str) -> ServerStream:
-    return space.add_stream(
-        name,
-        dtype="u4",
-        maximum=_U4_MAX,
-        presentation=Presentation.MAX_VAR,
-        paint_style=PaintStyle.ZERO,
-        order=order,
-        description=description,
-    )
+    return add_count(space, name, description, order=order, most=U4_MAX)
 
 
 def _top_classes(found: HeapObjects, classes: ClassSpace, tiles: int) -> I64:
@@ -285,6 +269,8 @@ def _info(found: HeapObjects) -> str:
     dead = int(found.sums[:, SUM.DEAD].sum())
     if dead:
         text += f"; {dead:,} bytes were found dead by the last completed marking"
+    if found.layout.epoch.marks and not found.marked.any():
+        text += "; no marking has completed that tells which are alive"
     if found.unknown_bytes:
         text += f"; {found.unknown_bytes:,} bytes could not be walked, as they were not in order at that moment"
     if found.kept:

@@ -18,11 +18,11 @@ from gcspy_drivers.hotspot.jvm import Jvm
 from gcspy_drivers.hotspot.klasses import Klasses
 from gcspy_drivers.hotspot.object_space import AgeSpace, ObjectSpace, ReferenceSpace
 from gcspy_drivers.hotspot.objects import machine_code
-from gcspy_drivers.hotspot.objects.copying import Copier
 from gcspy_drivers.hotspot.objects.form import read_form
 from gcspy_drivers.hotspot.objects.tlabs import ThreadBuffers
 from gcspy_drivers.hotspot.objects.walking import HeapCopy, Walker
 from gcspy_drivers.hotspot.view import OBJECTS, REFERENCES, HeapView
+from gcspy_drivers.kit.copying import Copier
 from gcspy_server.api import GatherRequest, Server, ServerSpace
 
 __all__ = ["ObjectView"]

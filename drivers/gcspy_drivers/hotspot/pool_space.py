@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcspy_server.api import PaintStyle, Presentation, Server, ServerStream, StringNames
+from gcspy_drivers.kit.streams import add_bytes
+from gcspy_server.api import Server, StringNames
 
 __all__ = ["Pool", "PoolSpace"]
 
@@ -52,25 +53,14 @@ class PoolSpace:
             description="Parts of the VM's memory by purpose, of the heap and beside it",
         )
 
-        def stream(
-            name: str, order: int, description: str, of: ServerStream | None = None
-        ) -> ServerStream:
-            return self.space.add_stream(
-                name,
-                dtype="i8",
-                maximum=_I8_MAX,
-                suffix=" bytes",
-                presentation=Presentation.MAX_VAR if of is None else Presentation.PERCENT_VAR,
-                max_stream=of,
-                paint_style=PaintStyle.ZERO,
-                order=order,
-                description=description,
-            )
-
-        stream("Used", 0, "Bytes in use")
-        committed = stream("Committed", 1, "Bytes that the VM may use without asking the system")
-        stream("Most", 2, "Bytes that it may ever have; unknown where there is no bound")
-        stream("Filled", 3, "Bytes in use, in percent of those committed", committed)
+        add_bytes(self.space, "Used", "Bytes in use", order=0)
+        committed = add_bytes(
+            self.space, "Committed", "Bytes that the VM may use without asking the system", order=1
+        )
+        about = "Bytes that it may ever have; unknown where there is no bound"
+        add_bytes(self.space, "Most", about, order=2)
+        about = "Bytes in use, in percent of those committed"
+        add_bytes(self.space, "Filled", about, order=3, of=committed)
 
     def fill(self, pools: Sequence[Pool], note: str = "") -> None:
         """Give the space what is known of each pool."""

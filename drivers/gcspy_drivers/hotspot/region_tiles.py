@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.hotspot.tiling import Tiling
+from gcspy_drivers.kit.tiling import UniformTiling
 
 __all__ = ["RegionTiles"]
 
@@ -34,7 +34,7 @@ class RegionTiles:
     """
 
     def __init__(self, base: int, grain: int, regions: int, tile_bytes: int) -> None:
-        self.tiling = Tiling.of(base, base + regions * grain, tile_bytes)
+        self.tiling = UniformTiling.of(base, base + regions * grain, tile_bytes)
         self._regions = regions
         self.grain = grain
         self.parts = max(1, grain // tile_bytes)

@@ -17,8 +17,9 @@ from gcspy_drivers.hotspot.pool_space import Pool
 from gcspy_drivers.hotspot.region_tiles import RegionTiles
 from gcspy_drivers.hotspot.shenandoah import RegionState, ShenandoahReader, ShenandoahReading
 from gcspy_drivers.hotspot.tile_streams import add_bytes
-from gcspy_drivers.hotspot.tiling import choose_tile_bytes
-from gcspy_server.api import Control, GatherRequest, PaintStyle, Presentation, Server
+from gcspy_drivers.kit.streams import add_enumeration
+from gcspy_drivers.kit.tiling import choose_tile_bytes
+from gcspy_server.api import Control, GatherRequest, PaintStyle, Server
 
 __all__ = ["ShenandoahView"]
 
@@ -86,16 +87,14 @@ class ShenandoahView:
             "Bytes below the regions' tops, in percent of those committed",
             of=self._committed,
         )
-        self._state = self._space.add_stream(
+        self._state = add_enumeration(
+            self._space,
             "State",
-            dtype="u1",
-            maximum=len(_NAMES),
-            presentation=Presentation.ENUM,
-            enum_names=(*_NAMES, "mixed"),
+            (*_NAMES, "mixed"),
+            "What the region is for; of several that of most of them, or mixed",
+            order=0,
             zero=RegionState.EMPTY_COMMITTED,
             paint_style=PaintStyle.ZERO,
-            order=0,
-            description="What the region is for; of several that of most of them, or mixed",
         )
 
     @property

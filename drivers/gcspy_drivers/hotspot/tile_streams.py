@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.hotspot.cards import RareCards
-from gcspy_drivers.hotspot.tiling import Tiling
-from gcspy_server.api import PaintStyle, Presentation, ServerSpace, ServerStream
+from gcspy_drivers.kit import streams as kit
+from gcspy_drivers.kit.tiling import UniformTiling
+from gcspy_server.api import Presentation, ServerSpace, ServerStream
 
 __all__ = ["MOST_TILE_BYTES", "CardStreams", "add_bytes", "add_cards", "count_cards", "fill_cards"]
 
@@ -34,16 +35,14 @@ def add_bytes(
     space: ServerSpace, name: str, order: int, description: str, *, of: ServerStream | None = None
 ) -> ServerStream:
     """Add a stream of bytes, in percent of another stream where there is one."""
-    return space.add_stream(
+    return kit.add_bytes(
+        space,
         name,
-        dtype="u4",
-        maximum=MOST_TILE_BYTES,
-        suffix=" bytes",
-        presentation=Presentation.PLUS if of is None else Presentation.PERCENT_VAR,
-        max_stream=of,
-        paint_style=PaintStyle.ZERO,
+        description,
         order=order,
-        description=description,
+        most=MOST_TILE_BYTES,
+        of=of,
+        presentation=Presentation.PLUS,
     )
 
 
@@ -53,16 +52,7 @@ def add_cards(space: ServerSpace, order: int) -> CardStreams:
     def stream(
         name: str, at: int, description: str, of: ServerStream | None = None
     ) -> ServerStream:
-        return space.add_stream(
-            name,
-            dtype="u4",
-            maximum=MOST_TILE_BYTES,
-            presentation=Presentation.MAX_VAR if of is None else Presentation.PERCENT_VAR,
-            max_stream=of,
-            paint_style=PaintStyle.ZERO,
-            order=at,
-            description=description,
-        )
+        return kit.add_count(space, name, description, order=at, most=MOST_TILE_BYTES, of=of)
 
     everything = stream("Cards", order + 2, "Cards of committed memory of the old generation")
     dirty = stream(
@@ -81,7 +71,7 @@ def add_cards(space: ServerSpace, order: int) -> CardStreams:
 
 
 def count_cards(
-    tiling: Tiling, cards: npt.NDArray[np.int64], low: int, card_bytes: int
+    tiling: UniformTiling, cards: npt.NDArray[np.int64], low: int, card_bytes: int
 ) -> npt.NDArray[np.int64]:
     """Count the cards in each tile.
 
@@ -101,7 +91,7 @@ def count_cards(
 
 def fill_cards(
     streams: CardStreams,
-    tiling: Tiling,
+    tiling: UniformTiling,
     cards: RareCards | None,
     low: int,
     high: int,

@@ -16,11 +16,11 @@ from gcspy_drivers.hotspot.objects.layout import Epoch, HeapLayout
 from gcspy_drivers.hotspot.objects.marks import Marks
 from gcspy_drivers.hotspot.pool_space import Pool
 from gcspy_drivers.hotspot.zgc import OLD_AGE, PAGE_KINDS, ZReader, ZReading
+from gcspy_drivers.kit.streams import add_bytes, add_count, add_enumeration
 from gcspy_server.api import (
     ExtentNames,
     GatherRequest,
     PaintStyle,
-    Presentation,
     Server,
     ServerStream,
 )
@@ -198,37 +198,12 @@ class ZView:
     def _bytes(
         self, name: str, order: int, description: str, of: ServerStream | None = None
     ) -> ServerStream:
-        return self._space.add_stream(
-            name,
-            dtype="i8",
-            maximum=_I8_MAX,
-            suffix=" bytes",
-            presentation=Presentation.MAX_VAR if of is None else Presentation.PERCENT_VAR,
-            max_stream=of,
-            paint_style=PaintStyle.ZERO,
-            order=order,
-            description=description,
-        )
+        return add_bytes(self._space, name, description, order=order, of=of)
 
     def _number(self, name: str, order: int, description: str) -> ServerStream:
-        return self._space.add_stream(
-            name,
-            dtype="i8",
-            maximum=_I8_MAX,
-            presentation=Presentation.MAX_VAR,
-            order=order,
-            description=description,
-        )
+        return add_count(self._space, name, description, order=order, paint_style=PaintStyle.PLAIN)
 
     def _enum(
         self, name: str, order: int, names: tuple[str, ...], description: str
     ) -> ServerStream:
-        return self._space.add_stream(
-            name,
-            dtype="u1",
-            maximum=len(names) - 1,
-            presentation=Presentation.ENUM,
-            enum_names=names,
-            order=order,
-            description=description,
-        )
+        return add_enumeration(self._space, name, names, description, order=order)

@@ -20,6 +20,8 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -31,9 +33,10 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.hash import ELFHashTable, GNUHashTable
 from elftools.elf.sections import Section, SymbolTableSection
 from elftools.elf.sections import Symbol as ELFSymbol
-from gcspy_protocol.errors import NotPermitted, TargetError
+from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.remote.address import PAGE_BYTES, Addr
+from gcspy_drivers.remote.files import RegularFile, TargetRoot, reopen_regular
 from gcspy_drivers.remote.maps import EXECUTE, READ, Maps
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
@@ -44,8 +47,10 @@ MACHINE_X86_64: Final = "EM_X86_64"
 
 # Bounds of numbers that are found in files and memory which others wrote. CPython's have 10 to 14 segments.
 _MAX_SEGMENTS = 64
+_MAX_MAPPINGS = 256  # of one file; a libjvm has 5
 _MAX_SECTIONS = 4096
 _MAX_TABLE_BYTES = 256 << 20
+_MAX_PLACES = 10_000  # at which a name may stand; names of CPython's stand at one or two
 _SYMBOL_BYTES = 24
 # Pieces that answering one question may take. A libpython takes 2,000 and node, with its 110,000 symbols, 41,000 (0.1 s); a
 # file that leads round in a circle is given up well within a second.
@@ -311,19 +316,34 @@ def open_file(process: Process, maps: Maps, path: str) -> ElfFile | None:
     row = rows[0]
     # By its name in the target's own tree; else the kernel's handle on the mapping, which needs CAP_CHECKPOINT_RESTORE;
     # else the handle on the executable, which any reader may use. Each is believed only with the mapping's inode.
-    ways = [] if maps.is_deleted(row) else ["root" + path]
-    ways += [f"map_files/{int(maps.start[row]):x}-{int(maps.end[row]):x}", "exe"]
+    links = [f"map_files/{int(maps.start[row]):x}-{int(maps.end[row]):x}", "exe"]
+    ways = [partial(_open_link, process, link) for link in links]
+    if not maps.is_deleted(row):
+        ways.insert(0, partial(_open_name, process, path))
     for way in ways:
         try:
-            fd = process.open_file(way)
-        except (NotPermitted, TargetError):
+            fd = way()
+        except (OSError, TargetError):
             process.check()
             continue
         if os.fstat(fd).st_ino != int(maps.inode[row]):
             os.close(fd)
             continue
-        return ElfFile(io.FileIO(fd), maps.file_of(row))
+        return ElfFile(RegularFile(fd), maps.file_of(row))
     return None
+
+
+def _open_name(process: Process, path: str) -> int:
+    with TargetRoot(process) as root:
+        return root.regular(path)
+
+
+def _open_link(process: Process, link: str) -> int:
+    looked_at = process.follow(link)
+    try:
+        return reopen_regular(looked_at)
+    finally:
+        os.close(looked_at)
 
 
 def open_image(process: Process, memory: Memory, maps: Maps, path: str) -> Image:
@@ -381,7 +401,10 @@ class _Names:
         """Return the symbols of that name that are defined."""
         wanted = name.encode() + b"\0"
         # The linker lets names share their tails ("arenas" may be the end of "maxarenas"), so every place counts.
-        places = [match.start() for match in re.finditer(re.escape(wanted), self.texts)]
+        found = re.finditer(re.escape(wanted), self.texts)
+        places = [match.start() for match in islice(found, _MAX_PLACES)]
+        if len(places) == _MAX_PLACES:
+            raise ELFError(f"the name {name} stands at {_MAX_PLACES} places or more")
         rows = np.flatnonzero(np.isin(self.begins, np.array(places, dtype=np.uint32)))
         symbols = [self.table.get_symbol(int(row)) for row in rows]
         return [symbol for symbol in symbols if symbol["st_shndx"] != "SHN_UNDEF"]
@@ -449,7 +472,7 @@ class _MappedFile(io.RawIOBase):
                 int(maps.offset[row]) + int(maps.end[row]) - int(maps.start[row]),
                 int(maps.start[row]),
             )
-            for row in rows
+            for row in rows[:_MAX_MAPPINGS]
             if maps.permissions[row] & READ and maps.inode[row] == maps.inode[rows[0]]
         ]
         self._position = 0

@@ -1,8 +1,10 @@
 """A folder in the target's own file system, for what it is to run, and a socket in it; gone when it is not needed any more.
 
-The target may have another root than we (a container, a chroot), so the folder is made in *its* root, and what has to be
-made there belongs to its user and to nobody else. We may be root and its file system may be its user's to arrange, so
-nothing here follows a link: everything is made and removed relative to folders that are open already.
+The target may have another root than we (a container, a chroot), so the folder is made in *its* root. We may be root and its file
+system may be its user's to arrange (an unprivileged user can mount any folder of the host at ``/tmp`` of a name space), so all of it is
+made, read and removed with the rights of the target's user, relative to folders that are open already, and no link is followed.
+
+The target can exchange what is in the folder; it runs that with its own rights. Nothing that we rely on is read from there.
 
 Knows files; knows neither runtimes nor what is in the files.
 """
@@ -17,9 +19,12 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Final
 
-from gcspy_protocol.errors import TargetError
+from gcspy_protocol.errors import NotPermitted, TargetError
 
+from gcspy_drivers.remote.files import TargetRoot, open_regular, refuse_shared, remove
 from gcspy_drivers.remote.process import Process
+from gcspy_drivers.remote.sockets import accept_from, bind_in, packet_socket
+from gcspy_drivers.remote.user import as_user, user_of
 
 __all__ = ["PLACES", "Handover"]
 
@@ -27,6 +32,7 @@ PLACES: Final = ("tmp", "var/tmp", "dev/shm", "run")
 """Where programs may write, in most systems and containers."""
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_TOLD_BYTES: Final = 400
 
 
@@ -43,84 +49,82 @@ class Handover:
 
     Raises:
         TargetError: There is no place in the target's file system where it may be made.
+        NotPermitted: The target is another user's, and we are not root.
     """
 
     def __init__(self, process: Process, *, code: bool = False) -> None:
-        self._pid = process.pid
+        self._process = process
         self._code = code
+        self._user = user_of(process)
         self._names: list[str] = []
         self._name = f"gcspy-{secrets.token_hex(8)}"
-        self._place_fd, place = self._make()
-        self._fd = -1
-        self.path = f"/{place}/{self._name}"
-        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._place_fd = self._fd = -1
+        self.listener = packet_socket()
         try:
-            self._fd = os.open(self._name, _FOLDER, dir_fd=self._place_fd)
-            self.listener.bind(f"/proc/self/fd/{self._fd}/socket")
-            self._names.append("socket")
-            self.listener.listen(1)
+            with TargetRoot(process) as root:
+                self._place_fd, place = as_user(self._user, lambda: self._make(root))
+            self.path = f"/{place}/{self._name}"
+            as_user(self._user, self._open)
+            self.listener.listen(8)
         except OSError as error:
             self.close()
             raise TargetError(
-                f"process {self._pid}: nothing can be made in its {self.path}: {error.strerror}"
+                f"process {process.pid}: no folder can be made in its file system: {error.strerror}"
             ) from error
-
-    @property
-    def seen_from_here(self) -> str:
-        """The folder, as other processes of this host see it."""
-        return f"/proc/{self._pid}/root{self.path}"
+        except BaseException:
+            self.close()
+            raise
 
     def add(self, name: str, content: bytes) -> str:
         """Make a file.
 
         Returns:
             Its path as the target sees it.
+
+        Raises:
+            TargetError: It cannot be made.
         """
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with open(os.open(name, flags, 0o600, dir_fd=self._fd), "wb") as file:
-            self._names.append(name)
-            file.write(content)
+
+        def make() -> None:
+            with open(os.open(name, _NEW_FILE, 0o600, dir_fd=self._fd), "wb") as file:
+                self._names.append(name)
+                file.write(content)
+
+        try:
+            as_user(self._user, make)
+        except OSError as error:
+            raise TargetError(
+                f"process {self._process.pid}: nothing can be made in its {self.path}: {error.strerror}"
+            ) from error
         return f"{self.path}/{name}"
 
-    def give(self) -> None:
-        """Let the target's user, and nobody else, have it all; only root can and need do that."""
-        owner = os.stat(f"/proc/{self._pid}")
-        if owner.st_uid == os.geteuid():
-            return
-        for name in self._names:  # and nothing that the target made
-            os.chown(name, owner.st_uid, owner.st_gid, dir_fd=self._fd, follow_symlinks=False)
-        os.chown(self._fd, owner.st_uid, owner.st_gid)
+    def accept(self, secs: float) -> socket.socket | None:
+        """Wait until the target itself connects; None: it did not. The connection is the caller's to close."""
+        return accept_from(self.listener, self._process.pid, secs)
 
     def told(self, name: str) -> str | None:
         """Return the beginning of a file that the target made; None when there is none."""
         if name not in self._names:
             self._names.append(name)  # so that it is removed, too
         try:
-            fd = os.open(
-                name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._fd
-            )
+            fd = as_user(self._user, lambda: open_regular(name, self._fd))
         except OSError:
             return None
         try:
-            return os.read(fd, _MOST_TOLD_BYTES).decode("utf-8", "replace")
+            return os.pread(fd, _MOST_TOLD_BYTES, 0).decode("utf-8", "replace")
         finally:
             os.close(fd)
 
     def close(self) -> None:
         """Remove it all; what the target made there under other names stays. May be called twice."""
         self.listener.close()
-        for name in self._names:
-            with suppress(OSError):  # it was never made, or has gone with the target's root
-                os.unlink(name, dir_fd=self._fd)
-        self._names.clear()
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            os.close(fd)
-        place, self._place_fd = self._place_fd, -1
-        if place >= 0:
-            with suppress(OSError):
-                os.rmdir(self._name, dir_fd=place)
-            os.close(place)
+        if self._place_fd >= 0:
+            with suppress(NotPermitted):
+                as_user(self._user, self._remove)
+        for fd in (self._fd, self._place_fd):
+            if fd >= 0:
+                os.close(fd)
+        self._fd = self._place_fd = -1
 
     def __enter__(self) -> Handover:
         return self
@@ -133,16 +137,14 @@ class Handover:
     ) -> None:
         self.close()
 
-    def _make(self) -> tuple[int, str]:
+    def _make(self, root: TargetRoot) -> tuple[int, str]:
         """Make the folder where that is possible; return the descriptor of the place it is in, and its path without a slash."""
         why = "it has none of them"
         for place in PLACES:
             fd = -1
             try:
-                fd = os.open(f"/proc/{self._pid}/root", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-                for part in place.split("/"):
-                    outer, fd = fd, os.open(part, _FOLDER, dir_fd=fd)
-                    os.close(outer)
+                fd = root.folder(place)
+                refuse_shared(fd, self._user, root.owner)
                 if self._code and os.fstatvfs(fd).f_flag & os.ST_NOEXEC:
                     raise OSError(errno.EPERM, f"/{place} is mounted noexec")
                 os.mkdir(self._name, 0o700, dir_fd=fd)
@@ -153,6 +155,20 @@ class Handover:
             else:
                 return fd, place
         raise TargetError(
-            f"process {self._pid}: there is no place for a file that it may read, of {', '.join(PLACES)} in its root: {why}; "
+            f"process {self._process.pid}: there is no place for a file that it may read, of {', '.join(PLACES)} in its root: {why}; "
             "start it with `gcspy run`"
         )
+
+    def _open(self) -> None:
+        self._fd = os.open(self._name, _FOLDER, dir_fd=self._place_fd)
+        bind_in(self.listener, "socket", self._fd)
+        self._names.append("socket")
+
+    def _remove(self) -> None:
+        for name in (
+            self._names
+        ):  # one that was never made, or has gone with the target's root, is none the worse
+            remove(name, self._fd)
+        self._names.clear()
+        with suppress(OSError):
+            os.rmdir(self._name, dir_fd=self._place_fd)

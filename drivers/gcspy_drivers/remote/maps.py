@@ -40,7 +40,7 @@ READ, WRITE, EXECUTE, PRIVATE = 1, 2, 4, 8
 U64 = npt.NDArray[np.uint64]
 
 _HEADER = re.compile(
-    rb"^([0-9a-f]+)-([0-9a-f]+) ([-r])([-w])([-x])([ps]) ([0-9a-f]+) ([0-9a-f]+:[0-9a-f]+) (\d+) *(.*)$",
+    rb"^([0-9a-f]{1,16})-([0-9a-f]{1,16}) ([-r])([-w])([-x])([ps]) ([0-9a-f]{1,16}) ([0-9a-f]+:[0-9a-f]+) (\d{1,19}) *(.*)$",
     re.M,
 )
 _DELETED = " (deleted)"
@@ -272,7 +272,7 @@ def _numbers(texts: tuple[bytes, ...], base: int) -> U64:
 
 def _figures(text: bytes, name: bytes, maps: Maps) -> U64:
     # The kernel prints the same lines for each mapping, in one order: so the nth figure is the nth mapping's.
-    found = re.findall(rb"^" + name + rb": +(\d+) kB$", text, re.M)
+    found = re.findall(rb"^" + name + rb": +(\d{1,16}) kB$", text, re.M)
     if len(found) != len(maps):
         raise TargetError(
             f"smaps of the target has {len(maps)} mappings and {len(found)} figures {name.decode()}: no sums can be made"

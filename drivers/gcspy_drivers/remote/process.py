@@ -17,11 +17,14 @@ import errno
 import os
 import time
 from dataclasses import dataclass
-from typing import Literal, NoReturn
+from typing import Final, Literal, NoReturn
 
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 
-__all__ = ["Process", "Stat", "permission_remedy"]
+__all__ = ["MAX_FILE_BYTES", "Process", "Stat", "permission_remedy"]
+
+MAX_FILE_BYTES: Final = 256 << 20
+"""The longest of the kernel's files that is read: 65,530 mappings (the kernel's default limit) have about 50 MB of ``smaps``."""
 
 _STAT_BYTES = 4096  # one line; comm is at most 64 bytes, the other 51 fields are numbers
 _CAP_SYS_PTRACE = 1 << 19  # linux/capability.h
@@ -157,38 +160,65 @@ class Process:
         """Return how long ago it was started, to a hundredth of a second; executing another program does not make it younger."""
         return time.clock_gettime(time.CLOCK_BOOTTIME) - self.start_ticks / os.sysconf("SC_CLK_TCK")
 
-    def read_file(self, name: str) -> bytes:
+    def read_file(self, name: str, *, most_bytes: int = MAX_FILE_BYTES) -> bytes:
         """Read one of its files under ``/proc/PID``, whole.
 
         Args:
             name: Such as ``maps`` or ``task/17/syscall``.
+            most_bytes: How long it may be. A process chooses what its ``cmdline`` and ``environ`` show, and that may be all of its memory.
 
         Raises:
             TargetGone: The process has ended.
             NotPermitted: The system does not show us this file.
+            TargetError: It is longer than that.
         """
         fd = self.open_file(name)
+        left = most_bytes + 1
         try:
             chunks = []
-            while chunk := os.read(fd, 1 << 20):
+            while left and (chunk := os.read(fd, min(left, 1 << 20))):
                 chunks.append(chunk)
+                left -= len(chunk)
         except OSError as error:
             self.refuse(error, f"/proc/{self.pid}/{name}")
         finally:
             os.close(fd)
+        if not left:
+            raise TargetError(
+                f"/proc/{self.pid}/{name} is longer than {most_bytes} bytes: it was not read"
+            )
         return b"".join(chunks)
 
     def open_file(self, name: str) -> int:
-        """Open one of its files under ``/proc/PID`` for reading and return the descriptor, which the caller closes.
+        """Open one of the kernel's own files under ``/proc/PID`` for reading and return the descriptor, which the caller closes.
+
+        Never a file of the target's: where the last part of the name is a link, such as ``exe``, this is refused.
 
         Raises:
             TargetGone: The process has ended.
             NotPermitted: The system does not show us this file.
+            TargetError: It is a link, or not there.
         """
+        return self._open(name, os.O_RDONLY | os.O_NOFOLLOW)
+
+    def follow(self, name: str) -> int:
+        """Go where a link of the kernel's under ``/proc/PID`` leads, such as ``root`` or ``exe``.
+
+        Returns:
+            A descriptor (``O_PATH``: nothing is opened by it), which the caller closes.
+
+        Raises:
+            TargetGone: The process has ended.
+            NotPermitted: The system does not let us.
+            TargetError: There is no such link.
+        """
+        return self._open(name, os.O_PATH)
+
+    def _open(self, name: str, flags: int) -> int:
         if self._directory_fd < 0:
             raise TargetGone(f"process {self.pid} was let go: attach again to watch it")
         try:
-            return os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._directory_fd)
+            return os.open(name, flags | os.O_CLOEXEC, dir_fd=self._directory_fd)
         except OSError as error:
             self.refuse(error, f"/proc/{self.pid}/{name}")
 

@@ -140,7 +140,7 @@ class Hold:
         if tracer not in ("", "0"):
             raise NotPermitted(
                 f"process {process.pid} cannot be held: {_owner_of(tracer)} is attached to it as a debugger",
-                remedy="end the debugger, or watch without holding: --rung passive",
+                remedy="end the debugger, or watch without holding: --mode passive",
             )
         if number in (errno.EPERM, errno.EACCES):
             raise NotPermitted(
@@ -148,7 +148,7 @@ class Hold:
                 remedy=permission_remedy(process.pid),
             )
         raise TargetError(
-            f"process {process.pid} could not be held: {os.strerror(number)} (errno {number}); watch without holding: --rung passive"
+            f"process {process.pid} could not be held: {os.strerror(number)} (errno {number}); watch without holding: --mode passive"
         )
 
     def _has_ended(self, tid: int) -> bool:

@@ -10,7 +10,7 @@ array's element it returns, or keeps in an array of one element.
 
 Run as written, each array is handed over as a memoryview: indexing one gives Python's own int, in half the time that numpy needs for one of its.
 
-Compiling takes seconds, so it is done in a thread (`want`), and nobody waits. Where what was compiled is kept: `gcspy_objects.machine_code`.
+Compiling takes seconds, so it is done in a thread (`want`), and nobody waits. Where what was compiled is kept: `gcspy_compiled.machine_code`.
 Knows nothing of heaps.
 """
 
@@ -18,17 +18,16 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any, Final, Generic, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
-from gcspy_objects.machine_code import VARIABLE, cache_folder
 from gcspy_protocol.errors import LocalProtocolError
 from numpy.typing import NDArray
+
+from gcspy_compiled.machine_code import CompilingThread, find_compiler
 
 __all__ = [
     "Bytes",
@@ -57,7 +56,7 @@ _TYPES: Final = {
     "None": "void",
     "tuple[int, int]": "UniTuple(int64, 2)",
 }
-_state = SimpleNamespace(machine=True, thread=None, lock=threading.Lock())
+_state = SimpleNamespace(machine=True)
 _loops: list[Loop[Any, Any]] = []
 
 
@@ -159,26 +158,16 @@ def loop(written: Callable[P, R]) -> Loop[P, R]:
 
 def available() -> bool:
     """Tell whether machine code is wanted and numba there; loads it."""
-    if os.environ.get(VARIABLE) == "no":
-        return False
-    try:
-        import numba  # noqa: F401  # whether it can be
-    except ImportError:
-        return False
-    return True
+    return find_compiler() is not None
 
 
 def compile_all() -> bool:
     """Compile every loop of every module that was imported, or load what was compiled before; False where it cannot be. Takes seconds."""
-    if not available():
+    compiler = find_compiler()
+    if compiler is None:
         return False
-    import numba
-
-    folder = cache_folder()
-    if folder is not None:
-        numba.config.CACHE_DIR = str(folder)
     for each in _loops:
-        each.compile(numba.njit, keep=folder is not None)
+        each.compile(compiler.njit, keep=compiler.keep)
     return True
 
 
@@ -190,13 +179,10 @@ def forget() -> None:
 
 def want() -> None:
     """Have the loops compiled in a thread; returns at once. Only the first call does anything."""
-    with _state.lock:
-        if _state.thread is None and os.environ.get(VARIABLE) != "no":
-            # A daemon: who leaves meanwhile does not wait for the compiler.
-            _state.thread = threading.Thread(
-                target=compile_all, name="gcspy simulator's machine code", daemon=True
-            )
-            _state.thread.start()
+    _thread.start()
+
+
+_thread: Final = CompilingThread(compile_all, "gcspy simulator's machine code")
 
 
 @contextmanager

@@ -17,10 +17,11 @@ from gcspy_objects.heap import Fate, Snapshot, Space, Step
 from gcspy_objects.names import TypeKind, Types
 from numpy.typing import NDArray
 
+from gcspy_drivers.kit.streams import add_category, add_count, add_percent
 from gcspy_drivers.traced.categories import dominant
 from gcspy_drivers.traced.moments import GC_END, GC_START, Moment
 from gcspy_drivers.traced.name_space import NameSpace
-from gcspy_server.api import Control, ExtentNames, PaintStyle, Presentation, Server, ServerStream
+from gcspy_server.api import Control, ExtentNames, Server, ServerStream
 
 __all__ = ["BIG_LENGTH", "TITLES", "HeapSpace", "extents_of"]
 
@@ -160,40 +161,31 @@ class HeapSpace:
 
     def _bytes(self, name: str, about: str) -> ServerStream:
         self._order += 1
-        return self.space.add_stream(
+        return add_percent(
+            self.space,
             name,
-            maximum=self._tile_bytes,
-            suffix=" bytes",
-            presentation=Presentation.PERCENT,
-            paint_style=PaintStyle.ZERO,
-            colour=_COLOURS.get(name),
+            about,
             order=self._order,
-            description=about,
+            most=self._tile_bytes,
+            colour=_COLOURS.get(name),
+            dtype="i4",
         )
 
     def _count(self, name: str, most: int, about: str) -> ServerStream:
         self._order += 1
-        return self.space.add_stream(
+        return add_count(
+            self.space,
             name,
-            maximum=most,
-            presentation=Presentation.MAX_VAR,
-            paint_style=PaintStyle.ZERO,
-            colour=_COLOURS.get(name),
+            about,
             order=self._order,
-            description=about,
+            most=most,
+            colour=_COLOURS.get(name),
+            dtype="i4",
         )
 
     def _category(self, name: str, named: NameSpace, about: str) -> ServerStream:
         self._order += 1
-        return self.space.add_stream(
-            name,
-            dtype="u2",
-            maximum=65535,
-            paint_style=PaintStyle.ZERO,
-            names_from=named.space.id,
-            order=self._order,
-            description=about,
-        )
+        return add_category(self.space, name, named.space, about, order=self._order)
 
     # ------------------------------------------------------------------------- gathering
 

@@ -15,7 +15,8 @@ import numpy as np
 from gcspy_objects.heap import Snapshot
 from numpy.typing import NDArray
 
-from gcspy_server.api import PaintStyle, Presentation, Server, ServerStream, StringNames
+from gcspy_drivers.kit.streams import add_amount
+from gcspy_server.api import Server, ServerStream, StringNames
 
 __all__ = ["NameSpace"]
 
@@ -71,16 +72,7 @@ class NameSpace:
         self.new = self._add("New", " bytes", "Bytes that it allocated since the event before.", 3)
 
     def _add(self, name: str, suffix: str, about: str, order: int) -> ServerStream:
-        return self.space.add_stream(
-            name,
-            dtype="i8",
-            maximum=_I8_MAX,
-            suffix=suffix,
-            presentation=Presentation.MAX_VAR,
-            paint_style=PaintStyle.ZERO,
-            order=order,
-            description=about,
-        )
+        return add_amount(self.space, name, about, order=order, suffix=suffix)
 
     def tiles_of(self, rows: NDArray[np.int32]) -> I64:
         """(n,) the tile of each row; that of one that never had objects is that of the others."""

@@ -14,16 +14,17 @@ from typing import Final
 from gcspy_objects.heap import Heap
 from gcspy_objects.records import SpaceKind
 
+from gcspy_drivers.kit.embedded import EmbeddedSession
 from gcspy_drivers.traced.heap_space import TITLES, HeapSpace
 from gcspy_drivers.traced.kinds import KINDS_ASKED, SITES, THREADS, TYPES
 from gcspy_drivers.traced.moments import KINDS, Moment, moments_of
 from gcspy_drivers.traced.name_space import NameSpace
 from gcspy_drivers.traced.options import TracedOptions
-from gcspy_server.api import EventKind, Mode, PauseActsOn, Server
+from gcspy_server.api import EventKind, GatherRequest, Mode, PauseActsOn, Server
 
 __all__ = ["PROGRAM_CLOCK", "TracedSession"]
 
-PROGRAM_CLOCK: Final = "allocated bytes"
+PROGRAM_CLOCK: Final = EmbeddedSession.clock
 
 _ABOUT: Final = (
     "The trace begins: nothing is allocated yet.",
@@ -34,7 +35,7 @@ _ABOUT: Final = (
 )
 
 
-class TracedSession:
+class TracedSession(EmbeddedSession):
     """The session of one trace.
 
     Args:
@@ -42,7 +43,6 @@ class TracedSession:
         options: What can be chosen.
 
     Attributes:
-        server: To be handed over, or observed, by who made this.
         events: For each event of the session the event of the trace before which the heap is shown.
         names: The spaces whose tiles have names, by title.
 
@@ -61,6 +61,8 @@ class TracedSession:
         self.clock_bytes = options.clock_of(end.allocated_bytes)
         self.events: list[int] = []
         self._now = 0
+        self._moment: Moment | None = None
+        self._since = 0
         self.server = Server(
             trace.name,
             events=tuple(
@@ -143,20 +145,28 @@ class TracedSession:
     def _event(self, moment: Moment, since: int) -> None:
         self._now = moment.nanos
         self.events.append(moment.heap.event)
-        request = self.server.should_transmit(moment.kind)
-        if request:
-            heap = moment.heap
-            for named, rows in (
-                (self._types, heap.type),
-                (self._sites, heap.site),
-                (self._threads, heap.thread),
-            ):
-                named.gather(heap, rows, since)
-            for space in self._heaps:
-                space.gather(moment, since)
-        self.server.finish(
-            moment.kind, moment.cause, (PROGRAM_CLOCK, moment.heap.allocated_bytes), holds=False
-        )
+        self._moment, self._since = moment, since
+        self.happen(moment.kind, moment.cause, holds=False)
+
+    @property
+    def clock_value(self) -> int:
+        """Bytes that the program has allocated at the moment that is shown."""
+        return 0 if self._moment is None else self._moment.heap.allocated_bytes
+
+    def gather(self, _request: GatherRequest) -> None:
+        """Fill all spaces: a trace is shown to whoever writes or asks, who wants everything."""
+        moment, since = self._moment, self._since
+        if moment is None:
+            return
+        heap = moment.heap
+        for named, rows in (
+            (self._types, heap.type),
+            (self._sites, heap.site),
+            (self._threads, heap.thread),
+        ):
+            named.gather(heap, rows, since)
+        for space in self._heaps:
+            space.gather(moment, since)
 
     def category_of(self, title: str) -> str:
         """What the tiles of one of `names` stand for, as a kind of question."""

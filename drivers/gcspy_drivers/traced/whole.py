@@ -104,7 +104,7 @@ class Whole:
             from gcspy_objects.analysis.survival import Clock, survival
         except ModuleNotFoundError as error:
             raise CommandError(
-                f"this needs the package {error.name} where the trace is played: pip install 'gcspy[objects]'"
+                f"this needs the package {error.name} where the trace is played; in a clone of gcspy: pip install '.[objects]'"
             ) from error
         if self._store is None:
             self._store = gather(self._heap)

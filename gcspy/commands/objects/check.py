@@ -10,6 +10,7 @@ import click
 
 from gcspy.commands.objects.options import trace_argument
 from gcspy.exit_codes import ExitCode
+from gcspy.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,19 +27,22 @@ _SHOWN = 10
 @click.option(
     "--log",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The VM's log; without it, gc.log beside the trace, if it is there.",
+    help="GC log of the VM. Default: gc.log beside the trace, if it exists.",
 )
-@click.option("--no-log", is_flag=True, help="Compare with no log.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--no-log", is_flag=True, help="Do not compare with a log.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def command(
     context: click.Context, trace: Path, log: Path | None, no_log: bool, as_json: bool
 ) -> None:
-    """Rebuild the heap, and look whether what the trace tells can be.
+    """Check that a trace is consistent.
 
-    Objects have to follow each other in each space without hole or overlap at the start and the end of each collection, fill their threads' buffers,
-    and be known when they are moved. Tops of spaces and class histograms have to be those of the VM's log.
-    What is found first is explained: file, buffer, byte, event, what was expected. The exit code is 9 when anything is found.
+    Rebuilds the heap. At the start and the end of each collection, the objects of each space must follow each other
+    without a hole or an overlap, fill the buffers of their threads, and be known before they move.
+    The tops of spaces and the class histograms must equal those of the VM's log; what cannot be
+    compared is counted. The symbols file must not contradict itself. The first finding is
+    explained: file, buffer, byte, event and what was expected. The exit code is 9 if there are
+    findings.
     """
     from gcspy_objects.consistency import check
     from gcspy_objects.heap import Heap
@@ -61,9 +65,9 @@ def command(
     ):
         report = check(heap, read_log(lines) if lines is not None else None, progress)
     if as_json:
-        click.echo(json.dumps({"trace": str(trace)} | report.as_json()))
+        say(json.dumps({"trace": str(trace)} | report.as_json()))
     else:
-        click.echo("\n".join(_told(trace.name, report)))
+        say("\n".join(_told(trace.name, report)))
     context.exit(ExitCode.OK if report.consistent else ExitCode.RECORDING)
 
 
@@ -86,3 +90,11 @@ def _told(name: str, report: Report) -> Iterator[str]:
         yield f"  {report.tops_compared:,} tops of spaces and {report.histograms_compared:,} class histograms were compared with the VM's log"
     else:
         yield "  not compared with the VM's log: there is none, or it has neither tops nor class histograms (-XX:+PrintHeapAtGC)"
+    if report.tops_left or report.histograms_left:
+        yield f"  {report.tops_left:,} tops of spaces and {report.histograms_left:,} class histograms could NOT be compared"
+    if report.remarks:
+        yield "  not wrong for sure:"
+        for remark in report.remarks[:_SHOWN]:
+            yield f"    {remark}"
+        if len(report.remarks) > _SHOWN:
+            yield f"    and {len(report.remarks) - _SHOWN:,} more, which --json has"

@@ -23,9 +23,9 @@ __all__ = ["command"]
 @bytes_option
 @output_options
 def command(trace: Path, **options: Any) -> None:
-    """Tell of each collection what was allocated before it, survived it, was promoted and died in it.
+    """Show what each collection did.
 
-    With --type or --site, of objects of that type or from that site: whether all of them die in the next collection, say.
+    Shows what was allocated before each collection, survived it, was promoted and died. With --type or --site, only objects of that type or from that site are counted.
     """
     from gcspy.asked import ask_collections
 

@@ -8,23 +8,25 @@ from pathlib import Path
 
 import click
 
+from gcspy.terminal import say
+
 __all__ = ["command"]
 
 
 @click.command()
 @click.argument("trace", metavar="TRACE", type=click.Path(exists=True, path_type=Path))
 @click.option(
-    "--type", "type_name", metavar="NAME", help="A part of the type's name; =NAME: the whole name."
+    "--type", "type_name", metavar="NAME", help="Part of the type's name. =NAME: the whole name."
 )
 @click.option(
     "--site",
     metavar="NAME",
-    help="A part of a method's name on the stack of the allocation; =NAME: the whole name.",
+    help="Part of the name of a method on the allocation stack. =NAME: the whole name.",
 )
 @click.option(
     "--thread",
     metavar="NAME",
-    help="A part of the name of the thread that allocated it; =NAME: the whole name.",
+    help="Part of the name of the allocating thread. =NAME: the whole name.",
 )
 @click.option("--size", metavar="BYTES", help="64, or a range: 24..64, 1kB.. and ..100.")
 @click.option(
@@ -44,9 +46,9 @@ __all__ = ["command"]
     default=20,
     show_default=True,
     metavar="N",
-    help="Rows, the largest objects first.",
+    help="Number of rows, largest objects first.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     trace: Path,
     type_name: str | None,
@@ -58,9 +60,10 @@ def command(
     top: int,
     as_json: bool,
 ) -> None:
-    """Find objects in the heap that a trace tells of, at any time.
+    """Find objects in the heap at any time of a trace.
 
-    All that is named must hold. What an object's life was, tells gcspy objects life with its address and the same time.
+    Objects must match all options. `gcspy objects life` shows the life of one object: give it the
+    address and the same time.
     """
     from gcspy_drivers.traced.tables import object_table
     from gcspy_objects.finding import rows_of, sought_of
@@ -86,9 +89,9 @@ def command(
         table = object_table(now, heap.trace, rows, top)
         found = len(rows)
     if as_json:
-        click.echo(json.dumps({"event": event, "objects": found, **rows_as_json(table)}, indent=2))
+        say(json.dumps({"event": event, "objects": found, **rows_as_json(table)}, indent=2))
         return
-    click.echo(
+    say(
         f"{found:,} objects, before event {event:,} of the trace, after {now.collections:,} collections"
     )
     if found:

@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 from gcspy_protocol.errors import CommandError
 
+from gcspy.terminal import say
+
 __all__ = ["command"]
 
 
@@ -30,11 +32,12 @@ __all__ = ["command"]
     metavar="N",
     help="Of the same site, the nearest first.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(trace: Path, address: str, at: str, neighbours: int, as_json: bool) -> None:
-    """Follow one object through its moves to its death, and tell what became of those of the same site that lay next to it.
+    """Follow one object from birth to death.
 
-    Events are numbers of the trace's events, which all take for --at.
+    Also shows what became of its neighbours from the same site. Events are given by their number
+    in the trace, as for --at.
     """
     from gcspy_drivers.traced.lives import life_table, neighbour_table
     from gcspy_drivers.traced.tables import place_of
@@ -68,9 +71,9 @@ def command(trace: Path, address: str, at: str, neighbours: int, as_json: bool) 
         data = {"life": rows_as_json(life)} | (
             {} if near is None else {"neighbours": rows_as_json(near)}
         )
-        click.echo(json.dumps(data, indent=2))
+        say(json.dumps(data, indent=2))
         return
     print_table(life)
     if near is not None:
-        click.echo()
+        say()
         print_table(near)

@@ -32,9 +32,10 @@ __all__ = ["command"]
 @top_option(20)
 @output_options
 def command(trace: Path, **options: Any) -> None:
-    """Tell how many objects died at which age, and how old those are that are left.
+    """Show at which age objects died.
 
-    An object's age is told as it was when a collection found it dead: it may have died sooner, after the collection before.
+    Also shows how old the remaining objects are. The age of a dead object is its age at the collection that found it dead. It may have died
+    earlier, at any time since the collection before.
     """
     from gcspy.asked import ask_lifetimes
 

@@ -27,7 +27,7 @@ bytes_option = click.option(
     "--bytes",
     "in_bytes",
     is_flag=True,
-    help="Count bytes, not objects: what is shown and drawn, and by what it is ordered.",
+    help="Show, plot and sort by bytes instead of objects.",
 )
 
 clock_option = click.option(
@@ -48,18 +48,18 @@ def top_option(rows: int) -> Callable[[F], F]:
         default=rows,
         show_default=True,
         metavar="N",
-        help="Rows to show, the others together; 0: all.",
+        help="Number of rows; the rest is one row. 0: all rows.",
     )
 
 
 def only_options(function: F) -> F:
     """`--type` and `--site`: which objects are looked at."""
-    for name, what in (("--site", "Allocated at this site"), ("--type", "Of this type")):
+    for name, what in (("--site", "allocation site"), ("--type", "type")):
         function = click.option(
             name,
             default="",
             metavar="NAME",
-            help=f"{what} only: its name, a part of it, or a pattern with *.",
+            help=f"Only this {what}: its name, a part of it, or a pattern with *.",
         )(function)
     return function
 
@@ -67,25 +67,25 @@ def only_options(function: F) -> F:
 def output_options(function: F) -> F:
     """`--json`, `--parquet`, `--plot` and `--force`: in which form the answer comes."""
     options = (
-        click.option("--json", "as_json", is_flag=True, help="One JSON object."),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
         click.option(
             "--parquet",
             metavar="FILE",
             type=click.Path(dir_okay=False, path_type=Path),
-            help="Write all rows to FILE as Parquet too.",
+            help="Also write all rows to FILE as Parquet.",
         ),
         click.option(
             "--plot",
             metavar="FILE.png",
             type=click.Path(dir_okay=False, path_type=Path),
-            help="Draw a picture of it too; needs the extra gui.",
+            help="Also write a plot. Needs the extra gui.",
         ),
         click.option(
             "--theme",
             type=click.Choice(["dark", "light"]),
-            help="Colours of the picture; default: light.",
+            help="Colour theme of the plot. Default: light.",
         ),
-        click.option("--force", is_flag=True, help="Replace files that are there."),
+        click.option("--force", is_flag=True, help="Overwrite existing files."),
     )
     for option in reversed(options):
         function = option(function)

@@ -26,7 +26,7 @@ __all__ = ["command"]
     "number",
     type=click.IntRange(1),
     metavar="N",
-    help="What happened in collection N, and was allocated just before it.",
+    help="Only collection N and the allocations since the one before it.",
 )
 @click.option(
     "--each-gc", is_flag=True, help="What happened in each collection, of the --top sites."
@@ -35,9 +35,10 @@ __all__ = ["command"]
 @top_option(20)
 @output_options
 def command(trace: Path, **options: Any) -> None:
-    """Tell where in the program objects were allocated: allocated, survived, promoted, died, left.
+    """Show objects by allocation site.
 
-    A site is a method, a place in its byte code, and the type that is allocated there. Words are those of `gcspy objects types`.
+    A site is a method, a position in its bytecode, and the allocated type. The columns mean the
+    same as for `gcspy objects types`.
     """
     from gcspy.asked import ask_kinds
 

@@ -33,10 +33,12 @@ __all__ = ["command"]
 )
 @output_options
 def command(trace: Path, **options: Any) -> None:
-    """Tell which share of objects is still there at which age: of all, of young objects, and of old ones since they are old.
+    """Show the share of objects that survives to each age.
 
-    Held is what takes up memory; seen alive is the same, had each object died right after a collection last saw it. What the
-    program could still reach lies between. Objects that are left when the trace ends count as far as they were watched.
+    The age of old objects counts from their promotion. "Held" is what occupies memory. "Seen alive"
+    assumes that each object died right after the last collection that kept it. What the program
+    could still reach lies between the two. Objects that remain at the end of the trace count for
+    as long as they were observed.
     """
     from gcspy.asked import ask_survival
 

@@ -26,19 +26,20 @@ __all__ = ["command"]
     "number",
     type=click.IntRange(1),
     metavar="N",
-    help="What happened in collection N, and was allocated just before it.",
+    help="Only collection N and the allocations since the one before it.",
 )
-@click.option(
-    "--each-gc", is_flag=True, help="What happened in each collection, of the --top types."
-)
+@click.option("--each-gc", is_flag=True, help="One row per collection for each of the --top types.")
 @bytes_option
 @top_option(20)
 @output_options
 def command(trace: Path, **options: Any) -> None:
-    """Tell of which types a program's objects were: allocated, survived, promoted, died, left.
+    """Show objects by type.
 
-    A type's objects survived when a collection looked at them and let them live; an old object is looked at by full collections only. What
-    died, a collection found dead. What is left was not found dead before the trace ended.
+    The columns are allocated, survived, promoted, died and remaining.
+
+    "Survived" counts objects that a collection examined and kept; old objects are examined by full
+    collections only. "Died" counts objects that a collection found dead. "Remaining" objects were
+    not found dead before the trace ended.
     """
     from gcspy.asked import ask_kinds
 

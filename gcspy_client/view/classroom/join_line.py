@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QVBoxLayout, QWidget
 
+from gcspy_client.view.plain.text import copy_text, set_window_title
+from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.theme import numbers_font
 
 __all__ = ["JoinSheet", "join_line"]
@@ -43,35 +44,34 @@ class JoinSheet(QDialog):
 
     def __init__(self, addresses: Sequence[str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setWindowTitle("Join this session")
+        set_window_title(self, "Join this session")
         self.lines = tuple(join_line(one) for one in addresses)
-        self.labels: list[QLabel] = []
+        self.labels: list[PlainLabel] = []
         column = QVBoxLayout(self)
         column.setContentsMargins(28, 24, 28, 20)
         column.setSpacing(16)
-        title = QLabel("Join this session" if self.lines else _NOBODY)
+        title = PlainLabel("Join this session" if self.lines else _NOBODY)
         font = title.font()
         font.setPointSizeF(font.pointSizeF() * (1.8 if self.lines else 1.2))
         title.setFont(font)
         title.setWordWrap(True)
         column.addWidget(title)
         for line in self.lines:
-            label = QLabel(_breakable(line))
+            label = PlainLabel(line)
             label.setAccessibleName(line)
-            label.setTextFormat(Qt.TextFormat.PlainText)
             label.setWordWrap(True)
             self.labels.append(label)
             column.addWidget(label, 1)
-        note = QLabel(_TOKEN)
+        note = PlainLabel(_TOKEN)
         note.setWordWrap(True)
         note.setVisible(any(not address.startswith("unix:") for address in addresses))
         column.addWidget(note)
         buttons = QHBoxLayout()
-        self.copy = QPushButton("Copy")
+        self.copy = PlainPushButton("Copy")
         self.copy.setProperty("primary", "true")
         self.copy.clicked.connect(self.copy_line)
         self.copy.setEnabled(bool(self.lines))
-        close = QPushButton("Close")
+        close = PlainPushButton("Close")
         close.clicked.connect(self.close)
         buttons.addStretch(1)
         buttons.addWidget(self.copy)
@@ -86,7 +86,7 @@ class JoinSheet(QDialog):
     def copy_line(self) -> None:
         """Copy the first line."""
         if self.lines:
-            QGuiApplication.clipboard().setText(self.lines[0])
+            copy_text(self.lines[0])
             self.copy.setText("Copied")
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -108,10 +108,3 @@ class JoinSheet(QDialog):
                 ):
                     break
                 size -= 1.0
-
-
-def _breakable(line: str) -> str:
-    """The same with places where a row may end that nobody sees: a fingerprint has 64 characters without one."""
-    head, mark, pin = line.partition("=")
-    groups = [pin[at : at + 8] for at in range(0, len(pin), 8)]
-    return head + mark + "\u200b".join(groups)

@@ -15,15 +15,15 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QHeaderView,
-    QLabel,
-    QPushButton,
     QTableView,
     QVBoxLayout,
     QWidget,
 )
 
-from gcspy_client.model.attending import Seat, summary_words
+from gcspy_client.model.attendance import Seat, summary_words
 from gcspy_client.model.palette import Theme
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.tables import Cell, RowsModel
 
@@ -61,10 +61,9 @@ class ClassPanel(QFrame):
         self.setProperty("card", "true")
         self._seats: list[Seat] = []
         self._may_hand = self._is_playback = False
-        self.words, self.mine = QLabel(), QLabel()
+        self.words, self.mine = PlainLabel(), PlainLabel()
         self.mine.setProperty("dim", "true")
         for label in (self.words, self.mine):
-            label.setTextFormat(Qt.TextFormat.PlainText)  # names are strangers'
             label.setWordWrap(True)
         self.rows = RowsModel(("Name", "", "Has read"), (), tokens(theme))
         self.table = QTableView()
@@ -126,9 +125,9 @@ class ClassPanel(QFrame):
         table.selectionModel().selectionChanged.connect(self._chosen)
         table.doubleClicked.connect(lambda _index: self._hand())
 
-    def _button(self, text: str, tip: str, run: object) -> QPushButton:
-        button = QPushButton(text)
-        button.setToolTip(tip)
+    def _button(self, text: str, tip: str, run: object) -> PlainPushButton:
+        button = PlainPushButton(text)
+        set_tip(button, tip)
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         button.clicked.connect(run)
         return button

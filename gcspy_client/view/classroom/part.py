@@ -16,9 +16,8 @@ from gcspy_protocol.interpreter import EventChange
 from gcspy_protocol.messages import Attend, Clients, HandOver, Look, Looked, Message, NameSuccessor
 from gcspy_protocol.playback import Seek
 from PySide6.QtCore import QObject, Qt, QTimer
-from PySide6.QtWidgets import QInputDialog
 
-from gcspy_client.model.attending import (
+from gcspy_client.model.attendance import (
     ClassWish,
     Moments,
     Seat,
@@ -27,12 +26,13 @@ from gcspy_client.model.attending import (
     place_of,
     roster,
 )
-from gcspy_client.model.looks import TABLE, TILES
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.view_states import TABLE, TILES
 from gcspy_client.view.actions import Action
 from gcspy_client.view.classroom.join_line import JoinSheet
 from gcspy_client.view.classroom.panel import ClassPanel
 from gcspy_client.view.classroom.presenting import Presenting
+from gcspy_client.view.plain.dialogs import ask_one_of, ask_text
 from gcspy_client.view.spaces.views import known_renderers
 
 if TYPE_CHECKING:
@@ -140,13 +140,10 @@ class ClassPart(QObject):
     def ask_name(self) -> None:
         """Ask the user for a name."""
         now = self._window.link.person
-        name, wanted = QInputDialog.getText(
-            self._window,
-            "Your name",
-            f"What the others see, up to {PERSON_CHARS} letters:",
-            text=now,
+        name = ask_text(
+            self._window, "Your name", f"What the others see, up to {PERSON_CHARS} letters:", now
         )
-        if wanted:
+        if name is not None:
             self.call(name)
 
     def follow(self, wanted: bool) -> None:
@@ -226,8 +223,8 @@ class ClassPart(QObject):
         chosen = next(
             (i for i, seat in enumerate(others) if seat.number == self.panel.chosen_number), 0
         )
-        name, wanted = QInputDialog.getItem(self._window, title, question, names, chosen, False)
-        return others[names.index(name)].number if wanted and name in names else None
+        number = ask_one_of(self._window, title, question, names, chosen)
+        return None if number is None else others[number].number
 
     def ask_hand_over(self) -> None:
         """Ask to whom control goes."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from gcspy_protocol.interpreter import SpaceState
 from PySide6.QtCore import QObject, Signal
 
-from gcspy_client.model.comparing import Comparison, Pairing
-from gcspy_client.model.pairing import (
+from gcspy_client.model.compare.comparison import Comparison, Pairing
+from gcspy_client.model.compare.pairs import (
     EventMatching,
     Pair,
     Side,
@@ -25,7 +25,7 @@ from gcspy_client.model.pairing import (
     same_process,
 )
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.program_clock import ProgramClock
+from gcspy_client.model.playback.program_clock import ProgramClock
 from gcspy_client.model.session import event_words
 from gcspy_client.model.tile_source import StreamSource, TileSource
 from gcspy_client.view.compare.differencing import Differencing

@@ -16,11 +16,10 @@ from gcspy_protocol.address import Address
 from gcspy_protocol.interpreter import ClientInterpreter, SpaceState
 from gcspy_protocol.named import same_meaning
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QFileDialog
 
-from gcspy_client.model.comparing import Pairing
-from gcspy_client.model.difference_source import DifferenceSource
-from gcspy_client.model.pairing import EventMatching
+from gcspy_client.model.compare.comparison import Pairing
+from gcspy_client.model.compare.difference_source import DifferenceSource
+from gcspy_client.model.compare.pairs import EventMatching
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import Session, event_words
 from gcspy_client.model.text import duration
@@ -30,6 +29,8 @@ from gcspy_client.view.compare.beside import SideBySide
 from gcspy_client.view.compare.differencing import Differencing
 from gcspy_client.view.compare.other import Other, OtherLive, OtherRecording
 from gcspy_client.view.compare.panel import CompareFacts, ComparePanel
+from gcspy_client.view.plain.dialogs import ask_files
+from gcspy_client.view.plain.text import set_window_title
 from gcspy_client.view.shell.connect_dialog import ConnectDialog
 from gcspy_client.view.time.timeline import Flag
 
@@ -260,8 +261,8 @@ class ComparePart(QObject):
 
     def ask_recording(self) -> None:
         """Ask which recording to show beside this session."""
-        paths, _ = QFileDialog.getOpenFileNames(
-            self._window, "Compare with a recording", "", "Recordings (*.gcspy);;All files (*)"
+        paths = ask_files(
+            self._window, "Compare with a recording", "Recordings (*.gcspy);;All files (*)"
         )
         if paths:
             self.open_recording(*(Path(path) for path in paths))
@@ -269,7 +270,7 @@ class ComparePart(QObject):
     def ask_session(self) -> None:
         """Ask which live session to show beside this one."""
         dialog = ConnectDialog("", self._window)
-        dialog.setWindowTitle("Compare with a session")
+        set_window_title(dialog, "Compare with a session")
         dialog.control.hide()
         if dialog.exec() and dialog.address is not None:
             self.put_beside(OtherLive(dialog.address, token=dialog.token.text() or None))

@@ -10,7 +10,7 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
-from gcspy_client.model.difference_source import DifferenceSource
+from gcspy_client.model.compare.difference_source import DifferenceSource
 from gcspy_client.model.palette import (
     LOW,
     ONLY_LEFT,

@@ -13,16 +13,18 @@ from html import escape
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QHelpEvent
-from PySide6.QtWidgets import QLabel, QStackedLayout, QToolTip
+from PySide6.QtWidgets import QStackedLayout
 
 from gcspy_client.model.codes import Indices
-from gcspy_client.model.comparing import Compared
-from gcspy_client.model.looks import TILES, Look
+from gcspy_client.model.compare.comparison import Compared
 from gcspy_client.model.palette import Palette, Theme, diverging
-from gcspy_client.model.picture import Picture
 from gcspy_client.model.renderers import Renderer
 from gcspy_client.model.session import tile_title
+from gcspy_client.model.spaces.picture import Picture
 from gcspy_client.model.tile_source import TileSource
+from gcspy_client.model.view_states import TILES, Look
+from gcspy_client.view.plain.text import show_tip
+from gcspy_client.view.plain.widgets import PlainLabel
 from gcspy_client.view.spaces.canvas import TileCanvas
 from gcspy_client.view.spaces.renderer_canvas import RendererCanvas
 from gcspy_client.view.spaces.space_view import SpaceView
@@ -80,7 +82,7 @@ class DifferenceView(SpaceView):
         self._canvas: TileCanvas | RendererCanvas | None = None
         self._stack = QStackedLayout(self)
         self._stack.setContentsMargins(0, 0, 0, 0)
-        self._words = QLabel("comparing…")
+        self._words = PlainLabel("comparing…")
         self._words.setProperty("dim", "true")
         self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._words.setWordWrap(True)
@@ -267,7 +269,7 @@ class DifferenceView(SpaceView):
                 f"<tr><td><b>{escape(name)}</b>&nbsp;&nbsp;</td><td>{escape(text)}</td></tr>"
                 for name, text in told[1:]
             )
-            QToolTip.showText(
+            show_tip(
                 event.globalPos(),
                 f"{escape(told[0][1])}<table>{rows}</table>" if told else "",
                 self,

@@ -15,18 +15,20 @@ from typing import Protocol
 from gcspy_protocol.interpreter import SpaceState
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
-from gcspy_client.model.comparing import Comparison, Pairing, Subject, compare_spaces
-from gcspy_client.model.errand import LatestErrand
-from gcspy_client.model.looks import Look
+from gcspy_client.model.compare.comparison import Comparison, Pairing, Subject, compare_spaces
+from gcspy_client.model.latest_worker import LatestWorker
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import Session
 from gcspy_client.model.tile_source import TileSource
+from gcspy_client.model.view_states import Look
 from gcspy_client.view.compare.difference_view import DifferenceView
 from gcspy_client.view.spaces.spaces import Spaces
 
 __all__ = ["Differencing", "LeftSide"]
 
 _SETTLE_SECS = 20.0
+_REST_SHARE, _MOST_REST_SECS = 0.5, 0.25
+"""Comparing large heaps at each event would otherwise use a whole processor."""
 
 
 class LeftSide(Protocol):
@@ -64,7 +66,12 @@ class Differencing(QObject):
         super().__init__(parent)
         self._session, self._spaces = session, spaces
         self._left: LeftSide | None = None
-        self._errand: LatestErrand[Comparison] = LatestErrand("comparing", self._ready.emit)
+        self._worker: LatestWorker[Comparison] = LatestWorker(
+            "gcspy comparison",
+            self._ready.emit,
+            rest_share=_REST_SHARE,
+            most_rest_secs=_MOST_REST_SECS,
+        )
         self._dirty = False
         self._scales: Mapping[Hashable, float] = {}
         self.comparison: Comparison | None = None
@@ -97,7 +104,7 @@ class Differencing(QObject):
         self._show_looks()
 
     def _forget(self) -> None:
-        self._errand.forget()
+        self._worker.forget()
         self._soon.stop()
         self._dirty, self._scales, self.comparison = False, {}, None
 
@@ -117,7 +124,7 @@ class Differencing(QObject):
         if not self.on:
             return
         self._dirty = True
-        if self._errand.idle and not self._soon.isActive():
+        if self._worker.idle and not self._soon.isActive():
             self._soon.start(0)
 
     def _views(self) -> dict[int, DifferenceView]:
@@ -143,7 +150,7 @@ class Differencing(QObject):
             # A source that the user made of streams remembers what it worked out, so the thread has its own.
             subjects.append(Subject(number, left, view.space.copy(), source, copy(view.source)))
         event = self._session.interpreter.last_event
-        self._errand.ask(
+        self._worker.submit(
             partial(
                 compare_spaces,
                 subjects,
@@ -157,13 +164,12 @@ class Differencing(QObject):
         """Show what was worked out."""
         if self._left is None:
             return
-        if self._errand.failure is not None:
-            self.failed.emit(f"The difference could not be worked out: {self._errand.failure}")
-            return
-        found = self._errand.result
-        if found is None:
-            return
-        if found is not self.comparison:
+        outcome = self._worker.take()
+        if outcome is not None:
+            if outcome.failure is not None:
+                self.failed.emit(f"The difference could not be worked out: {outcome.failure}")
+                return
+            found = outcome.result()
             self.comparison, self._scales = found, found.scales
             for number, view in self._views().items():
                 if number in found.spaces:
@@ -177,7 +183,7 @@ class Differencing(QObject):
         for _ in range(3):
             if self._dirty:
                 self._begin()
-            if not self._errand.settle(_SETTLE_SECS):
+            if not self._worker.settle(_SETTLE_SECS):
                 return False
             self._take()
             if not self._dirty:
@@ -189,4 +195,5 @@ class Differencing(QObject):
     def stop(self) -> None:
         """Work out nothing any more; no thread and no timer is left."""
         self._soon.stop()
-        self._errand.stop()
+        self._worker.stop()
+        self._worker.join()

@@ -8,9 +8,10 @@ Knows sessions, recordings and links; does not know widgets, nor which event bel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from gcspy_protocol.address import Address
@@ -23,17 +24,21 @@ from gcspy_replay.playback import Timetable
 from PySide6.QtCore import QObject, Qt, Signal
 
 from gcspy_client.link import Link
-from gcspy_client.model.errand import LatestErrand
-from gcspy_client.model.pairing import Side
-from gcspy_client.model.program_clock import ProgramClock
+from gcspy_client.model.compare.pairs import Side
+from gcspy_client.model.latest_worker import LatestWorker
+from gcspy_client.model.playback.program_clock import ProgramClock
+from gcspy_client.model.playback.time_shift import TimeShift
+from gcspy_client.model.playback.timeline import Timeline
 from gcspy_client.model.session import Session
-from gcspy_client.model.status import LinkPhase
-from gcspy_client.model.timeline import Timeline
-from gcspy_client.model.timeshift import TimeShift
+from gcspy_client.model.shell.link_status import LinkPhase
 
 __all__ = ["Other", "OtherLive", "OtherRecording"]
 
+T = TypeVar("T")
+
 _SETTLE_SECS = 20.0
+_REST_SHARE, _MOST_REST_SECS = 0.5, 0.25
+"""An event of a large heap takes long to reach; a drag asks for many of them."""
 
 
 class Other(QObject):
@@ -107,6 +112,12 @@ class _Reached:
         self.number, self.state = number, state
 
 
+def _worker(notify: Callable[[], None]) -> LatestWorker[T]:
+    return LatestWorker(
+        "gcspy other session", notify, rest_share=_REST_SHARE, most_rest_secs=_MOST_REST_SECS
+    )
+
+
 class OtherRecording(Other):
     """A recording.
 
@@ -122,11 +133,9 @@ class OtherRecording(Other):
         self._recording: Recording | None = None
         self._first: ClientInterpreter | None = None
         self._opened = False
-        self._errand: LatestErrand[_Reached | Timetable] = LatestErrand(
-            "the other session", self._done.emit
-        )
+        self._worker: LatestWorker[_Reached | Timetable] = _worker(self._done.emit)
         self._done.connect(self._take, Qt.ConnectionType.QueuedConnection)
-        self._errand.ask(self._open)
+        self._worker.submit(self._open)
 
     def _open(self) -> Timetable:
         """In the thread: find out what there is."""
@@ -159,14 +168,16 @@ class OtherRecording(Other):
         """Show an event, soon."""
         self.wished = number
         if self._opened:
-            self._errand.ask(partial(self._reach, number))
+            self._worker.submit(partial(self._reach, number))
 
     def _take(self) -> None:
-        if self._errand.failure is not None:
-            failure, self._errand.failure = self._errand.failure, None
-            self.failed.emit(str(failure))
+        outcome = self._worker.take()
+        if outcome is None:
             return
-        done, self._errand.result = self._errand.result, None
+        if outcome.failure is not None:
+            self.failed.emit(str(outcome.failure))
+            return
+        done = outcome.result()
         if isinstance(done, Timetable):
             rows = np.zeros(len(done.rows), dtype=TIMELINE)
             for field in TIMELINE.names or ():
@@ -176,24 +187,25 @@ class OtherRecording(Other):
             self.session.show(self._first, done.first)
             self._opened = True
             self.ready.emit()
-        elif done is not None:
+        else:
             self.session.show(done.state, done.number)
             self.moved.emit()
 
     def settle(self) -> bool:
         """Show what was wished, now."""
         for _ in range(3):
-            if not self._errand.settle(_SETTLE_SECS):
+            if not self._worker.settle(_SETTLE_SECS):
                 return False
             self._take()
-            if self._errand.idle:
+            if self._worker.idle:
                 break
         return self.shows_what_was_wished
 
     def stop(self) -> None:
         """Show nothing more; the files are closed."""
         self.blockSignals(True)
-        self._errand.stop()
+        self._worker.stop()
+        self._worker.join()
         if self._recording is not None:
             self._recording.close()
 
@@ -217,7 +229,7 @@ class OtherLive(Other):
         self.link.tap = self.shift
         self.shift.on_room = self.link.read_on
         self._known = False
-        self._errand: LatestErrand[_Reached] = LatestErrand("the other session", self._done.emit)
+        self._worker: LatestWorker[_Reached] = _worker(self._done.emit)
         self._done.connect(self._take, Qt.ConnectionType.QueuedConnection)
         self.link.welcomed.connect(self._welcomed)
         self.link.received.connect(self._received)
@@ -259,7 +271,7 @@ class OtherLive(Other):
     def show(self, number: int) -> None:
         """Show an event, soon."""
         self.wished = number
-        self._errand.ask(partial(self._reach, number))
+        self._worker.submit(partial(self._reach, number))
 
     def _reach(self, number: int) -> _Reached:
         """In the thread: get at an event that was kept; what came just now is on its way there."""
@@ -268,18 +280,20 @@ class OtherLive(Other):
             return _Reached(number, recording.seek(number))
 
     def _take(self) -> None:
-        if self._errand.failure is not None:
-            failure, self._errand.failure = self._errand.failure, None
-            self.failed.emit(str(failure))
+        outcome = self._worker.take()
+        if outcome is None:
             return
-        done, self._errand.result = self._errand.result, None
-        if done is not None and done.number == self.wished:
+        if outcome.failure is not None:
+            self.failed.emit(str(outcome.failure))
+            return
+        done = outcome.result()
+        if done.number == self.wished:
             self.session.show(done.state, done.number)
             self.moved.emit()
 
     def settle(self) -> bool:
         """Show what was wished, now."""
-        if not self._errand.settle(_SETTLE_SECS):
+        if not self._worker.settle(_SETTLE_SECS):
             return False
         self._take()
         return self.shows_what_was_wished
@@ -288,5 +302,6 @@ class OtherLive(Other):
         """Leave the session; what was kept of it is given up."""
         self.blockSignals(True)
         self.link.shut()
-        self._errand.stop()
+        self._worker.stop()
+        self._worker.join()
         self.shift.close()

@@ -9,24 +9,25 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
     QHBoxLayout,
     QHeaderView,
-    QLabel,
-    QPushButton,
     QStackedWidget,
     QTableView,
     QVBoxLayout,
     QWidget,
 )
 
-from gcspy_client.model.comparing import Compared, Comparison, TopChange
+from gcspy_client.model.compare.comparison import Compared, Comparison, TopChange
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.text import summary_short
+from gcspy_client.view.plain.items import PlainTableModel
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.widgets.elided import ElidedLabel
@@ -75,7 +76,7 @@ class _Column:
     tip: Callable[[object], str] | None = None
 
 
-class _Rows(QAbstractTableModel):
+class _Rows(PlainTableModel):
     """Rows of a table that is sorted by any of its columns; the sorting stays while rows are replaced."""
 
     def __init__(self, columns: Sequence[_Column]) -> None:
@@ -131,7 +132,7 @@ class _Rows(QAbstractTableModel):
         """Columns."""
         return len(self._columns)
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> object:
+    def header_data(self, section: int, orientation: Qt.Orientation, role: int) -> object:
         """Titles."""
         if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             return self._columns[section].title
@@ -139,7 +140,7 @@ class _Rows(QAbstractTableModel):
             return self._alignment(section)
         return None
 
-    def data(self, index: _Index, role: int = 0) -> object:
+    def cell_data(self, index: _Index, role: int) -> object:
         """What a cell shows."""
         row, column = self._rows[index.row()], self._columns[index.column()]
         if role == Qt.ItemDataRole.DisplayRole:
@@ -266,11 +267,11 @@ class ComparePanel(QWidget):
         self._names: dict[int, str] = {}
         self._comparison: Comparison | None = None
         self.left, self.right, self.note = ElidedLabel(), ElidedLabel(), ElidedLabel()
-        self.apart = QLabel()
-        self.set_a = QPushButton("Set as A")
-        self.go = QPushButton("Go to A")
-        self.swap = QPushButton("Swap")
-        self.leave = QPushButton("Leave")
+        self.apart = PlainLabel()
+        self.set_a = PlainPushButton("Set as A")
+        self.go = PlainPushButton("Go to A")
+        self.swap = PlainPushButton("Swap")
+        self.leave = PlainPushButton("Leave")
         self.tiles = _Rows(_tile_columns(lambda number: self._names.get(number, "")))
         self.spaces = _Rows(_SPACE_COLUMNS)
         self.tile_table, self.space_table = self._table(self.tiles), self._table(self.spaces)
@@ -320,7 +321,7 @@ class ComparePanel(QWidget):
         head = QHBoxLayout()
         head.setSpacing(8)
         for letter, label in (("A", self.left), ("B", self.right)):
-            mark = QLabel(letter)
+            mark = PlainLabel(letter)
             mark.setProperty("chip", "true")
             head.addWidget(mark)
             head.addWidget(label, 1)
@@ -328,13 +329,13 @@ class ComparePanel(QWidget):
         head.addWidget(self.apart)
         self.which.addItems(["Tiles", "Spaces"])
         self.which.setMaximumWidth(96)
-        self.which.setToolTip("What the list is of; where there is room, of both")
+        set_tip(self.which, "What the list is of; where there is room, of both")
         head.addWidget(self.which)
         for button in (self.set_a, self.go, self.swap, self.leave):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             head.addWidget(button)
         self.note.setProperty("tone", "warning")
-        empty = QLabel(
+        empty = PlainLabel(
             "Nothing is compared.\nShow an event and press A to set it as A; then go to another event: "
             "the tiles show what is more there (orange) and what is less (blue)."
         )
@@ -358,10 +359,10 @@ class ComparePanel(QWidget):
         column.addLayout(head)
         column.addWidget(self.note)
         column.addWidget(self._pages, 1)
-        self.set_a.setToolTip("Set the event that is shown as A (A)")
-        self.go.setToolTip("Show event A")
-        self.swap.setToolTip("Show event A, and compare it with what is shown now")
-        self.leave.setToolTip("Show the tiles themselves again (Esc)")
+        set_tip(self.set_a, "Set the event that is shown as A (A)")
+        set_tip(self.go, "Show event A")
+        set_tip(self.swap, "Show event A, and compare it with what is shown now")
+        set_tip(self.leave, "Show the tiles themselves again (Esc)")
 
     def _wire(self) -> None:
         self.set_a.clicked.connect(self.set_asked)

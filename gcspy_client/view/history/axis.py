@@ -9,11 +9,12 @@ from PySide6.QtCore import QPointF, QSize
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from gcspy_client.model.history_events import HistoryEvents
-from gcspy_client.model.history_view import HistoryView
+from gcspy_client.model.history.events import HistoryEvents
+from gcspy_client.model.history.view import HistoryView
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.strip import Stretch, moment_text, ticks_in
+from gcspy_client.model.playback.strip import Stretch, moment_text, ticks_in
 from gcspy_client.view.history.canvas import LEFT, HistoryCanvas
+from gcspy_client.view.plain.text import draw_text_at
 from gcspy_client.view.theme import small_font, tokens
 
 __all__ = ["HistoryAxis", "axis_ticks"]
@@ -107,6 +108,8 @@ class HistoryAxis(QWidget):
                     wide = metrics.horizontalAdvance(text)
                     left = min(max(float(LEFT), x - wide / 2), area.right() - wide)
                     painter.setPen(QColor(colour))
-                    painter.drawText(
-                        QPointF(left, 4 + metrics.ascent() + line * (metrics.height() - 2)), text
+                    draw_text_at(
+                        painter,
+                        QPointF(left, 4 + metrics.ascent() + line * (metrics.height() - 2)),
+                        text,
                     )

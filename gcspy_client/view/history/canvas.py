@@ -36,8 +36,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from gcspy_client.model.history_painter import HistoryDrawn
-from gcspy_client.model.history_view import (
+from gcspy_client.model.history.painter import HistoryDrawn
+from gcspy_client.model.history.view import (
     AUTOMATIC,
     HistoryLook,
     HistoryPicture,
@@ -47,6 +47,7 @@ from gcspy_client.model.history_view import (
 )
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.history.time import HistoryTime
+from gcspy_client.view.plain.text import draw_text
 from gcspy_client.view.theme import small_font, tokens
 
 __all__ = ["LEFT", "RIGHT", "Brush", "HistoryCanvas"]
@@ -322,7 +323,7 @@ class HistoryCanvas(QWidget):
             view, drawn = self.view(), self.drawn
             if view is None or drawn is None:
                 painter.setPen(QColor(t.dim))
-                painter.drawText(area, Qt.AlignmentFlag.AlignCenter, self.words or "no event yet")
+                draw_text(painter, area, Qt.AlignmentFlag.AlignCenter, self.words or "no event yet")
                 return
             painter.save()
             painter.setClipRect(area)
@@ -374,8 +375,8 @@ class HistoryCanvas(QWidget):
             if y - metrics.height() / 2 < free or not area.top() <= y <= area.bottom() + 1:
                 continue
             box = QRectF(0, y - metrics.height() / 2, LEFT - 8, metrics.height())
-            painter.drawText(
-                box, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), text
+            draw_text(
+                painter, box, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), text
             )
             free = y + metrics.height() / 2 + 2
 
@@ -411,7 +412,7 @@ class HistoryCanvas(QWidget):
             plate = QRectF(x + 1, self.area().top() + 1, wide, metrics.height())
             painter.fillRect(plate, QColor(t.window))
             painter.setPen(QColor(t.text))
-            painter.drawText(plate, Qt.AlignmentFlag.AlignCenter, text)
+            draw_text(painter, plate, Qt.AlignmentFlag.AlignCenter, text)
             free = x + wide + 4
 
     def _paint_brushes(self, painter: QPainter, drawn: HistoryPicture, view: HistoryView) -> None:
@@ -439,7 +440,7 @@ class HistoryCanvas(QWidget):
                 )
                 painter.fillRect(plate, own)
                 painter.setPen(QColor(tokens(self._theme).canvas))
-                painter.drawText(plate, Qt.AlignmentFlag.AlignCenter, name)
+                draw_text(painter, plate, Qt.AlignmentFlag.AlignCenter, name)
 
     def _paint_marks(self, painter: QPainter, drawn: HistoryPicture, view: HistoryView) -> None:
         """The event that is shown, the selected tile, and a cross under the mouse."""

@@ -1,6 +1,6 @@
 """History graphs and series of the panel into files, in a thread of its own: a large picture takes longer than a frame.
 
-Knows the panel and what the user sees of it; how a file is made is `gcspy_client.model.history_export`'s to know.
+Knows the panel and what the user sees of it; how a file is made is `gcspy_client.model.history.export`'s to know.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import numpy as np
 from gcspy_protocol.model import Presentation, Stream
 from PySide6.QtCore import QByteArray, QObject, Signal
 from PySide6.QtGui import QImage, QPainter
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
-from gcspy_client.model.history_export import ExportedGraph, csv_of, png_of, svg_of
+from gcspy_client.model.history.export import ExportedGraph, csv_of, png_of, svg_of
 from gcspy_client.model.raster import Pixels
 from gcspy_client.model.text import short_amount
 from gcspy_client.view.history.axis import axis_ticks
 from gcspy_client.view.history.track import HistoryTrack
+from gcspy_client.view.plain.dialogs import ask_new_file
 
 __all__ = ["HistoryExport"]
 
@@ -60,17 +61,15 @@ class HistoryExport(QObject):
 
     def ask_picture(self) -> None:
         """Ask for a file, and write the graphs into it."""
-        path, _ = QFileDialog.getSaveFileName(
-            self._over, "Export history graphs", "history.png", "Pictures (*.png *.svg)"
+        path = ask_new_file(
+            self._over, "Export history graphs", "Pictures (*.png *.svg)", "history.png"
         )
         if path:
             self.picture(Path(path))
 
     def ask_series(self) -> None:
         """Ask for a file, and write the series into it."""
-        path, _ = QFileDialog.getSaveFileName(
-            self._over, "Export series", "series.csv", "Tables (*.csv)"
-        )
+        path = ask_new_file(self._over, "Export series", "Tables (*.csv)", "series.csv")
         if path:
             self.series(Path(path))
 

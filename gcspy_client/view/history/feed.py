@@ -14,12 +14,12 @@ from gcspy_replay.file import Recording
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
-from gcspy_client.model.history_events import HistoryEvents
-from gcspy_client.model.history_filling import Filled, HistoryFilling
-from gcspy_client.model.history_graph import HistoryGraph
-from gcspy_client.model.history_painter import HistoryPainter
-from gcspy_client.model.history_value import ValueReader
-from gcspy_client.model.history_view import HistoryLook
+from gcspy_client.model.history.events import HistoryEvents
+from gcspy_client.model.history.filler import Filled, HistoryFilling
+from gcspy_client.model.history.graph import HistoryGraph
+from gcspy_client.model.history.painter import HistoryPainter
+from gcspy_client.model.history.value import ValueReader
+from gcspy_client.model.history.view import HistoryLook
 from gcspy_client.model.palette import Palette
 
 __all__ = ["HistoryFeed"]
@@ -108,7 +108,7 @@ class HistoryFeed(QObject):
 
     def end_reader(self, reader: ValueReader) -> None:
         """Have a reader of values end; whoever closes this waits for it."""
-        reader.end()
+        reader.stop()
         self._readers.append(reader)
 
     def end(self) -> None:
@@ -116,16 +116,16 @@ class HistoryFeed(QObject):
         self._closed = True
         if self._filling is not None:
             self._filling.end()
-        self._painter.end()
+        self._painter.stop()
 
     def close(self) -> None:
         """Read and draw no more; no thread is left."""
         self.end()
         if self._filling is not None:
             self._filling.close()
-        self._painter.close()
+        self._painter.join()
         for reader in self._readers:
-            reader.close()
+            reader.join()
 
     def _told_of(self) -> None:
         if self._closed or self._filling is None:
@@ -136,5 +136,5 @@ class HistoryFeed(QObject):
 
     def _collect(self) -> None:
         if not self._closed:
-            for drawn in self._painter.collect().values():
+            for drawn in self._painter.collect():
                 self.drawn.emit(drawn)

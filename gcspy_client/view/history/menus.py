@@ -10,18 +10,20 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gcspy_protocol.errors import ExpressionError
-from PySide6.QtWidgets import QInputDialog, QMenu, QPushButton
 
 from gcspy_client.model.derived import DerivedSource
-from gcspy_client.model.history_pooling import Pooling
-from gcspy_client.model.history_tracks import TrackSpec, choices
-from gcspy_client.model.history_view import AUTOMATIC
+from gcspy_client.model.history.pooling import Pooling
+from gcspy_client.model.history.tracks import TrackSpec, choices
+from gcspy_client.model.history.view import AUTOMATIC
 from gcspy_client.model.session import Session
 from gcspy_client.view.actions import Action, Gesture
 from gcspy_client.view.history.canvas import Brush
 from gcspy_client.view.history.export import HistoryExport
 from gcspy_client.view.history.panel import MOST_TRACKS, HistoryPanel
 from gcspy_client.view.history.track import HistoryTrack
+from gcspy_client.view.plain.dialogs import ask_number, ask_text
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainMenu, PlainPushButton
 
 if TYPE_CHECKING:
     from gcspy_client.view.window import MainWindow
@@ -70,17 +72,17 @@ class HistoryMenus:
         )
         panel.renaming.connect(self.ask_name)
 
-    def _button(self, text: str, tip: str, fill: Callable[[QMenu], None]) -> QPushButton:
-        button = QPushButton(text)
-        menu = QMenu(button)
+    def _button(self, text: str, tip: str, fill: Callable[[PlainMenu], None]) -> PlainPushButton:
+        button = PlainPushButton(text)
+        menu = PlainMenu(button)
         menu.aboutToShow.connect(partial(self._opening, menu, fill))
         button.setMenu(menu)
-        button.setToolTip(tip)
+        set_tip(button, tip)
         self._panel.add_button(button)
         return button
 
     @staticmethod
-    def _opening(menu: QMenu, fill: Callable[[QMenu], None]) -> None:
+    def _opening(menu: PlainMenu, fill: Callable[[PlainMenu], None]) -> None:
         menu.clear()
         fill(menu)
 
@@ -93,16 +95,16 @@ class HistoryMenus:
 
     # -------------------------------------------------------------------------- which
 
-    def _fill_add(self, menu: QMenu) -> None:
+    def _fill_add(self, menu: PlainMenu) -> None:
         enough = len(self._panel.tracks) >= MOST_TRACKS
         for space, specs in choices(self._session):
-            submenu = menu.addMenu(space.replace("&", "&&"))
+            submenu = menu.add_menu(space)
             for spec in specs:
-                made = submenu.addAction(spec.stream.replace("&", "&&"))
+                made = submenu.add(spec.stream)
                 made.triggered.connect(partial(self._add, spec))
                 made.setEnabled(not enough)
         menu.addSeparator()
-        made = menu.addAction("Expression…")
+        made = menu.add("Expression…")
         made.triggered.connect(self.ask_expression)
         made.setEnabled(not enough and self._session.active_space() is not None)
 
@@ -123,12 +125,12 @@ class HistoryMenus:
         if space is None:
             return
         streams = ", ".join(state.schema.name for state in space.streams.values())
-        formula, wanted = QInputDialog.getText(
+        formula = ask_text(
             self._panel,
             "Graph an expression",
             f"Of the tiles of {space.space.name}; its streams are {streams}:",
         )
-        if wanted and formula.strip():
+        if formula is not None and formula.strip():
             self.add_expression(formula.strip())
 
     def add_expression(self, formula: str) -> HistoryTrack | None:
@@ -149,9 +151,9 @@ class HistoryMenus:
 
     # ---------------------------------------------------------------------------- how
 
-    def _fill_look(self, menu: QMenu) -> None:
+    def _fill_look(self, menu: PlainMenu) -> None:
         panel, canvas = self._panel, self._panel.canvas
-        pooling = menu.addMenu("Several tiles in a pixel")
+        pooling = menu.add_menu("Several tiles in a pixel")
         for pool in Pooling:
             _choice(
                 pooling,
@@ -159,14 +161,14 @@ class HistoryMenus:
                 panel.first.spec.pooling is pool,
                 partial(panel.set_pooling, pool),
             )
-        sizes = menu.addMenu("Height of a tile")
+        sizes = menu.add_menu("Height of a tile")
         fits = canvas.tile_pixels is None
         _choice(sizes, "all fit", fits, partial(panel.set_tile_pixels, None))
         for pixels in _TILE_PIXELS:
             chosen = canvas.tile_pixels == pixels
             words = f"{pixels} pixel" if pixels == 1 else f"{pixels} pixels"
             _choice(sizes, words, chosen, partial(panel.set_tile_pixels, float(pixels)))
-        every = menu.addMenu("Lines between tiles")
+        every = menu.add_menu("Lines between tiles")
         _choice(
             every, "as fits", canvas.every == AUTOMATIC, partial(panel.set_lines, every=AUTOMATIC)
         )
@@ -179,13 +181,13 @@ class HistoryMenus:
                 partial(panel.set_lines, every=tiles),
             )
         _choice(every, "every…", canvas.every > 0 and canvas.every not in _EVERY, self.ask_every)
-        at = menu.addMenu("Lines at events")
+        at = menu.add_menu("Lines at events")
         _choice(at, "none", canvas.at_kind is None, partial(panel.set_lines, at_kind=None))
         welcome = self._session.live.welcome
         for kind in () if welcome is None else welcome.events:
             _choice(
                 at,
-                kind.name.replace("&", "&&"),
+                kind.name,
                 canvas.at_kind == kind.id,
                 partial(panel.set_lines, at_kind=kind.id),
             )
@@ -196,12 +198,12 @@ class HistoryMenus:
             partial(panel.set_marks, not canvas.marks),
         )
         menu.addSeparator()
-        menu.addAction("All events and tiles").triggered.connect(panel.fit)
+        menu.add("All events and tiles").triggered.connect(panel.fit)
 
     def ask_every(self) -> None:
         """Ask after how many tiles a line is drawn."""
         now = self._panel.canvas.every
-        tiles, wanted = QInputDialog.getInt(
+        tiles = ask_number(
             self._panel,
             "Lines between tiles",
             "A line after every so many tiles:",
@@ -209,7 +211,7 @@ class HistoryMenus:
             1,
             1 << 30,
         )
-        if wanted:
+        if tiles is not None:
             self._panel.set_lines(every=tiles)
 
     def next_pooling(self) -> None:
@@ -230,23 +232,21 @@ class HistoryMenus:
 
     def ask_name(self, track: HistoryTrack, brush: Brush) -> None:
         """Ask what chosen tiles are called."""
-        name, wanted = QInputDialog.getText(
-            self._panel, "Chosen tiles", "What are these tiles called?", text=brush.name
-        )
-        if wanted:
+        name = ask_text(self._panel, "Chosen tiles", "What are these tiles called?", brush.name)
+        if name is not None:
             track.rename_brush(brush, name)
 
     # --------------------------------------------------------------------------- files
 
-    def _fill_export(self, menu: QMenu) -> None:
-        menu.addAction("Picture, PNG or SVG…").triggered.connect(self.export.ask_picture)
-        series = menu.addAction("Series of the chosen tiles, CSV…")
+    def _fill_export(self, menu: PlainMenu) -> None:
+        menu.add("Picture, PNG or SVG…").triggered.connect(self.export.ask_picture)
+        series = menu.add("Series of the chosen tiles, CSV…")
         series.triggered.connect(self.export.ask_series)
         series.setEnabled(self.export.has_series)
 
 
-def _choice(menu: QMenu, text: str, chosen: bool, done: Callable[[], object]) -> None:
-    action = menu.addAction(text)
+def _choice(menu: PlainMenu, text: str, chosen: bool, done: Callable[[], object]) -> None:
+    action = menu.add(text)
     action.setCheckable(True)
     action.setChecked(chosen)
     action.triggered.connect(lambda _checked=False: done())

@@ -20,25 +20,26 @@ from gcspy_protocol.model import Stream
 from gcspy_replay.file import Recording
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
-from gcspy_client.model.history_graph import HistoryGraph
-from gcspy_client.model.history_painter import HistoryDrawn
-from gcspy_client.model.history_pooling import Pooling
-from gcspy_client.model.history_tracks import FOLLOWS, TrackSpec, graphed
-from gcspy_client.model.history_value import TileAt
-from gcspy_client.model.history_view import AUTOMATIC, Under
+from gcspy_client.model.history.graph import HistoryGraph
+from gcspy_client.model.history.painter import HistoryDrawn
+from gcspy_client.model.history.pooling import Pooling
+from gcspy_client.model.history.tracks import FOLLOWS, TrackSpec, graphed
+from gcspy_client.model.history.value import TileAt
+from gcspy_client.model.history.view import AUTOMATIC, Under
 from gcspy_client.model.palette import Palette, Theme
+from gcspy_client.model.playback.time_shift import TimeShift
+from gcspy_client.model.playback.timeline import Axis
 from gcspy_client.model.session import Session
 from gcspy_client.model.text import duration
-from gcspy_client.model.timeline import Axis
-from gcspy_client.model.timeshift import TimeShift
 from gcspy_client.view.history.axis import HistoryAxis
 from gcspy_client.view.history.canvas import HistoryCanvas
 from gcspy_client.view.history.feed import HistoryFeed
 from gcspy_client.view.history.series import HistorySeries
 from gcspy_client.view.history.time import HistoryTime
 from gcspy_client.view.history.track import HistoryTrack
+from gcspy_client.view.plain.widgets import PlainPushButton
 from gcspy_client.view.time.timeline import TimelineStrip
 from gcspy_client.view.widgets.elided import ElidedLabel
 
@@ -136,7 +137,7 @@ class HistoryPanel(QWidget):
         self.time.chosen.connect(strip.show_span)
         self.time.follow(strip.span, by_time=strip.by_time)
 
-    def add_button(self, button: QPushButton) -> None:
+    def add_button(self, button: PlainPushButton) -> None:
         """Have a button at the right end of the first line."""
         self.bar.addWidget(button)
 

@@ -16,11 +16,12 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from gcspy_client.model.history_view import HistoryPicture, HistoryView
+from gcspy_client.model.history.series import SeriesKind, TileSeries
+from gcspy_client.model.history.view import HistoryPicture, HistoryView
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.text import short_amount
-from gcspy_client.model.tile_series import SeriesKind, TileSeries
 from gcspy_client.view.history.canvas import LEFT, RIGHT, Brush, HistoryCanvas
+from gcspy_client.view.plain.text import draw_text
 from gcspy_client.view.theme import small_font, tokens
 
 __all__ = ["HistorySeries", "Plotted", "pooled_line"]
@@ -157,17 +158,22 @@ class HistorySeries(QWidget):
             )
             if not len(known):
                 painter.setPen(QColor(t.dim))
-                painter.drawText(
-                    area, Qt.AlignmentFlag.AlignCenter, "no value of these tiles is known yet"
+                draw_text(
+                    painter,
+                    area,
+                    Qt.AlignmentFlag.AlignCenter,
+                    "no value of these tiles is known yet",
                 )
                 return
             low, high = float(known.min()), float(known.max())
             painter.setPen(QColor(t.dim))
             room = QRectF(0, 0, LEFT - 8, self.height())
             right = int(Qt.AlignmentFlag.AlignRight)
-            painter.drawText(room, right | int(Qt.AlignmentFlag.AlignTop), self._amount(high))
+            draw_text(painter, room, right | int(Qt.AlignmentFlag.AlignTop), self._amount(high))
             if high > low:
-                painter.drawText(room, right | int(Qt.AlignmentFlag.AlignBottom), self._amount(low))
+                draw_text(
+                    painter, room, right | int(Qt.AlignmentFlag.AlignBottom), self._amount(low)
+                )
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setClipRect(area)
             for one, (shares, values) in zip(self.plotted, lines, strict=True):

@@ -16,27 +16,27 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QPushButton,
     QScrollBar,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from gcspy_client.model.history_filling import Filled
-from gcspy_client.model.history_graph import DetailWanted, HistoryGraph
-from gcspy_client.model.history_painter import HistoryDrawn
-from gcspy_client.model.history_rows import HistoryRow, RowMaker
-from gcspy_client.model.history_tracks import Graphed, TrackSpec
-from gcspy_client.model.history_value import TileAt, TileValue, ValueReader
-from gcspy_client.model.history_view import HistoryLook, Under
+from gcspy_client.model.history.filler import Filled
+from gcspy_client.model.history.graph import DetailWanted, HistoryGraph
+from gcspy_client.model.history.painter import HistoryDrawn
+from gcspy_client.model.history.rows import HistoryRow, RowMaker
+from gcspy_client.model.history.series import SeriesKind, SeriesMaker, SeriesPoint, TileSeries
+from gcspy_client.model.history.tracks import Graphed, TrackSpec
+from gcspy_client.model.history.value import TileAt, TileValue, ValueReader
+from gcspy_client.model.history.view import HistoryLook, Under
 from gcspy_client.model.palette import LOW, Palette, Theme, categorical, palette_for
-from gcspy_client.model.tile_series import SeriesKind, SeriesMaker, SeriesPoint, TileSeries
 from gcspy_client.view.history.canvas import Brush, HistoryCanvas
 from gcspy_client.view.history.feed import HistoryFeed
 from gcspy_client.view.history.series import HistorySeries, Plotted
 from gcspy_client.view.history.time import HistoryTime
 from gcspy_client.view.icons import icon
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainPushButton, PlainToolButton
 from gcspy_client.view.theme import small_font, tokens
 from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.widgets.elided import ElidedLabel
@@ -97,7 +97,11 @@ class HistoryTrack(QWidget):
         self.series = HistorySeries(self.canvas, theme)
         self.title = ElidedLabel()
         self.kinds = Chooser()
-        self.up, self.down, self.close_button = QToolButton(), QToolButton(), QToolButton()
+        self.up, self.down, self.close_button = (
+            PlainToolButton(),
+            PlainToolButton(),
+            PlainToolButton(),
+        )
         self.scroll_bar = QScrollBar(Qt.Orientation.Vertical)
         self.separator = QFrame()
         self._chips = QHBoxLayout()
@@ -120,7 +124,7 @@ class HistoryTrack(QWidget):
             (self.down, "Further down", partial(self.moved.emit, 1)),
             (self.close_button, "Close this graph", self.closed.emit),
         ):
-            button.setToolTip(words)
+            set_tip(button, words)
             button.setAccessibleName(words)
             button.setFixedSize(18, 18)
             button.clicked.connect(done)
@@ -130,10 +134,10 @@ class HistoryTrack(QWidget):
         for button in (self.up, self.down, self.close_button):
             head.addWidget(button)
         for kind in SeriesKind:
-            self.kinds.addItem(kind.value, kind)
+            self.kinds.add(kind.value, kind)
         self.kinds.setCurrentText(self.series.kind.value)
         self.kinds.currentTextChanged.connect(lambda text: self.series.set_kind(SeriesKind(text)))
-        self.kinds.setToolTip("what is plotted of the chosen tiles")
+        set_tip(self.kinds, "what is plotted of the chosen tiles")
         foot = QHBoxLayout(self._foot)
         foot.setContentsMargins(0, 0, 0, 0)
         foot.setSpacing(6)
@@ -407,14 +411,14 @@ class HistoryTrack(QWidget):
     def _chip(self, brush: Brush) -> QWidget:
         """The name of a range of tiles in its colour, and a button that forgets it."""
         chip = QWidget()
-        name, cross = QPushButton(f"■ {brush.name}"), QToolButton()
+        name, cross = PlainPushButton(f"■ {brush.name}"), PlainToolButton()
         name.setProperty("chip", "plain")
         name.setStyleSheet(f"color: {brush.colour.name()};")
-        name.setToolTip("what these tiles are called: click to change it")
+        set_tip(name, "what these tiles are called: click to change it")
         name.clicked.connect(partial(self.renaming.emit, brush))
         cross.setIcon(icon("cross", tokens(self._theme).dim, tokens(self._theme).border))
         cross.setFixedSize(18, 18)
-        cross.setToolTip("plot these tiles no more")
+        set_tip(cross, "plot these tiles no more")
         cross.setAccessibleName(f"Plot {brush.name} no more")
         cross.clicked.connect(partial(self.remove_brush, brush))
         row = QHBoxLayout(chip)

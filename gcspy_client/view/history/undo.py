@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from PySide6.QtCore import QObject
 
-from gcspy_client.model.history_tracks import TrackSpec
+from gcspy_client.model.history.tracks import TrackSpec
 from gcspy_client.view.history.panel import HistoryPanel
 from gcspy_client.view.history.track import HistoryTrack
 from gcspy_client.view.shell.view_undo import ViewUndo

@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
+from gcspy_client.view.plain.text import draw_text
 from gcspy_client.view.theme import Tokens
 
 __all__ = ["Curtain"]
@@ -52,7 +53,8 @@ class Curtain(QWidget):
         painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(self._colours.surface))
         painter.setPen(QColor(self._colours.dim))
-        painter.drawText(
+        draw_text(
+            painter,
             self.rect().adjusted(12, 4, -12, -4),
             Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap,
             self._words,

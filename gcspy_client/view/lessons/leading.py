@@ -16,9 +16,9 @@ from PySide6.QtCore import QObject, Signal
 from gcspy_client.lessons.doing import filters_of, settings_of
 from gcspy_client.lessons.lesson import TRIGGER, Lesson, Step
 from gcspy_client.link import Link
+from gcspy_client.model.panels.trigger_list import Firing
 from gcspy_client.model.session import Session
-from gcspy_client.model.status import LinkPhase
-from gcspy_client.model.trigger_list import Firing
+from gcspy_client.model.shell.link_status import LinkPhase
 
 __all__ = ["Leading"]
 

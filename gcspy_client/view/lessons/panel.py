@@ -7,16 +7,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QSize, Qt, QUrl, Signal
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QSize, QUrl, Signal
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLabel,
     QProgressBar,
-    QPushButton,
     QScrollArea,
-    QTextBrowser,
     QVBoxLayout,
     QWidget,
 )
@@ -24,6 +20,9 @@ from PySide6.QtWidgets import (
 from gcspy_client.lessons.lesson import Lesson, Question
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.lessons.leading import Leading
+from gcspy_client.view.plain.markdown import MarkdownParagraph, MarkdownText
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 
 __all__ = ["LessonPanel"]
 
@@ -51,33 +50,28 @@ class LessonPanel(QWidget):
         self._leading = leading
         self._theme = theme
         self._shown: tuple[object, ...] = ()
-        self.title, self.place = QLabel(), QLabel()
+        self.title, self.place = PlainLabel(), PlainLabel()
         self.title.setProperty("caption", "true")
         self.title.setWordWrap(True)
         self.place.setProperty("dim", "true")
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setFixedHeight(4)
-        self.text = QTextBrowser()
-        self.text.setFrameShape(QFrame.Shape.NoFrame)
-        self.text.setOpenLinks(False)
+        self.text = MarkdownText()
         self.text.anchorClicked.connect(self._follow)
         self.text.setAccessibleName("Text of the lesson")
         larger = self.text.font()
         larger.setPointSizeF(larger.pointSizeF() * _LARGER)
         self.text.setFont(larger)
-        self.asked, self.told, self.note = QLabel(), QLabel(), QLabel()
-        self.choices: list[QPushButton] = []
+        self.asked, self.told, self.note = (MarkdownParagraph() for _ in range(3))
+        self.choices: list[PlainPushButton] = []
         self._choice_column = QVBoxLayout()
         self._choice_column.setSpacing(4)
-        for label in (self.asked, self.told, self.note):
-            label.setWordWrap(True)
-            label.setTextFormat(Qt.TextFormat.MarkdownText)
         font = self.asked.font()
         font.setBold(True)
         self.asked.setFont(font)
         self.note.setProperty("tone", "warning")
-        self.back, self.next = QPushButton("Back"), QPushButton("Next")
+        self.back, self.next = PlainPushButton("Back"), PlainPushButton("Next")
         self.next.setProperty("primary", "true")
         self.back.clicked.connect(leading.back)
         self.next.clicked.connect(leading.next)
@@ -126,7 +120,7 @@ class LessonPanel(QWidget):
             part.setVisible(lesson is not None)
         if lesson is None or step is None:
             self.title.setText("No lesson")
-            self.text.setMarkdown(
+            self.text.show_markdown(
                 "`gcspy demo --list` lists the lessons; *Lesson ▸ Open a lesson…* opens one of your own."
             )
             self._card.hide()
@@ -139,7 +133,7 @@ class LessonPanel(QWidget):
         self.bar.setValue(leading.at + 1)
         if self._shown != (id(lesson), leading.at):
             self._shown = (id(lesson), leading.at)
-            self.text.setMarkdown(self._markdown(lesson, leading.at))
+            self.text.show_markdown(self._markdown(lesson, leading.at))
             self._make_choices(step.question)
         self._refresh_question(step.question)
         self.note.setText(
@@ -149,7 +143,7 @@ class LessonPanel(QWidget):
         self.note.setVisible(bool(self.note.text()))
         why = leading.why_not_next
         self.next.setEnabled(not why)
-        self.next.setToolTip(why[:1].upper() + why[1:] if why else "The next step (Alt+Right)")
+        set_tip(self.next, why[:1].upper() + why[1:] if why else "The next step (Alt+Right)")
         self.back.setEnabled(leading.at > 0)
 
     @staticmethod
@@ -164,7 +158,7 @@ class LessonPanel(QWidget):
             button.deleteLater()
         self.choices = []
         for number, words in enumerate(question.choices if question is not None else ()):
-            button = QPushButton(f"{number + 1}   {words}")
+            button = PlainPushButton(f"{number + 1}   {words}")
             button.setStyleSheet("text-align: left")
             button.clicked.connect(partial(self._leading.answer, number))
             self._choice_column.addWidget(button)
@@ -201,5 +195,3 @@ class LessonPanel(QWidget):
     def _follow(self, link: QUrl) -> None:
         if link.scheme() == "page":
             self.guide_asked.emit(link.path())
-        elif link.scheme() in ("http", "https"):
-            QDesktopServices.openUrl(link)

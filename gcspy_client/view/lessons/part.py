@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 from gcspy_protocol.errors import CommandError
 from PySide6.QtCore import QObject, Qt, QTimer
-from PySide6.QtWidgets import QFileDialog
 
 from gcspy_client.lessons import Lesson, View, find_lesson, lesson_names, read_lesson
 from gcspy_client.lessons.lesson import TRIGGER
-from gcspy_client.model.history_tracks import TrackSpec
+from gcspy_client.model.history.tracks import TrackSpec
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.actions import Action
 from gcspy_client.view.lessons.curtain import Curtain
 from gcspy_client.view.lessons.leading import Leading
 from gcspy_client.view.lessons.panel import MOST_CHOICES, LessonPanel
+from gcspy_client.view.plain.dialogs import ask_file
 from gcspy_client.view.theme import tokens
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class LessonPart(QObject):
 
     def ask_file(self) -> None:
         """Ask for a lesson of the user's own."""
-        name, _ = QFileDialog.getOpenFileName(self._window, "Open a lesson", "", "Lessons (*.md)")
+        name = ask_file(self._window, "Open a lesson", "Lessons (*.md)")
         if name:
             try:
                 self.open(read_lesson(Path(name)))

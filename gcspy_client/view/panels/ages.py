@@ -13,12 +13,13 @@ from gcspy_protocol.interpreter import SpaceState
 from gcspy_protocol.messages import Message
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QLineEdit
 
-from gcspy_client.model.asking_once import AskingOnce, Question
-from gcspy_client.model.chart import CHART_KINDS, Chart, chart_of
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.panels.chart import CHART_KINDS, Chart, chart_of
+from gcspy_client.model.panels.session_questions import AskingOnce, Question
 from gcspy_client.view.panels.chart_view import ChartView
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainLineEdit
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.chooser import Chooser
 
@@ -53,16 +54,17 @@ class AgePanel(ChartView):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(tokens(theme))
-        self.kind, self.unit, self.type = Chooser(), Chooser(), QLineEdit()
+        self.kind, self.unit, self.type = Chooser(), Chooser(), PlainLineEdit()
         for name in CHART_KINDS:
-            self.kind.addItem(_TITLES[name], name)
+            self.kind.add(_TITLES[name], name)
         self.kind.setMinimumContentsLength(24)
-        self.kind.setToolTip("What is told of how long objects live")
+        set_tip(self.kind, "What is told of how long objects live")
         self.unit.addItems(["Bytes", "Objects"])
-        self.unit.setToolTip("Count bytes or objects")
+        set_tip(self.unit, "Count bytes or objects")
         self.type.setPlaceholderText("all types")
-        self.type.setToolTip(
-            "Objects of this type only: its name, a part of it, or a pattern with *; Enter asks"
+        set_tip(
+            self.type,
+            "Objects of this type only: its name, a part of it, or a pattern with *; Enter asks",
         )
         self.type.setClearButtonEnabled(True)
         self.type.setMaximumWidth(220)

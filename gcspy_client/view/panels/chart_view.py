@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
-from gcspy_client.model.chart import Chart
+from gcspy_client.model.panels.chart import Chart
 from gcspy_client.view.panels.plot_library import hooks_kept
+from gcspy_client.view.plain.widgets import PlainLabel
 from gcspy_client.view.theme import Tokens
 from gcspy_client.view.widgets.elided import ElidedLabel
 
@@ -65,11 +66,10 @@ class ChartView(QWidget):
         font.setBold(True)
         self.title.setFont(font)
         self.reading.setProperty("dim", "true")
-        self.empty = QLabel()
+        self.empty = PlainLabel()
         self.empty.setProperty("dim", "true")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)
-        self.empty.setTextFormat(Qt.TextFormat.PlainText)
         self._pages = QStackedWidget()
         self._pages.addWidget(self.empty)
         self._legend = QHBoxLayout()
@@ -138,8 +138,7 @@ class ChartView(QWidget):
 
         for curve, pen in zip(self._chart.curves, pens_of(self._colours), strict=False):
             self._legend.addWidget(_Sample(pen, self))
-            name = QLabel(curve.name)
-            name.setTextFormat(Qt.TextFormat.PlainText)
+            name = PlainLabel(curve.name)
             self._legend.addWidget(name)
             self._legend.addSpacing(10)
         self._legend.addStretch(1)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.text import short_number
+from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.widgets.bar_table import BarCell, BarColumn
 from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.widgets.elided import ElidedLabel
@@ -82,11 +83,11 @@ class ContentsPanel(TablePanel):
         super().__init__(theme, column=_BYTES, parent=parent)
         self.which = Chooser()
         self.which.addItems(["Selected tile", "Whole space"])
-        self.which.setToolTip("Tell of the selected tile, or of the whole space")
+        set_tip(self.which, "Tell of the selected tile, or of the whole space")
         self.which.currentIndexChanged.connect(lambda place: self.whole_asked.emit(place == 1))
         self.kind = Chooser()
-        self.kind.setToolTip(
-            "What is told: of which types the objects are, where they were allocated …"
+        set_tip(
+            self.kind, "What is told: of which types the objects are, where they were allocated …"
         )
         self.kind.activated.connect(self.kind_asked)
         self.kind.hide()
@@ -103,7 +104,7 @@ class ContentsPanel(TablePanel):
             chosen = self.kind.currentData()
             self.kind.clear()
             for kind in kinds:
-                self.kind.addItem(kind.capitalize().replace(".", ": "), kind)
+                self.kind.add(kind.capitalize().replace(".", ": "), kind)
             self.kind.setCurrentIndex(max(0, self.kind.findData(chosen)))
             self.kind.setVisible(len(kinds) > 1)
         return str(self.kind.currentData())

@@ -9,11 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QPoint, Qt
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
-from gcspy_client.model.tile_text import tile_text
+from gcspy_client.model.spaces.tile_text import tile_text
 from gcspy_client.view.actions import Action
+from gcspy_client.view.plain.text import copy_text
+from gcspy_client.view.plain.widgets import PlainMenu
 
 if TYPE_CHECKING:
     from gcspy_client.view.window import MainWindow
@@ -49,19 +50,17 @@ class Copying(QObject):
         """Copy what is known of the tile that is meant."""
         space, tile = self._window.session.active_space(), self.tile()
         if space is not None and tile is not None:
-            QGuiApplication.clipboard().setText(
-                tile_text(self._window.session, space.space.id, tile)
-            )
+            copy_text(tile_text(self._window.session, space.space.id, tile))
 
-    def menu(self) -> QMenu:
+    def menu(self) -> PlainMenu:
         """What can be done with the tile that is meant."""
-        made = QMenu(self._window)
+        made = PlainMenu(self._window)
         tile = self.tile()
         for words, do, can in (
             ("Copy tile information", self.copy, tile is not None),
             ("Select no tile", self._window.deselect, tile is not None),
         ):
-            made.addAction(words, do).setEnabled(can)
+            made.add(words, do).setEnabled(can)
         return made
 
     def _open(self, part: QWidget, place: QPoint) -> None:

@@ -19,16 +19,17 @@ from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
 
-from gcspy_client.model import cost
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.panels import cost
 from gcspy_client.model.text import duration
 from gcspy_client.view.actions import Action
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainLabel
 from gcspy_client.view.theme import Tokens, tokens
 from gcspy_client.view.widgets.check_box import RadioButton
 from gcspy_client.view.widgets.chooser import Chooser
@@ -94,8 +95,8 @@ class _Meter(QWidget):
             painter.fillRect(mark, 0, 2, 12, QColor(colours.text))
 
 
-def _caption(text: str) -> QLabel:
-    label = QLabel(text)
+def _caption(text: str) -> PlainLabel:
+    label = PlainLabel(text)
     label.setProperty("dim", "true")
     return label
 
@@ -113,29 +114,33 @@ class CostPanel(QFrame):
         super().__init__(parent)
         self.setProperty("card", "true")
         self._level_id = self._budget_id = self._rung_id = 0
-        self.nothing = QLabel(_NONE)
+        self.nothing = PlainLabel(_NONE)
         self.nothing.setWordWrap(True)
         self.nothing.setProperty("dim", "true")
         self._group = QButtonGroup(self)
         self._group.idClicked.connect(lambda value: self.wished.emit(self._level_id, value))
-        self.levels: list[tuple[RadioButton, QLabel]] = []
+        self.levels: list[tuple[RadioButton, PlainLabel]] = []
         self._level_grid = QGridLayout()
         self._level_grid.setHorizontalSpacing(9)
         self._level_grid.setVerticalSpacing(3)
         self._level_grid.setColumnStretch(0, 1)
         self._level_caption = _caption("Level: what is gathered, and what the latest event took")
         self.budget = Chooser()
-        self.budget.setToolTip("What watching may take of the program's time")
+        set_tip(self.budget, "What watching may take of the program's time")
         self.budget.activated.connect(self._budget_chosen)
         self._budget_caption = _caption("Budget")
         self.rung = Chooser()
         self.rung.activated.connect(self._rung_chosen)
         self._rung_caption = _caption("Rung")
         self.meter = _Meter(tokens(theme))
-        self.spent, self.did, self.why, self.old = QLabel(), QLabel(), QLabel(), QLabel()
+        self.spent, self.did, self.why, self.old = (
+            PlainLabel(),
+            PlainLabel(),
+            PlainLabel(),
+            PlainLabel(),
+        )
         for label in (self.spent, self.did, self.why, self.old):
             label.setWordWrap(True)
-            label.setTextFormat(Qt.TextFormat.PlainText)
             label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
         self.why.setProperty("tone", "warning")
         self.old.setProperty("tone", "warning")
@@ -143,7 +148,7 @@ class CostPanel(QFrame):
         self.kinds.setHorizontalSpacing(12)
         self.kinds.setVerticalSpacing(2)
         self.kinds.setColumnStretch(0, 1)
-        self._kind_rows: list[tuple[QLabel, QLabel, QLabel]] = []
+        self._kind_rows: list[tuple[PlainLabel, PlainLabel, PlainLabel]] = []
         row = QHBoxLayout()
         row.addWidget(self._budget_caption)
         row.addWidget(self.budget, 1)
@@ -197,7 +202,7 @@ class CostPanel(QFrame):
         self._level_id = 0 if level is None else level.id
         self._level_caption.setVisible(bool(rows))
         while len(self.levels) < len(rows):
-            button, label = RadioButton(), QLabel()
+            button, label = RadioButton(), PlainLabel()
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             label.setProperty("dim", "true")
@@ -216,13 +221,14 @@ class CostPanel(QFrame):
                 button.setChecked(one.chosen)
                 button.setEnabled(not why_not)
                 between = one.given and not one.chosen
-                button.setToolTip(
+                set_tip(
+                    button,
                     why_not
                     or (
                         "Most events are gathered at this level now, for the budget"
                         if between
                         else ""
-                    )
+                    ),
                 )
                 label.setText(("now  " if between else "") + one.cost)
 
@@ -237,13 +243,13 @@ class CostPanel(QFrame):
             self.rung.removeItem(len(rows))
         for place, (value, words) in enumerate(rows):
             if place >= self.rung.count():
-                self.rung.addItem(words, value)
+                self.rung.add(words, value)
             self.rung.setItemText(place, words)
             self.rung.setItemData(place, value)
         if not self.rung.view().isVisible():
             self.rung.setCurrentIndex(setting.value - setting.minimum)
         self.rung.setEnabled(not why_not)
-        self.rung.setToolTip(why_not or setting.about)
+        set_tip(self.rung, why_not or setting.about)
 
     def _rung_chosen(self, place: int) -> None:
         self.wished.emit(self._rung_id, self.rung.itemData(place))
@@ -262,14 +268,14 @@ class CostPanel(QFrame):
         if [self.budget.itemData(place) for place in range(self.budget.count())] != values:
             self.budget.clear()
             for value in values:
-                self.budget.addItem(
+                self.budget.add(
                     cost.budget_text(value) + (" of the program's time" if value < 1000 else ""),
                     value,
                 )
         if not self.budget.view().isVisible():
             self.budget.setCurrentIndex(values.index(setting.value))
         self.budget.setEnabled(not why_not)
-        self.budget.setToolTip(why_not or "What watching may take of the program's time")
+        set_tip(self.budget, why_not or "What watching may take of the program's time")
 
     def _show_kinds(self, session: ClientInterpreter) -> None:
         kinds = cost.kinds_of_event(session)
@@ -279,9 +285,8 @@ class CostPanel(QFrame):
             else []
         )
         while len(self._kind_rows) < len(texts):
-            cells = QLabel(), QLabel(), QLabel()
+            cells = PlainLabel(), PlainLabel(), PlainLabel()
             for column, cell in enumerate(cells):
-                cell.setTextFormat(Qt.TextFormat.PlainText)
                 if column:
                     cell.setAlignment(Qt.AlignmentFlag.AlignRight)
                 if not self._kind_rows:
@@ -399,7 +404,7 @@ class _FooterWords(ElidedLabel):
         self.setProperty("tone", "warning" if why else "")
         self.style().unpolish(self)
         self.style().polish(self)
-        self.setToolTip(_sentence(why))
+        set_tip(self, _sentence(why))
 
     def mousePressEvent(self, event: object) -> None:
         """Open the panel."""

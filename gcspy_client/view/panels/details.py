@@ -14,17 +14,16 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QHeaderView,
-    QLabel,
     QVBoxLayout,
     QWidget,
 )
 
-from gcspy_client.model.cost import age_nanos
-from gcspy_client.model.difference_source import DifferenceSource
-from gcspy_client.model.history import Series
+from gcspy_client.model.compare.difference_source import DifferenceSource
+from gcspy_client.model.history.summaries import Series
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.picture import Picture
+from gcspy_client.model.panels.cost import age_nanos
 from gcspy_client.model.session import Session, ordered_streams, tile_title, top_of
+from gcspy_client.model.spaces.picture import Picture
 from gcspy_client.model.text import (
     UNKNOWN_TEXT,
     control_words,
@@ -38,6 +37,8 @@ from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.compare.difference_legend import DifferenceLegend
 from gcspy_client.view.panels.filters import EventRow, Filters
 from gcspy_client.view.panels.sparkline import Sparkline
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainLabel
 from gcspy_client.view.spaces.legend import Legend
 from gcspy_client.view.spaces.space_view import SpaceView
 from gcspy_client.view.theme import tokens
@@ -79,14 +80,14 @@ class Details(QObject):
         font = self._name.font()
         font.setBold(True)
         self._name.setFont(font)
-        self._age = QLabel()
+        self._age = PlainLabel()
         self._age.setProperty("tone", "warning")
         self._info = (
             ElidedLabel()
         )  # one line, so that the panel is as high for every space; the rest is its tip
         self._info.setProperty("dim", "true")
         self._chooser = Chooser()
-        self._chooser.setToolTip("The stream in which the active space is painted ([ and ])")
+        set_tip(self._chooser, "The stream in which the active space is painted ([ and ])")
         self._chooser.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self._chooser.currentIndexChanged.connect(self._chosen)
         self._legend, self._difference_legend = Legend(), DifferenceLegend()
@@ -112,7 +113,7 @@ class Details(QObject):
 
     def _build(self) -> None:
         view = QHBoxLayout()
-        caption = QLabel("View")
+        caption = PlainLabel("View")
         caption.setProperty("dim", "true")
         view.addWidget(caption)
         view.addWidget(self._chooser, 1)
@@ -124,7 +125,7 @@ class Details(QObject):
         names.setSpacing(2)
         for text, label in (("Mouse", self._mouse_name), ("Selected", self._selected_name)):
             row = QHBoxLayout()
-            title = QLabel(text)
+            title = PlainLabel(text)
             title.setProperty("dim", "true")
             title.setFixedWidth(64)
             row.addWidget(title)
@@ -237,10 +238,10 @@ class Details(QObject):
         self._filling = True
         self._chooser.clear()
         for number, stream in enumerate(streams):
-            self._chooser.addItem(stream.name, (space.space.id, stream.id))
+            self._chooser.add(stream.name, (space.space.id, stream.id))
             self._chooser.setItemData(number, stream.description, Qt.ItemDataRole.ToolTipRole)
         self._chooser.insertSeparator(len(streams))
-        self._chooser.addItem("Formula…", None)
+        self._chooser.add("Formula…", None)
         self._chooser.setItemData(
             len(streams) + 1,
             "Make a stream of others, such as Used / Size",

@@ -11,11 +11,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QPoint, Qt, QTimer
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QMenu, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QSizePolicy, QVBoxLayout, QWidget
 
-from gcspy_client.model.facts import Fact, connection_facts, facts_text, general_facts, timer_facts
-from gcspy_client.model.timers import timers_of
+from gcspy_client.model.panels.facts import (
+    Fact,
+    connection_facts,
+    facts_text,
+    general_facts,
+    timer_facts,
+)
+from gcspy_client.model.playback.timers import timers_of
+from gcspy_client.view.plain.text import copy_text, set_tip
+from gcspy_client.view.plain.widgets import PlainLabel, PlainMenu
 from gcspy_client.view.shell.docks import Dock
 
 if TYPE_CHECKING:
@@ -37,8 +44,8 @@ class FactPanel(QFrame):
         super().__init__(parent)
         self.setProperty("card", "true")
         self._facts: list[Fact] = []
-        self._rows: list[tuple[QLabel, QLabel]] = []
-        self._nothing = QLabel(nothing)
+        self._rows: list[tuple[PlainLabel, PlainLabel]] = []
+        self._nothing = PlainLabel(nothing)
         self._nothing.setProperty("dim", "true")
         self._nothing.setWordWrap(True)
         self._grid = QGridLayout()
@@ -79,13 +86,11 @@ class FactPanel(QFrame):
 
     def copy(self) -> None:
         """Copy what is said as text."""
-        QGuiApplication.clipboard().setText(facts_text(self._facts))
+        copy_text(facts_text(self._facts))
 
     def _add_row(self) -> None:
         row = len(self._rows)
-        name, value = QLabel(), QLabel()
-        for label in (name, value):
-            label.setTextFormat(Qt.TextFormat.PlainText)
+        name, value = PlainLabel(), PlainLabel()
         name.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
         value.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
         value.setWordWrap(True)
@@ -97,7 +102,7 @@ class FactPanel(QFrame):
         self._grid.addWidget(value, row, 1)
         self._rows.append((name, value))
 
-    def _say(self, number: int, fact: Fact, name: QLabel, value: QLabel) -> None:
+    def _say(self, number: int, fact: Fact, name: PlainLabel, value: PlainLabel) -> None:
         heading = fact.text is None
         if name.property("caption") != heading:
             name.setProperty("caption", heading)
@@ -108,14 +113,13 @@ class FactPanel(QFrame):
             self._grid.addWidget(name, number, 0, 1, 2 if heading else 1)
             name.setContentsMargins(0, 6 if heading and number else 0, 0, 0)
         name.setText(fact.name)
-        # A long word, such as a path, has no place where a label would break it.
-        value.setText((fact.text or "").replace("/", "/\u200b").replace("_", "_\u200b"))
+        value.setText(fact.text or "")
         for label in (name, value):
-            label.setToolTip(fact.tip)
+            set_tip(label, fact.tip)
 
     def _menu(self, place: QPoint) -> None:
-        menu = QMenu(self)
-        menu.addAction("Copy as text", self.copy)
+        menu = PlainMenu(self)
+        menu.add("Copy as text", self.copy)
         menu.exec(self.mapToGlobal(place))
         menu.deleteLater()
 

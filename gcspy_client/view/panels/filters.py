@@ -15,7 +15,6 @@ from functools import partial
 from gcspy_protocol.model import EventFilter
 from PySide6.QtCore import (
     QAbstractItemModel,
-    QAbstractTableModel,
     QEvent,
     QModelIndex,
     QPersistentModelIndex,
@@ -30,7 +29,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
     QHeaderView,
-    QPushButton,
     QSpinBox,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -39,8 +37,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gcspy_client.model.filters import FilterPart, InForce, parts_in_force, without
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.panels.filters import FilterPart, InForce, parts_in_force, without
+from gcspy_client.view.plain.items import PlainTableModel
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainPushButton
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.time.lanes import kind_colour
 from gcspy_client.view.widgets.flow import FlowLayout
@@ -83,7 +84,7 @@ class EventRow:
     latest: bool
 
 
-class _Model(QAbstractTableModel):
+class _Model(PlainTableModel):
     """The table.
 
     Signals:
@@ -140,7 +141,7 @@ class _Model(QAbstractTableModel):
         """Columns."""
         return len(_HEADER)
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> object:
+    def header_data(self, section: int, orientation: Qt.Orientation, role: int) -> object:
         """The header."""
         if orientation is not Qt.Orientation.Horizontal:
             return None
@@ -163,7 +164,7 @@ class _Model(QAbstractTableModel):
             flags |= Qt.ItemFlag.ItemIsEditable
         return flags
 
-    def data(self, index: _Index, role: int = 0) -> object:
+    def cell_data(self, index: _Index, role: int) -> object:
         """What a cell shows."""
         row, column = self.rows[index.row()], index.column()
         t = tokens(self.theme)
@@ -451,22 +452,22 @@ class Filters(QFrame):
     def _add_chip(
         self, text: str, tip: str, reason: str, press: object, *, plain: bool = False
     ) -> None:
-        chip = QPushButton(text)
+        chip = PlainPushButton(text)
         chip.setProperty("chip", "plain" if plain else "filter")
         chip.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         chip.setEnabled(not reason)
-        chip.setToolTip(reason or tip)
+        set_tip(chip, reason or tip)
         chip.clicked.connect(press)
         self._flow.addWidget(chip)
 
-    def chips(self) -> list[QPushButton]:
+    def chips(self) -> list[PlainPushButton]:
         """What is in force, as it can be removed."""
         widgets = [
             item.widget()
             for i in range(self._flow.count())
             if (item := self._flow.itemAt(i)) is not None
         ]
-        return [widget for widget in widgets if isinstance(widget, QPushButton)]
+        return [widget for widget in widgets if isinstance(widget, PlainPushButton)]
 
     def _remove(self, one: InForce, _checked: bool = False) -> None:
         self.wished.emit(without(self._filters, one.part, (one.event,)))

@@ -16,9 +16,9 @@ from gcspy_protocol.messages import Message
 from gcspy_protocol.model import Naming
 from PySide6.QtCore import QObject, Qt
 
-from gcspy_client.model.asking import SOUGHT, Asking, Subject
-from gcspy_client.model.one_object import FollowedObject, address_of, tile_at
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.panels.one_object import FollowedObject, address_of, tile_at
+from gcspy_client.model.panels.tile_questions import SOUGHT, Asking, Subject
 from gcspy_client.model.session import tile_title
 from gcspy_client.view.actions import Action
 from gcspy_client.view.panels.objects import FOUND, LIFE, NEIGHBOURS, ObjectsPanel

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from gcspy_protocol.model import Stream
 from PySide6.QtWidgets import QWidget
 
-from gcspy_client.model.growth import Change, GrowthRow
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.panels.growth import Change, GrowthRow
 from gcspy_client.model.text import short_amount
 from gcspy_client.view.widgets.bar_table import BarCell, BarColumn
 from gcspy_client.view.widgets.table_panel import TablePanel

@@ -13,14 +13,13 @@ from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtWidgets import (
     QButtonGroup,
     QHBoxLayout,
-    QLineEdit,
-    QPushButton,
-    QToolButton,
     QWidget,
 )
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.panels.contents import columns_of, rows_of
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainLineEdit, PlainPushButton, PlainToolButton
 from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.widgets.elided import ElidedLabel
 from gcspy_client.view.widgets.table_panel import TablePanel
@@ -59,19 +58,20 @@ class ObjectsPanel(TablePanel):
         super().__init__(theme, column=2, parent=parent)
         self._shown: DetailTable | None = None
         self._ordered = FOUND
-        self.text = QLineEdit()
+        self.text = PlainLineEdit()
         self.text.setPlaceholderText(_EXAMPLE)
-        self.text.setToolTip(
-            "What is sought: words side by side must all hold; a word alone is a part of a type's name. Enter finds"
+        set_tip(
+            self.text,
+            "What is sought: words side by side must all hold; a word alone is a part of a type's name. Enter finds",
         )
         self.text.setClearButtonEnabled(True)
         self.text.returnPressed.connect(self.sought)
         self.scope = Chooser()
         self.scope.addItems(["Whole heap", "Active space", "Selected tile"])
-        self.scope.setToolTip("Where it is sought")
+        set_tip(self.scope, "Where it is sought")
         self.scope.activated.connect(self.sought)
-        self.start = QPushButton("Find")
-        self.start.setToolTip("Find objects at the event that is shown")
+        self.start = PlainPushButton("Find")
+        set_tip(self.start, "Find objects at the event that is shown")
         self.start.clicked.connect(self.sought)
         self.views = QButtonGroup(self)
         row = QHBoxLayout()
@@ -79,10 +79,10 @@ class ObjectsPanel(TablePanel):
         for widget in (self.text, self.scope, self.start):
             row.addWidget(widget, 1 if widget is self.text else 0)
         for place, (title, tip) in enumerate(zip(_TITLES, _TIPS, strict=True)):
-            button = QToolButton()
+            button = PlainToolButton()
             button.setText(title)
             button.setCheckable(True)
-            button.setToolTip(tip)
+            set_tip(button, tip)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             self.views.addButton(button, place)
             row.addWidget(button)

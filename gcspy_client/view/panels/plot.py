@@ -17,8 +17,8 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
-from gcspy_client.model.chart import Axis, Chart
-from gcspy_client.model.graph import (
+from gcspy_client.model.panels.chart import Axis, Chart
+from gcspy_client.model.panels.graph import (
     amount_range,
     amount_step,
     amount_text,

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 from gcspy_protocol.settings import SetSetting, Setting, SettingKind
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QSlider, QSpinBox, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QSlider, QSpinBox, QWidget
 
-from gcspy_client.model import cost
+from gcspy_client.model.panels import cost
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.widgets.chooser import Chooser
 
 if TYPE_CHECKING:
@@ -38,20 +40,20 @@ class _Row(QObject):
         self._id = setting.id
         self.setting = setting
         self._holds: int | None = None
-        self.label = QLabel(setting.name)
+        self.label = PlainLabel(setting.name)
         self.widgets: list[QWidget] = []
         self.slider: QSlider | None = None
         self.field: QSpinBox | None = None
         self.chooser: Chooser | None = None
-        self.button: QPushButton | None = None
+        self.button: PlainPushButton | None = None
         if setting.kind is SettingKind.ACTION:
-            self.button = QPushButton(setting.name)
+            self.button = PlainPushButton(setting.name)
             self.button.clicked.connect(self._act)
             self.widgets.append(self.button)
         elif setting.kind is SettingKind.CHOICE:
             self.chooser = Chooser()
             for number, name in enumerate(setting.choices):
-                self.chooser.addItem(name, setting.minimum + number)
+                self.chooser.add(name, setting.minimum + number)
             self.chooser.activated.connect(
                 lambda place: self.wished.emit(self._id, setting.minimum + place)
             )
@@ -59,7 +61,7 @@ class _Row(QObject):
         else:
             self._make_range(setting)
         for widget in self.widgets:
-            widget.setToolTip(setting.about)
+            set_tip(widget, setting.about)
             widget.setAccessibleName(setting.name)
 
     def _make_range(self, setting: Setting) -> None:
@@ -110,7 +112,7 @@ class _Row(QObject):
         if self.waits:
             tip = f"{setting.name_of(setting.value)} from the next event on; until then {setting.name_of(self._holds)}."
         for widget in (self.label, *self.widgets):
-            widget.setToolTip(tip)
+            set_tip(widget, tip)
         for widget in self.widgets:
             widget.setEnabled(not why_not)
         self.label.setText(
@@ -156,11 +158,11 @@ class SettingsPanel(QFrame):
         self._grid.setHorizontalSpacing(9)
         self._grid.setVerticalSpacing(5)
         self._grid.setColumnStretch(1, 1)
-        self.nothing = QLabel("What is watched has nothing that could be set here.")
+        self.nothing = PlainLabel("What is watched has nothing that could be set here.")
         self.nothing.setWordWrap(True)
         self.nothing.setProperty("dim", "true")
         self._grid.addWidget(self.nothing, 0, 0, 1, 3)
-        self.soon = QLabel("→  holds as soon as the program runs on: Resume, or Step.")
+        self.soon = PlainLabel("→  holds as soon as the program runs on: Resume, or Step.")
         self.soon.setWordWrap(True)
         self.soon.setProperty("tone", "warning")
         self.soon.hide()

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from gcspy_protocol.model import Stream
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
-from gcspy_client.model.graph import amount_text
-from gcspy_client.model.history import Series
+from gcspy_client.model.history.summaries import Series
+from gcspy_client.model.panels.graph import amount_text
 from gcspy_client.model.text import duration
 from gcspy_client.view.panels.plot_library import hooks_kept
+from gcspy_client.view.plain.widgets import PlainLabel
 from gcspy_client.view.theme import Tokens
 from gcspy_client.view.widgets.elided import ElidedLabel
 
@@ -67,9 +68,8 @@ class Sparkline(QWidget):
         self._loaded.connect(self.load)
         self.title = ElidedLabel()
         self.title.setProperty("caption", "true")
-        self.reading = QLabel()
-        self.reading.setTextFormat(Qt.TextFormat.PlainText)
-        self._waiting = QLabel()
+        self.reading = PlainLabel()
+        self._waiting = PlainLabel()
         self._waiting.setProperty("dim", "true")
         self._waiting.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._waiting.setMinimumHeight(72)

@@ -13,8 +13,8 @@ from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_protocol.messages import Message
 from PySide6.QtCore import QObject, Qt, QTimer
 
-from gcspy_client.model.asking import Asking, Subject, kinds_of
-from gcspy_client.model.growth import (
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.panels.growth import (
     GrowthLog,
     Sample,
     growing_space,
@@ -22,7 +22,7 @@ from gcspy_client.model.growth import (
     measures_of,
     sample_of,
 )
-from gcspy_client.model.palette import Theme
+from gcspy_client.model.panels.tile_questions import Asking, Subject, kinds_of
 from gcspy_client.model.session import tile_title
 from gcspy_client.model.text import duration
 from gcspy_client.view.actions import Action

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
-from gcspy_client.model.front import Launch
+from gcspy_client.model.shell.launcher import Launch
 
 __all__ = ["Listing", "Ready", "ServingChild"]
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import (
-    QAbstractListModel,
     QEvent,
     QModelIndex,
     QObject,
@@ -24,8 +23,6 @@ from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
-    QLabel,
-    QLineEdit,
     QListView,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -33,7 +30,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gcspy_client.model.fuzzy import Match, match
+from gcspy_client.model.shell.fuzzy import Match, match
+from gcspy_client.view.plain.items import PlainListModel
+from gcspy_client.view.plain.text import draw_text, elided
+from gcspy_client.view.plain.widgets import PlainLabel, PlainLineEdit
 from gcspy_client.view.theme import Tokens, small_font
 
 __all__ = ["CommandPalette", "Entry"]
@@ -64,7 +64,7 @@ class Entry:
     why_not: str = ""
 
 
-class _Found(QAbstractListModel):
+class _Found(PlainListModel):
     """What matches, the best first."""
 
     def __init__(self, parent: QObject) -> None:
@@ -79,7 +79,7 @@ class _Found(QAbstractListModel):
     def rowCount(self, parent: _Index | None = None) -> int:
         return len(self.rows)
 
-    def data(self, index: _Index, role: int = 0) -> object:
+    def cell_data(self, index: _Index, role: int) -> object:
         if not index.isValid():
             return None
         entry = self.rows[index.row()][0]
@@ -117,23 +117,27 @@ class _Rows(QStyledItemDelegate):
         painter.setPen(QColor(t.dim))
         group = inside.adjusted(0, 0, 0, 0)
         group.setWidth(84)
-        painter.drawText(
+        draw_text(
+            painter,
             group,
             _LEFT,
-            painter.fontMetrics().elidedText(entry.group, Qt.TextElideMode.ElideRight, 80),
+            elided(painter.fontMetrics(), entry.group, Qt.TextElideMode.ElideRight, 80),
         )
         keys = painter.fontMetrics().horizontalAdvance(entry.keys)
-        painter.drawText(inside, _RIGHT, entry.keys)
+        draw_text(painter, inside, _RIGHT, entry.keys)
         words = inside.adjusted(88, 0, -keys - 12, 0)
         used = self._words(painter, words, option.font, entry, found)
         if entry.why_not:
             painter.setFont(small)
             painter.setPen(QColor(t.warning if chosen else t.dim))
             rest = words.adjusted(used + 12, 0, 0, 0)
-            why = painter.fontMetrics().elidedText(
-                entry.why_not, Qt.TextElideMode.ElideRight, max(0, rest.width())
+            why = elided(
+                painter.fontMetrics(),
+                entry.why_not,
+                Qt.TextElideMode.ElideRight,
+                max(0, rest.width()),
             )
-            painter.drawText(rest, _LEFT, why)
+            draw_text(painter, rest, _LEFT, why)
         painter.restore()
 
     def _words(
@@ -152,7 +156,7 @@ class _Rows(QStyledItemDelegate):
             painter.setPen(QColor(self.colours.accent) if hit else plain)
             width = painter.fontMetrics().horizontalAdvance(letter)
             cut = x + width > room
-            painter.drawText(where.adjusted(x, 0, 0, 0), _LEFT, "…" if cut else letter)
+            draw_text(painter, where.adjusted(x, 0, 0, 0), _LEFT, "…" if cut else letter)
             x += width
             if cut:
                 break
@@ -182,7 +186,7 @@ class CommandPalette(QFrame):
         self._entries: Sequence[Entry] = ()
         self._used: list[str] = []
         self.setProperty("sheet", "true")
-        self.field = QLineEdit()
+        self.field = PlainLineEdit()
         self.field.setPlaceholderText(
             "What to do: an action, a panel, a space, a stream, a bookmark"
         )
@@ -200,7 +204,7 @@ class CommandPalette(QFrame):
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.list.clicked.connect(self._clicked)
-        self._said = QLabel()
+        self._said = PlainLabel()
         self._said.setProperty("dim", "true")
         self._said.setFont(small_font(self.font()))
         column = QVBoxLayout(self)

@@ -8,12 +8,12 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFormLayout,
-    QLabel,
-    QLineEdit,
     QVBoxLayout,
     QWidget,
 )
 
+from gcspy_client.view.plain.text import set_window_title
+from gcspy_client.view.plain.widgets import PlainLabel, PlainLineEdit
 from gcspy_client.view.widgets.check_box import CheckBox
 
 __all__ = ["ConnectDialog"]
@@ -28,25 +28,25 @@ class ConnectDialog(QDialog):
 
     def __init__(self, address: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setWindowTitle("Connect to a session")
+        set_window_title(self, "Connect to a session")
         self.setMinimumWidth(480)
-        self.place = QLineEdit(address)
+        self.place = PlainLineEdit(address)
         self.place.setPlaceholderText("unix:/PATH   HOST:PORT   tls:HOST:PORT#sha256=…")
-        self.token = QLineEdit()
-        self.token.setEchoMode(QLineEdit.EchoMode.Password)
+        self.token = PlainLineEdit()
+        self.token.setEchoMode(PlainLineEdit.EchoMode.Password)
         self.token.setPlaceholderText("for TCP and TLS; as the server printed it")
         self.control = CheckBox("Control the session when nobody else does")
         self.control.setChecked(True)
-        self._problem = QLabel()
+        self._problem = PlainLabel()
         self._problem.setProperty("tone", "error")
         self._problem.setWordWrap(True)
         for field in (self.place, self.token):
             field.setMinimumHeight(field.fontMetrics().height() + 14)
         form = QFormLayout()
         form.setSpacing(9)
-        form.addRow("Address", self.place)
-        form.addRow("Token", self.token)
-        form.addRow("", self.control)
+        form.addRow(PlainLabel("Address"), self.place)
+        form.addRow(PlainLabel("Token"), self.token)
+        form.addRow(PlainLabel(""), self.control)
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         connect = self._buttons.addButton("Connect", QDialogButtonBox.ButtonRole.AcceptRole)
         connect.setProperty("primary", "true")

@@ -21,7 +21,6 @@ from PySide6.QtWidgets import (
     QMainWindow,
     QScrollArea,
     QTabWidget,
-    QToolButton,
     QWidget,
 )
 
@@ -29,6 +28,8 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.settings import Settings
 from gcspy_client.view.actions import Action
 from gcspy_client.view.icons import icon
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainToolButton
 from gcspy_client.view.shell.view_undo import ViewUndo
 from gcspy_client.view.theme import small_font, tokens
 from gcspy_client.view.widgets.elided import ElidedLabel
@@ -81,10 +82,10 @@ class _Title(QWidget):
         row.addWidget(self.float)
         row.addWidget(self.close_button)
 
-    def _button(self, shape: str, tip: str) -> QToolButton:
-        button = QToolButton()
+    def _button(self, shape: str, tip: str) -> PlainToolButton:
+        button = PlainToolButton()
         button.setObjectName(shape)
-        button.setToolTip(tip)
+        set_tip(button, tip)
         button.setFixedSize(18, 18)
         button.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the keyboard has the menu of panels
         return button

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, QMimeData, QObject, Qt
 from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent
-from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
+
+from gcspy_client.view.plain.widgets import PlainLabel
 
 __all__ = ["TRACE_SUFFIXES", "Dropping", "dropped_files", "words_of"]
 
@@ -57,7 +59,7 @@ class _Overlay(QFrame):
         super().__init__(window)
         self.setProperty("drop", "yes")
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.title, self.text = QLabel(), QLabel()
+        self.title, self.text = PlainLabel(), PlainLabel()
         font = self.title.font()
         font.setPointSizeF(font.pointSizeF() * 1.7)
         font.setBold(True)

@@ -11,12 +11,14 @@ from datetime import UTC, datetime
 from gcspy_protocol.messages import Playback, Welcome
 from gcspy_protocol.model import Mode
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
-from gcspy_client.model.cost import rung_of
+from gcspy_client.model.panels.cost import rung_of
 from gcspy_client.model.session import Session
-from gcspy_client.model.status import mode_words
+from gcspy_client.model.shell.link_status import mode_words
 from gcspy_client.model.text import duration
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.widgets.elided import ElidedLabel
 
 __all__ = ["EventBar", "recorded_words"]
@@ -42,10 +44,10 @@ class EventBar(QWidget):
         font.setBold(True)
         font.setPointSizeF(font.pointSizeF() * 1.15)
         self._server.setFont(font)
-        self.past = QPushButton()
+        self.past = PlainPushButton()
         self.past.setProperty("badge", "past")
         self.past.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.past.setToolTip("Go live (End)")
+        set_tip(self.past, "Go live (End)")
         self.past.clicked.connect(self.live_asked)
         self.past.hide()
         self._mode = _chip()
@@ -53,7 +55,7 @@ class EventBar(QWidget):
         self._role = _chip()
         self._missed = _chip()
         self._missed.setProperty("tone", "warning")
-        self._event = QLabel()
+        self._event = PlainLabel()
         self._event.setFont(font)
         self._facts = ElidedLabel()
         self._facts.setProperty("dim", "true")
@@ -95,18 +97,20 @@ class EventBar(QWidget):
             return
         self._server.setText(welcome.server)
         facts = "\n".join(f"{key}: {value}" for key, value in welcome.target.items())
-        self._server.setToolTip(
-            "\n".join(part for part in (welcome.server, welcome.general_info, facts) if part)
+        set_tip(
+            self._server,
+            "\n".join(part for part in (welcome.server, welcome.general_info, facts) if part),
         )
         mode = live.mode or welcome.mode
         self._mode.setText(mode.value)
-        self._mode.setToolTip(mode_words(mode))
+        set_tip(self._mode, mode_words(mode))
         self._say_recorded(welcome)
         self._say_role()
         if live.missed_total:
             self._missed.setText(f"{live.missed_total:,} events missed")
-            self._missed.setToolTip(
-                "This window was too slow for so many events; what it shows is whole all the same."
+            set_tip(
+                self._missed,
+                "This window was too slow for so many events; what it shows is whole all the same.",
             )
         self._say_event()
 
@@ -116,7 +120,7 @@ class EventBar(QWidget):
             return
         then = recorded_words(welcome, self._session.live.playback, rung_of(self._session.live))
         self._recorded.setText(then[0])
-        self._recorded.setToolTip("\n".join(then[1:]))
+        set_tip(self._recorded, "\n".join(then[1:]))
         hidden = len(then) > 2
         if self._recorded.property("tone") != ("warning" if hidden else ""):
             self._recorded.setProperty("tone", "warning" if hidden else "")
@@ -134,21 +138,22 @@ class EventBar(QWidget):
                 if controller is not None
                 else "another client"
             )
-            self._role.setToolTip(
+            set_tip(
+                self._role,
                 "This window moves by itself; others are not moved by it."
                 if live.is_controller()
-                else f"This window sees the playback of {whose}: Session ▸ Follow nobody for one of its own."
+                else f"This window sees the playback of {whose}: Session ▸ Follow nobody for one of its own.",
             )
         elif live.is_controller():
             self._role.setText("in control")
-            self._role.setToolTip("This window may pause, step and filter.")
+            set_tip(self._role, "This window may pause, step and filter.")
         elif controller is None:
             self._role.setText("viewer")
-            self._role.setToolTip("Nobody controls this session: Session ▸ Take control.")
+            set_tip(self._role, "Nobody controls this session: Session ▸ Take control.")
         else:
             self._role.setText("viewer")
-            self._role.setToolTip(
-                f"{clients.get(controller, 'Another client')} controls this session."
+            set_tip(
+                self._role, f"{clients.get(controller, 'Another client')} controls this session."
             )
 
     def _say_event(self) -> None:
@@ -204,8 +209,8 @@ def recorded_words(
     return [f"{chip}, with filters" if hidden else chip, about, *hidden]
 
 
-def _chip() -> QLabel:
-    chip = QLabel()
+def _chip() -> PlainLabel:
+    chip = PlainLabel()
     chip.setProperty("chip", "true")
     chip.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
     chip.hide()

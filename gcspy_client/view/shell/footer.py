@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from gcspy_protocol.model import ControlState
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from gcspy_client.model.session import Session
-from gcspy_client.model.status import LinkPhase, LinkStatus, flow_words, pause_words
+from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus, flow_words, pause_words
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.widgets.elided import ElidedLabel
 
 __all__ = ["Footer"]
@@ -36,17 +38,17 @@ class Footer(QWidget):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._session = session
-        self.pause = QPushButton("Pause")
+        self.pause = PlainPushButton("Pause")
         self.pause.setProperty("primary", "true")
-        self.step = QPushButton("Step")
-        self.step.setToolTip("Go on until after the next event, then pause again (.)")
-        self.state = QLabel()
+        self.step = PlainPushButton("Step")
+        set_tip(self.step, "Go on until after the next event, then pause again (.)")
+        self.state = PlainLabel()
         self._link = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
         self._link.setProperty("dim", "true")
         self._link.setAlignment(Qt.AlignmentFlag.AlignRight)
         self._link.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.leave = QPushButton("Disconnect")
-        self.other = QPushButton("Connect…")
+        self.leave = PlainPushButton("Disconnect")
+        self.other = PlainPushButton("Connect…")
         self._row = row = QHBoxLayout(self)
         row.setContentsMargins(2, 0, 2, 0)
         row.setSpacing(9)
@@ -80,9 +82,10 @@ class Footer(QWidget):
         self.pause.setEnabled(may)
         self.step.setEnabled(may and state is ControlState.PAUSED)
         reason = self._why_not(status, may=may)
-        self.pause.setToolTip(
+        set_tip(
+            self.pause,
             reason
-            or f"{'Let the' if pausing else 'Hold the'} {what} {'go on' if pausing else 'after the next event'} (Space)"
+            or f"{'Let the' if pausing else 'Hold the'} {what} {'go on' if pausing else 'after the next event'} (Space)",
         )
         known = interpreter.welcome is not None
         words, tone = "", "dim"

@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices, QTextCursor, QTextDocument
+from PySide6.QtGui import QTextCursor, QTextDocument
 from PySide6.QtWidgets import (
     QDialog,
     QFrame,
     QHBoxLayout,
-    QLabel,
-    QLineEdit,
     QListWidget,
-    QListWidgetItem,
-    QTextBrowser,
     QVBoxLayout,
     QWidget,
 )
 
 from gcspy_client.guide import Keys, Page
+from gcspy_client.view.plain.items import PlainListItem
+from gcspy_client.view.plain.markdown import MarkdownText
+from gcspy_client.view.plain.text import set_window_title
+from gcspy_client.view.plain.widgets import PlainLabel, PlainLineEdit
 
 __all__ = ["GuideWindow"]
 
@@ -43,9 +43,9 @@ class GuideWindow(QDialog):
         super().__init__(parent)
         self._pages = tuple(pages)
         self._texts = [page.text(keys) for page in self._pages]
-        self.setWindowTitle("Guide")
+        set_window_title(self, "Guide")
         self.resize(920, 680)
-        self.field = QLineEdit()
+        self.field = PlainLineEdit()
         self.field.setPlaceholderText("Search the guide")
         self.field.setClearButtonEnabled(True)
         self.field.textChanged.connect(self._find)
@@ -55,15 +55,13 @@ class GuideWindow(QDialog):
         self.list.setFrameShape(QFrame.Shape.NoFrame)
         self.list.setSpacing(3)
         for page in self._pages:
-            self.list.addItem(QListWidgetItem(page.title))
+            self.list.addItem(PlainListItem(page.title))
         self.list.currentRowChanged.connect(self._show)
-        self._none = QLabel("No page says that.")
+        self._none = PlainLabel("No page says that.")
         self._none.setProperty("dim", "true")
         self._none.setWordWrap(True)
         self._none.hide()
-        self.text = QTextBrowser()
-        self.text.setFrameShape(QFrame.Shape.NoFrame)
-        self.text.setOpenLinks(False)
+        self.text = MarkdownText()
         self.text.document().setDocumentMargin(16)
         self.text.anchorClicked.connect(self._follow)
         side = QVBoxLayout()
@@ -90,7 +88,7 @@ class GuideWindow(QDialog):
     def _show(self, number: int) -> None:
         if number < 0:
             return
-        self.text.setMarkdown(self._texts[number])
+        self.text.show_markdown(self._texts[number])
         _give_tables_room(self.text.document())
         self.text.moveCursor(QTextCursor.MoveOperation.Start)
         self._next_place()
@@ -118,8 +116,6 @@ class GuideWindow(QDialog):
     def _follow(self, link: QUrl) -> None:
         if link.scheme() == "page":
             self.show_page(link.path())
-        elif link.scheme() in ("http", "https"):
-            QDesktopServices.openUrl(link)
 
 
 def _give_tables_room(document: QTextDocument) -> None:

@@ -7,24 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication, QTextDocument
+from PySide6.QtGui import QTextDocument
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
     QFrame,
     QHBoxLayout,
     QHeaderView,
-    QLabel,
-    QLineEdit,
-    QPushButton,
     QTableWidget,
-    QTableWidgetItem,
     QVBoxLayout,
     QWidget,
 )
+
+from gcspy_client.view.plain.items import PlainTableItem, set_headings
+from gcspy_client.view.plain.markdown import table_document
+from gcspy_client.view.plain.text import copy_text, set_tip, set_window_title
+from gcspy_client.view.plain.widgets import PlainLabel, PlainLineEdit, PlainPushButton
 
 __all__ = ["KeyRow", "KeySheet"]
 
@@ -54,23 +54,23 @@ class KeySheet(QDialog):
     def __init__(self, rows: Sequence[KeyRow], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._rows = tuple(rows)
-        self.setWindowTitle("Keys")
+        set_window_title(self, "Keys")
         self.resize(640, 620)
-        self.field = QLineEdit()
+        self.field = PlainLineEdit()
         self.field.setPlaceholderText("Search keys and what they do")
         self.field.setClearButtonEnabled(True)
         self.field.textChanged.connect(self._find)
         self.table = QTableWidget(len(self._rows), 3)
-        self._none = QLabel("No keys do that.")
+        self._none = PlainLabel("No keys do that.")
         self._none.setProperty("dim", "true")
-        self.copy = QPushButton("Copy")
-        self.copy.setToolTip("Copy what is listed, as text")
-        self.print = QPushButton("Print…")
+        self.copy = PlainPushButton("Copy")
+        set_tip(self.copy, "Copy what is listed, as text")
+        self.print = PlainPushButton("Print…")
         self._build()
         self._fill()
 
     def _build(self) -> None:
-        self.table.setHorizontalHeaderLabels(["Where", "Keys", "What they do"])
+        set_headings(self.table, ["Where", "Keys", "What they do"])
         self.table.verticalHeader().hide()
         self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
         self.table.setShowGrid(False)
@@ -87,7 +87,7 @@ class KeySheet(QDialog):
             header.setSectionResizeMode(column, mode)
         self.copy.clicked.connect(self._copy)
         self.print.clicked.connect(self._ask_printer)
-        close = QPushButton("Close")
+        close = PlainPushButton("Close")
         close.clicked.connect(self.close)
         buttons = QHBoxLayout()
         buttons.addWidget(self._none)
@@ -106,8 +106,8 @@ class KeySheet(QDialog):
     def _fill(self) -> None:
         for number, row in enumerate(self._rows):
             for column, text in enumerate((row.menu, row.keys, row.about)):
-                item = QTableWidgetItem(text)
-                item.setToolTip(text)
+                item = PlainTableItem(text)
+                set_tip(item, text)
                 if column == 1:
                     font = item.font()
                     font.setBold(True)
@@ -140,20 +140,15 @@ class KeySheet(QDialog):
 
     def document(self) -> QTextDocument:
         """What is listed, for a printer."""
-        parts, menu = [], None
+        sections: list[tuple[str, list[tuple[str, str]]]] = []
         for row in self.listed():
-            if row.menu != menu:
-                parts.append(f"<tr><td colspan='2'><h3>{escape(row.menu)}</h3></td></tr>")
-                menu = row.menu
-            parts.append(
-                f"<tr><td><b>{escape(row.keys)}</b></td><td>&nbsp;&nbsp;{escape(row.about)}</td></tr>"
-            )
-        made = QTextDocument(self)
-        made.setHtml(f"<h2>GCspy: keys</h2><table cellspacing='2'>{''.join(parts)}</table>")
-        return made
+            if not sections or sections[-1][0] != row.menu:
+                sections.append((row.menu, []))
+            sections[-1][1].append((row.keys, row.about))
+        return table_document("GCspy: keys", sections, self)
 
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self.as_text())
+        copy_text(self.as_text())
 
     def _ask_printer(self) -> None:
         from PySide6.QtPrintSupport import QPrintDialog, QPrinter  # 20 ms, for who prints

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from gcspy_protocol.model import ControlState
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from gcspy_client.model.session import Session
-from gcspy_client.model.status import LinkPhase, LinkStatus
+from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
+from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.widgets.elided import ElidedLabel
 
 __all__ = ["Banner", "StatePage", "banner_words", "page_words"]
@@ -108,20 +109,20 @@ class StatePage(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.title = QLabel()
+        self.title = PlainLabel()
         font = self.title.font()
         font.setPointSizeF(font.pointSizeF() * 1.9)
         font.setBold(True)
         self.title.setFont(font)
-        self.text = QLabel()
+        self.text = PlainLabel()
         self.text.setProperty("dim", "true")
         self.text.setWordWrap(True)
         self.text.setMaximumWidth(640)
         self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.again = QPushButton("Try again")
+        self.again = PlainPushButton("Try again")
         self.again.setProperty("primary", "true")
-        self.other = QPushButton("Connect…")
-        self.start = QPushButton("Start page")
+        self.other = PlainPushButton("Connect…")
+        self.start = PlainPushButton("Start page")
         self.start.clicked.connect(self.start_asked)
         self.again.clicked.connect(self.reconnect_asked)
         self.other.clicked.connect(self.connect_asked)

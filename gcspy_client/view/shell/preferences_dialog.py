@@ -15,8 +15,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
-    QPushButton,
     QSlider,
     QVBoxLayout,
     QWidget,
@@ -24,6 +22,8 @@ from PySide6.QtWidgets import (
 
 from gcspy_client.model.palette import OVERFLOW, UNKNOWN, UNUSED, ZERO, Palette, Ramp, Theme
 from gcspy_client.model.palettes import PaletteChoice
+from gcspy_client.view.plain.text import set_tip, set_window_title
+from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.spaces.legend import RampStrip, Swatch
 from gcspy_client.view.widgets.check_box import CheckBox
 from gcspy_client.view.widgets.chooser import Chooser
@@ -120,7 +120,7 @@ class _Preview(QWidget):
             (UNKNOWN, "unknown"),
         ):
             swatch = Swatch()
-            swatch.setToolTip(words)
+            set_tip(swatch, words)
             self._swatches.append((swatch, code))
         for swatch, _code in self._swatches[:2]:
             row.addWidget(swatch)
@@ -170,13 +170,13 @@ class PreferencesDialog(QDialog):
         super().__init__(parent)
         self._preferred = preferred
         self._filling = False
-        self.setWindowTitle("Preferences")
+        set_window_title(self, "Preferences")
         self.setMinimumWidth(520)
         self.theme, self.palette_of_all, self.stream, self.palette_of_one = (
             Chooser() for _ in range(4)
         )
         self.scale = QSlider(Qt.Orientation.Horizontal)
-        self.percent, self.scale_words = QLabel(), QLabel()
+        self.percent, self.scale_words = PlainLabel(), PlainLabel()
         self.hints = CheckBox("A stream has the hue that its driver gave it")
         self.preview, self.preview_of_one = _Preview(), _Preview()
         self.memory = _Amounts(
@@ -187,7 +187,7 @@ class PreferencesDialog(QDialog):
             (0, 1, 2, 4, 8, 16, 32, 64), lambda gib: f"{gib} GiB" if gib else "none"
         )
         self.layouts = CheckBox("Restore panels and window")
-        self.defaults = QPushButton("Defaults")
+        self.defaults = PlainPushButton("Defaults")
         self._build()
         self._fill()
         self._wire()
@@ -223,7 +223,7 @@ class PreferencesDialog(QDialog):
             _section("Looking back", ("Memory", self.memory), ("Temporary files", self.disk))
         )
         column.addWidget(_section("Window", ("", self.layouts)))
-        close = QPushButton("Close")
+        close = PlainPushButton("Close")
         close.setProperty("primary", "true")
         close.clicked.connect(self.close)
         buttons = QHBoxLayout()
@@ -239,19 +239,19 @@ class PreferencesDialog(QDialog):
         for chooser in (self.theme, self.palette_of_all, self.palette_of_one):
             chooser.clear()
         for theme, words in _THEMES.items():
-            self.theme.addItem(words, theme)
+            self.theme.add(words, theme)
         self.theme.setCurrentIndex(list(_THEMES).index(wanted.theme))
         self.scale.setValue(wanted.scale // _STEP)
-        self.palette_of_one.addItem("As the others", None)
+        self.palette_of_one.add("As the others", None)
         for ramp, words in _RAMPS.items():
-            self.palette_of_all.addItem(words, ramp)
-            self.palette_of_one.addItem(words, ramp)
+            self.palette_of_all.add(words, ramp)
+            self.palette_of_one.add(words, ramp)
         self.palette_of_all.setCurrentIndex(list(_RAMPS).index(wanted.palettes.ramp))
         self.hints.setChecked(wanted.palettes.hints)
         chosen = self.stream.currentIndex()
         self.stream.clear()
         for names in wanted.streams():
-            self.stream.addItem(" · ".join(names), names)
+            self.stream.add(" · ".join(names), names)
         self.stream.setCurrentIndex(max(0, chosen) if self.stream.count() else -1)
         self.memory.choose(wanted.memory_mib)
         self.disk.choose(wanted.disk_gib)
@@ -287,7 +287,7 @@ class PreferencesDialog(QDialog):
         for part in (self.stream, self.palette_of_one, self.preview_of_one):
             part.setEnabled(names is not None)
         if names is None:
-            self.stream.setToolTip("Streams are listed while a session is shown")
+            set_tip(self.stream, "Streams are listed while a session is shown")
             return
         own = wanted.palettes.by_stream.get(tuple(names))
         filling, self._filling = self._filling, True
@@ -355,11 +355,11 @@ def _section(title: str, *rows: tuple[str, QWidget | QHBoxLayout]) -> QFrame:
     grid.setHorizontalSpacing(12)
     grid.setVerticalSpacing(8)
     grid.setColumnStretch(1, 1)
-    caption = QLabel(title)
+    caption = PlainLabel(title)
     caption.setProperty("caption", "true")
     grid.addWidget(caption, 0, 0, 1, 2)
     for number, (words, part) in enumerate(rows, 1):
-        label = QLabel(words)
+        label = PlainLabel(words)
         label.setMinimumWidth(104)
         grid.addWidget(label, number, 0)
         if isinstance(part, QWidget):

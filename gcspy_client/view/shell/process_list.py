@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import (
-    QAbstractTableModel,
     QEvent,
     QModelIndex,
     QObject,
@@ -22,17 +21,17 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QHeaderView,
-    QLabel,
-    QLineEdit,
-    QPushButton,
     QTableView,
     QVBoxLayout,
     QWidget,
 )
 
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.processes import ProcessColumn, ProcessRow, arranged
+from gcspy_client.model.shell.processes import ProcessColumn, ProcessRow, arranged
 from gcspy_client.model.text import short_number
+from gcspy_client.view.plain.items import PlainTableModel
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainLabel, PlainLineEdit, PlainPushButton
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.check_box import CheckBox
 from gcspy_client.view.widgets.elided import ElidedLabel
@@ -44,7 +43,7 @@ _HEADER = ("PID", "Command", "Runtime", "Memory", "User")
 _RIGHT = (ProcessColumn.PID, ProcessColumn.MEMORY)
 
 
-class _Model(QAbstractTableModel):
+class _Model(PlainTableModel):
     """The rows that are shown."""
 
     def __init__(self, theme: Theme, parent: QObject) -> None:
@@ -73,12 +72,12 @@ class _Model(QAbstractTableModel):
     def columnCount(self, parent: _Index | None = None) -> int:
         return len(_HEADER)
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> object:
+    def header_data(self, section: int, orientation: Qt.Orientation, role: int) -> object:
         if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             return _HEADER[section] + (self.arrow if section == self.by else "")
         return _alignment(section) if role == Qt.ItemDataRole.TextAlignmentRole else None
 
-    def data(self, index: _Index, role: int = 0) -> object:
+    def cell_data(self, index: _Index, role: int) -> object:
         row, column = self.rows[index.row()], ProcessColumn(index.column())
         if role == Qt.ItemDataRole.DisplayRole:
             return _text(row, column)
@@ -126,25 +125,26 @@ class ProcessList(QFrame):
         self._by, self._descending = ProcessColumn.PID, False
         self._problem = ""
         self._listed = False
-        self.field = QLineEdit()
+        self.field = PlainLineEdit()
         self.field.setPlaceholderText("Filter by command, number, runtime or user")
         self.field.setClearButtonEnabled(True)
         self.everything = CheckBox("All processes")
-        self.everything.setToolTip("Also those that no driver knows")
+        set_tip(self.everything, "Also those that no driver knows")
         self.model = _Model(theme, self)
         self.table = QTableView()
         self.said = ElidedLabel()
-        self.attach = QPushButton("Attach")
+        self.attach = PlainPushButton("Attach")
         self.attach.setProperty("primary", "true")
-        self.attach.setToolTip(
-            "Watch the chosen process from outside (Enter, double click); nothing is loaded into it"
+        set_tip(
+            self.attach,
+            "Watch the chosen process from outside (Enter, double click); nothing is loaded into it",
         )
         self._build()
         self._wire()
         self._arrange()
 
     def _build(self) -> None:
-        caption = QLabel("Processes")
+        caption = PlainLabel("Processes")
         caption.setProperty("caption", "true")
         head = QHBoxLayout()
         head.setSpacing(8)

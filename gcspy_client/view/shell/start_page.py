@@ -14,17 +14,17 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLabel,
     QListWidget,
-    QListWidgetItem,
-    QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
-from gcspy_client.model.front import Offer
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.recent import Recent
+from gcspy_client.model.shell.launcher import Offer
+from gcspy_client.model.shell.recent import Recent
+from gcspy_client.view.plain.items import PlainListItem
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.shell.process_list import ProcessList
 from gcspy_client.view.widgets.elided import ElidedLabel
 
@@ -65,21 +65,23 @@ class StartPage(QWidget):
         self.processes = ProcessList(theme)
         self.processes.setVisible(processes)
         self.said = ElidedLabel()
-        self.cancel = QPushButton("Cancel")
-        self.back = QPushButton("Back to the session")
-        self.open = QPushButton("Open recording…")
-        self.connect_to = QPushButton("Connect…")
-        self.demo = QPushButton("Demo")
-        self.forget = QPushButton("Clear")
+        self.cancel = PlainPushButton("Cancel")
+        self.back = PlainPushButton("Back to the session")
+        self.open = PlainPushButton("Open recording…")
+        self.connect_to = PlainPushButton("Connect…")
+        self.demo = PlainPushButton("Demo")
+        self.forget = PlainPushButton("Clear")
         self.recent = _List()
         self.samples = _List()
-        self._none = QLabel("Nothing yet: recordings and servers that you open are listed here.")
+        self._none = PlainLabel(
+            "Nothing yet: recordings and servers that you open are listed here."
+        )
         self._build()
         self._wire()
         self.say("")
 
     def _build(self) -> None:
-        title = QLabel("GCspy")
+        title = PlainLabel("GCspy")
         font = title.font()
         font.setPointSizeF(font.pointSizeF() * 1.7)
         font.setBold(True)
@@ -117,18 +119,19 @@ class StartPage(QWidget):
         whole.addStretch(1)
 
     def _side(self) -> QVBoxLayout:
-        self.open.setToolTip(
-            "Play a recording, or an object trace of a Java VM; files can also be dropped on the window"
+        set_tip(
+            self.open,
+            "Play a recording, or an object trace of a Java VM; files can also be dropped on the window",
         )
-        self.connect_to.setToolTip("Join a session that somebody serves")
-        self.demo.setToolTip("Start a small web service whose cache leaks a little, and watch it")
+        set_tip(self.connect_to, "Join a session that somebody serves")
+        set_tip(self.demo, "Start a small web service whose cache leaks a little, and watch it")
         self.open.setProperty("primary", "true")
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
         for button in (self.open, self.connect_to, self.demo):
             buttons.addWidget(button, 1)
         recent_head = QHBoxLayout()
-        recent_caption = QLabel("Opened lately")
+        recent_caption = PlainLabel("Opened lately")
         recent_caption.setProperty("caption", "true")
         recent_head.addWidget(recent_caption, 1)
         recent_head.addWidget(self.forget)
@@ -219,10 +222,11 @@ class _List(QListWidget):
 
     def add(self, title: str, about: str, tip: str, what: object, *, usable: bool = True) -> None:
         """Add an entry."""
-        item = QListWidgetItem(self)
+        item = PlainListItem("")
+        self.addItem(item)
         item.setData(Qt.ItemDataRole.UserRole, what)
         item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{title}: {about}")
-        item.setToolTip(tip)
+        set_tip(item, tip)
         if not usable:
             item.setFlags(Qt.ItemFlag.NoItemFlags)
         entry = QWidget()
@@ -245,7 +249,7 @@ class _List(QListWidget):
         )
         return [str(text) for text in texts]
 
-    def _ask(self, item: QListWidgetItem) -> None:
+    def _ask(self, item: PlainListItem) -> None:
         # A click activates as well where the desktop opens things with one click: it is one wish.
         if item.flags() & Qt.ItemFlag.ItemIsEnabled and not self._asked:
             self._asked = True
@@ -255,8 +259,8 @@ class _List(QListWidget):
                 self._asked = False
 
 
-def _caption(text: str) -> QLabel:
-    label = QLabel(text)
+def _caption(text: str) -> PlainLabel:
+    label = PlainLabel(text)
     label.setProperty("caption", "true")
     return label
 

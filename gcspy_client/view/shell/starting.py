@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError, GCspyError
 from PySide6.QtCore import QObject, QProcess, Signal
-from PySide6.QtWidgets import QFileDialog
 
-from gcspy_client.model.front import FrontDoor, Launch, Offer
-from gcspy_client.model.processes import processes_of
-from gcspy_client.model.recent import Recent, latest_first, recent_of
-from gcspy_client.model.status import LinkPhase, LinkStatus
+from gcspy_client.model.shell.launcher import FrontDoor, Launch, Offer
+from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
+from gcspy_client.model.shell.processes import processes_of
+from gcspy_client.model.shell.recent import Recent, latest_first, recent_of
 from gcspy_client.view.actions import Action
+from gcspy_client.view.plain.dialogs import ask_files
 from gcspy_client.view.shell.children import Listing, Ready, ServingChild
 from gcspy_client.view.shell.dropping import TRACE_SUFFIXES
 from gcspy_client.view.shell.start_page import StartPage
@@ -173,8 +173,8 @@ class Starting(QObject):
         """Ask for the files of a recording, and play them."""
         traces = " ".join(f"*{suffix}" for suffix in TRACE_SUFFIXES)
         filters = f"Recordings and object traces (*{SUFFIX} {traces} trace trace_*);;Recordings (*{SUFFIX});;All files (*)"
-        paths, _ = QFileDialog.getOpenFileNames(
-            self._window, "Open recording", self._settings.text("recent.folder"), filters
+        paths = ask_files(
+            self._window, "Open recording", filters, self._settings.text("recent.folder")
         )
         if paths:
             self._settings.store("recent.folder", str(Path(paths[0]).parent))

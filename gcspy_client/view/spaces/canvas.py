@@ -27,7 +27,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gcspy_client.model.palette import BACKGROUND, UNUSED, ZERO, Theme
-from gcspy_client.model.picture import Picture
+from gcspy_client.model.spaces.picture import Picture
+from gcspy_client.view.plain.text import draw_text, elided
 from gcspy_client.view.spaces.frames import paint_frame
 from gcspy_client.view.theme import small_font, tokens
 
@@ -196,7 +197,7 @@ class TileCanvas(QWidget):
                 self._paint_frames(painter)
             else:
                 painter.setPen(QColor(tokens(picture.theme).dim))
-                painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "no tiles yet")
+                draw_text(painter, self.rect(), Qt.AlignmentFlag.AlignCenter, "no tiles yet")
         picture.shown()
         self.painted = True
         if self.probe is not None:
@@ -240,18 +241,20 @@ class TileCanvas(QWidget):
             name = space.names.name(tile)
             painter.setFont(name_font)
             metrics = painter.fontMetrics()
-            painter.drawText(
+            draw_text(
+                painter,
                 text,
                 int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop),
-                metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, int(text.width())),
+                elided(metrics, name, Qt.TextElideMode.ElideMiddle, int(text.width())),
             )
             value = space.space.unused_text if code == UNUSED else picture.source.short(space, tile)
             painter.setFont(value_font)
             metrics = painter.fontMetrics()
-            painter.drawText(
+            draw_text(
+                painter,
                 text,
                 int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom),
-                metrics.elidedText(value, Qt.TextElideMode.ElideRight, int(text.width())),
+                elided(metrics, value, Qt.TextElideMode.ElideRight, int(text.width())),
             )
 
     # -------------------------------------------------------------------------- events

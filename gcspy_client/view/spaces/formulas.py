@@ -12,22 +12,25 @@ from gcspy_protocol.errors import ExpressionError
 from gcspy_protocol.interpreter import SpaceState
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import (
-    QCheckBox,
     QDialog,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
-    QLineEdit,
     QListWidget,
-    QListWidgetItem,
-    QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
 from gcspy_client.model.derived import DerivedSource
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.trigger_list import Completions, completions
+from gcspy_client.model.panels.trigger_list import Completions, completions
+from gcspy_client.view.plain.items import PlainListItem
+from gcspy_client.view.plain.text import set_tip, set_window_title
+from gcspy_client.view.plain.widgets import (
+    PlainCheckBox,
+    PlainLabel,
+    PlainLineEdit,
+    PlainPushButton,
+)
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.triggers.expression_edit import ExpressionEdit
 
@@ -217,9 +220,9 @@ class FormulaDialog(QDialog):
         super().__init__(parent)
         self._formulas, self._space, self._theme = formulas, space, theme
         self._number: int | None = None
-        self.setWindowTitle(f"Formulas of {space.space.name}")
+        set_window_title(self, f"Formulas of {space.space.name}")
         self.listed = QListWidget()
-        self.name = QLineEdit()
+        self.name = PlainLineEdit()
         self.name.setPlaceholderText("Fill")
         self.name.setMaxLength(_LONGEST_NAME)
         self.formula = ExpressionEdit(self._offer, tokens(theme))
@@ -227,20 +230,20 @@ class FormulaDialog(QDialog):
         self.formula.setPlaceholderText(
             " / ".join(f'"{name}"' if " " in name else name for name in first) or "1"
         )
-        self.percent = QCheckBox("a share, told as percent")
-        self.least, self.greatest = QLineEdit(), QLineEdit()
+        self.percent = PlainCheckBox("a share, told as percent")
+        self.least, self.greatest = PlainLineEdit(), PlainLineEdit()
         for line, words in ((self.least, "the least now"), (self.greatest, "the greatest now")):
             line.setPlaceholderText(words)
-            line.setToolTip(
-                "End of the scale of colours; empty: what is there when the formula is made"
+            set_tip(
+                line, "End of the scale of colours; empty: what is there when the formula is made"
             )
             line.textChanged.connect(self._check)
-        self.said = QLabel()
+        self.said = PlainLabel()
         self.said.setWordWrap(True)
         self.said.setMinimumHeight(2 * self.said.fontMetrics().height() + 4)
         self.said.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
-        self.add = QPushButton("Add and show")
-        self.remove = QPushButton("Remove")
+        self.add = PlainPushButton("Add and show")
+        self.remove = PlainPushButton("Remove")
         self._build()
         self._fill()
         self.formula.textChanged.connect(self._check)
@@ -256,13 +259,13 @@ class FormulaDialog(QDialog):
         self.add.setDefault(True)
         self.add.setAutoDefault(True)
         self.remove.setAutoDefault(False)
-        close = QPushButton("Close")
+        close = PlainPushButton("Close")
         close.setAutoDefault(False)
         close.clicked.connect(self.close)
         self.listed.setFixedHeight(5 * self.fontMetrics().height())
         for line in (self.name, self.formula, self.least, self.greatest):
             line.setMinimumHeight(line.fontMetrics().height() + 14)
-        help_words = QLabel(
+        help_words = PlainLabel(
             "A formula is worked out for each tile: streams by their names, + − * /, comparisons, min(a, b), "
             "and sums over the space, such as Used / max(Used)."
         )
@@ -272,13 +275,13 @@ class FormulaDialog(QDialog):
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(8)
         for row, (caption, widget) in enumerate((("Name", self.name), ("Formula", self.formula))):
-            label = QLabel(caption)
+            label = PlainLabel(caption)
             label.setProperty("dim", "true")
             grid.addWidget(label, row, 0)
             grid.addWidget(widget, row, 1)
         scale = QHBoxLayout()
         scale.setSpacing(8)
-        heading, to = QLabel("Scale"), QLabel("to")
+        heading, to = PlainLabel("Scale"), PlainLabel("to")
         for dim in (heading, to):
             dim.setProperty("dim", "true")
         scale.addWidget(self.least)
@@ -310,7 +313,7 @@ class FormulaDialog(QDialog):
         self.listed.blockSignals(True)
         self.listed.clear()
         for one in self._formulas.made_of(self._space.space.id):
-            item = QListWidgetItem(f"{one.schema.name}  =  {one.formula}")
+            item = PlainListItem(f"{one.schema.name}  =  {one.formula}")
             item.setData(Qt.ItemDataRole.UserRole, one.schema.id)
             self.listed.addItem(item)
             if one.schema.id == self._number:
@@ -322,7 +325,7 @@ class FormulaDialog(QDialog):
         self.adjustSize()
         self.add.setText("Add and show" if self._number is None else "Change and show")
 
-    def _chosen(self, item: QListWidgetItem | None) -> None:
+    def _chosen(self, item: PlainListItem | None) -> None:
         number = None if item is None else item.data(Qt.ItemDataRole.UserRole)
         made = self._formulas.made_of(self._space.space.id)
         found = next((one for one in made if one.schema.id == number), None)

@@ -10,10 +10,8 @@ from gcspy_protocol.model import PaintStyle, Presentation, Stream
 from gcspy_protocol.named import NamedStream
 from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
-from gcspy_client.model.bivariate import STEPS, bivariate
-from gcspy_client.model.bivariate import legend as square
 from gcspy_client.model.codes import names_by_code
 from gcspy_client.model.palette import (
     HIGH,
@@ -27,7 +25,11 @@ from gcspy_client.model.palette import (
     Theme,
 )
 from gcspy_client.model.raster import atlas
+from gcspy_client.model.renderers.bivariate import STEPS, bivariate
+from gcspy_client.model.renderers.bivariate import legend as square
 from gcspy_client.model.tile_source import StreamSource, TileSource
+from gcspy_client.view.plain.text import draw_text, elided
+from gcspy_client.view.plain.widgets import PlainLabel
 from gcspy_client.view.theme import small_font
 from gcspy_client.view.widgets.elided import ElidedLabel
 
@@ -143,10 +145,13 @@ class _Square(QWidget):
             )
             for number, text in enumerate(lines):
                 y = number * (side - line) // (len(lines) - 1)
-                words = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
+                words = elided(metrics, text, Qt.TextElideMode.ElideRight, room)
                 place = QRect(side + 12, y, room, line)
-                painter.drawText(
-                    place, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), words
+                draw_text(
+                    painter,
+                    place,
+                    int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter),
+                    words,
                 )
 
 
@@ -162,7 +167,7 @@ class Legend(QWidget):
         self._ramp_box = QWidget()
         self._square = _Square()
         self._square.hide()
-        self._said = QLabel()
+        self._said = PlainLabel()
         self._said.setProperty("dim", "true")
         self._said.setFont(small_font(self.font()))
         self._said.setWordWrap(True)

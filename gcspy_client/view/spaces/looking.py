@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING
 
 from gcspy_protocol.interpreter import SpaceState
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QInputDialog, QMenu
 
-from gcspy_client.model.looks import TILES, Look, OrderChoice
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import ordered_streams
 from gcspy_client.model.tile_source import TileSource
+from gcspy_client.model.view_states import TILES, Look, OrderChoice
 from gcspy_client.view.actions import Action, Gesture
 from gcspy_client.view.panels.summary import SummaryPanel
+from gcspy_client.view.plain.dialogs import ask_number
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainMenu
 from gcspy_client.view.spaces.magnifier import Magnified, Magnifier
 from gcspy_client.view.spaces.views import TITLES, known_renderers, title_of
 
@@ -304,7 +306,7 @@ class Looking(QObject):
             return
         look = self._window.session.looks.of(state.space.id)
         now = look.row_width or state.space.row_width or max(1, int(state.count**0.5))
-        width, wanted = QInputDialog.getInt(
+        width = ask_number(
             self._window,
             "Rows (2-D)",
             f"Tiles in a row, 1 to {state.count:,}:",
@@ -312,7 +314,7 @@ class Looking(QObject):
             1,
             state.count,
         )
-        if wanted:
+        if width is not None:
             self.set_row_width(width, space)
 
     def set_row_width(self, width: int | None, space: int | None = None) -> None:
@@ -381,7 +383,7 @@ class Looking(QObject):
             toolbar = self._window.spaces.panels[state.space.id].toolbar
             (toolbar.options if options else toolbar.views).showMenu()
 
-    def _fill_views(self, space: int, menu: QMenu) -> None:
+    def _fill_views(self, space: int, menu: PlainMenu) -> None:
         menu.clear()
         now = self._window.session.looks.of(space).view
         names = list(TITLES)
@@ -389,11 +391,11 @@ class Looking(QObject):
         for number, name in enumerate((*names, *others), 1):
             if others and name == others[0]:
                 menu.addSeparator()
-            action = menu.addAction(title_of(name))
+            action = menu.add(title_of(name))
             if name in names:
                 action.setText(f"{title_of(name)}\t{number}")
             if name in known_renderers() and known_renderers()[name].builtin:
-                action.setToolTip(known_renderers()[name].load().about)
+                set_tip(action, known_renderers()[name].load().about)
             action.setCheckable(True)
             action.setChecked(name == now)
             action.triggered.connect(partial(self._chosen, name, space))
@@ -401,48 +403,48 @@ class Looking(QObject):
     def _chosen(self, view: str, space: int, _checked: bool = False) -> None:
         self.choose_view(view, space)
 
-    def _fill_options(self, space: int, menu: QMenu) -> None:
+    def _fill_options(self, space: int, menu: PlainMenu) -> None:
         menu.clear()
         state = self._space(space)
         if state is None:
             return
         look, sources = self._window.session.looks.of(space), self.sources(state)
-        self._fill_order(menu.addMenu("Order of tiles"), space, look, sources)
-        rows = menu.addMenu("Tiles in a row (2-D)")
-        rows.addAction("As the space says").triggered.connect(
-            lambda: self.set_row_width(None, space)
-        )
-        rows.addAction("Choose…").triggered.connect(lambda: self.ask_row_width(space))
-        second = menu.addMenu("Two streams: the second")
-        beside = menu.addMenu("Side by side")
+        self._fill_order(menu.add_menu("Order of tiles"), space, look, sources)
+        rows = menu.add_menu("Tiles in a row (2-D)")
+        rows.add("As the space says").triggered.connect(lambda: self.set_row_width(None, space))
+        rows.add("Choose…").triggered.connect(lambda: self.ask_row_width(space))
+        second = menu.add_menu("Two streams: the second")
+        beside = menu.add_menu("Side by side")
         chosen, parts = self._window.session.chosen_source(space), self.parts(state)
         for source in sources:
             if chosen is not None and source.schema.id == chosen.schema.id:
                 continue
             number = source.schema.id
-            one = second.addAction(source.schema.name)
+            one = second.add(source.schema.name)
             one.setCheckable(True)
             one.setChecked(look.view == "bivariate" and look.second == number)
             one.triggered.connect(
                 lambda _checked=False, number=number: self.choose_second(number, space)
             )
-            part = beside.addAction(source.schema.name)
+            part = beside.add(source.schema.name)
             part.setCheckable(True)
             part.setChecked(number in parts)
             part.triggered.connect(
                 lambda _checked=False, number=number: self.toggle_part(number, space)
             )
-        clear = menu.addAction("No marks")
+        clear = menu.add("No marks")
         clear.setEnabled(bool(self._window.session.looks.marks.get(space)))
         clear.triggered.connect(lambda: self.clear_marks(space))
-        menu.addAction("Formulas…").triggered.connect(lambda: self._window.formulas.ask(space))
-        log = menu.addAction("Distribution: logarithmic heights")
+        menu.add("Formulas…").triggered.connect(lambda: self._window.formulas.ask(space))
+        log = menu.add("Distribution: logarithmic heights")
         log.setCheckable(True)
         log.setChecked(look.logarithmic)
         log.triggered.connect(lambda: self.toggle_logarithmic(space))
 
-    def _fill_order(self, menu: QMenu, space: int, look: Look, sources: list[TileSource]) -> None:
-        address = menu.addAction("By address")
+    def _fill_order(
+        self, menu: PlainMenu, space: int, look: Look, sources: list[TileSource]
+    ) -> None:
+        address = menu.add("By address")
         address.setCheckable(True)
         address.setChecked(look.order is None)
         address.triggered.connect(lambda: self.choose_order(None, space=space))
@@ -450,7 +452,7 @@ class Looking(QObject):
         for source in sources:
             for descending, words in ((True, "greatest first"), (False, "least first")):
                 number = source.schema.id
-                one = menu.addAction(f"{source.schema.name}, {words}")
+                one = menu.add(f"{source.schema.name}, {words}")
                 one.setCheckable(True)
                 now = look.order
                 one.setChecked(
@@ -462,7 +464,7 @@ class Looking(QObject):
                     )
                 )
         menu.addSeparator()
-        live = menu.addAction("Follow events")
+        live = menu.add("Follow events")
         live.setCheckable(True)
         live.setChecked(look.order is not None and look.order.live)
         live.setEnabled(look.order is not None)

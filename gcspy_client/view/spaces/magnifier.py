@@ -14,10 +14,11 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from gcspy_client.model.magnify import Stretch, stretch_around
 from gcspy_client.model.palette import BACKGROUND, CANVAS, UNUSED, ZERO, Theme, palette_for
 from gcspy_client.model.session import Session, tile_title
+from gcspy_client.model.spaces.magnifier import Stretch, stretch_around
 from gcspy_client.model.tile_source import TileSource
+from gcspy_client.view.plain.text import draw_text, elided
 from gcspy_client.view.spaces.frames import paint_frame
 from gcspy_client.view.theme import small_font, tokens
 from gcspy_client.view.widgets.elided import ElidedLabel
@@ -136,10 +137,13 @@ class Strip(QWidget):
             )
             painter.setPen(ink)
             place = self.cell_of(tile).adjusted(3, 0, -3, 0)
-            text = metrics.elidedText(
-                what.source.short(what.space, tile), Qt.TextElideMode.ElideRight, int(place.width())
+            text = elided(
+                metrics,
+                what.source.short(what.space, tile),
+                Qt.TextElideMode.ElideRight,
+                int(place.width()),
             )
-            painter.drawText(place, int(Qt.AlignmentFlag.AlignCenter), text)
+            draw_text(painter, place, int(Qt.AlignmentFlag.AlignCenter), text)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Tell the tile under the mouse."""

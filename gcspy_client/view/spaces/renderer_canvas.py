@@ -1,6 +1,6 @@
 """A space drawn by a renderer, on the screen: shows the picture that is ready, and finds tiles under the mouse.
 
-The renderer draws in a thread (`gcspy_client.model.drawing`); here its latest picture is shown, stretched until one
+The renderer draws in a thread (`gcspy_client.model.renderers.renderer_worker`); here its latest picture is shown, stretched until one
 of the right size is there, with words, frames and scroll bars. What is asked of a renderer that is just drawing is
 asked again with its next picture.
 """
@@ -28,12 +28,13 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QScrollBar, QSizePolicy, QWidget
 
-from gcspy_client.model.drawing import Drawing, Drawn
 from gcspy_client.model.palette import Palette, Theme, palette_for
 from gcspy_client.model.palettes import PaletteChoice
 from gcspy_client.model.renderers import Inscription, Place, Renderer, Side
+from gcspy_client.model.renderers.renderer_worker import Drawing, Drawn
+from gcspy_client.model.spaces.viewport import Viewport
 from gcspy_client.model.tile_source import TileSource
-from gcspy_client.model.viewport import Viewport
+from gcspy_client.view.plain.text import draw_text, draw_text_at, elided
 from gcspy_client.view.spaces.frames import paint_frame
 from gcspy_client.view.spaces.space_view import SpaceView
 from gcspy_client.view.theme import small_font, tokens
@@ -453,7 +454,7 @@ class RendererCanvas(SpaceView):
             painter.fillRect(self.rect(), QColor(colours.surface))
             if not self._space.count:
                 painter.setPen(QColor(colours.dim))
-                painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "no tiles yet")
+                draw_text(painter, self.rect(), Qt.AlignmentFlag.AlignCenter, "no tiles yet")
             elif drawn is not None:
                 painter.setClipRect(area)
                 seen = self._seen(drawn)
@@ -509,24 +510,28 @@ class RendererCanvas(SpaceView):
                     box = QRectF(
                         0, min(max(0.0, y - high / 2), self.height() - high), _LEFT - 8, high
                     )
-                    text = metrics.elidedText(one.text, Qt.TextElideMode.ElideRight, _LEFT - 8)
-                    painter.drawText(
-                        box, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), text
+                    text = elided(metrics, one.text, Qt.TextElideMode.ElideRight, _LEFT - 8)
+                    draw_text(
+                        painter,
+                        box,
+                        int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter),
+                        text,
                     )
             elif one.side is Side.BELOW:
                 x = self._x_of(one, drawn)
                 if area.left() - 1 <= x <= area.right() + 1:
-                    text = metrics.elidedText(one.text, Qt.TextElideMode.ElideRight, 80)
+                    text = elided(metrics, one.text, Qt.TextElideMode.ElideRight, 80)
                     wide = metrics.horizontalAdvance(text) + 2
                     left = min(max(area.left(), x - wide / 2), area.right() - wide)
-                    painter.drawText(
+                    draw_text(
+                        painter,
                         QRectF(left, area.bottom() + 3, wide, high),
                         int(Qt.AlignmentFlag.AlignCenter),
                         text,
                     )
             else:
                 x, y = self._x_of(one, drawn), self._y_of(one, drawn)
-                painter.drawText(QPointF(x, y + metrics.ascent() / 2 - 1), one.text)
+                draw_text_at(painter, QPointF(x, y + metrics.ascent() / 2 - 1), one.text)
 
     # -------------------------------------------------------------------------- events
 

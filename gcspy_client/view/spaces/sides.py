@@ -7,21 +7,20 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
-    QCheckBox,
     QDoubleSpinBox,
     QHBoxLayout,
-    QLabel,
-    QPushButton,
     QSplitter,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
 
-from gcspy_client.model.pairing import Alignment, EventMatching
+from gcspy_client.model.compare.pairs import Alignment, EventMatching
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import Session
 from gcspy_client.view.compare.difference_legend import DifferenceLegend
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainCheckBox, PlainLabel, PlainPushButton
 from gcspy_client.view.spaces.spaces import Spaces
 from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.widgets.elided import ElidedLabel
@@ -36,7 +35,7 @@ class _Head(QWidget):
 
     def __init__(self, letter: str) -> None:
         super().__init__()
-        mark = QLabel(letter)
+        mark = PlainLabel(letter)
         mark.setProperty("chip", "true")
         self.title, self.moment = ElidedLabel(), ElidedLabel()
         font = self.title.font()
@@ -75,20 +74,21 @@ class AlignmentBar(QWidget):
         super().__init__(parent)
         self.by, self.pairs = Chooser(), Chooser()
         self.offset = QDoubleSpinBox()
-        self.difference = QCheckBox("Difference B − A")
-        self.close_button = QPushButton("Close B")
+        self.difference = PlainCheckBox("Difference B − A")
+        self.close_button = PlainPushButton("Close B")
         for matching in EventMatching:
-            self.by.addItem(matching.value, matching)
-        self.by.setToolTip("Which event of B is shown with one of A")
+            self.by.add(matching.value, matching)
+        set_tip(self.by, "Which event of B is shown with one of A")
         self.by.setMinimumContentsLength(16)
         self.pairs.setMinimumContentsLength(12)
-        self.pairs.addItem("tiles by address", False)
-        self.pairs.addItem("tiles by place", True)
-        self.pairs.setToolTip(
-            "How tiles are paired; addresses of two processes mostly have nothing to do with each other"
+        self.pairs.add("tiles by address", False)
+        self.pairs.add("tiles by place", True)
+        set_tip(
+            self.pairs,
+            "How tiles are paired; addresses of two processes mostly have nothing to do with each other",
         )
         self.offset.setRange(-_MOST, _MOST)
-        self.offset.setToolTip("Added to A's event, to find that of B")
+        set_tip(self.offset, "Added to A's event, to find that of B")
         self.offset.setKeyboardTracking(False)
         row = QHBoxLayout(self)
         row.setContentsMargins(2, 0, 2, 6)
@@ -153,7 +153,7 @@ class OtherPane(QWidget):
         self.spaces = Spaces(session, theme)
         self.legend = DifferenceLegend(brief=True)
         self.legend.hide()
-        self.words = QLabel("opening…")
+        self.words = PlainLabel("opening…")
         self.words.setProperty("dim", "true")
         self.words.setWordWrap(True)
         self.words.setAlignment(Qt.AlignmentFlag.AlignCenter)

@@ -13,19 +13,20 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLabel,
     QScrollBar,
     QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
 
-from gcspy_client.model.cost import age_nanos, looks_old
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.panels import wanted_height
-from gcspy_client.model.picture import LABEL_HEIGHT, LABEL_WIDTH, Picture
+from gcspy_client.model.panels.cost import age_nanos, looks_old
+from gcspy_client.model.spaces.panel_heights import wanted_height
+from gcspy_client.model.spaces.picture import LABEL_HEIGHT, LABEL_WIDTH, Picture
 from gcspy_client.model.text import duration, summary_heading
 from gcspy_client.model.tile_source import TileSource
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainLabel
 from gcspy_client.view.spaces.canvas import TileCanvas
 from gcspy_client.view.spaces.space_toolbar import SpaceToolbar
 from gcspy_client.view.spaces.space_view import SpaceView
@@ -78,12 +79,12 @@ class SpacePanel(QFrame):
         font = self._name.font()
         font.setBold(True)
         self._name.setFont(font)
-        self._count = QLabel()
+        self._count = PlainLabel()
         self._count.setProperty("dim", "true")
         self._view = ElidedLabel()
         self._view.setAlignment(Qt.AlignmentFlag.AlignRight)
         self._view.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self._stale = QLabel("stale")
+        self._stale = PlainLabel("stale")
         self._stale.setProperty("chip", "true")
         self._stale.setProperty("tone", "warning")
         # No higher than the name beside it: when it comes or goes, no tile may lose its place or its label.
@@ -116,7 +117,7 @@ class SpacePanel(QFrame):
         self.veil.lie_over(self.canvas)
         self.veil.use_ground(QColor(tokens(picture.theme).canvas))
         self._connect(self.canvas)
-        self.setToolTip(picture.space.space.description)
+        set_tip(self, picture.space.space.description)
 
     @property
     def space_id(self) -> int:
@@ -286,8 +287,9 @@ class SpacePanel(QFrame):
         self._stale.setText(f"stale · {duration(age)}" if age else "stale")
         self.veil.setVisible(looks_old(age))
         if stream is not None and stream.sequence:
-            self._stale.setToolTip(
-                f"Gathered at occurrence {stream.occurrence:,} of an earlier event, {duration(age)} before this one"
+            set_tip(
+                self._stale,
+                f"Gathered at occurrence {stream.occurrence:,} of an earlier event, {duration(age)} before this one",
             )
         if self.view is None:
             self._sync_bar()

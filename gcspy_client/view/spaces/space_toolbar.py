@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from gcspy_client.model.palette import Theme
+from gcspy_client.view.plain.text import draw_text, set_tip
+from gcspy_client.view.plain.widgets import PlainLabel, PlainMenu, PlainToolButton
 from gcspy_client.view.theme import small_font, tokens
 
 __all__ = ["SpaceToolbar"]
@@ -20,7 +22,7 @@ _HEIGHT = 20
 _ARROW_HALF = 3.0
 
 
-class _MenuButton(QToolButton):
+class _MenuButton(PlainToolButton):
     """Opens a menu; drawn with an arrow, which a style sheet would take away."""
 
     def __init__(self, text: str, tip: str, *, arrow: bool) -> None:
@@ -28,12 +30,12 @@ class _MenuButton(QToolButton):
         self._arrow = arrow
         self.setProperty("menu-button", "true")
         self.setFont(small_font(self.font()))
-        self.setToolTip(tip)
+        set_tip(self, tip)
         self.setText(text)
         self.setFixedHeight(_HEIGHT)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the keyboard has the menu bar
-        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.setMenu(QMenu(self))
+        self.setPopupMode(PlainToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setMenu(PlainMenu(self))
 
     def sizeHint(self) -> QSize:
         wide = self.fontMetrics().horizontalAdvance(self.text()) + 14 + (12 if self._arrow else 0)
@@ -56,7 +58,8 @@ class _MenuButton(QToolButton):
             right = 14 if self._arrow else 0
             words = self.rect().adjusted(7, 0, -7 - right + 2, 0)
             if self._arrow:
-                painter.drawText(
+                draw_text(
+                    painter,
                     words,
                     int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter),
                     self.text(),
@@ -92,7 +95,7 @@ class SpaceToolbar(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.order = QLabel()
+        self.order = PlainLabel()
         self.order.setProperty("chip", "true")
         self.order.setProperty("tone", "warning")
         self.order.setFont(small_font(self.order.font()))
@@ -121,7 +124,7 @@ class SpaceToolbar(QWidget):
         self.views.updateGeometry()
         self.views.update()
         self.order.setText(order)
-        self.order.setToolTip(tip)
+        set_tip(self.order, tip)
         self.order.setVisible(bool(order))
 
     def set_theme(self, theme: Theme) -> None:

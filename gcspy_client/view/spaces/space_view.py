@@ -9,10 +9,10 @@ from gcspy_protocol.interpreter import EventChange, SpaceState
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from gcspy_client.model.looks import Look
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.palettes import PaletteChoice
 from gcspy_client.model.tile_source import TileSource
+from gcspy_client.model.view_states import Look
 
 __all__ = ["SpaceView"]
 

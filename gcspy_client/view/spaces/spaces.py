@@ -9,12 +9,12 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QScrollArea, QSplitter, QVBoxLayout, QWidget
 
-from gcspy_client.model.looks import TABLE, TILES, Look
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.panels import allot_heights
-from gcspy_client.model.picture import Picture
 from gcspy_client.model.session import Session
+from gcspy_client.model.spaces.panel_heights import allot_heights
+from gcspy_client.model.spaces.picture import Picture
 from gcspy_client.model.tile_source import TileSource
+from gcspy_client.model.view_states import TABLE, TILES, Look
 from gcspy_client.view.spaces.canvas import PaintProbe
 from gcspy_client.view.spaces.space_panel import SpacePanel
 from gcspy_client.view.spaces.space_view import SpaceView
@@ -165,8 +165,18 @@ class Spaces(QScrollArea):
         for panel in self.panels.values():
             panel.refresh(event)
 
+    def is_current(self, space_id: int) -> bool:
+        """Whether a space has a panel, and that shows the state which the session shows.
+
+        After a connection was made anew the panels are those of the session before, until the first event comes.
+        """
+        panel, space = self.panels.get(space_id), self._session.interpreter.spaces.get(space_id)
+        return panel is not None and panel.canvas.picture.space is space
+
     def show_stream(self, space_id: int) -> None:
-        """Paint a space in the stream that the session says is chosen."""
+        """Paint a space in the stream that the session says is chosen; a panel that is not current keeps its own."""
+        if not self.is_current(space_id):
+            return
         source = self._session.chosen_source(space_id)
         if source is not None:
             self.panels[space_id].show_source(source)

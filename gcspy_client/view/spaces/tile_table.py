@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from PySide6.QtCore import (
-    QAbstractTableModel,
     QEvent,
     QItemSelection,
     QItemSelectionModel,
@@ -34,12 +33,14 @@ from PySide6.QtWidgets import (
 )
 
 from gcspy_client.model.codes import used
-from gcspy_client.model.latest import Latest
-from gcspy_client.model.looks import Look
+from gcspy_client.model.latest_worker import LatestWorker
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.spaces.tile_table import Sorted, TileTable
 from gcspy_client.model.text import UNKNOWN_TEXT
 from gcspy_client.model.tile_source import TileSource
-from gcspy_client.model.tile_table import Sorted, TileTable
+from gcspy_client.model.view_states import Look
+from gcspy_client.view.plain.items import PlainTableModel
+from gcspy_client.view.plain.text import copy_text
 from gcspy_client.view.spaces.space_view import SpaceView
 from gcspy_client.view.theme import tokens
 
@@ -52,13 +53,14 @@ _MOST_COPIED = 100_000
 """Rows: more is no table that anybody pastes, and would take minutes to word."""
 
 _SETTLE_SECS = 10.0
+_END_SECS = 0.02
 _SAMPLE = 40
 """Rows that are looked at to find how wide a column is."""
 
 _WIDEST = 320
 
 
-class TableModel(QAbstractTableModel):
+class TableModel(PlainTableModel):
     """The rows, as Qt asks for them.
 
     Signals:
@@ -70,19 +72,21 @@ class TableModel(QAbstractTableModel):
     """
 
     sorted_anew = Signal()
-    _told = Signal(object)
+    _worked_out = Signal()
 
     def __init__(self, table: TileTable, theme: Theme) -> None:
         super().__init__()
         self.table = table
         self._theme = theme
-        self._sorter: Latest[Sorted] = Latest(self._told.emit)
-        self._told.connect(self._take)
+        self._sorter: LatestWorker[Sorted] = LatestWorker(
+            "gcspy table sorter", self._worked_out.emit
+        )
+        self._worked_out.connect(self._take)
 
     @property
     def sorting(self) -> bool:
         """Whether it is being sorted."""
-        return self._sorter.busy
+        return not self._sorter.idle
 
     def set_theme(self, theme: Theme) -> None:
         """Use the colours of another theme."""
@@ -109,9 +113,13 @@ class TableModel(QAbstractTableModel):
         """Sort by the values of now, where it is sorted."""
         sorting = self.table.sorting()
         if sorting is not None:
-            self._sorter.wish(sorting.run)
+            self._sorter.submit(sorting.run)
 
-    def _take(self, done: Sorted) -> None:
+    def _take(self) -> None:
+        outcome = self._sorter.take()
+        if outcome is None:
+            return
+        done = outcome.result()
         if self.table.space.count != done.count:
             self.sort_again()
             return
@@ -128,6 +136,7 @@ class TableModel(QAbstractTableModel):
     def stop(self) -> None:
         """Sort no more."""
         self._sorter.stop()
+        self._sorter.join(_END_SECS)
 
     def rowCount(self, parent: _Index | None = None) -> int:
         """Tiles."""
@@ -137,7 +146,7 @@ class TableModel(QAbstractTableModel):
         """The tile and its streams."""
         return 0 if parent is not None and parent.isValid() else 1 + len(self.table.sources)
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> object:
+    def header_data(self, section: int, orientation: Qt.Orientation, role: int) -> object:
         """Names of the streams."""
         if orientation is not Qt.Orientation.Horizontal:
             return None
@@ -148,7 +157,7 @@ class TableModel(QAbstractTableModel):
             return schema.description or schema.name
         return self._alignment(section) if role == Qt.ItemDataRole.TextAlignmentRole else None
 
-    def data(self, index: _Index, role: int = 0) -> object:
+    def cell_data(self, index: _Index, role: int) -> object:
         """What a cell shows."""
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return self.table.text(index.row(), index.column())
@@ -228,7 +237,7 @@ class TableView(SpaceView):
         model: Its rows.
     """
 
-    _worded = Signal(object)
+    _worded = Signal()
 
     def __init__(
         self,
@@ -245,7 +254,7 @@ class TableView(SpaceView):
         self.model = TableModel(TileTable(space, sources()), theme)
         self.table = _Table()
         self.table.setModel(self.model)
-        self._writer: Latest[str] = Latest(self._worded.emit)
+        self._writer: LatestWorker[str] = LatestWorker("gcspy table copy", self._worded.emit)
         self._sort_timer = QTimer(self)
         self._sort_timer.setSingleShot(True)
         self._sort_timer.timeout.connect(self.model.sort_again)
@@ -388,6 +397,7 @@ class TableView(SpaceView):
         self._sort_timer.stop()
         self.model.stop()
         self._writer.stop()
+        self._writer.join(_END_SECS)
 
     # ---------------------------------------------------------------------- selection
 
@@ -454,10 +464,12 @@ class TableView(SpaceView):
             return
         # The words are made of a copy: events go on meanwhile.
         table = TileTable(self._space.copy(), self._sources())
-        self._writer.wish(lambda: table.lines(tiles))
+        self._writer.submit(lambda: table.lines(tiles))
 
-    def _put(self, text: str) -> None:
-        QGuiApplication.clipboard().setText(text)
+    def _put(self) -> None:
+        outcome = self._writer.take()
+        if outcome is not None:
+            copy_text(outcome.result())
 
     def settle_copy(self) -> None:
         """Wait until what is copied is in the clipboard."""

@@ -11,12 +11,13 @@ from functools import lru_cache
 
 from gcspy_protocol.interpreter import SpaceState
 
-from gcspy_client.model.bivariate import other_stream
-from gcspy_client.model.dressing import dress
-from gcspy_client.model.looks import TABLE, TILES, Look, Looks
 from gcspy_client.model.palette import Palette, Theme
-from gcspy_client.model.renderers import Renderer, RendererFacts, find_renderers
+from gcspy_client.model.renderers import Renderer
+from gcspy_client.model.renderers.bivariate import other_stream
+from gcspy_client.model.renderers.registry import RendererFacts, find_renderers
+from gcspy_client.model.renderers.renderer_options import dress
 from gcspy_client.model.tile_source import TileSource
+from gcspy_client.model.view_states import TABLE, TILES, Look, Looks
 from gcspy_client.view.spaces.renderer_canvas import RendererCanvas
 from gcspy_client.view.spaces.space_view import SpaceView
 from gcspy_client.view.spaces.tile_table import TableView

@@ -19,20 +19,20 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QHeaderView,
-    QLineEdit,
     QTableWidget,
-    QTableWidgetItem,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from gcspy_client.model.bookmarks import Bookmark, Bookmarks
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.playback.bookmarks import Bookmark, Bookmarks
+from gcspy_client.model.playback.strip import moment_text
+from gcspy_client.model.playback.timeline import Axis
 from gcspy_client.model.session import Session
-from gcspy_client.model.strip import moment_text
-from gcspy_client.model.timeline import Axis
 from gcspy_client.view.icons import icon
+from gcspy_client.view.plain.items import PlainTableItem, set_headings
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainLineEdit, PlainToolButton
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.time.timeline import Flag
 from gcspy_client.view.widgets.elided import ElidedLabel
@@ -191,17 +191,17 @@ class BookmarkPanel(QFrame):
         self.where = ElidedLabel()
         self.where.setProperty("dim", "true")
         self.table = QTableWidget(0, 3)
-        self.note = QLineEdit()
+        self.note = PlainLineEdit()
         self.note.setPlaceholderText("a note on the bookmark that is chosen")
         self._build()
         self._wire()
         self.set_theme(theme)
         self.refresh()
 
-    def _button(self, shape: str, tip: str) -> QToolButton:
-        button = QToolButton()
+    def _button(self, shape: str, tip: str) -> PlainToolButton:
+        button = PlainToolButton()
         button.setObjectName(shape)
-        button.setToolTip(tip)
+        set_tip(button, tip)
         button.setIconSize(QSize(14, 14))
         button.setFixedSize(24, 22)
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -213,7 +213,7 @@ class BookmarkPanel(QFrame):
         head.addWidget(self.where, 1)
         for button in (self.previous, self.next, self.remove):
             head.addWidget(button)
-        self.table.setHorizontalHeaderLabels(["Event", "Title", "Time"])
+        set_headings(self.table, ["Event", "Title", "Time"])
         self.table.verticalHeader().hide()
         self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
         self.table.setShowGrid(False)
@@ -295,11 +295,11 @@ class BookmarkPanel(QFrame):
     def _put(self, row: int, column: int, text: str, mark: Bookmark) -> None:
         item = self.table.item(row, column)
         if item is None:
-            item = QTableWidgetItem()
+            item = PlainTableItem()
             self.table.setItem(row, column, item)
         item.setText(text)
         item.setData(Qt.ItemDataRole.UserRole, mark.number)
-        item.setToolTip("\n".join(part for part in (mark.title, mark.note) if part))
+        set_tip(item, "\n".join(part for part in (mark.title, mark.note) if part))
         if column != 1:
             item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
             item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)

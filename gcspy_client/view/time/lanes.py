@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PySide6.QtGui import QColor, QImage
 
 from gcspy_client.model.palette import LOW, Theme, categorical
-from gcspy_client.model.timeline import Overview
+from gcspy_client.model.playback.timeline import Overview
 from gcspy_client.view.theme import tokens
 
 __all__ = ["Lanes", "draw_lanes", "kind_colour"]

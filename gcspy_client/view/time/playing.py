@@ -11,10 +11,10 @@ Knows playbacks and the link; does not know buttons or keys.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.interpreter import ClientInterpreter, EventChange
@@ -36,6 +36,7 @@ from gcspy_replay.playback import Playback as LocalPlayback
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 from gcspy_client.link import Link
+from gcspy_client.model.latest_worker import LatestWorker
 from gcspy_client.model.session import Session
 
 __all__ = ["Playing", "ShiftPlaying", "WirePlaying"]
@@ -185,39 +186,26 @@ class WirePlaying(Playing):
             self.seek(following)
 
 
-class _Errand:
-    """Getting at an event in a thread of its own: that of a million tiles takes longer than a picture may.
-
-    Args:
-        playback: Nobody else asks anything of it until this is back.
-        target: Number of the event.
-        tell: Called from the thread, with this, when it is back.
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """An event that was looked for in the thread: that of a million tiles takes longer than a picture may.
 
     Attributes:
-        reached: Where it got, or why not.
-        given_up: Whether nobody waits for it any more.
+        playback: Nobody else asks anything of it meanwhile.
+        target: Number of the event.
+        place: Where it got, or why not.
     """
 
-    def __init__(
-        self, playback: LocalPlayback, target: int, tell: Callable[[object], None]
-    ) -> None:
-        self.playback, self.target = playback, target
-        self.reached: Cursor | RecordingError = RecordingError(f"event {target} was not reached")
-        self.given_up = False
-        self._tell = tell
-        self._thread = threading.Thread(target=self._run, name="gcspy looking back")
-        self._thread.start()
+    playback: LocalPlayback
+    target: int
+    place: Cursor | RecordingError
 
-    def _run(self) -> None:
-        try:
-            self.reached = self.playback.reach(self.target)
-        except RecordingError as error:
-            self.reached = error
-        self._tell(self)
 
-    def wait(self) -> None:
-        """Wait until the thread has ended."""
-        self._thread.join()
+def _reach(playback: LocalPlayback, target: int) -> _Reached:
+    try:
+        return _Reached(playback, target, playback.reach(target))
+    except RecordingError as error:
+        return _Reached(playback, target, error)
 
 
 class ShiftPlaying(Playing):
@@ -235,7 +223,7 @@ class ShiftPlaying(Playing):
     """
 
     moved = Signal(object)
-    _back = Signal(object)
+    _back = Signal()
 
     def __init__(
         self, session: Session, recording: Callable[[], Recording], parent: QObject | None = None
@@ -246,8 +234,9 @@ class ShiftPlaying(Playing):
         self._playback: LocalPlayback | None = None
         self._manner = SetPlayback()
         self._next: Seek | None = None
-        self._errand: _Errand | None = None
-        self._resumes = False  # when the errand is back
+        self._worker: LatestWorker[_Reached] | None = None  # of the playback; closes its recording
+        self._reaching = False
+        self._resumes = False  # when it is reached
         self._seeking = self._timer(self._seek_now)
         self._due = self._timer(self._advance)
         self._back.connect(self._arrived, Qt.ConnectionType.QueuedConnection)
@@ -271,12 +260,12 @@ class ShiftPlaying(Playing):
     @property
     def seeking(self) -> bool:
         """Whether an event is on its way."""
-        return self._errand is not None or self._seeking.isActive()
+        return self._reaching or self._seeking.isActive()
 
     def set_manner(self, manner: SetPlayback) -> None:
         """Play in another manner, now or the next time."""
         self._manner = manner
-        if self._playback is not None and self._errand is None:
+        if self._playback is not None and not self._reaching:
             self._playback.set_manner(manner)
             self._schedule()
         self.changed.emit()
@@ -286,7 +275,7 @@ class ShiftPlaying(Playing):
         if place.steps is not None and self._next is not None and self._next.steps is not None:
             place = Seek(steps=self._next.steps + place.steps)
         self._next = place
-        if self._errand is None and not self._seeking.isActive():
+        if not self._reaching and not self._seeking.isActive():
             self._seeking.start(0)
 
     def resume(self) -> None:
@@ -328,21 +317,19 @@ class ShiftPlaying(Playing):
         self._resumes = False
         self._seeking.stop()
         self._due.stop()
-        playback, self._playback = self._playback, None
-        errand, self._errand = self._errand, None
+        self._playback = None
+        worker, self._worker = self._worker, None
+        self._reaching = False
         self._manner = replace(self._manner, direction=Direction.FORWARDS, loop=None)
-        if errand is not None:
-            errand.given_up = True
+        if worker is not None:
+            worker.stop()
             if wait:
-                errand.wait()
-                errand.playback.recording.close()
-        elif playback is not None:
-            playback.recording.close()
+                worker.join()
 
     def came(self) -> None:
         """A live event came: a playback that had shown everything has something more."""
         playback = self._playback
-        if playback is None or self._errand is not None or not playback.running:
+        if playback is None or self._reaching or not playback.running:
             return
         if playback.due_nanos is None and self._refresh(playback):
             self._schedule()
@@ -358,12 +345,15 @@ class ShiftPlaying(Playing):
 
     def _begin(self) -> LocalPlayback | None:
         try:
-            self._playback = LocalPlayback(
-                self._open(), manner=self._manner, running=False, growing=True
-            )
+            playback = LocalPlayback(self._open(), manner=self._manner, running=False, growing=True)
         except RecordingError as error:
             self.refused.emit(str(error))
-        return self._playback
+            return None
+        self._playback = playback
+        self._worker = LatestWorker(
+            "gcspy playback", self._back.emit, at_end=playback.recording.close
+        )
+        return playback
 
     def _seek_now(self) -> None:
         playback = self._playback if self._playback is not None else self._begin()
@@ -387,17 +377,22 @@ class ShiftPlaying(Playing):
                 self._stay(error)
             self._go_on()
         else:
-            self._errand = _Errand(playback, target, self._back.emit)
+            self._reach(playback, target)
 
-    def _arrived(self, errand: _Errand) -> None:
-        if errand.given_up:
-            errand.wait()
-            errand.playback.recording.close()
+    def _reach(self, playback: LocalPlayback, target: int) -> None:
+        assert self._worker is not None
+        self._reaching = True
+        self._worker.submit(partial(_reach, playback, target))
+
+    def _arrived(self) -> None:
+        outcome = None if self._worker is None else self._worker.take()
+        if outcome is None:  # what was left meanwhile
             return
-        self._errand = None
-        errand.playback.set_manner(self._manner)
+        reached = outcome.result()
+        self._reaching = False
+        reached.playback.set_manner(self._manner)
         try:
-            self._show(errand.playback.arrive(errand.target, errand.reached, time.monotonic_ns()))
+            self._show(reached.playback.arrive(reached.target, reached.place, time.monotonic_ns()))
         except RecordingError as error:
             self._stay(error)
         self._go_on()
@@ -430,7 +425,7 @@ class ShiftPlaying(Playing):
         """Wait for the event that is due next."""
         playback = self._playback
         due = None if playback is None or not playback.running else playback.due_nanos
-        if due is None or self._errand is not None:
+        if due is None or self._reaching:
             self._due.stop()
         else:
             self._due.start(max(0, -(-(due - time.monotonic_ns()) // 1_000_000)))
@@ -438,7 +433,7 @@ class ShiftPlaying(Playing):
     def _advance(self) -> None:
         """Show what is due; not all of it at once, so that the window is painted in between."""
         playback = self._playback
-        if playback is None or self._errand is not None:
+        if playback is None or self._reaching:
             return
         begun = time.monotonic_ns()
         while True:
@@ -451,7 +446,7 @@ class ShiftPlaying(Playing):
                 break
             following = playback.following
             if following is not None and following != playback.number + 1:
-                self._errand = _Errand(playback, following, self._back.emit)
+                self._reach(playback, following)
                 return
             self._show(playback.advance(now))
         self._schedule()

@@ -22,16 +22,15 @@ from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QDialog,
-    QFileDialog,
     QHBoxLayout,
-    QLabel,
-    QLineEdit,
     QProgressBar,
-    QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
+from gcspy_client.view.plain.dialogs import ask_new_file
+from gcspy_client.view.plain.text import set_window_title
+from gcspy_client.view.plain.widgets import PlainLabel, PlainLineEdit, PlainPushButton
 from gcspy_client.view.widgets.check_box import RadioButton
 
 __all__ = ["Save", "SaveDialog", "SaveOffer", "Saving"]
@@ -147,11 +146,11 @@ class SaveDialog(QDialog):
         super().__init__(parent)
         self._offer = offer
         self._saving = Saving(self)
-        self.setWindowTitle("Save session")
+        set_window_title(self, "Save session")
         self.setMinimumWidth(520)
-        self.path = QLineEdit(str(folder / f"{offer.name}{SUFFIX}"))
+        self.path = PlainLineEdit(str(folder / f"{offer.name}{SUFFIX}"))
         self.path.setMinimumHeight(self.path.fontMetrics().height() + 14)
-        self._browse = QPushButton("Browse…")
+        self._browse = PlainPushButton("Browse…")
         first, last = offer.whole
         self.whole = RadioButton(f"The whole session: {_events(first, last)}")
         self.range = RadioButton("The range chosen in the timeline")
@@ -159,10 +158,10 @@ class SaveDialog(QDialog):
             self.range.setText(f"The range chosen in the timeline: {_events(*offer.chosen)}")
         self._group = QButtonGroup(self)
         self.bar = QProgressBar()
-        self.said = QLabel()
+        self.said = PlainLabel()
         self.said.setWordWrap(True)
-        self.cancel = QPushButton("Cancel")
-        self.start = QPushButton("Save")
+        self.cancel = PlainPushButton("Cancel")
+        self.start = PlainPushButton("Save")
         self.start.setProperty("primary", "true")
         self._build()
         self._wire()
@@ -209,9 +208,7 @@ class SaveDialog(QDialog):
         return self._saving.running
 
     def _ask(self) -> None:
-        name, _ = QFileDialog.getSaveFileName(
-            self, "Save session", self.path.text(), f"GCspy recordings (*{SUFFIX})"
-        )
+        name = ask_new_file(self, "Save session", f"GCspy recordings (*{SUFFIX})", self.path.text())
         if name:
             self.path.setText(name)
 

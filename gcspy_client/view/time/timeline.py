@@ -31,12 +31,13 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.strip import Stretch, Unrecorded, moment_text, ticks_in
+from gcspy_client.model.playback.strip import Stretch, Unrecorded, moment_text, ticks_in
+from gcspy_client.model.playback.timeline import Axis, Overview, Timeline
 from gcspy_client.model.text import duration
-from gcspy_client.model.timeline import Axis, Overview, Timeline
+from gcspy_client.view.plain.text import draw_text, draw_text_at, elided, hide_tip, show_tip
 from gcspy_client.view.theme import small_font, tokens
 from gcspy_client.view.time.lanes import Lanes, draw_lanes, kind_colour
 
@@ -348,8 +349,8 @@ class TimelineStrip(QWidget):
                 self._paint_playhead(painter, lanes)
             else:
                 painter.setPen(QColor(tokens(self._theme).dim))
-                painter.drawText(
-                    lanes, Qt.AlignmentFlag.AlignCenter, "events stand here as they come"
+                draw_text(
+                    painter, lanes, Qt.AlignmentFlag.AlignCenter, "events stand here as they come"
                 )
             if self.hasFocus():
                 painter.setPen(QPen(QColor(tokens(self._theme).accent), 1))
@@ -395,7 +396,8 @@ class TimelineStrip(QWidget):
         painter.setPen(QColor(tokens(self._theme).dim))
         if height < _NAMED_LANE:
             text = f"{len(kinds)} kinds of event"
-            painter.drawText(
+            draw_text(
+                painter,
                 QRectF(0, lanes.top(), self._gutter - 8, lanes.height()),
                 Qt.AlignmentFlag.AlignCenter,
                 text,
@@ -406,10 +408,11 @@ class TimelineStrip(QWidget):
             painter.fillRect(
                 QRectF(2, row.center().y() - 4, 8, 8), kind_colour(lane, len(kinds), self._theme)
             )
-            text = painter.fontMetrics().elidedText(
-                name, Qt.TextElideMode.ElideMiddle, int(row.width()) - 16
+            text = elided(
+                painter.fontMetrics(), name, Qt.TextElideMode.ElideMiddle, int(row.width()) - 16
             )
-            painter.drawText(
+            draw_text(
+                painter,
                 row.adjusted(16, 0, 0, 0),
                 int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter),
                 text,
@@ -430,8 +433,8 @@ class TimelineStrip(QWidget):
             wide = painter.fontMetrics().horizontalAdvance(text)
             left = min(max(lanes.left(), x - wide / 2), lanes.right() - wide)
             painter.setPen(QColor(t.dim))
-            painter.drawText(
-                QPointF(left, lanes.bottom() + 3 + painter.fontMetrics().ascent()), text
+            draw_text_at(
+                painter, QPointF(left, lanes.bottom() + 3 + painter.fontMetrics().ascent()), text
             )
 
     def _paint_range(self, painter: QPainter, lanes: QRectF) -> None:
@@ -485,7 +488,7 @@ class TimelineStrip(QWidget):
                 box = QRectF(x - 6, 0, 12, _FLAGS_HEIGHT - 1)
                 painter.drawRoundedRect(box, 2, 2)
                 painter.setPen(QColor(t.on_accent))
-                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, flag.letter)
+                draw_text(painter, box, Qt.AlignmentFlag.AlignCenter, flag.letter)
             else:
                 painter.drawPolygon(
                     _FIRED.translated(x, 0) if flag.fired else _PENNANT.translated(x, 0)
@@ -538,8 +541,8 @@ class TimelineStrip(QWidget):
         painter.drawLine(QPointF(x, lanes.top()), QPointF(x, lanes.bottom()))
         painter.setPen(colour)
         width = painter.fontMetrics().horizontalAdvance("LIVE")
-        painter.drawText(
-            QPointF(min(x - width / 2, self.width() - width - 1), lanes.top() - 3), "LIVE"
+        draw_text_at(
+            painter, QPointF(min(x - width / 2, self.width() - width - 1), lanes.top() - 3), "LIVE"
         )
 
     # -------------------------------------------------------------------------- mouse
@@ -600,9 +603,9 @@ class TimelineStrip(QWidget):
             self.unsetCursor()
         words = self.words_at(event.position())
         if words:
-            QToolTip.showText(self.mapToGlobal(QPoint(round(x) + 8, -8)), words, self)
+            show_tip(self.mapToGlobal(QPoint(round(x) + 8, -8)), words, self)
         else:
-            QToolTip.hideText()
+            hide_tip()
         self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:

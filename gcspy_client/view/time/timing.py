@@ -22,12 +22,12 @@ from gcspy_replay.file import Recording
 from PySide6.QtCore import QObject, Signal
 
 from gcspy_client.link import Link
-from gcspy_client.model.bookmarks import Bookmarks
-from gcspy_client.model.saving import save_events
+from gcspy_client.model.playback.bookmarks import Bookmarks
+from gcspy_client.model.playback.excerpt import save_events
+from gcspy_client.model.playback.time_shift import Keeping, TimeShift
+from gcspy_client.model.playback.timeline import Axis
 from gcspy_client.model.session import Session
-from gcspy_client.model.status import LinkPhase, pause_words
-from gcspy_client.model.timeline import Axis
-from gcspy_client.model.timeshift import Keeping, TimeShift
+from gcspy_client.model.shell.link_status import LinkPhase, pause_words
 from gcspy_client.view.following import Following
 from gcspy_client.view.time.bookmarks import Bookmarking
 from gcspy_client.view.time.panel import TimePanel

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field, replace
 from gcspy_protocol.playback import Direction, Pace, SetPlayback
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QSpinBox, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QSpinBox, QWidget
 
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.strip import moment_text
+from gcspy_client.model.playback.strip import moment_text
 from gcspy_client.view.icons import icon
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainPushButton, PlainToolButton
 from gcspy_client.view.theme import numbers_font, tokens
 from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.widgets.elided import ElidedLabel
@@ -105,7 +107,7 @@ class Transport(QWidget):
         self._theme = theme
         self._facts = TransportFacts()
         self._filling = False
-        self._icons: dict[QToolButton, str] = {}
+        self._icons: dict[PlainToolButton, str] = {}
         self.first = self._button("first", "time.first")
         self.back = self._button("back", "time.back")
         self.reverse = self._button("reverse", "time.reverse")
@@ -118,26 +120,26 @@ class Transport(QWidget):
         self.position = ElidedLabel()
         self.position.setFont(numbers_font(self.font()))
         self.position.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.badge = QPushButton("LIVE")
+        self.badge = PlainPushButton("LIVE")
         self.badge.setProperty("badge", "live")
         self.badge.clicked.connect(lambda: self.pressed.emit("time.last"))
         self.speed = Chooser()
         self.speed.setMinimumContentsLength(5)
-        self.speed.setToolTip("How many times as fast")
+        set_tip(self.speed, "How many times as fast")
         self.pace = Chooser()
         self.pace.setMinimumContentsLength(12)
         self.interval = QSpinBox()
         self.axis = Chooser()
         self.axis.setMinimumContentsLength(9)
-        self.save = QPushButton("Save session…")
+        self.save = PlainPushButton("Save session…")
         self.save.clicked.connect(lambda: self.pressed.emit("time.save"))
         self._giving_way = (self.axis, self.save, self.pace)
         self._fill()
         self._build()
         self._wire()
 
-    def _button(self, shape: str, action: str) -> QToolButton:
-        button = QToolButton()
+    def _button(self, shape: str, action: str) -> PlainToolButton:
+        button = PlainToolButton()
         button.setIconSize(QSize(16, 16))
         button.setFixedSize(28, 26)
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -149,17 +151,17 @@ class Transport(QWidget):
 
     def _fill(self) -> None:
         for speed in SPEEDS:
-            self.speed.addItem(speed_text(speed), speed)
+            self.speed.add(speed_text(speed), speed)
         for pace, words, about in _PACES:
-            self.pace.addItem(words, pace)
+            self.pace.add(words, pace)
             self.pace.setItemData(self.pace.count() - 1, about, Qt.ItemDataRole.ToolTipRole)
         self.interval.setRange(0, _MOST_MILLIS)
         self.interval.setSuffix(" ms")
-        self.interval.setToolTip("Between two events")
+        set_tip(self.interval, "Between two events")
         self.interval.setKeyboardTracking(False)
-        self.axis.addItem("by time", True)
-        self.axis.addItem("by event", False)
-        self.axis.setToolTip("What the timeline counts: time, or events")
+        self.axis.add("by time", True)
+        self.axis.add("by event", False)
+        set_tip(self.axis, "What the timeline counts: time, or events")
 
     def _build(self) -> None:
         row = QHBoxLayout(self)
@@ -223,11 +225,11 @@ class Transport(QWidget):
         """What the buttons say when the mouse rests on them, by the names of their actions."""
         by_name = dict(tips)
         for button in self._icons:
-            button.setToolTip(by_name.get(button.objectName(), ""))
-        self.save.setToolTip(by_name.get("time.save", ""))
-        self.badge.setToolTip(by_name.get("time.last", ""))
+            set_tip(button, by_name.get(button.objectName(), ""))
+        set_tip(self.save, by_name.get("time.save", ""))
+        set_tip(self.badge, by_name.get("time.last", ""))
 
-    def _dress(self, button: QToolButton) -> None:
+    def _dress(self, button: PlainToolButton) -> None:
         t = tokens(self._theme)
         lit = button.isCheckable() and button.isChecked()
         button.setIcon(icon(self._icons[button], t.on_accent if lit else t.text, t.border))
@@ -261,7 +263,7 @@ class Transport(QWidget):
         for chooser in (self.speed, self.pace, self.interval):
             chooser.setEnabled(facts.usable)
 
-    def _set_shape(self, button: QToolButton, shape: str) -> None:
+    def _set_shape(self, button: PlainToolButton, shape: str) -> None:
         if self._icons[button] != shape:
             self._icons[button] = shape
             self._dress(button)
@@ -291,7 +293,7 @@ class Transport(QWidget):
             self.interval.setValue(manner.interval_millis)
         speeds = [self.speed.itemData(i) for i in range(self.speed.count())]
         if manner.speed not in speeds:
-            self.speed.addItem(speed_text(manner.speed), manner.speed)  # somebody else's choice
+            self.speed.add(speed_text(manner.speed), manner.speed)  # somebody else's choice
             speeds.append(manner.speed)
         self.speed.setCurrentIndex(speeds.index(manner.speed))
         self._filling = False

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QPointF, QStringListModel, Qt
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QCompleter, QLineEdit, QListView, QWidget
+from PySide6.QtWidgets import QListView, QWidget
 
-from gcspy_client.model.trigger_list import Completions
+from gcspy_client.model.panels.trigger_list import Completions
+from gcspy_client.view.plain.items import PlainWords
+from gcspy_client.view.plain.widgets import PlainCompleter, PlainLineEdit
 from gcspy_client.view.theme import Tokens, numbers_font
 
 __all__ = ["ExpressionEdit"]
@@ -20,7 +22,7 @@ _WAVE = 3.0
 _SHOWN_WORDS = 10
 
 
-class ExpressionEdit(QLineEdit):
+class ExpressionEdit(PlainLineEdit):
     """One line.
 
     Attributes:
@@ -37,19 +39,19 @@ class ExpressionEdit(QLineEdit):
         colours: Tokens,
         parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
+        super().__init__("", parent)
         self._offer = offer
         self._colours = colours
         self._wrong: int | None = None
         self._tone = "error"
         self._start = 0
         self.setFont(numbers_font(self.font()))
-        self._words = QStringListModel(self)
+        self._words = PlainWords(self)
         self.popup = QListView()
-        self._completer = QCompleter(self._words, self)
+        self._completer = PlainCompleter(self._words, self)
         self._completer.setPopup(self.popup)
         self._completer.setWidget(self)
-        self._completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
+        self._completer.setCompletionMode(PlainCompleter.CompletionMode.UnfilteredPopupCompletion)
         self._completer.setMaxVisibleItems(_SHOWN_WORDS)
         self.popup.setFont(self.font())
         self._completer.activated.connect(self.complete)

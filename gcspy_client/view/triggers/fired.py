@@ -9,9 +9,11 @@ from collections.abc import Sequence
 
 from gcspy_protocol.triggers import TriggerAction
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
-from gcspy_client.model.trigger_list import Firing, operand_words
+from gcspy_client.model.panels.trigger_list import Firing, operand_words
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainPushButton
 from gcspy_client.view.widgets.elided import ElidedLabel
 
 __all__ = ["FiredNotice"]
@@ -46,10 +48,10 @@ class FiredNotice(QFrame):
         self.what.setFont(font)
         self.where = ElidedLabel()
         self.where.setProperty("dim", "true")
-        self.go = QPushButton("Go to event")
-        self.resume = QPushButton("Resume")
+        self.go = PlainPushButton("Go to event")
+        self.resume = PlainPushButton("Resume")
         self.resume.setProperty("primary", "true")
-        self.dismiss = QPushButton("Dismiss")
+        self.dismiss = PlainPushButton("Dismiss")
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 4, 8, 4)
         row.setSpacing(8)
@@ -115,7 +117,7 @@ class FiredNotice(QFrame):
         self._stood |= stands  # that it stands is told behind what fired
         self.resume.setVisible(self._holds)
         self.resume.setEnabled(may)
-        self.resume.setToolTip(reason or f"Let the {self._kind} go on")
+        set_tip(self.resume, reason or f"Let the {self._kind} go on")
 
     def forget(self) -> None:
         """Tell nothing any more."""

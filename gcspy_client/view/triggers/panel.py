@@ -20,23 +20,17 @@ from PySide6.QtGui import QBrush, QColor, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QBoxLayout,
-    QCheckBox,
     QFrame,
     QGridLayout,
     QHBoxLayout,
     QHeaderView,
-    QLabel,
-    QLineEdit,
-    QPushButton,
     QTableWidget,
-    QTableWidgetItem,
     QVBoxLayout,
     QWidget,
 )
 
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.session import Session
-from gcspy_client.model.trigger_list import (
+from gcspy_client.model.panels.trigger_list import (
     ACTION_WORDS,
     Checked,
     Completions,
@@ -44,6 +38,15 @@ from gcspy_client.model.trigger_list import (
     completions,
     operand_words,
     state_words,
+)
+from gcspy_client.model.session import Session
+from gcspy_client.view.plain.items import PlainTableItem, set_headings
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import (
+    PlainCheckBox,
+    PlainLabel,
+    PlainLineEdit,
+    PlainPushButton,
 )
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.triggers.expression_edit import ExpressionEdit
@@ -97,7 +100,7 @@ class TriggerPanel(QWidget):
         self._listed_spaces: tuple[str, ...] = ()
         self._checked = Checked()
         self.table = QTableWidget(0, len(_COLUMNS))
-        self.empty = QLabel(
+        self.empty = PlainLabel(
             "No triggers. A trigger pauses, or bookmarks an event, when a condition becomes true: write one, such as\n"
             "sum(Used) > 1.2 * was(sum(Used))"
         )
@@ -107,12 +110,12 @@ class TriggerPanel(QWidget):
         self.condition.setPlaceholderText("sum(Used) > 1.2 * was(sum(Used))")
         self.said = ElidedLabel()
         self.space, self.does = Chooser(), Chooser()
-        self.once = QCheckBox("once")
-        self.note = QLineEdit()
-        self.add = QPushButton("Add")
-        self.change = QPushButton("Change")
-        self.go = QPushButton("Go to event")
-        self.remove = QPushButton("Remove")
+        self.once = PlainCheckBox("once")
+        self.note = PlainLineEdit()
+        self.add = PlainPushButton("Add")
+        self.change = PlainPushButton("Change")
+        self.go = PlainPushButton("Go to event")
+        self.remove = PlainPushButton("Remove")
         self._build()
         self._wire()
         self.refresh()
@@ -125,14 +128,14 @@ class TriggerPanel(QWidget):
         self.empty.setWordWrap(True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         for action, words in ACTION_WORDS.items():
-            self.does.addItem(words, action)
-        self.does.setToolTip("What is done at the event at which the condition becomes true")
-        self.space.setToolTip("The space whose streams are meant where the condition names none")
-        self.once.setToolTip("Not looked at again after it has fired")
+            self.does.add(words, action)
+        set_tip(self.does, "What is done at the event at which the condition becomes true")
+        set_tip(self.space, "The space whose streams are meant where the condition names none")
+        set_tip(self.once, "Not looked at again after it has fired")
         self.note.setPlaceholderText("a note: why (optional)")
         self.note.setMaxLength(MOST_NOTE_CHARS)
         self.add.setProperty("primary", "true")
-        self.go.setToolTip("Show the event at which the chosen trigger fired last")
+        set_tip(self.go, "Show the event at which the chosen trigger fired last")
         left = QVBoxLayout()
         left.setSpacing(6)
         left.addWidget(self.table, 1)
@@ -151,7 +154,7 @@ class TriggerPanel(QWidget):
 
     def _build_table(self) -> None:
         table = self.table
-        table.setHorizontalHeaderLabels(list(_COLUMNS))
+        set_headings(table, list(_COLUMNS))
         table.verticalHeader().hide()
         table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
         table.setShowGrid(False)
@@ -177,7 +180,7 @@ class TriggerPanel(QWidget):
         row.setColumnStretch(1, 2)
         row.setColumnStretch(3, 1)
         for place, (caption, widget) in enumerate((("Does", self.does), ("In", self.space))):
-            label = QLabel(caption)
+            label = PlainLabel(caption)
             label.setProperty("dim", "true")
             row.addWidget(label, 0, 2 * (1 - place))
             row.addWidget(widget, 0, 2 * (1 - place) + 1)
@@ -260,9 +263,9 @@ class TriggerPanel(QWidget):
         before = self.space.currentText()
         self.space.blockSignals(True)
         self.space.clear()
-        self.space.addItem(_ANY_SPACE, "")
+        self.space.add(_ANY_SPACE, "")
         for name in names:
-            self.space.addItem(name, name)
+            self.space.add(name, name)
         self.space.setCurrentIndex(max(0, self.space.findText(before)))
         self.space.blockSignals(False)
         self.check()
@@ -296,10 +299,10 @@ class TriggerPanel(QWidget):
         for column, text in enumerate(texts):
             item = self.table.item(place, column)
             if item is None:
-                item = QTableWidgetItem()
+                item = PlainTableItem()
                 self.table.setItem(place, column, item)
             item.setText(text)
-            item.setToolTip(tip)
+            set_tip(item, tip)
             item.setForeground(QBrush(QColor(getattr(colours, tone if column == 3 else "text"))))
             flags = Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEnabled
             item.setFlags(
@@ -452,7 +455,7 @@ class TriggerPanel(QWidget):
             self.note.setText(trigger.note)
         self._say_buttons()
 
-    def _ticked(self, item: QTableWidgetItem) -> None:
+    def _ticked(self, item: PlainTableItem) -> None:
         if self._filling or item.column() != _ON:
             return
         status = self._rows[item.row()].status

@@ -12,8 +12,8 @@ from gcspy_protocol.model import ControlState
 from PySide6.QtCore import QObject, Qt
 
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.status import LinkPhase, pause_words
-from gcspy_client.model.trigger_list import Firing
+from gcspy_client.model.panels.trigger_list import Firing
+from gcspy_client.model.shell.link_status import LinkPhase, pause_words
 from gcspy_client.view.actions import Action
 from gcspy_client.view.triggers.fired import FiredNotice, chief
 from gcspy_client.view.triggers.panel import TriggerPanel

@@ -16,9 +16,15 @@ from gcspy_protocol.triggers import Trigger, TriggerAction, TriggerStatus
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from gcspy_client.link import Link
+from gcspy_client.model.panels.trigger_list import (
+    FiredLog,
+    Firing,
+    event_number,
+    free_id,
+    operand_words,
+)
 from gcspy_client.model.session import Session
-from gcspy_client.model.status import LinkPhase
-from gcspy_client.model.trigger_list import FiredLog, Firing, event_number, free_id, operand_words
+from gcspy_client.model.shell.link_status import LinkPhase
 from gcspy_client.view.time.bookmarks import Bookmarking
 from gcspy_client.view.time.timeline import Flag
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import (
-    QAbstractTableModel,
     QEvent,
     QModelIndex,
     QPersistentModelIndex,
@@ -23,7 +22,6 @@ from PySide6.QtCore import (
 from PySide6.QtGui import (
     QBrush,
     QColor,
-    QGuiApplication,
     QKeyEvent,
     QKeySequence,
     QPainter,
@@ -34,13 +32,15 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
     QHeaderView,
-    QMenu,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTableView,
     QWidget,
 )
 
+from gcspy_client.view.plain.items import PlainTableModel
+from gcspy_client.view.plain.text import copy_text
+from gcspy_client.view.plain.widgets import PlainMenu
 from gcspy_client.view.theme import Tokens
 
 __all__ = ["BarCell", "BarColumn", "BarTable"]
@@ -87,7 +87,7 @@ class BarCell:
     line: tuple[float | None, ...] = ()
 
 
-class _Rows(QAbstractTableModel):
+class _Rows(PlainTableModel):
     """Rows in the order of a column."""
 
     def __init__(self, columns: Sequence[BarColumn], colours: Tokens, column: int) -> None:
@@ -147,7 +147,7 @@ class _Rows(QAbstractTableModel):
         """Columns."""
         return len(self.columns)
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> object:
+    def header_data(self, section: int, orientation: Qt.Orientation, role: int) -> object:
         """Titles."""
         if orientation is not Qt.Orientation.Horizontal or section >= len(self.columns):
             return None
@@ -158,7 +158,7 @@ class _Rows(QAbstractTableModel):
             return column.about or None
         return _alignment(column) if role == Qt.ItemDataRole.TextAlignmentRole else None
 
-    def data(self, index: _Index, role: int = 0) -> object:
+    def cell_data(self, index: _Index, role: int) -> object:
         """What a cell says."""
         cell, column = self.rows[index.row()][index.column()], self.columns[index.column()]
         if role == Qt.ItemDataRole.DisplayRole:
@@ -316,7 +316,7 @@ class BarTable(QTableView):
 
     def copy(self, *, comma: bool = False) -> None:
         """Copy the selected rows, or all."""
-        QGuiApplication.clipboard().setText(self.text(comma=comma))
+        copy_text(self.text(comma=comma))
 
     def copy_text(self) -> None:
         """Copy the selected rows, or all, as text."""
@@ -341,8 +341,8 @@ class BarTable(QTableView):
             super().keyPressEvent(event)
 
     def _open_menu(self, place: QPoint) -> None:
-        menu = QMenu(self)
-        menu.addAction("Copy as text", self.copy)
-        menu.addAction("Copy as CSV", lambda: self.copy(comma=True))
+        menu = PlainMenu(self)
+        menu.add("Copy as text", self.copy)
+        menu.add("Copy as CSV", lambda: self.copy(comma=True))
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(self.viewport().mapToGlobal(place))

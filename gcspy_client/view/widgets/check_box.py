@@ -9,13 +9,13 @@ from __future__ import annotations
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPaintEvent, QPalette, QPen, QPolygonF
 from PySide6.QtWidgets import (
-    QCheckBox,
-    QRadioButton,
     QStyle,
     QStyleOptionButton,
     QStyleOptionFocusRect,
     QStylePainter,
 )
+
+from gcspy_client.view.plain.widgets import PlainCheckBox, PlainRadioButton
 
 __all__ = ["CheckBox", "RadioButton"]
 
@@ -26,7 +26,7 @@ _DOT = 0.4
 """Diameter of the dot, as a share of the circle's."""
 
 
-class CheckBox(QCheckBox):
+class CheckBox(PlainCheckBox):
     """A check box with two states."""
 
     def paintEvent(self, _event: QPaintEvent) -> None:
@@ -55,7 +55,7 @@ class CheckBox(QCheckBox):
         _paint_focus(painter, self, option, QStyle.SubElement.SE_CheckBoxFocusRect)
 
 
-class RadioButton(QRadioButton):
+class RadioButton(PlainRadioButton):
     """A radio button."""
 
     def paintEvent(self, _event: QPaintEvent) -> None:

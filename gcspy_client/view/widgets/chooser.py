@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QWidget
+
+from gcspy_client.view.plain.widgets import PlainComboBox
 
 __all__ = ["Chooser"]
 
@@ -17,7 +19,7 @@ _ARROW_HALF_WIDTH = 4.0
 _LEAST_CHARACTERS = 8
 
 
-class Chooser(QComboBox):
+class Chooser(PlainComboBox):
     """A combo box with an arrow; long entries are cut off, and whole in the list.
 
     Args:
@@ -26,7 +28,9 @@ class Chooser(QComboBox):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setSizeAdjustPolicy(
+            PlainComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
         self.setMinimumContentsLength(_LEAST_CHARACTERS)
 
     def paintEvent(self, event: QPaintEvent) -> None:

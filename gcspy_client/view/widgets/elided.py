@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from gcspy_client.view.plain.text import draw_text, elided, set_tip
+from gcspy_client.view.plain.widgets import PlainLabel
 
 __all__ = ["ElidedLabel"]
 
 
-class ElidedLabel(QLabel):
+class ElidedLabel(PlainLabel):
     """Shows as much of a text as fits; the whole is the tooltip.
 
     Args:
@@ -25,7 +28,6 @@ class ElidedLabel(QLabel):
     ) -> None:
         super().__init__(text, parent)
         self._mode = mode
-        self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def setText(self, text: str) -> None:
@@ -48,11 +50,11 @@ class ElidedLabel(QLabel):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw what fits."""
         inside = self.contentsRect()
-        text = self.fontMetrics().elidedText(self.text(), self._mode, inside.width())
+        text = elided(self.fontMetrics(), self.text(), self._mode, inside.width())
         with QPainter(self) as painter:
             painter.setPen(self.palette().color(self.foregroundRole()))
-            painter.drawText(inside, int(self.alignment() | Qt.AlignmentFlag.AlignVCenter), text)
+            draw_text(painter, inside, int(self.alignment() | Qt.AlignmentFlag.AlignVCenter), text)
 
     def _tell_whole(self) -> None:
         fits = self.fontMetrics().horizontalAdvance(self.text()) <= self.contentsRect().width()
-        self.setToolTip("" if fits else self.text())
+        set_tip(self, "" if fits else self.text())

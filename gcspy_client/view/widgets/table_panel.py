@@ -9,9 +9,11 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from gcspy_client.model.palette import Theme
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.bar_table import BarCell, BarColumn, BarTable
 from gcspy_client.view.widgets.elided import ElidedLabel
@@ -41,17 +43,17 @@ class TablePanel(QWidget):
 
     def __init__(self, theme: Theme, *, column: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.title, self.when = ElidedLabel(), QLabel()
+        self.title, self.when = ElidedLabel(), PlainLabel()
         font = self.title.font()
         font.setBold(True)
         self.title.setFont(font)
         self.when.setProperty("dim", "true")
-        self.copy = QPushButton("Copy")
-        self.copy.setToolTip("Copy the rows as text; the right mouse button has CSV")
+        self.copy = PlainPushButton("Copy")
+        set_tip(self.copy, "Copy the rows as text; the right mouse button has CSV")
         self.copy.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.table = BarTable([BarColumn("Type", right=False)], tokens(theme), column=column)
         self.copy.clicked.connect(self.table.copy_text)
-        self.empty = QLabel("Nothing is known yet.")
+        self.empty = PlainLabel("Nothing is known yet.")
         self.empty.setProperty("dim", "true")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)

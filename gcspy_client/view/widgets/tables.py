@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QBrush, QColor, QFont
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableView, QWidget
 
+from gcspy_client.view.plain.items import PlainTableModel
 from gcspy_client.view.theme import Tokens
 
 __all__ = ["Cell", "RowTable", "RowsModel"]
@@ -37,7 +38,7 @@ class Cell:
     bold: bool = False
 
 
-class RowsModel(QAbstractTableModel):
+class RowsModel(PlainTableModel):
     """Rows of cells under a fixed header.
 
     Args:
@@ -87,7 +88,7 @@ class RowsModel(QAbstractTableModel):
         """Columns."""
         return len(self._header)
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> object:
+    def header_data(self, section: int, orientation: Qt.Orientation, role: int) -> object:
         """Titles."""
         if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             return self._header[section]
@@ -95,7 +96,7 @@ class RowsModel(QAbstractTableModel):
             return self._alignment(section)
         return None
 
-    def data(self, index: _Index, role: int = 0) -> object:
+    def cell_data(self, index: _Index, role: int) -> object:
         """What a cell shows."""
         cell = self._rows[index.row()][index.column()]
         answer: object = None

@@ -12,10 +12,10 @@ import numpy as np
 from gcspy_protocol.errors import TraceError
 from numpy.typing import NDArray
 
+from gcspy_compiled.machine_code import Loop
 from gcspy_objects.anttracks import lzw
 from gcspy_objects.anttracks.layout import BUFFER_HEADER_BYTES, MAX_PAYLOAD_BYTES
-from gcspy_objects.anttracks.sources import Span
-from gcspy_objects.machine_code import Loop
+from gcspy_objects.archive import Span
 
 __all__ = ["CHUNK_BYTES", "Chunk", "read_chunk"]
 
@@ -25,10 +25,15 @@ CHUNK_BYTES: Final = 1 << 20
 _UNPACK: Final = Loop(lzw.unpack, lzw.SIGNATURE)
 _READ_BYTES: Final = 1 << 16
 
+_MOST_RATIO: Final = 64
+_FREE_BYTES: Final = 256 << 10
+"""A payload may unpack to so many bytes for each of its own, and so many more. The VM's buffers have 24 KiB at most; of one
+event again and again they become 98 times smaller."""
+
 _SAID: Final = {
     lzw.Damage.NO_END: "ends before the code that ends it",
     lzw.Damage.NO_ENTRY: "has a code that no entry was made for",
-    lzw.Damage.TOO_LONG: f"unpacks to more than {MAX_PAYLOAD_BYTES:,} bytes",
+    lzw.Damage.TOO_LONG: f"unpacks to more than {_MOST_RATIO} times as many and {_FREE_BYTES:,}, or more than {MAX_PAYLOAD_BYTES:,} bytes",
     lzw.Damage.TOO_WIDE: "has codes of more than 31 bits",
     lzw.Damage.TRAILING: "goes on after the code that ends it",
 }
@@ -162,11 +167,12 @@ def _read_buffer(window: _Window, position: int, buffer: int) -> tuple[int, int,
 
 
 def _unpack(payload: bytes) -> bytes | lzw.Damage:
+    most = min(_MOST_RATIO * len(payload) + _FREE_BYTES, MAX_PAYLOAD_BYTES)
     if _UNPACK.machine is None:
-        return lzw.unpack_plainly(payload, MAX_PAYLOAD_BYTES)
+        return lzw.unpack_plainly(payload, most)
     codes = len(payload) + 1
     # Twenty times as long is plenty; what is longer is done once more, with all the room there may be.
-    for room in (min(len(payload) * 20, MAX_PAYLOAD_BYTES), MAX_PAYLOAD_BYTES):
+    for room in (min(len(payload) * 20, most), most):
         out = np.empty(room, np.uint8)
         packed = np.frombuffer(
             bytearray(payload), np.uint8

@@ -92,6 +92,7 @@ from enum import IntEnum
 from typing import Final
 
 __all__ = [
+    "ALL_FLAGS",
     "BUFFER_HEADER_BYTES",
     "DATA_OFFSET",
     "HAS_ANCHORS",
@@ -118,6 +119,8 @@ HAS_ANCHORS: Final = 1
 """Bit of the symbols' flags: a word more after each event."""
 HAS_POINTERS: Final = 2
 """Bit of the symbols' flags: moves tell what objects point to."""
+ALL_FLAGS: Final = 7
+"""The symbols' flags that there are; 4: the collector is a concurrent one."""
 
 
 class FileType(IntEnum):

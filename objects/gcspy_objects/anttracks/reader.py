@@ -13,20 +13,22 @@ from typing import Final, Self
 import numpy as np
 from gcspy_protocol.errors import LocalProtocolError, TraceError
 
+from gcspy_compiled.machine_code import want
 from gcspy_objects.anttracks.buffers import CHUNK_BYTES, Chunk, read_chunk
 from gcspy_objects.anttracks.decoding import Decoded, decode
 from gcspy_objects.anttracks.decoding.problem import EXPECTED, Problem
 from gcspy_objects.anttracks.decoding.tables import tables_of
+from gcspy_objects.anttracks.flaws import find_flaws
 from gcspy_objects.anttracks.layout import (
     BUFFER_HEADER_BYTES,
     DATA_OFFSET,
     MAX_THREAD_NAME_WORDS,
     Event,
 )
-from gcspy_objects.anttracks.sources import Span, find_run
+from gcspy_objects.anttracks.sources import find_run
 from gcspy_objects.anttracks.symbols import Symbols, read_symbols
-from gcspy_objects.machine_code import want
-from gcspy_objects.names import Thread, ThreadKind, Threads
+from gcspy_objects.archive import Span
+from gcspy_objects.names import Flaw, Thread, ThreadKind, Threads
 from gcspy_objects.records import Kind, Place, RecordBatch
 
 __all__ = ["AntTracksTrace"]
@@ -52,6 +54,7 @@ class AntTracksTrace:
         self._closing = run.closing
         self._spans = run.traces
         self._chunk_bytes = chunk_bytes
+        self._symbols_file = run.symbols, run.symbols_name
         with self._closing.pop_all() as kept:
             self._symbols: Symbols = read_symbols(run.symbols, run.symbols_name)
             self._closing = kept.pop_all()
@@ -86,6 +89,10 @@ class AntTracksTrace:
             if error is not None:
                 raise error
             place = batch.after
+
+    def find_flaws(self) -> list[Flaw]:
+        """Look for contradictions in the symbols file."""
+        return find_flaws(*self._symbols_file)
 
     def position_bytes(self, place: Place) -> int:
         """Return how many of `size_bytes` lie before `place`."""

@@ -44,7 +44,7 @@ from gcspy_objects.anttracks.layout import HAS_ANCHORS, HAS_POINTERS, PREFIX_BYT
 from gcspy_objects.names import Causes, Field, Sites, TypeKind, Types
 from gcspy_objects.records import UNKNOWN
 
-__all__ = ["FIRST_BIG_SITE", "Symbols", "read_symbols"]
+__all__ = ["FIRST_BIG_SITE", "FOLDED", "Parser", "Symbols", "read_symbols"]
 
 FIRST_BIG_SITE: Final = 0x800000
 """Ids of big sites go from here to 0xFFFFFF, those of small sites to 0x7FFF."""
@@ -53,7 +53,8 @@ _MAX_TYPES: Final = 1 << 20
 _MAX_FRAMES: Final = 1 << 12
 _CLASS: Final = "Ljava/lang/Class;"
 _SPACE: Final = re.compile(rb"([^ \0]{1,255}) ")
-_FOLDED: Final = re.compile(r"\$\$Recursion\.repeat_(\d+)_last_frames_n_times\(\)V")
+FOLDED: Final = re.compile(r"\$\$Recursion\.repeat_(\d+)_last_frames_n_times\(\)V")
+"""A method that stands for frames that recursion repeated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,8 +176,17 @@ class _Fields(Mapping[int, Sequence[Field]]):
         return len(self._places)
 
 
-class _Parser:
-    """Collects what the records say."""
+class Parser:
+    """Collects what the records say.
+
+    Attributes:
+        reader: Where it is in the file.
+        types: Descriptor and size by id.
+        sites: Label, frames (method, byte code index) and id of the type by id.
+        causes: Names by id.
+        methods: Numbers by signature.
+        fields: Where the lists of fields of a type begin, its own first, by its id.
+    """
 
     def __init__(self, data: bytes, file: str) -> None:
         self.reader = _Reader(data, file)
@@ -189,7 +199,14 @@ class _Parser:
         self.of_mirror = False
 
     def run(self) -> tuple[bool, bool]:
-        """Read all records; returns whether there are anchors, and pointers."""
+        """Read all records.
+
+        Returns:
+            Whether there are anchors, and pointers.
+
+        Raises:
+            TraceError: A record cannot be read.
+        """
         reader = self.reader
         flags = reader.number(4, "flags")
         word_bytes = reader.number(4, "bytes of a heap word")
@@ -280,7 +297,7 @@ def read_symbols(data: bytes, file: str) -> Symbols:
     Raises:
         TraceError: It is damaged; says at which byte, and what was expected.
     """
-    parser = _Parser(data, file)
+    parser = Parser(data, file)
     has_anchors, has_pointers = parser.run()
     rows = {number: row for row, number in enumerate(sorted(parser.types), 1)}
     type_rows = _table(rows, max(rows, default=0) + 1)
@@ -319,7 +336,7 @@ def _types(found: dict[int, tuple[str, int]], fields: _Fields) -> Types:
     )  # fmt: skip
 
 
-def _sites(parser: _Parser, type_rows: NDArray[np.int32]) -> Sites:
+def _sites(parser: Parser, type_rows: NDArray[np.int32]) -> Sites:
     sites = [("(unknown)", [], 0), *(parser.sites[number] for number in sorted(parser.sites))]
     type_ids = np.array([number for _, _, number in sites], np.int64)
     known = type_ids < len(type_rows)
@@ -328,7 +345,7 @@ def _sites(parser: _Parser, type_rows: NDArray[np.int32]) -> Sites:
         .reshape(-1, 2)
         .astype(np.int32)
     )
-    folded = {signature: _FOLDED.fullmatch(signature) for signature in parser.methods}
+    folded = {signature: FOLDED.fullmatch(signature) for signature in parser.methods}
     return Sites(
         np.where(known, type_rows[np.where(known, type_ids, 0)], UNKNOWN).astype(np.int32),
         [method_name(label) for label, _, _ in sites],

@@ -57,6 +57,8 @@ class Rule(StrEnum):
     """What was allocated fits into the spaces. Otherwise rebuilding ends."""
     FORM = "form"
     """An event has no bits set that its format leaves 0. Otherwise it is believed all the same."""
+    SYMBOLS = "symbols"
+    """What the trace says of types, sites and causes does not contradict itself."""
     LOG = "log"
     """Tops and class histograms are those of the VM's own log."""
 

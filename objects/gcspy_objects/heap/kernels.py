@@ -1,4 +1,4 @@
-"""The hot loops of rebuilding, as plain functions over arrays that numba compiles (`gcspy_objects.machine_code`).
+"""The hot loops of rebuilding, as plain functions over arrays that numba compiles (`gcspy_compiled.machine_code`).
 
 Each does in one run over the records what numpy does in twenty, and gives up at the first record that is not as it should be: what is wrong is
 then found and told by the way that works without numba. A test compares the two, with the loops as they are written and as machine code.
@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gcspy_compiled.machine_code import Loop
 from gcspy_objects.heap.views import Fate, ObjectFlag
-from gcspy_objects.machine_code import Loop
 from gcspy_objects.records import Flag, Kind, SpaceKind
 
 __all__ = ["ALLOCATE", "COLLECT", "MOST_BYTES"]

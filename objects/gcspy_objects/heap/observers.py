@@ -71,8 +71,12 @@ class Burials:
         self._ends: list[int] = []
 
     def collected(
-        self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]
-    ) -> None:  # noqa: ARG002  # the protocol's signature
+        self,
+        state: State,
+        collection: Collection,
+        fate: NDArray[np.uint8],
+        to: NDArray[np.int64],  # noqa: ARG002  # the protocol's signature
+    ) -> None:
         """Take copies of those that died."""
         died = np.flatnonzero(fate == Fate.DIED)
         young = state.young.count
@@ -142,8 +146,12 @@ class Tracker:
         self._stays = [self._stay(state, birth, within.number if within else 0, None)]
 
     def collected(
-        self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]
-    ) -> None:  # noqa: ARG002  # the protocol's signature
+        self,
+        state: State,
+        collection: Collection,  # noqa: ARG002  # the protocol's signature
+        fate: NDArray[np.uint8],
+        to: NDArray[np.int64],
+    ) -> None:
         """See what becomes of it."""
         here = np.array([self._address])
         row = int(state.young.find(here)[0])

@@ -26,7 +26,7 @@ from gcspy_protocol.errors import (
     TruncatedRecording,
 )
 from gcspy_protocol.fields import Fields, pack_map
-from gcspy_protocol.frame import HEADER, Header, inflate, pack_frame
+from gcspy_protocol.frame import HEADER, Header, check_raw_size, inflate, pack_frame, raw_size
 from gcspy_protocol.limits import Limits
 from numpy.typing import NDArray
 
@@ -101,6 +101,9 @@ _INDEX = struct.Struct("<II")
 _FOOTER = struct.Struct("<QQ8sI")
 """FOOTER payload: u64 offset of the INDEX frame, u64 bytes of it with its SEAL, 8 magic, u32 CRC of
 the frame before these four bytes."""
+
+_TRAILING_BYTES = 64 << 10
+"""What a later version may put behind what this one knows of a payload."""
 
 _FOOTER_MAGIC = b"GCend\r\n\x1a"
 
@@ -328,8 +331,10 @@ def _corrupt(offset: int, what: str) -> CorruptChunk:
     return CorruptChunk(f"damaged at byte {offset}: {what}", offset=offset)
 
 
-def _inflate(header: Header, payload: bytes, limits: Limits, offset: int) -> bytes:
+def _inflate(header: Header, payload: bytes, limits: Limits, offset: int, *, most: int) -> bytes:
+    """A payload as it was meant, decompressed if it is not larger than it can need to be."""
     try:
+        check_raw_size(header, raw_size(header, payload, limits, offset), most, offset)
         return inflate(header, payload, limits, offset)
     except RemoteProtocolError as error:
         raise _corrupt(offset, str(error)) from error
@@ -342,11 +347,8 @@ def read_facts(header: Header, payload: bytes, limits: Limits, offset: int) -> P
         CorruptChunk: It is not what its type promises.
     """
     try:
-        raw = inflate(header, payload, limits, offset)
-        if len(raw) > limits.map_bytes:
-            raise _corrupt(
-                offset, f"a map of {len(raw)} bytes, over the limit of {limits.map_bytes}"
-            )
+        most = min(limits.map_bytes, limits.map_ratio * len(payload) + limits.map_free_bytes)
+        raw = _inflate(header, payload, limits, offset, most=most)
         fields = Fields.unpack(raw, "recording", text_chars=limits.text_chars)
         recording = bytes.fromhex(fields.text("recording"))
         if len(recording) != 16:
@@ -391,7 +393,8 @@ def read_chunk_end(
     Raises:
         CorruptChunk: It says the impossible.
     """
-    raw = _inflate(header, payload, limits, offset)
+    most = _CHUNK_END.size + min(MOST_EVENTS, size // EVENT_FRAME_BYTES) * ROWS.itemsize
+    raw = _inflate(header, payload, limits, offset, most=most + _TRAILING_BYTES)
     if len(raw) < _CHUNK_END.size:
         raise _corrupt(offset, f"the end of a chunk has {len(raw)} of {_CHUNK_END.size} bytes")
     told, crc, count = _CHUNK_END.unpack_from(raw)
@@ -427,7 +430,8 @@ def read_index(header: Header, payload: bytes, limits: Limits, offset: int) -> l
     Raises:
         CorruptChunk: It says the impossible.
     """
-    raw = _inflate(header, payload, limits, offset)
+    most = _INDEX.size + offset // CHUNK_BYTES * np.dtype(list(_PLACES)).itemsize
+    raw = _inflate(header, payload, limits, offset, most=most + _TRAILING_BYTES)
     if len(raw) < _INDEX.size:
         raise _corrupt(offset, "the index has no length")
     (count, _) = _INDEX.unpack_from(raw)

@@ -473,7 +473,7 @@ class SavedSession:
             from gcspy_replay.file.export import parquet_file  # optional
         except ModuleNotFoundError as error:
             raise RecordingError(
-                f"this needs the package {error.name}: pip install 'gcspy[export]'"
+                f"this needs the package {error.name}; in a clone of gcspy: pip install '.[export]'"
             ) from error
         from gcspy_replay.file.export.tables import Wanted
 

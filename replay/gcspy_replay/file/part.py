@@ -9,14 +9,13 @@ from collections import OrderedDict
 from copy import copy
 from typing import Any
 
-from gcspy_protocol.codec import decode
+from gcspy_protocol.codec import decode, unpack
 from gcspy_protocol.errors import (
     CorruptChunk,
     RecordingError,
     RemoteProtocolError,
     TruncatedRecording,
 )
-from gcspy_protocol.frame import inflate
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType, Welcome
 from numpy.typing import NDArray
@@ -84,7 +83,7 @@ def read_part_header(window: Window, limits: Limits) -> tuple[PartFacts, Welcome
     for place in entry.frames:
         if place.header.type == FrameType.WELCOME:
             try:
-                raw = inflate(place.header, entry.payload(place), limits, place.start)
+                raw = unpack(place.header, entry.payload(place), limits, place.start)
                 welcome = decode(place.header, raw, limits)
             except RemoteProtocolError as error:
                 raise blamed(error, PREAMBLE_BYTES + place.start, None) from error

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from gcspy_protocol.codec import decode
+from gcspy_protocol.codec import decode, unpack
 from gcspy_protocol.errors import CorruptChunk, RemoteProtocolError
-from gcspy_protocol.frame import HEADER, inflate
+from gcspy_protocol.frame import HEADER
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import Event, FrameType, Missed
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ from gcspy_replay.file.layout import (
     read_chunk,
     read_chunk_end,
 )
-from gcspy_replay.file.source import Window
+from gcspy_replay.file.source import Window, WorkExceeded
 from gcspy_replay.file.walk import Entry, check_entry, read_entry, read_header
 
 __all__ = ["Damage", "FoundChunk", "PartScan", "Progress", "hop_chunk", "walk_chunk"]
@@ -46,8 +46,15 @@ Progress = Callable[[int, int], None]
 
 _SEARCH_BYTES = 1 << 20
 _WORK_FACTOR = 8
-"""A scan gives up after reading eight times the file: one made of beginnings of chunks cannot hold it up. An
+"""A scan gives up after work of eight times the file: one made of beginnings of chunks cannot hold it up. An
 honest file is read once, and the rest of each damaged chunk twice more."""
+
+_MOST_RATIO = 32
+"""The file counts as no more than so many times the bytes that were sent of it: recordings are packed 4 to 13 times
+smaller."""
+
+_RESUME_BYTES = 1 << 10
+"""What looking for the next chunk counts for, besides the bytes that are searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +269,7 @@ class _Walk:
         for place in entry.frames:
             if place.header.type == FrameType.MISSED:
                 try:
-                    raw = inflate(place.header, entry.payload(place), self._limits, entry.offset)
+                    raw = unpack(place.header, entry.payload(place), self._limits, entry.offset)
                     message = decode(place.header, raw, self._limits)
                 except RemoteProtocolError as error:
                     raise blamed(error, entry.offset, self.head.number) from error
@@ -317,7 +324,9 @@ class PartScan:
     ) -> None:
         self._window, self._at, self._limits, self._careful = window, start, limits, careful
         self._open: _Walk | None = None
-        self._work_before = window.handed_bytes
+        self._work = 0
+        self._seen_bytes = -1
+        self._block = (0, b"")
         self.chunks: list[FoundChunk] = []
         self.damages: list[Damage] = []
         self.closed = False
@@ -327,7 +336,6 @@ class PartScan:
         """The same, for another reader of the same bytes."""
         twin = copy(self)
         twin._window = window
-        twin._work_before = window.handed_bytes - (self._window.handed_bytes - self._work_before)
         twin._open = None if self._open is None else self._open.again()
         twin.chunks, twin.damages = list(self.chunks), list(self.damages)
         return twin
@@ -338,12 +346,23 @@ class PartScan:
         Returns:
             Whether anything new was found.
         """
-        self._window.forget()
-        end = self._window.source.size()
+        window, end = self._window, self._window.source.size()
+        if end == self._seen_bytes:
+            return False
+        self._seen_bytes = end
+        window.forget()
+        self._block = (0, b"")
         before = (len(self.chunks), len(self._open.rows) if self._open else 0, self.closed)
-        while not self.closed and self._step(end):
-            if progress is not None:
-                progress(min(self._at, end), end)
+        begun = window.work_bytes
+        most = min(end, _MOST_RATIO * window.source.sent_bytes()) + _SEARCH_BYTES
+        window.work_limit = begun + max(0, _WORK_FACTOR * most - self._work)
+        try:
+            while not self.closed and self._step(end):
+                if progress is not None:
+                    progress(min(self._at, end), end)
+        finally:
+            window.work_limit = None
+            self._work += window.work_bytes - begun
         self.tail = 0 if self.closed else max(0, end - self._at)
         return before != (len(self.chunks), len(self._open.rows) if self._open else 0, self.closed)
 
@@ -351,10 +370,13 @@ class PartScan:
         """Take one chunk, or the rest of one; whether to go on."""
         if self._open is not None:
             return self._go_on(self._open, end)
-        header = read_header(self._window, self._at, end)
+        began = self._at
+        try:
+            header = read_header(self._window, self._at, end)
+        except WorkExceeded as error:
+            return self._resume(began, end, error)
         if header is not None and header.type == FileFrame.INDEX:
             return self._index(end)
-        began = self._at
         found = None if self._careful else hop_chunk(self._window, self._at, end, self._limits)
         if found is None:
             try:
@@ -385,7 +407,9 @@ class PartScan:
 
     def _tail(self, end: int) -> bool:
         """What begins here does not end: it is being written, was torn, or its length is damaged."""
-        if self._at >= end or self._search(self._at + 1, end) is None:
+        if self._at >= end or (
+            self._search(self._at + 1, end) is None and not self._window.exhausted
+        ):
             return False
         self._open = None
         error = CorruptChunk(
@@ -408,10 +432,9 @@ class PartScan:
     def _resume(self, start: int, end: int, error: CorruptChunk) -> bool:
         """Note damage that begins at `start` and look for the next chunk."""
         chunk = self.chunks[-1].place.number if self.chunks and error.chunk is None else error.chunk
+        self._window.charge(_RESUME_BYTES)
         found = self._search(max(start, self._at) + 1, end)
-        stop = end if found is None else found
-        if self._window.handed_bytes - self._work_before > _WORK_FACTOR * (end + _SEARCH_BYTES):
-            stop = end
+        stop = end if found is None or self._window.exhausted else found
         if self.damages and self.damages[-1].end == start:
             before = self.damages.pop()
             self.damages.append(Damage(before.start, stop, before.chunk, before.what))
@@ -423,12 +446,16 @@ class PartScan:
     def _search(self, start: int, end: int) -> int | None:
         """Where the next CHUNK frame may begin, at or after `start`."""
         at = start + HEADER.size
-        while at + len(CHUNK_MAGIC) <= end:
-            block = self._window.source.read_at(at, min(_SEARCH_BYTES, end - at))
-            found = block.find(CHUNK_MAGIC)
+        while at + len(CHUNK_MAGIC) <= end and not self._window.exhausted:
+            begin, block = self._block
+            if not begin <= at <= begin + len(block) - len(CHUNK_MAGIC):
+                begin, block = at, self._window.source.read_at(at, min(_SEARCH_BYTES, end - at))
+                self._window.charge(len(block))
+                self._block = (begin, block)
+                if len(block) < len(CHUNK_MAGIC):
+                    return None
+            found = block.find(CHUNK_MAGIC, at - begin)
             if found >= 0:
-                return at + found - HEADER.size
-            if len(block) < _SEARCH_BYTES:
-                return None
-            at += len(block) - len(CHUNK_MAGIC) + 1
+                return begin + found - HEADER.size
+            at = begin + len(block) - len(CHUNK_MAGIC) + 1
         return None

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from gcspy_protocol.codec import decode
+from gcspy_protocol.codec import decode, unpack
 from gcspy_protocol.errors import CorruptChunk, RecordingError, RemoteProtocolError
-from gcspy_protocol.frame import inflate
 from gcspy_protocol.interpreter import ClientInterpreter, SpaceState, StreamState
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import Event, FrameType, SpaceDefined, SpaceRemoved, Summary
@@ -110,7 +109,7 @@ class _Summaries:
     def _decode(self, entry: Entry, i: int) -> object:
         place = entry.frames[i]
         try:
-            raw = inflate(place.header, entry.payload(place), self._limits, entry.offset)
+            raw = unpack(place.header, entry.payload(place), self._limits, entry.offset)
             return decode(place.header, raw, self._limits)
         except RemoteProtocolError as error:
             raise blamed(error, entry.offset + place.start, self._at.place.number) from error

@@ -158,7 +158,7 @@ def _read(file: IO[bytes], offset: int, size: int) -> bytes:
     return found
 
 
-class _ShiftSource:
+class _ShiftSource(Source):
     """A part as a reader sees it."""
 
     def __init__(self, part: _ShiftPart) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-from gcspy_protocol.errors import NotARecording, RecordingError
+from gcspy_protocol.errors import CorruptChunk, NotARecording, RecordingError
 
-__all__ = ["FileSource", "MemorySource", "Source", "Window"]
+__all__ = ["FileSource", "MemorySource", "Source", "Window", "WorkExceeded"]
 
 _AHEAD_BYTES = 64 << 10
 """Read at once when frames are hopped over: a page-cache read of 64 KiB costs little more than one of 28 bytes."""
@@ -39,8 +39,17 @@ class Source(Protocol):
     def close(self) -> None:
         """Give back what it holds."""
 
+    def sent_bytes(self) -> int:
+        """Bytes that somebody sent: fewer than `size` where they are packed. They bound the work of opening."""
+        return self.size()
 
-class FileSource:
+    @property
+    def unpacked_bytes(self) -> int:
+        """Bytes that were unpacked so far in order to be read."""
+        return 0
+
+
+class FileSource(Source):
     """A file.
 
     Args:
@@ -114,7 +123,7 @@ class FileSource:
         self._file.close()
 
 
-class MemorySource:
+class MemorySource(Source):
     """Bytes in memory: tests, and recordings that came over another way.
 
     Args:
@@ -146,6 +155,15 @@ class MemorySource:
         """Nothing to give back."""
 
 
+_CALL_BYTES = 100
+"""What a call of `Window.get` counts for, besides what it hands out: reading a frame's header takes as long as copying much
+more than its 28 bytes."""
+
+
+class WorkExceeded(CorruptChunk):
+    """Finding the chunks of a file costs more than a file of its size may."""
+
+
 class Window:
     """A source with the bytes that were read last, so that hopping from frame to frame is cheap.
 
@@ -153,23 +171,50 @@ class Window:
         source: Where the bytes are.
 
     Attributes:
-        handed_bytes: Bytes handed out so far: the measure of the work that a file has caused.
+        handed_bytes: Bytes handed out so far.
+        work_limit: `work_bytes` beyond which nothing is handed out any more; None: no limit.
     """
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.handed_bytes = 0
+        self.work_limit: int | None = None
+        self._charged = 0
         self._start = 0
         self._data = b""
 
+    @property
+    def work_bytes(self) -> int:
+        """The work that the file has caused: bytes handed out, bytes unpacked, and what was charged."""
+        return self.handed_bytes + self._charged + self.source.unpacked_bytes
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the limit of work is reached."""
+        return self.work_limit is not None and self.work_bytes >= self.work_limit
+
+    def charge(self, size: int) -> None:
+        """Count work that is done without `get`."""
+        self._charged += size
+
     def get(self, offset: int, size: int, *, ahead: int = _AHEAD_BYTES) -> bytes:
-        """Up to `size` bytes at `offset`; fewer where the source ends."""
+        """Up to `size` bytes at `offset`; fewer where the source ends.
+
+        Raises:
+            WorkExceeded: The limit of work is reached.
+        """
+        if self.exhausted:
+            raise WorkExceeded(
+                f"gave up at byte {offset}: without an index, {self.source.sent_bytes()} bytes may not cost more work",
+                offset=offset,
+            )
         at = offset - self._start
         if at < 0 or at + size > len(self._data):
             self._start, at = offset, 0
             self._data = self.source.read_at(offset, max(size, ahead))
         found = self._data[at : at + size]
         self.handed_bytes += len(found)
+        self._charged += _CALL_BYTES
         return found
 
     def forget(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gcspy_protocol.messages import Fired
+from gcspy_protocol.transcoding import without_zstd
 
 from gcspy_replay.playback import Passage
 from gcspy_server.interpreter.wants import EVERYTHING, Wants
@@ -35,14 +36,20 @@ class Picture:
         self.sequence = 0
         self.moment_nanos = 0
         self._bytes: dict[Wants, bytes] = {}
+        self._plain: dict[Wants, bytes] = {}
 
     def prepare(self, wants: Iterable[Wants]) -> None:
         """Encode it for these subscriptions, in whatever thread this is."""
         for one in wants:
             self.bytes_for(one)
 
-    def bytes_for(self, wants: Wants) -> bytes:
-        """All its bytes but those of the schema, for clients with that subscription."""
+    def bytes_for(self, wants: Wants, *, zstd: bool = True) -> bytes:
+        """All its bytes but those of the schema, for clients with that subscription, who take zstd or do not."""
+        if not zstd:
+            plain = self._plain.get(wants)
+            if plain is None:
+                plain = self._plain[wants] = without_zstd(self.bytes_for(wants))
+            return plain
         found = self._bytes.get(wants)
         if found is None:
             found = self.passage.event_bytes(None if wants == EVERYTHING else wants.has)

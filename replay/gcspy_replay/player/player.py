@@ -36,6 +36,7 @@ from gcspy_server.session.client import Client, log
 from gcspy_server.session.options import SessionOptions
 from gcspy_server.session.questions import Questions
 from gcspy_server.session.transport import Transport
+from gcspy_server.session.vigil import Vigil, watch_controllers
 
 __all__ = ["Beginning", "Player"]
 
@@ -141,6 +142,7 @@ class Player:
                 nursery.start_soon(self._look_loop)
                 nursery.start_soon(self.attendance.run)
                 nursery.start_soon(self.questions.run)
+                nursery.start_soon(watch_controllers, self._vigils)
                 task_status.started()
         finally:
             self._nursery = None
@@ -187,6 +189,10 @@ class Player:
 
     # ------------------------------------------------------------------ clients
 
+    def _vigils(self) -> list[Vigil]:
+        """One for each playback that can be seen."""
+        return [screening.vigil for screening in self.screenings if screening.ready]
+
     @property
     def screenings(self) -> set[Screening]:
         """All playbacks."""
@@ -204,6 +210,7 @@ class Player:
             await client.run(self._admit, self._handle, self._drained)
         finally:
             self._remove(client)
+            await client.close()
         client.log_end()
 
     def _admit(self, client: Client, hello: m.Hello) -> Error | None:

@@ -24,9 +24,11 @@ from gcspy_protocol.messages import Error, ErrorCode, Message, State
 from gcspy_protocol.model import ControlState, EventFilter, Space
 
 from gcspy_replay.playback import Move, Playback, Sender, keyframe_of
+from gcspy_replay.player.leader import LeaderOf
 from gcspy_replay.player.picture import Picture
 from gcspy_server.interpreter.wants import Wants
 from gcspy_server.session.client import Behind, Client
+from gcspy_server.session.vigil import Vigil
 
 if TYPE_CHECKING:
     from gcspy_replay.player.player import Player
@@ -84,12 +86,15 @@ class Screening:
         leader: Whose playback it is; None when all have left.
         ready: Whether the first picture was shown, so that others may follow.
         successor: Number of the follower that inherits it; None: the first.
+        silent: Number of the viewer that lost the lead by its silence; None: nobody did.
+        vigil: Whether the leader lives.
     """
 
     def __init__(self, player: Player, leader: Client, begin: Begin) -> None:
         self.leader: Client | None = leader
         self.ready = False
         self.successor: int | None = None
+        self.silent: int | None = None
         self._player = player
         self._begin = begin
         self._viewers: dict[int, Client] = {leader.number: leader}
@@ -110,6 +115,11 @@ class Screening:
         self._budget: m.Budget | None = None
         self._lossless: dict[int, float] = {}
         self._full_since: float | None = None
+        self.vigil = Vigil(
+            LeaderOf(player, self),
+            silence_secs=player.options.silence_secs,
+            succession_secs=player.options.succession_secs,
+        )
 
     @property
     def playback(self) -> Playback:
@@ -132,13 +142,17 @@ class Screening:
         """How many pictures were shown."""
         return self._shown
 
+    def viewer(self, number: int | None) -> Client | None:
+        """One who sees it; None: there is no such one."""
+        return self._viewers.get(number or 0)
+
     @property
     def heir(self) -> Client | None:
-        """Who inherits it: whom the leader named, else the first follower."""
+        """Who inherits it: whom the leader named, else the first follower that has not just fallen silent."""
         named = self._viewers.get(self.successor or 0)
-        return named or next(
-            (one for one in self._viewers.values() if one is not self.leader), None
-        )
+        others = [one for one in self._viewers.values() if one is not self.leader]
+        heard = [one for one in others if one.number != self.silent]
+        return named or next(iter(heard or others), None)
 
     @property
     def spaces(self) -> tuple[Space, ...]:
@@ -436,7 +450,7 @@ class Screening:
         for client in list(self.viewers):
             if client.waiting:
                 entry = client.place_keyframe(self._shown, self._moment_nanos)
-                client.fill(entry, picture.bytes_for(client.wants))
+                client.fill(entry, picture.bytes_for(client.wants, zstd=client.takes_zstd))
 
     # ------------------------------------------------------------------ who sees it
 

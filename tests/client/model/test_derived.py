@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from gcspy_client.model.codes import TileCodes
 from gcspy_client.model.derived import DerivedSource
-from gcspy_client.model.history_events import HistoryEvents
-from gcspy_client.model.history_graph import HistoryGraph
-from gcspy_client.model.ordering import order_by
+from gcspy_client.model.history.events import HistoryEvents
+from gcspy_client.model.history.graph import HistoryGraph
+from gcspy_client.model.history.series import SeriesMaker
 from gcspy_client.model.palette import (
     HIGH,
     LOW,
@@ -27,9 +27,9 @@ from gcspy_client.model.palette import (
     categorical,
     sequential,
 )
-from gcspy_client.model.renderers import find_renderers
-from gcspy_client.model.tile_series import SeriesMaker
-from gcspy_client.model.tile_table import TileTable
+from gcspy_client.model.renderers.order import order_by
+from gcspy_client.model.renderers.registry import find_renderers
+from gcspy_client.model.spaces.tile_table import TileTable
 from tests.client.feeding import uniform
 
 STREAMS = (

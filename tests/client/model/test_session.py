@@ -12,9 +12,9 @@ from gcspy_protocol.model import Naming, Space, Stream
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcspy_client.model.history import SummaryHistory
+from gcspy_client.model.history.summaries import SummaryHistory
 from gcspy_client.model.session import Session, tile_rows, tile_title
-from gcspy_client.model.status import retry_delay_secs
+from gcspy_client.model.shell.link_status import retry_delay_secs
 from tests.client.feeding import PAGE, Feed, follow, kept
 
 HEAP = Space(

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from gcspy_client.model.comparing import Compared
-from gcspy_client.model.pairing import EventMatching
+from gcspy_client.model.compare.comparison import Compared
+from gcspy_client.model.compare.pairs import EventMatching
 from gcspy_client.view.compare.beside import SideBySide
 from gcspy_client.view.compare.difference_view import DifferenceView
 from gcspy_client.view.compare.other import OtherLive

@@ -8,7 +8,7 @@ from gcspy_replay.file import Recording
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from gcspy_client.model.bookmarks import Bookmarks
+from gcspy_client.model.playback.bookmarks import Bookmarks
 from tests.client.watching import EVENTS, Wait, Watched
 
 

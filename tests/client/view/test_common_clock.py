@@ -17,7 +17,7 @@ from gcspy_protocol.messages import Event
 from gcspy_replay.file import Recording, events_with_clock
 
 from gcspy.cli import main
-from gcspy_client.model.pairing import EventMatching
+from gcspy_client.model.compare.pairs import EventMatching
 from gcspy_client.view.compare.other import OtherLive
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow

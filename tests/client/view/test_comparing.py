@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from gcspy_client.model.comparing import Compared
+from gcspy_client.model.compare.comparison import Compared
 from gcspy_client.model.derived import DerivedSource
 from gcspy_client.model.palette import LOW, ZERO, Theme, diverging
 from gcspy_client.view.compare.difference_view import DifferenceView

@@ -10,7 +10,7 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.model import Mode
 
-from gcspy_client.model import cost
+from gcspy_client.model.panels import cost
 from gcspy_client.view.window import MainWindow
 from gcspy_server.api import (
     LEVEL,

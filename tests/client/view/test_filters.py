@@ -8,7 +8,7 @@ from PySide6.QtCore import QModelIndex, QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QSpinBox
 
-from gcspy_client.model.filters import FilterPart, filter_words, parts_in_force, without
+from gcspy_client.model.panels.filters import FilterPart, filter_words, parts_in_force, without
 from gcspy_client.view.panels.filters import Filters
 from tests.client.conftest import MakeWindow
 from tests.client.watching import EVENTS, Wait, Watched

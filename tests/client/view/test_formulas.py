@@ -11,8 +11,8 @@ from gcspy_protocol.address import parse_address
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
 
-from gcspy_client.model.bivariate import STEPS, bivariate
 from gcspy_client.model.palette import LOW, Theme
+from gcspy_client.model.renderers.bivariate import STEPS, bivariate
 from gcspy_client.settings import Settings
 from gcspy_client.view.spaces.renderer_canvas import RendererCanvas
 from gcspy_client.view.spaces.tile_table import TableView

@@ -20,13 +20,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
 
 from benchmarks.watchdog import Watchdog
-from gcspy_client.model import history_filling
 from gcspy_client.model.derived import DerivedSource
-from gcspy_client.model.history_graph import HistoryGraph
-from gcspy_client.model.history_pooling import Pooling
-from gcspy_client.model.history_rows import HistoryRow
-from gcspy_client.model.history_tracks import TrackSpec
-from gcspy_client.model.history_view import HistoryLook, HistoryPicture
+from gcspy_client.model.history import filler
+from gcspy_client.model.history.graph import HistoryGraph
+from gcspy_client.model.history.pooling import Pooling
+from gcspy_client.model.history.rows import HistoryRow
+from gcspy_client.model.history.tracks import TrackSpec
+from gcspy_client.model.history.view import HistoryLook, HistoryPicture
 from gcspy_client.model.palette import LEVELS, LOW, Palette
 from gcspy_client.view.history.canvas import HistoryCanvas
 from gcspy_client.view.history.track import HistoryTrack
@@ -626,18 +626,16 @@ def test_no_graph_is_ever_drawn_or_filled_in_the_thread_of_the_window(
 def test_a_long_recording_is_seen_coarsely_first_and_then_finely(
     socket_directory: Path, make_window: MakeWindow, wait: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history_filling, "_FEW_EVENTS", 10)
+    monkeypatch.setattr(filler, "_FEW_EVENTS", 10)
     held, go_on = threading.Event(), threading.Event()
-    read = history_filling.HistoryFilling._read
+    read = filler.HistoryFilling._read
 
-    def waits(
-        filling: history_filling.HistoryFilling, recording: Recording, first: int, last: int
-    ) -> None:
+    def waits(filling: filler.HistoryFilling, recording: Recording, first: int, last: int) -> None:
         held.set()
         assert go_on.wait(30)
         read(filling, recording, first, last)
 
-    monkeypatch.setattr(history_filling.HistoryFilling, "_read", waits)
+    monkeypatch.setattr(filler.HistoryFilling, "_read", waits)
     with serve_recording(
         Recording.open(SAMPLE),
         f"unix:{socket_directory}/p.sock",

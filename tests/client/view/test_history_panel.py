@@ -15,7 +15,7 @@ from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 
-from gcspy_client.model.history_graph import HistoryGraph
+from gcspy_client.model.history.graph import HistoryGraph
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.watching import EVENTS, Wait, Watched

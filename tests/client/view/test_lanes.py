@@ -10,7 +10,7 @@ from PySide6.QtGui import QImage
 from pytestqt.qtbot import QtBot
 
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.timeline import Timeline
+from gcspy_client.model.playback.timeline import Timeline
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.time.lanes import Lanes, draw_lanes, kind_colour
 

@@ -15,7 +15,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from gcspy.tracing import TracedRecording, traced_recording
-from gcspy_client.model.asking import Asking, Subject
+from gcspy_client.model.panels.tile_questions import Asking, Subject
 from gcspy_client.view.panels.objects import FOUND, LIFE, NEIGHBOURS
 from gcspy_client.view.window import MainWindow
 from gcspy_server.api import Answer, AnswerState, Query

@@ -12,15 +12,16 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from gcspy_client.model.bivariate import bivariate
-from gcspy_client.model.drawing import Drawing, Drawn
-from gcspy_client.model.looks import Look, OrderChoice
 from gcspy_client.model.palette import LOW, UNKNOWN, Theme, sequential
-from gcspy_client.model.renderers import load_renderer
+from gcspy_client.model.renderers.bivariate import bivariate
+from gcspy_client.model.renderers.registry import load_renderer
+from gcspy_client.model.renderers.renderer_worker import Drawing, Drawn
 from gcspy_client.model.tile_source import StreamSource
+from gcspy_client.model.view_states import Look, OrderChoice
+from gcspy_client.view.plain.widgets import PlainMenu
 from gcspy_client.view.spaces.renderer_canvas import RendererCanvas
 from gcspy_client.view.spaces.tile_table import TableView
 from gcspy_client.view.spaces.views import TITLES, known_renderers
@@ -187,7 +188,7 @@ def test_the_view_is_chosen_by_key_and_by_menu_and_is_the_spaces_own(
         assert window.session.looks.of(2).view == "tiles"
     window.looking.choose_view("hilbert", 2)
     assert window.spaces.panels[2].view is not None
-    menu = QMenu()
+    menu = PlainMenu()
     window.spaces.views_asked.emit(1, menu)
     entries = {action.text().split("\t")[0]: action for action in menu.actions()}
     assert entries["Side by side"].isChecked()
@@ -354,7 +355,7 @@ def test_a_renderer_of_another_package_is_offered_draws_and_is_pointed_at(
     strangers: None, watched: Watched, wait: Wait
 ) -> None:
     window = watched.window
-    menu = QMenu()
+    menu = PlainMenu()
     window.spaces.views_asked.emit(1, menu)
     next(action for action in menu.actions() if action.text() == "Flag").trigger()
     menu.deleteLater()

@@ -16,7 +16,7 @@ from PySide6.QtGui import QColor, QWheelEvent
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from gcspy_client.model.history import Series
+from gcspy_client.model.history.summaries import Series
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.panels.plot import Plot
 from gcspy_client.view.panels.sparkline import Sparkline

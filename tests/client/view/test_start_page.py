@@ -19,8 +19,8 @@ from pytestqt.qtbot import QtBot
 
 from gcspy.demo.running import running_workload
 from gcspy.starting import front_door
-from gcspy_client.model.front import FrontDoor, Launch
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.shell.launcher import FrontDoor, Launch
 from gcspy_client.settings import Settings
 from gcspy_client.view.window import MainWindow
 from tests.client.program import Program

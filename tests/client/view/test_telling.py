@@ -13,8 +13,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
-from gcspy_client.model.asking import Asking, Subject
 from gcspy_client.model.palette import CATEGORIES, LOW, UNKNOWN
+from gcspy_client.model.panels.tile_questions import Asking, Subject
 from gcspy_client.view.window import MainWindow
 from gcspy_server.api import PaintStyle, Query, Server, StringNames, UniformNames
 from tests.client.conftest import MakeWindow

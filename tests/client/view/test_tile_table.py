@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from functools import partial
 
 import numpy as np
@@ -12,9 +11,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QBrush, QGuiApplication
 from PySide6.QtTest import QTest
 
-from gcspy_client.model.latest import Latest
+from gcspy_client.model.spaces.tile_table import TileTable
 from gcspy_client.model.tile_source import StreamSource
-from gcspy_client.model.tile_table import TileTable
 from gcspy_client.view.spaces.tile_table import TableView
 from gcspy_server.api import UniformNames
 from tests.client.feeding import space_state
@@ -183,25 +181,3 @@ def test_a_thread_sorts_as_the_table_itself_does(descending: bool) -> None:
     assert [one.row_of(tile) for tile in range(500)] == [other.row_of(tile) for tile in range(500)]
     other.sorted_by = 0, False
     assert not other.take(sorting.run()), "the user wants another order by now"
-
-
-def test_of_wishes_that_come_meanwhile_the_latest_is_worked_out() -> None:
-    hold, done = threading.Event(), list[int]()
-    worker: Latest[int] = Latest(done.append)
-
-    def slow() -> int:
-        hold.wait(60)
-        return 1
-
-    worker.wish(slow)
-    while worker._next is not None:
-        pass
-    for number in (2, 3, 4):
-        worker.wish(partial(int, number))
-    hold.set()
-    assert worker.settle(60)
-    assert done == [1, 4]
-    worker.stop()
-    worker.wish(lambda: 5)
-    assert worker.settle(60)
-    assert done == [1, 4]

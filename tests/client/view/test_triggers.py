@@ -17,8 +17,8 @@ from gcspy_replay.player import Beginning, serve_recording
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from gcspy_client.model.bookmarks import Bookmarks
-from gcspy_client.model.trigger_list import Firing
+from gcspy_client.model.panels.trigger_list import Firing
+from gcspy_client.model.playback.bookmarks import Bookmarks
 from gcspy_client.view.triggers.panel import TriggerPanel
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow

@@ -26,7 +26,7 @@ from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.status import LinkPhase, LinkStatus
+from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
 from gcspy_client.view.spaces.canvas import TileCanvas
 from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.window import MainWindow
@@ -441,3 +441,22 @@ def test_the_end_of_the_target_is_still_told_when_the_server_has_gone_too(
     )
     window.settle()
     assert "The target has ended: process 4711 exited" in window.banner.text.text()
+
+
+def test_before_the_first_event_of_another_session_all_its_streams_can_be_chosen(
+    window: MainWindow,
+) -> None:
+    more = tuple(Stream(id=number, name=f"Stream {number}") for number in range(3, 12))
+    heap = replace(HEAP, streams=(*HEAP.streams, *more))
+    third = Space(id=3, name="Third", streams=(Stream(id=1, name="Count"),))
+    other = Feed(spaces=(heap, SMALL, third), counts={1: 2, 2: 4, 3: 4}, session="session-2")
+    window.following.restart()
+    window.take(other.bootstrap())  # on the screen are the panels of the session before
+    for _ in range(len(more) - 1):
+        assert window.actions_table.run("view.next-stream")
+        window.settle()
+    assert window.session.chosen_stream(1) == 11
+    assert window.spaces.panels[1].source.schema.id == 1
+    window.select(1, 2999)
+    window.take(other.event({(1, n): np.arange(2) for n in range(1, 12)} | {(2, 1): np.arange(4)}))
+    assert window.spaces.panels[1].source.schema.id == 11

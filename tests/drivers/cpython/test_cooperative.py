@@ -530,7 +530,7 @@ def test_an_event_that_the_program_did_not_wait_for_shows_nothing_and_the_next_i
                 until = target.read_line()  # the program has gone on, and through its collection
                 assert until
 
-            gather, rest = driver._gather, driver._line._await_rest
+            gather, rest = driver.gather, driver._line._await_rest
 
             def gather_late(request: GatherRequest) -> None:
                 monkeypatch.undo()
@@ -544,7 +544,7 @@ def test_an_event_that_the_program_did_not_wait_for_shows_nothing_and_the_next_i
                 rest(thread)
 
             if late == "while it is read":
-                monkeypatch.setattr(driver, "_gather", gather_late)
+                monkeypatch.setattr(driver, "gather", gather_late)
             else:
                 monkeypatch.setattr(driver._line, "_await_rest", rest_late)
             target.say("collect")

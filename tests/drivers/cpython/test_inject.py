@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from pathlib import Path
 
 import pytest
 from gcspy_drivers.cpython.inject import bring_in
@@ -39,3 +41,59 @@ def test_without_gdb_it_says_what_else_there_is(
         monkeypatch.setenv("PATH", "")
         with pytest.raises(Unsupported, match="gdb is not installed"):
             bring_in(target, "gdb", secs=0.2)
+
+
+COPIED = """
+import ctypes, os, shutil, sys, tempfile
+folder = tempfile.mkdtemp()
+path = folder + "/library.so"
+source = [line.split()[-1] for line in open("/proc/self/maps") if "/libdl" in line or "/libm." in line or "/libc." in line][0]
+shutil.copy(source, path)
+library = ctypes.CDLL(path)
+os.unlink(path)
+os.mkfifo(path)
+print(folder, flush=True)
+while True:
+    sys.intern("x")
+"""
+"""Has a library mapped whose name is a pipe's by now: whoever opens it waits for ever."""
+
+
+def test_gdb_opens_no_file_that_the_target_names(own_python: str) -> None:
+    with running(own_python, COPIED) as process, Target(process.pid) as target:
+        assert process.stdout is not None
+        folder = Path(process.stdout.readline().strip())
+        try:
+            with bring_in(target, "gdb", secs=60) as connection:
+                assert connection.recv(8) == b"gcspystb"
+        finally:
+            shutil.rmtree(folder)
+
+
+def test_what_gdb_copies_into_the_target_is_no_file_that_the_target_could_exchange(
+    own_python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root's gdb would copy whatever root may read, behind a link as well."""
+    told = tmp_path / "told"
+    gdb = tmp_path / "gdb"
+    gdb.write_text(
+        f"""#!/bin/sh
+for word; do
+    echo "$word" >> {told}
+    case "$word" in "restore "*) set -- $word; cat "$2" >> {told}.lines;; esac
+done
+echo '$1 = 1'; echo '$2 = 0'
+"""
+    )
+    gdb.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with running(own_python, READING) as process, Target(process.pid) as target:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "1\n"
+        with pytest.raises(TargetError, match="blocked somewhere"):
+            bring_in(target, "gdb", secs=0.2)
+    words = told.read_text().splitlines()
+    assert "set sysroot /proc/self/fdinfo/none" in words
+    assert not Path("/proc/self/fdinfo/none").exists()
+    assert not [word for word in words if "/root" in word or "/tmp" in word]
+    assert b"_gcspy_file.read()" in Path(f"{told}.lines").read_bytes()

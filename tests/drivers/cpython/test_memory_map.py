@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gcspy_drivers.cpython.memory_map import MemoryKind, MemoryMap, Resident, classify, share_out
 from gcspy_drivers.cpython.target import Target
+from gcspy_drivers.kit.memory_map import MemoryKind, MemoryMap, Resident, classify, share_out
 from gcspy_drivers.remote.maps import ResidentMaps, parse_maps, read_smaps
 from hypothesis import given
 from hypothesis import strategies as st
@@ -100,7 +100,7 @@ def test_without_pagemap_the_share_is_an_estimate_and_the_sum_still_exact(
     with Target(child.pid) as target:
         exact = read(target)
         monkeypatch.setattr(
-            "gcspy_drivers.cpython.memory_map._page_flags",
+            "gcspy_drivers.kit.memory_map._page_flags",
             lambda process, arenas, arena_bytes: None,
         )
         estimate = read(target)

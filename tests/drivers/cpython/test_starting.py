@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from typing import IO
 
 import pytest
+from gcspy_drivers.cpython import begin, stub
 from gcspy_drivers.cpython import target as target_module
 from gcspy_drivers.cpython.interpreters import Interpreter
 from gcspy_drivers.cpython.layouts import Layout
@@ -128,3 +130,13 @@ def test_the_age_of_a_process_is_that_of_its_start(own_python: str, start: Start
         age = process.age_secs()
         # A tick is a hundredth of a second, and the kernel cuts off what is less.
         assert 0 <= age <= time.clock_gettime(time.CLOCK_BOOTTIME) - before + 0.011
+
+
+def test_a_program_begins_although_who_was_to_watch_it_is_gone(python: str) -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.close()
+    with theirs:
+        fd = theirs.fileno()
+        words = [python, begin.__file__, stub.__file__, str(fd), "code", "print('begun')"]
+        done = subprocess.run(words, pass_fds=(fd,), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "begun\n", "")

@@ -169,6 +169,10 @@ sys.stdin.readline()
 @pytest.mark.parametrize("level", [2, 3])
 def test_survivors_of_each_collection_are_told_with_exact_events(python: str, level: int) -> None:
     seen: list[tuple[int, int | None, int | None]] = []
+    unread: list[
+        bool
+    ] = []  # of each of them, whether the program went on before it was read, at its start or its end
+    went_on = False
     with StubbedTarget(python, PROMOTED) as target, Watching(target, level=level) as watching:
         (space,) = [one for one in watching.server.spaces if one.name == "GC generations"]
 
@@ -178,7 +182,10 @@ def test_survivors_of_each_collection_are_told_with_exact_events(python: str, le
             return int(stream.data[generation]) if known else None
 
         def look(event: Event) -> None:
+            nonlocal went_on
+            went_on = (event.event == GC_END and went_on) or "not read" in event.cause
             if event.event == GC_END:
+                unread.append(went_on)
                 generation = int(event.cause.split()[1].rstrip(","))
                 seen.append(
                     (generation, value("Survivors", generation), value("Examined", generation))
@@ -198,7 +205,9 @@ def test_survivors_of_each_collection_are_told_with_exact_events(python: str, le
         assert "ms of processor time" in space.info
     found = seen[-4:]
     assert [generation for generation, _, _ in found] == [0, 1, 0, 2]
-    for (generation, survivors, _), figure in zip(found, truth, strict=True):
+    for (generation, survivors, _), figure, silent in zip(found, truth, unread[-4:], strict=True):
+        if silent:
+            continue  # on a machine that starves us: said with the event, and what is shown is of an earlier one
         if level == 2 and generation == 0:
             assert survivors is None
         else:

@@ -8,7 +8,8 @@ from gcspy_drivers.cpython.arena_space import dominant_classes
 from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.obmalloc import Arenas, HeapReading, Pools
 from gcspy_drivers.cpython.pools import PoolState
-from gcspy_drivers.cpython.tiling import choose_group, tile_pools
+from gcspy_drivers.cpython.tiling import tile_pools
+from gcspy_drivers.kit.grouping import choose_group
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,7 +53,7 @@ groups = st.sampled_from([1, 2, 4, 8, 16, 32, 64])
 def test_every_pool_is_in_one_tile_of_its_own_arena(totals: list[int], group: int) -> None:
     reading = reading_of(totals)
     tiling = tile_pools(reading, group)
-    tile = tiling.tile_of_pool
+    tile = tiling.tile_of_cell
     assert len(tile) == len(reading.pools)
     assert (np.diff(tile) >= 0).all()
     for number in range(len(tiling)):
@@ -61,7 +62,7 @@ def test_every_pool_is_in_one_tile_of_its_own_arena(totals: list[int], group: in
         assert len(set(reading.pools.arena[members].tolist())) == 1
         assert reading.pools.address[members[0]] == tiling.base[number]
     assert int(tiling.size_bytes.sum()) == len(reading.pools) * 16384
-    assert int(tiling.begins_arena.sum()) == len(totals)
+    assert int(tiling.begins_part.sum()) == len(totals)
     assert tiling.sums(reading.pools.blocks_used).sum() == reading.pools.blocks_used.sum()
 
 

@@ -6,58 +6,106 @@ import os
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 from gcspy_drivers.hotspot.attaching import AttachListener
+from gcspy_drivers.remote.files import TargetRoot
 from gcspy_drivers.remote.process import Process
 from gcspy_protocol.errors import TargetError, TargetGone
 
-HANDLING = "import signal, sys; signal.signal(signal.SIGQUIT, lambda *_: print('quit', flush=True)); print('ready', flush=True); sys.stdin.read()"
+from tests.drivers.strangers import NOBODY, folder_of, need_root, program_of
+
+HANDLING = """
+import signal, sys
+signal.signal(signal.SIGQUIT, lambda *_: None)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGQUIT])
+print('ready', flush=True)
+while True:
+    signal.sigwait([signal.SIGQUIT])
+    print('quit', flush=True)
+"""
+"""Handles the signal by waiting for it: none comes between two instructions and is told of never."""
+
 PLAIN = "import sys; print('ready', flush=True); sys.stdin.read()"
 
+ANSWERING = """
+import os, signal, socket, struct, sys, threading, time
+signal.signal(signal.SIGQUIT, signal.SIG_IGN if sys.argv[2:] else lambda *_: None)
+server = socket.socket(socket.AF_UNIX)
+path = f"/tmp/.java_pid{os.getpid()}"
+server.bind(path)
+server.listen(1)
+
+def silent(line):
+    while line.recv(4096):
+        pass
+
+def closing(line):
+    pass
+
+def refusing(line):
+    line.recv(4096)
+    line.sendall(b"101\\nno such thing\\n")
+
+def rubbish(line):
+    line.recv(4096)
+    line.sendall(bytes([255, 0]) * 100)
+
+def endless(line):
+    line.recv(4096)
+    while True:
+        line.sendall(b"0" * 65536)
+
+def trickling(line):
+    line.recv(4096)
+    while True:
+        line.sendall(b"0")
+        time.sleep(0.01)
+
+def telling(line):
+    line.recv(4096)
+    line.sendall(b"0\\n%d" % struct.unpack("3i", line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1])
+
+def serve():
+    try:
+        line, _ = server.accept()
+        with line:
+            globals()[sys.argv[1]](line)
+    except OSError:
+        pass
+
+threading.Thread(target=serve, daemon=True).start()
+print('ready', flush=True)
+sys.stdin.read()
+os.unlink(path)
+"""
+"""Listens where a JVM would and answers like none."""
+
+
+def program(
+    source: str, *arguments: str, uid: int | None = None
+) -> AbstractContextManager[subprocess.Popen[str]]:
+    """Run a program that is no JVM."""
+    if uid is None:
+        return program_of(os.geteuid(), source, *arguments, python=sys.executable)
+    return program_of(uid, source, *arguments)
+
+
+def socket_of(pid: int) -> Path:
+    return Path(f"/tmp/.java_pid{pid}")
+
 
 @contextmanager
-def program(source: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a program that is no JVM."""
-    with subprocess.Popen(
-        [sys.executable, "-c", source], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
+def answering(how: str, uid: int | None = None) -> Iterator[Process]:
+    """Run a program that answers in some way."""
+    with program(ANSWERING, how, uid=uid) as running, Process(running.pid) as process:
         try:
-            assert process.stdout.readline() == "ready\n"
             yield process
         finally:
-            process.kill()
-
-
-@contextmanager
-def listener(pid: int, serve: Callable[[socket.socket], None]) -> Iterator[None]:
-    """Listen where a JVM of this number would."""
-    path = Path(f"/tmp/.java_pid{pid}")
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(path))
-        try:
-            server.listen(1)
-
-            def run() -> None:
-                try:
-                    connection, _ = server.accept()
-                except OSError:
-                    return
-                with connection:
-                    serve(connection)
-
-            thread = threading.Thread(target=run)
-            thread.start()
-            yield
-            server.shutdown(socket.SHUT_RDWR)
-            thread.join()
-        finally:
-            path.unlink()
+            socket_of(running.pid).unlink(missing_ok=True)
 
 
 def test_a_process_that_does_not_handle_sigquit_is_not_sent_it() -> None:
@@ -92,44 +140,21 @@ def test_a_socket_that_an_earlier_process_left_is_not_taken_for_its_own() -> Non
             path.unlink()
 
 
-def silent(connection: socket.socket) -> None:
-    while connection.recv(4096):
-        pass
-
-
-def closing(_connection: socket.socket) -> None:
-    pass
-
-
-def refusing(connection: socket.socket) -> None:
-    connection.recv(4096)
-    connection.sendall(b"101\nno such thing\n")
-
-
-def rubbish(connection: socket.socket) -> None:
-    connection.recv(4096)
-    connection.sendall(b"\xff\x00" * 100)
-
-
 @pytest.mark.parametrize(
-    ("serve", "said"),
+    ("how", "said"),
     [
-        (silent, "did not answer in time"),
-        (closing, "answered nothing|closed the connection"),
-        (refusing, r"refused to load: no such thing \(code 101\)"),
-        (rubbish, "refused to load: it did not say why"),
+        ("silent", "did not answer in time"),
+        ("closing", "answered nothing|closed the connection"),
+        ("refusing", r"refused to load: no such thing \(code 101\)"),
+        ("rubbish", "refused to load: it did not say why"),
+        ("endless", r"refused to load: it did not say why \(code 0{20}\)"),
+        ("trickling", "did not answer in time"),
     ],
 )
-def test_whatever_answers_the_error_is_ours_and_says_what_it_was(
-    serve: Callable[[socket.socket], None], said: str
-) -> None:
-    with (
-        program(HANDLING) as process,
-        Process(process.pid) as target,
-        listener(process.pid, serve),
-        pytest.raises(TargetError, match=said),
-    ):
+def test_whatever_answers_the_error_is_ours_and_says_what_it_was(how: str, said: str) -> None:
+    with answering(how) as target, pytest.raises(TargetError, match=said) as refused:
         AttachListener(target).ask("load", "/nowhere", "true", "stop", secs=0.3)
+    assert len(str(refused.value)) < 1000
 
 
 def test_one_that_has_ended_is_said_to_have() -> None:
@@ -140,34 +165,80 @@ def test_one_that_has_ended_is_said_to_have() -> None:
             AttachListener(target).ask("jcmd", secs=1)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+@need_root
 def test_only_the_thread_that_connects_becomes_the_targets_user() -> None:
-    users: list[int] = []
-    seen: list[int] = []
+    with answering("telling", NOBODY) as target:
+        assert AttachListener(target).ask("jcmd", secs=5) == str(NOBODY)
+    assert os.geteuid() == 0
 
-    def serve(connection: socket.socket) -> None:
-        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        users.append(int.from_bytes(credentials[4:8], "little"))
-        seen.append(os.geteuid())
-        connection.recv(4096)
-        connection.sendall(b"0\nhello")
 
-    nobody = 65534
-    command = [
-        "setpriv",
-        f"--reuid={nobody}",
-        f"--regid={nobody}",
-        "--clear-groups",
-        "/usr/bin/sleep",
-        "60",
-    ]
-    with subprocess.Popen(command) as process:
-        try:
-            while Path(f"/proc/{process.pid}/exe").resolve().name != "sleep":
-                assert process.poll() is None
-            with Process(process.pid) as target, listener(process.pid, serve):
-                os.chown(f"/tmp/.java_pid{process.pid}", nobody, nobody)
-                assert AttachListener(target).ask("jcmd", secs=5) == "hello"
-        finally:
-            process.kill()
-    assert (users, seen, os.geteuid()) == ([nobody], [0], 0)
+@need_root
+def test_another_process_that_listens_in_its_place_is_not_spoken_to() -> None:
+    """Also one of the same user: the socket's name is in a folder of everybody's."""
+    heard: list[bytes] = []
+    with program(HANDLING, uid=NOBODY) as running, Process(running.pid) as target:
+        path = socket_of(running.pid)
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(path))
+            path.chmod(0o666)
+            try:
+                server.listen(1)
+                with pytest.raises(TargetError, match=r"another process \(\d+\) listens"):
+                    AttachListener(target).ask("jcmd", secs=5)
+                line, _ = server.accept()
+                with line:
+                    heard.append(line.recv(4096))
+            finally:
+                path.unlink()
+    assert heard == [b""]
+
+
+@need_root
+def test_a_link_in_the_place_of_the_socket_leads_to_no_other_socket() -> None:
+    with program(HANDLING, uid=NOBODY) as running, Process(running.pid) as target:
+        path = socket_of(running.pid)
+        with folder_of(0) as folder, socket.socket(socket.AF_UNIX) as others:
+            others.bind(str(folder / "others"))
+            (folder / "others").chmod(0o666)
+            others.listen(1)
+            path.symlink_to(folder / "others")
+            try:
+                with pytest.raises(TargetError, match="does not begin to listen"):
+                    AttachListener(target).ask("jcmd", secs=0.2)
+            finally:
+                path.unlink()
+            others.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                others.accept()
+
+
+@need_root
+def test_no_file_is_made_where_the_target_itself_may_make_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its working directory is any folder that it likes, and so is its /tmp where it has a root of its own."""
+    going = "import os, sys; os.chdir(sys.argv[1])" + HANDLING
+
+    def none(_root: TargetRoot, path: str) -> int:
+        raise FileNotFoundError(2, f"{path} is not there")
+
+    monkeypatch.setattr(TargetRoot, "folder", none)
+    with (
+        folder_of(0) as folder,
+        program(going, str(folder), uid=NOBODY) as running,
+        Process(running.pid) as target,
+    ):
+        before = folder.stat().st_mtime_ns
+        with pytest.raises(TargetError, match="no file can be made in its /tmp or its working dir"):
+            AttachListener(target).ask("jcmd", secs=0.2)
+        assert folder.stat().st_mtime_ns == before, "not even for a moment"
+    with (
+        folder_of(NOBODY) as folder,
+        program(going, str(folder), uid=NOBODY) as running,
+        Process(running.pid) as target,
+    ):
+        before = folder.stat().st_mtime_ns
+        with pytest.raises(TargetError, match="does not begin to listen"):
+            AttachListener(target).ask("jcmd", secs=0.2)
+        assert folder.stat().st_mtime_ns != before
+        assert list(folder.iterdir()) == []

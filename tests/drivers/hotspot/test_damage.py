@@ -13,7 +13,7 @@ from gcspy_drivers.hotspot.counters import find_counters
 from gcspy_drivers.hotspot.generational import GenerationalReader, PartKind
 from gcspy_drivers.hotspot.generational_space import GenerationalSpace
 from gcspy_drivers.hotspot.tables import Field, Tables, VMType, read_texts
-from gcspy_drivers.hotspot.tiling import Tiling
+from gcspy_drivers.kit.tiling import UniformTiling
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
@@ -103,7 +103,9 @@ def test_bounds_that_contradict_each_other_are_unknown_in_every_tile(memory: Mem
     assert found.collections == 7
     assert [part.kind for part in found.parts] == list(PartKind)
     space = GenerationalSpace(
-        Server("x", events=["Clock"]), Tiling.of(_BASE, _BASE + 4 * _MEGABYTE, 4096), cards=False
+        Server("x", events=["Clock"]),
+        UniformTiling.of(_BASE, _BASE + 4 * _MEGABYTE, 4096),
+        cards=False,
     )
     space.fill(found)
     assert space.used.data.sum() == 4912

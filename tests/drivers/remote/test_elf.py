@@ -26,7 +26,6 @@ from gcspy_protocol.errors import NotPermitted, TargetError
 from tests.drivers.conftest import Start
 from tests.drivers.targets import find_python
 
-real = Process.open_file
 WAIT = "print(1, flush=True); sys.stdin.readline()"
 
 
@@ -50,11 +49,7 @@ def mapped_image_of(pid: int, ending: str, patch: pytest.MonkeyPatch) -> Iterato
         raise NotPermitted("no", remedy="none")
 
     with patch.context() as patched:
-        patched.setattr(
-            Process,
-            "open_file",
-            lambda self, path: real(self, path) if path in ("maps", "stat") else refuse(self, path),
-        )
+        patched.setattr(Process, "follow", refuse)
         with image_of(pid, ending) as (image, _, _):
             yield image
 

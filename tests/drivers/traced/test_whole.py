@@ -77,5 +77,5 @@ def test_without_the_engine_the_remedy_is_told(
     for name in [name for name in sys.modules if name.startswith("gcspy_objects.analysis")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(CommandError, match=r"pip install 'gcspy\[objects\]'"):
+    with pytest.raises(CommandError, match=r"pip install '\.\[objects\]'"):
         ask(teller, "survival.gcs")

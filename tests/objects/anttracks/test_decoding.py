@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gcspy_objects import machine_code
 from gcspy_objects.anttracks import buffers, decoding
 from gcspy_objects.anttracks.buffers import Chunk
 from gcspy_objects.anttracks.decoding.tables import FIXED_WORDS, Tables, tables_of
@@ -28,6 +27,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.anttracks_writer import TraceWriter, alloc, head, long, pack, word, write_run
+from gcspy_compiled import machine_code
 from tests.objects.anttracks.made import (
     BASE,
     EVENTS,

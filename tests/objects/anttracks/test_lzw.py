@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from gcspy_objects.anttracks import lzw
+from gcspy_objects.anttracks import buffers, lzw
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -75,3 +76,16 @@ def test_a_code_of_no_entry_is_noticed() -> None:
         lzw.unpack_plainly(int(bits.ljust(32, "0"), 2).to_bytes(4, "big"), ROOM)
         is lzw.Damage.NO_ENTRY
     )
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_buffer_unpacks_to_no_more_than_the_most_regular_one_of_the_vm(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine: Any = (lambda packed, *more: lzw.unpack(packed.tolist(), *more)) if compiled else None
+    monkeypatch.setattr(buffers, "_UNPACK", SimpleNamespace(machine=machine))
+    for regular in (bytes(24 << 10), b"\0\0\0\x4c" * (6 << 10)):
+        assert buffers._unpack(pack(regular)) == regular
+    bomb = pack(bytes(2 << 20))
+    assert len(bomb) < 3000
+    assert buffers._unpack(bomb) is lzw.Damage.TOO_LONG

@@ -6,13 +6,17 @@ import gzip
 import lzma
 import os
 import tarfile
+import tempfile
 from collections.abc import Callable
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from gcspy_objects.anttracks.layout import Event
 from gcspy_objects.anttracks.reader import AntTracksTrace
+from gcspy_objects.hotspot_log import find_log
 from gcspy_objects.records import CollectionKind, Kind
 from gcspy_objects.trace import open_trace
 from gcspy_protocol.errors import TraceError
@@ -188,3 +192,73 @@ def test_an_xz_file_that_wants_much_memory_is_refused(tmp_path: Path) -> None:
         )
     )
     assert "damaged archive" in refused(path)
+
+
+# ---------------------------------------------------------------- work is bounded by what was sent
+
+
+class Written:
+    """Counts what is written to temporary files."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.bytes = 0
+        made = tempfile.TemporaryFile
+
+        def counted() -> AbstractContextManager[object]:
+            file = made()
+
+            def write(data: bytes) -> int:
+                self.bytes += len(data)
+                return file.write(data)
+
+            methods = {"write": write, "flush": file.flush, "fileno": file.fileno}
+            return closing(SimpleNamespace(**methods, close=file.close))
+
+        monkeypatch.setattr("tempfile.TemporaryFile", counted)
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress])
+@pytest.mark.parametrize("reader", ["trace", "log"])
+def test_an_archive_that_unpacks_to_more_than_one_can_is_refused_after_some_megabytes(
+    tmp_path: Path,
+    compress: Callable[[bytes], bytes],
+    reader: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A file of 64 MiB of zeros in an archive of 10 or 65 kB, before the one that is looked for."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "a").write_bytes(bytes(64 << 20))
+    (folder / "gc.log").write_text("{Heap before GC invocations=1")
+    path = packed(folder, tmp_path / "archive", compress)
+    written = Written(monkeypatch)
+    if reader == "log":
+        assert find_log(path) is None
+    else:
+        assert "256 times as many" in refused(path)
+    assert 16 << 20 <= written.bytes <= (17 << 20) + 256 * path.stat().st_size
+
+
+def test_headers_that_lead_backwards_are_not_followed_for_ever(tmp_path: Path) -> None:
+    """A member of -1,024 bytes: behind it comes its own header again (CVE-2025-8194)."""
+    info = tarfile.TarInfo("x")
+    header = bytearray(info.tobuf())
+    header[124:136] = (-1024).to_bytes(12, "big", signed=True)
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    path = tmp_path / "endless.tar"
+    path.write_bytes(tarfile.TarInfo("y").tobuf() + header + bytes(1024))
+    assert "damaged archive" in refused(path) or "ends in the midst" in refused(path)
+
+
+def test_the_log_in_an_archive_is_found(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "gc.log").write_text("one\ntwo\n")
+    for compress in (bytes, gzip.compress, lzma.compress):
+        assert find_log(packed(folder, tmp_path / "archive", compress)) == ["one", "two"]
+    assert find_log(folder) == ["one", "two"]
+    assert find_log(folder / "trace") == ["one", "two"]
+    (folder / "gc.log").unlink()
+    assert find_log(folder) is None
+    assert find_log(packed(folder, tmp_path / "archive")) is None

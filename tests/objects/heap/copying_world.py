@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 import numpy as np
-from gcspy_objects.names import Causes, Sites, Threads, Types
+from gcspy_objects.names import Causes, Flaw, Sites, Threads, Types
 from gcspy_objects.records import CollectionKind, Flag, Kind, Place, RecordBatch, SpaceKind
 
 OLD, EDEN, LEFT, RIGHT = 0, 1, 2, 3
@@ -459,6 +459,10 @@ class Told:
         self.size_bytes = len(rows) * 4
         self.has_pointers = False
         self.read = 0
+
+    def find_flaws(self) -> list[Flaw]:
+        """None: nothing is read."""
+        return []
 
     def batches(self, place: Place | None = None) -> Iterator[RecordBatch]:
         """Yield the rows."""

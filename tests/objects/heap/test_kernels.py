@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from gcspy_objects import machine_code
 from gcspy_objects.heap import COLUMNS, Heap, Snapshot
 from gcspy_objects.heap.cursors import BUFFER, EXPLICIT, NEXT, Cursors, placed_by_numpy
 from gcspy_objects.heap.kernels import ALLOCATE, COLLECT
 from gcspy_objects.trace import Trace, open_trace
 
 from benchmarks.made_trace import MadeTrace
+from gcspy_compiled import machine_code
 from tests.objects.anttracks.samples import FOLDER
 from tests.objects.heap.copying_world import Told, World
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gcspy_objects import machine_code
 from gcspy_objects.consistency import Report, check
 from gcspy_objects.heap import COLUMNS, Fate, Heap, Keep, Lives, Snapshot
 from gcspy_objects.hotspot_log import read_log
 from gcspy_objects.trace import open_trace
 from numpy.typing import NDArray
 
+from gcspy_compiled import machine_code
 from tests.objects.anttracks.samples import FOLDER, SAMPLES, sample
 
 COLLECTIONS = {"churn": 9, "compressed": 2, "list": 2, "pointers": 6, "promote": 8, "threads": 6}

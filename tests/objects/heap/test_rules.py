@@ -197,6 +197,37 @@ def test_where_the_log_says_otherwise_it_is_said() -> None:
     assert "0x11110" in report.findings.kept[0].found
 
 
+def test_what_cannot_be_compared_with_the_log_is_counted_and_told() -> None:
+    """A space that begins elsewhere, a collection that one of the two has not, a moment without tops, a histogram of a minor one."""
+    eden = LoggedSpace("eden", start(EDEN), start(EDEN) + 0x110, start(LEFT))
+    moved = LoggedSpace("from", 0x1234, 0x1240, 0x2000)
+    log = {
+        1: LoggedCollection(before=[eden, moved], histogram={"[I": (1, 16)}),
+        7: LoggedCollection(before=[eden], after=[eden, moved], histogram={"[I": (1, 16)}),
+    }
+    heap = Heap(Told(small()))
+    report = check(heap, log)
+    assert report.consistent, report.findings.first
+    others = [one for one in heap.collections if one.id != 1]
+    ours = sum(len(one.spaces_before) + len(one.spaces_after) for one in others)
+    (first,) = [one for one in heap.collections if one.id == 1]
+    assert others
+    assert not first.full
+    assert report.tops_compared == 1
+    assert report.tops_left == 1 + len(first.spaces_after) + 3 + ours
+    assert (report.histograms_compared, report.histograms_left) == (0, 2)
+    told = "\n".join(report.remarks)
+    assert "the top of from, which begins at 0x1234" in told
+    assert "the VM's log has no tops at the end of collection 1" in told
+    assert "the class histogram after collection 1, which is no full one" in told
+    assert "collection 7 of the VM's log is not in the trace" in told
+    assert f"collection {others[0].id} of the trace is not in the VM's log" in told
+    json = report.as_json()
+    assert json["tops_not_compared"] == report.tops_left
+    assert json["histograms_not_compared"] == 2
+    assert json["remarks"] == report.remarks
+
+
 def test_a_trace_of_which_the_beginning_was_thrown_away_stands_alone_from_a_snapshot_on() -> None:
     world = World(4, snapshots=(2, 5))
     begins = [

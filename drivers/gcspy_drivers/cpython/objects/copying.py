@@ -18,46 +18,13 @@ from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.objects.blocks import PoolCopies, judge_copies
 from gcspy_drivers.cpython.obmalloc import HeapReading
 from gcspy_drivers.cpython.pools import PoolState
+from gcspy_drivers.kit.copying import RecordBuffers
 from gcspy_drivers.remote.memory import Gather, Memory
 
-__all__ = ["CopyRoom", "HeapCopy"]
+__all__ = ["COPY_BYTES", "HeapCopy"]
 
-_COPY_BYTES: Final = 32 << 20
+COPY_BYTES: Final = 32 << 20
 """How much is copied and looked at in one go: what is looked at several times stays in the cache, and memory is bounded."""
-
-
-class CopyRoom:
-    """Memory for copies that are kept, used again and again: what has been written once needs nothing of the kernel.
-
-    Args:
-        pool_bytes: Bytes of a pool.
-    """
-
-    def __init__(self, pool_bytes: int) -> None:
-        self._pool_bytes = pool_bytes
-        self._each = max(1, _COPY_BYTES // pool_bytes)
-        self._rooms: list[npt.NDArray[np.uint8]] = []
-        self._used = 0
-
-    def begin(self, pools: int) -> None:
-        """Take back all that was taken, and have room for so many pools at once, written to; what is much too large is given back."""
-        self._used = 0
-        wanted = -(-pools // self._each)
-        del self._rooms[2 * wanted + 1 :]
-        while len(self._rooms) < wanted:
-            self._add()
-
-    def take(self, pools: int) -> npt.NDArray[np.uint8]:
-        """Return room for so many pools, (pools, pool bytes), at most for what is copied in one go."""
-        if self._used == len(self._rooms):
-            self._add()
-        self._used += 1
-        return self._rooms[self._used - 1][:pools]
-
-    def _add(self) -> None:
-        room = np.empty((self._each, self._pool_bytes), dtype=np.uint8)
-        room.fill(0)
-        self._rooms.append(room)
 
 
 class HeapCopy:
@@ -75,13 +42,13 @@ class HeapCopy:
     def __init__(self, memory: Memory, reading: HeapReading, geometry: PoolGeometry) -> None:
         self._memory = memory
         self._geometry = geometry
-        self._pools = max(1, _COPY_BYTES // geometry.pool_bytes)
+        self._pools = max(1, COPY_BYTES // geometry.pool_bytes)
         self._room = np.zeros((0, geometry.pool_bytes), dtype=np.uint8)
         self._kept: list[tuple[npt.NDArray[np.intp], PoolCopies]] | None = None
         self.reading = reading
         self.rows = np.flatnonzero(reading.pools.state == PoolState.USED)
 
-    def keep(self, room: CopyRoom) -> None:
+    def keep(self, room: RecordBuffers) -> None:
         """Copy everything now, and keep it.
 
         Args:

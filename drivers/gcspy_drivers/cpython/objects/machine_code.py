@@ -1,4 +1,4 @@
-"""The kernels as machine code: what `gcspy_objects.machine_code` has to be told of them.
+"""The kernels as machine code: what `gcspy_compiled.machine_code` has to be told of them.
 
 Nobody waits for the compiler, so the first reading of a session may take longer than the later ones.
 
@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from gcspy_objects.machine_code import VARIABLE, Compiled, cache_folder
-
+from gcspy_compiled.machine_code import VARIABLE, Compiled, cache_folder
 from gcspy_drivers.cpython.objects import kernels
 
 __all__ = ["VARIABLE", "Kernels", "build", "cache_folder", "compiled", "load", "want"]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.hotspot.objects.layout import HeapLayout, Span
-from gcspy_drivers.hotspot.tiling import Tiling
+from gcspy_drivers.kit.tiling import UniformTiling
 
 __all__ = ["AGES", "REFERENCE", "SUM", "HeapObjects", "SpanObjects"]
 
@@ -70,6 +70,7 @@ class SpanObjects:
         entries: (n, 4) tile of the span, class, objects and bytes; of a tile and a class there may be several.
         ages: (17, 2) objects and bytes by age, of survivors.
         unknown: Ranges of addresses that could not be walked.
+        unmarked: Ranges of addresses of which marks should tell what is alive, and could not be read.
         reached: Address up to which it was walked.
     """
 
@@ -80,10 +81,11 @@ class SpanObjects:
     entries: I64
     ages: I64
     unknown: list[tuple[int, int]] = field(default_factory=list)
+    unmarked: list[tuple[int, int]] = field(default_factory=list)
     reached: int = 0
 
     @classmethod
-    def begin(cls, span: Span, tiling: Tiling) -> SpanObjects:
+    def begin(cls, span: Span, tiling: UniformTiling) -> SpanObjects:
         """Begin a span of which nothing is known yet."""
         first, last = (
             (at - tiling.base) // tiling.tile_bytes for at in (span.bottom, span.top - 1)
@@ -98,12 +100,13 @@ class SpanObjects:
             reached=span.bottom,
         )
 
-    def grown(self, span: Span, tiling: Tiling) -> SpanObjects:
+    def grown(self, span: Span, tiling: UniformTiling) -> SpanObjects:
         """Return what is to be gone on with when the span has a higher top now; new, this one stays."""
         more = SpanObjects.begin(span, tiling)
         rows = min(len(self.sums), len(more.sums))
         more.sums[:rows] = self.sums[:rows]
         more.entries, more.ages = self.entries, self.ages.copy()
+        more.unmarked = list(self.unmarked)
         more.reached = self.reached
         return more
 
@@ -122,6 +125,7 @@ class HeapObjects:
         ages: (17, 2) objects and bytes of survivors by age.
         unknown: (tiles,) of which some could not be walked.
         unknown_bytes: How many bytes could not.
+        marked: (tiles,) in which a completed marking tells what is alive; of all else it says nothing.
         references: (tiles, 5) by `REFERENCE`; None: they were not looked for.
         names: Of the classes.
         kept: Bytes that were not read again, as nothing changed there.
@@ -137,6 +141,7 @@ class HeapObjects:
     ages: I64
     unknown: Bool
     unknown_bytes: int
+    marked: Bool
     references: I64 | None
     names: Sequence[str]
     kept: int
@@ -183,10 +188,17 @@ class HeapObjects:
         count, size = np.zeros(len(key), dtype=np.int64), np.zeros(len(key), dtype=np.int64)
         np.add.at(count, back, rows[:, 2])
         np.add.at(size, back, rows[:, 3])
-        unknown = np.zeros(tiling.count, dtype=np.bool_)
-        for low, high in torn:
-            for begin, end, _ in tiling.runs(low, high):
-                unknown[begin:end] = True
+        unknown, marked = (np.zeros(tiling.count, dtype=np.bool_) for _ in range(2))
+        told = [(one.span.bottom, one.span.marked_top) for one in spans]
+        unmarked = [gap for one in spans for gap in one.unmarked]
+        for tiles, ranges, value in (
+            (unknown, torn, True),
+            (marked, told, True),
+            (marked, unmarked, False),
+        ):
+            for low, high in ranges:
+                for begin, end, _ in tiling.runs(low, high):
+                    tiles[begin:end] = value
         return cls(
             layout=layout,
             sums=sums,
@@ -197,6 +209,7 @@ class HeapObjects:
             ages=ages,
             unknown=unknown,
             unknown_bytes=sum(high - low for low, high in torn),
+            marked=marked,
             references=references,
             names=names,
             kept=kept,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gcspy_drivers.hotspot.g1 import G1Reading, RegionKind
 from gcspy_drivers.hotspot.generational import GenerationalReading, PartKind
-from gcspy_drivers.hotspot.tiling import Tiling
+from gcspy_drivers.kit.tiling import UniformTiling
 
 __all__ = ["Epoch", "HeapLayout", "Span", "SpanKind", "of_generations", "of_regions"]
 
@@ -75,7 +75,7 @@ class HeapLayout:
         epoch: When it was read.
     """
 
-    tiling: Tiling
+    tiling: UniformTiling
     low: int
     high: int
     spans: tuple[Span, ...]
@@ -115,7 +115,9 @@ _REGION_KINDS = {
 _SMALLEST_GRAIN = 512
 
 
-def of_generations(reading: GenerationalReading, tiling: Tiling, low: int, high: int) -> HeapLayout:
+def of_generations(
+    reading: GenerationalReading, tiling: UniformTiling, low: int, high: int
+) -> HeapLayout:
     """Make the layout of Serial's, Parallel's or Epsilon's heap."""
     parts = sorted(reading.parts, key=lambda part: part.bottom)
     bounds = [one for part in parts for one in (part.bottom - low, part.end - low)]
@@ -135,7 +137,7 @@ def of_generations(reading: GenerationalReading, tiling: Tiling, low: int, high:
     )
 
 
-def of_regions(reading: G1Reading, tiling: Tiling) -> HeapLayout:
+def of_regions(reading: G1Reading, tiling: UniformTiling) -> HeapLayout:
     """Make the layout of G1's heap; regions of a humongous object are one span."""
     base, grain = reading.base, reading.grain
     spans = []

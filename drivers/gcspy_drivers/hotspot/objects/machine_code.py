@@ -1,4 +1,4 @@
-"""The walk as machine code: what `gcspy_objects.machine_code` has to be told of it.
+"""The walk as machine code: what `gcspy_compiled.machine_code` has to be told of it.
 
 Knows names and types of the kernels, and nothing of what they are for.
 """
@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from gcspy_objects.machine_code import Compiled
-
+from gcspy_compiled.machine_code import Compiled
 from gcspy_drivers.hotspot.objects import kernels
 
 __all__ = ["Kernels", "build", "coming", "compiled", "load", "want"]

@@ -22,11 +22,11 @@ import numpy.typing as npt
 
 from gcspy_drivers.hotspot.klasses import Klasses
 from gcspy_drivers.hotspot.objects import arrays, machine_code
-from gcspy_drivers.hotspot.objects.copying import CHUNK_BYTES, Copier, Piece
 from gcspy_drivers.hotspot.objects.found import REFERENCE, HeapObjects, SpanObjects
 from gcspy_drivers.hotspot.objects.layout import Epoch, HeapLayout, Span, SpanKind
 from gcspy_drivers.hotspot.objects.marks import Marks
 from gcspy_drivers.hotspot.objects.tlabs import Buffers, ThreadBuffers
+from gcspy_drivers.kit.copying import CHUNK_BYTES, Copier, Piece
 from gcspy_drivers.remote.memory import MAX_READ_BYTES
 
 __all__ = ["HeapCopy", "Stop", "Walker"]
@@ -267,7 +267,7 @@ class Walker:
         """
         self.warm(layout)
         buffers = self._threads.read()
-        same = key is not None and (*key, layout.tiling) == self._kept_key
+        same = key is not None and _whole(key, layout) == self._kept_key
         kept = {
             span.bottom: self._kept[span.bottom]
             for span in layout.spans
@@ -309,7 +309,7 @@ class Walker:
                 run.kept += old.reached - span.bottom
             self._take(run, *there[number])
         if key is not None:
-            self._kept_key = (*key, layout.tiling)
+            self._kept_key = _whole(key, layout)
             self._keep(run, key)
         return self._together(run, references=references)
 
@@ -350,7 +350,7 @@ class Walker:
 
     def _use_kept(self, key: Key | None, layout: HeapLayout) -> None:
         same = self._klasses.check()
-        whole = None if key is None else (*key, layout.tiling)
+        whole = None if key is None else _whole(key, layout)
         if whole is None or whole != self._kept_key or not same:
             self._kept = {}
         self._kept_key = whole or ()
@@ -394,6 +394,8 @@ class Walker:
             found.reached = span.top
             return span.top
         found.reached = max(found.reached, piece.address)
+        if marks is None and span.marked_top > piece.address:
+            found.unmarked.append((piece.address, span.marked_top))
         _Step(self, run, found, piece, piece.words, marks).walk()
         if (
             found.reached == piece.address
@@ -542,3 +544,8 @@ class _Step:
         following = min(int(anchors[row]), top) if row < len(anchors) else top
         self._found.unknown.append((at, following))
         return following
+
+
+def _whole(key: Key, layout: HeapLayout) -> tuple[object, ...]:
+    """Return what stays the same as long as what was found of old spans holds: a marking that has completed says something else of them."""
+    return (*key, layout.tiling, layout.epoch.marks)

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gcspy_drivers.kit.streams import add_count, add_percent, hide_all
 from gcspy_drivers.simulator.driver.moment import Moment
 from gcspy_drivers.simulator.facts import CLEAN
 from gcspy_drivers.simulator.heap import BLACK, GREY, MAX_AGE, WORD_BYTES
@@ -21,7 +22,6 @@ from gcspy_drivers.simulator.plan import Plan, Space
 from gcspy_server.api import (
     Control,
     GatherRequest,
-    PaintStyle,
     Presentation,
     Server,
     ServerStream,
@@ -170,27 +170,27 @@ class HeapSpace:
 
     def _percent(self, name: str, about: str) -> ServerStream:
         self._order += 1
-        return self.space.add_stream(
+        return add_percent(
+            self.space,
             name,
-            maximum=self._tile_bytes,
-            suffix=" bytes",
-            presentation=Presentation.PERCENT,
-            paint_style=PaintStyle.ZERO,
-            colour=_COLOURS.get(name),
+            about,
             order=self._order,
-            description=about,
+            most=self._tile_bytes,
+            colour=_COLOURS.get(name),
+            dtype="i4",
         )
 
     def _count(self, name: str, most: int, about: str) -> ServerStream:
         self._order += 1
-        return self.space.add_stream(
+        return add_count(
+            self.space,
             name,
-            maximum=max(1, most),
-            presentation=Presentation.PLUS,
-            paint_style=PaintStyle.ZERO,
-            colour=_COLOURS.get(name),
+            about,
             order=self._order,
-            description=about,
+            most=most,
+            presentation=Presentation.PLUS,
+            colour=_COLOURS.get(name),
+            dtype="i4",
         )
 
     def fit(self) -> None:
@@ -214,24 +214,19 @@ class HeapSpace:
         if level >= 4:
             self._gather_references(request, moment)
         else:
-            self._unknown(self.live, self.roots)
+            hide_all((self.live, self.roots))
         self.space.info = self._info()
-
-    def _unknown(self, *streams: ServerStream | None) -> None:
-        for stream in streams:
-            if stream is not None:
-                stream.set_unknown(np.ones(self.space.count, dtype=np.bool_))
 
     def _gather_tops(self, request: GatherRequest) -> None:
         """What a top says: in constant time, and only where objects lie one behind the other."""
-        self._unknown(
-            self.objects, self.new, self.marked, self.grey, self.promoted, self.left, self.oldest
+        hide_all(
+            (self.objects, self.new, self.marked, self.grey, self.promoted, self.left, self.oldest)
         )
         if not request.wants(self.space, self.used):
             return
         spaces = self._spaces()
         if any(space.role not in _ONE_BEHIND_THE_OTHER for space in spaces):
-            self._unknown(self.used)
+            hide_all((self.used,))
             return
         starts = self._plan.heap.bytes_of(np.array([space.start for space in spaces]))
         sizes = np.array(
@@ -267,7 +262,7 @@ class HeapSpace:
         self._spread(request, self.used, addresses, sizes, None)
         self._spread(request, self.new, addresses, sizes, moment.new[inside])
         if promoted is None:
-            self._unknown(self.promoted)
+            hide_all((self.promoted,))
         elif self.promoted is not None:
             self._spread(request, self.promoted, addresses, sizes, promoted[inside])
         if self.oldest is not None and request.wants(self.space, self.oldest):
@@ -302,7 +297,7 @@ class HeapSpace:
     def _gather_cards(self, stream: ServerStream, level: int) -> None:
         cards = self._plan.cards()
         if level < 2 or cards is None:
-            self._unknown(stream)
+            hide_all((stream,))
             return
         dirty = np.flatnonzero(cards.table != CLEAN)
         addresses = self._plan.heap.bytes_of(cards.start + dirty * cards.card_words)
@@ -321,7 +316,7 @@ class HeapSpace:
             self.space.count_at(self.roots, self._plan.heap.bytes_of(mine))
             self.roots.set_summary(len(mine))
         if not moment.knows_liveness:
-            self._unknown(self.live)
+            hide_all((self.live,))
         else:
             self._spread(
                 request,

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from gcspy_drivers.kit.streams import add_amount, add_enumeration, add_percent
 from gcspy_drivers.simulator.facts import Regions, RememberedSet
 from gcspy_drivers.simulator.heap import WORD_BYTES
 from gcspy_drivers.simulator.plan import Plan
@@ -75,15 +76,16 @@ def _stream(
     colour: tuple[int, int, int] | None = None,
 ) -> ServerStream:
     """A number that has no greatest value: what is more than `most` is shown as such."""
-    return space.add_stream(
+    return add_amount(
+        space,
         name,
-        maximum=max(1, most),
+        about,
+        order=order,
+        most=max(1, most),
         suffix=suffix,
         presentation=Presentation.PLUS,
-        paint_style=PaintStyle.ZERO,
-        order=order,
         colour=colour,
-        description=about,
+        dtype="i4",
     )
 
 
@@ -150,14 +152,8 @@ class CardSpace(OtherSpace):
             tile_title="Card ",
             description="One tile a card: into which a reference was stored.",
         )
-        self._state = self.space.add_stream(
-            "State",
-            dtype="u1",
-            maximum=len(cards.states) - 1,
-            presentation=Presentation.ENUM,
-            paint_style=PaintStyle.ZERO,
-            enum_names=cards.states,
-            order=1,
+        self._state = add_enumeration(
+            self.space, "State", cards.states, order=1, paint_style=PaintStyle.ZERO
         )
 
     def _names(self) -> UniformNames:
@@ -232,22 +228,15 @@ class RegionSpace(OtherSpace):
             description=f"One tile a {regions.what}.",
         )
         most = int((regions.ends - regions.starts).max(initial=1)) * WORD_BYTES
-        self._kind = self.space.add_stream(
+        self._kind = add_enumeration(
+            self.space,
             "Type",
-            dtype="u1",
-            maximum=max(1, len(regions.kind_names) - 1),
-            presentation=Presentation.ENUM,
-            enum_names=regions.kind_names,
+            regions.kind_names,
             order=1,
+            most=max(1, len(regions.kind_names) - 1),
         )
-        self._used = self.space.add_stream(
-            "Used space",
-            maximum=most,
-            suffix=" bytes",
-            presentation=Presentation.PERCENT,
-            paint_style=PaintStyle.ZERO,
-            order=2,
-            colour=(200, 60, 50),
+        self._used = add_percent(
+            self.space, "Used space", order=2, most=most, colour=(200, 60, 50), dtype="i4"
         )
         self._entries = _stream(
             self.space,

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from gcspy_drivers.kit.embedded import EmbeddedSession
 from gcspy_drivers.simulator import loops
 from gcspy_drivers.simulator.driver.clock import Clock
 from gcspy_drivers.simulator.driver.events import CLOCK, ENDS, PROGRESS, STARTS, Kinds
@@ -28,16 +29,15 @@ from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.plan import Collection, Listener, OutOfHeap, Plan
 from gcspy_drivers.simulator.plans import PLANS, make_plan
 from gcspy_drivers.simulator.programs import make_run
-from gcspy_server.api import Mode, PauseActsOn, Server
+from gcspy_server.api import GatherRequest, Mode, PauseActsOn, Server
 
 __all__ = ["SimulatorSession"]
 
-_CLOCK = "allocated bytes"
 _ROOTS = 256
 """Root slots a thread."""
 
 
-class SimulatorSession(Listener):
+class SimulatorSession(EmbeddedSession, Listener):
     """One simulation and its server.
 
     Args:
@@ -48,7 +48,6 @@ class SimulatorSession(Listener):
         leads: Whether it is the other that follows.
 
     Attributes:
-        server: To be served, or observed, by who made this.
         plan: The collector.
         program: What runs.
         over: Why the program ended; empty: it has not.
@@ -99,6 +98,7 @@ class SimulatorSession(Listener):
         self._stop = threading.Event()
         self._old_before: Words | None = None
         self._seen = 0
+        self._level = 0
         self._next_clock = options.clock_step
         self._heaps: list[HeapSpace] = []
         self._add_heaps()
@@ -179,7 +179,7 @@ class SimulatorSession(Listener):
 
     def _tick(self) -> None:
         """An event each time so much was allocated."""
-        allocated = self.heap.allocated_words * WORD_BYTES
+        allocated = self.clock_value
         lockstep = self._lockstep
         if allocated >= self._next_clock:
             if lockstep is not None and self._leads:
@@ -225,22 +225,27 @@ class SimulatorSession(Listener):
     def _event(self, name: str, cause: str = "") -> None:
         if self._stop.is_set():
             return
-        level = self.settings.take_view()
+        self._level = self.settings.take_view()
         self._follow_sizes()
         number = self.kinds.number(name)
-        request = self.server.should_transmit(number)
-        if request:
-            moment = Moment(self.plan, seen=self._seen, old_before=self._old_before)
-            for heap in self._heaps:
-                if request.wants(heap.space):
-                    heap.gather(request, moment, level)
-            if level >= 2:
-                for other in self._others:
-                    other.gather(request)
-            self._seen = self.heap.identities
-        self.server.finish(number, cause, (_CLOCK, self.heap.allocated_words * WORD_BYTES))
-        if request and self.settings.pace_millis:
+        if self.happen(number, cause) and self.settings.pace_millis:
             self._clock.wait(self.settings.pace_millis / 1000, self._stop)
+
+    @property
+    def clock_value(self) -> int:
+        """Bytes that the program has allocated."""
+        return self.heap.allocated_words * WORD_BYTES
+
+    def gather(self, request: GatherRequest) -> None:
+        """Fill the spaces that are wanted, as far as the level goes."""
+        moment = Moment(self.plan, seen=self._seen, old_before=self._old_before)
+        for heap in self._heaps:
+            if request.wants(heap.space):
+                heap.gather(request, moment, self._level)
+        if self._level >= 2:
+            for other in self._others:
+                other.gather(request)
+        self._seen = self.heap.identities
 
     def _follow_sizes(self) -> None:
         """Follow a heap, a table or a row of cars that has grown; and tiles of another size, with new spaces."""

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from gcspy_compiled.machine_code import Loop
 from gcspy_objects.anttracks.buffers import Chunk
 from gcspy_objects.anttracks.decoding import kernel, vectors
 from gcspy_objects.anttracks.decoding.problem import Problem
@@ -16,7 +17,6 @@ from gcspy_objects.anttracks.decoding.tables import (
     Tables,
     columns_for,
 )
-from gcspy_objects.machine_code import Loop
 from gcspy_objects.names import Threads
 
 __all__ = ["Decoded", "decode"]

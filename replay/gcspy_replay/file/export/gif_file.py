@@ -22,12 +22,15 @@ import zstandard
 from numpy.typing import NDArray
 from PIL import GifImagePlugin, Image
 
-__all__ = ["LEAST_CENTIS", "GifWriter", "choose_palette", "frame_centis"]
+__all__ = ["LEAST_CENTIS", "MOST_SHOWN_CENTIS", "GifWriter", "choose_palette", "frame_centis"]
 
 Progress = Callable[[int, int], None]
 
 LEAST_CENTIS = 2
 """Shortest time of a frame, in hundredths of a second: browsers show a shorter one for ten."""
+
+MOST_SHOWN_CENTIS = 360_000
+"""An hour: a frame is shown no longer. Each eleven minutes take a frame of the file, and two events may be centuries apart."""
 
 _MOST_CENTIS = 0xFFFF
 _KEPT = 255
@@ -52,7 +55,7 @@ def frame_centis(
     """How long each frame is shown, in hundredths of a second.
 
     What a frame that is too short for the format is lengthened by is taken from those after it, so that the
-    animation keeps its pace as far as it can.
+    animation keeps its pace as far as it can. No frame is shown longer than an hour.
 
     Args:
         times_nanos: When each frame's event was; in order.
@@ -63,8 +66,8 @@ def frame_centis(
     debt = 0.0
     for before, after in pairwise(times_nanos):
         wanted = max(0, after - before) / speed / 1e7 + debt
-        centis = max(LEAST_CENTIS, round(wanted))
-        debt = wanted - centis
+        centis = max(LEAST_CENTIS, round(min(wanted, MOST_SHOWN_CENTIS)))
+        debt = min(wanted, MOST_SHOWN_CENTIS) - centis
         shown.append(centis)
     return [*shown, max(LEAST_CENTIS, round(last_secs * 100))]
 

@@ -1,0 +1,84 @@
+"""`Tally`: tells a stub which events somebody wants, and counts those that it did not tell of.
+
+A stub counts every event and tells of some. Which of the others nobody wanted, the budget left out, or are lost is the server's to say
+(`Server.skip`); that a number belongs to the time in which nobody wanted any is known here only. Knows the stub's page and
+the server's API; knows no runtime.
+"""
+
+from __future__ import annotations
+
+from gcspy_drivers.cooperative.line import StubEvent, StubLine
+from gcspy_server.api import NEVER, Outlook, Server
+
+__all__ = ["Tally"]
+
+
+class Tally:
+    """Keeps the session's counts in step with one stub's.
+
+    Args:
+        line: The connection to the stub; borrowed.
+        kinds: Numbers of the kinds of event for starts and ends.
+    """
+
+    def __init__(self, line: StubLine, kinds: tuple[int, int]) -> None:
+        self._line = line
+        self._kinds = kinds
+        self._wanted = [False, False]
+        self._unwanted_to = [0, 0]  # up to this number nobody wanted any
+
+    def want(self, server: Server, *, inside: bool = False) -> None:
+        """Tell the stub what is wanted now.
+
+        Args:
+            server: The session.
+            inside: Whether the start of a collection was told whose end was not yet.
+        """
+        outlooks = [server.outlook(kind) for kind in self._kinds]
+        if inside and outlooks[1].period == 1:
+            # Half of a collection tells little: who was told of its start is told of its end, whether or not that is gathered.
+            outlooks[1] = Outlook(1)
+        # The stub has one time for both kinds. One that is to wait for longer than the other is not told of until we say so.
+        first = min((one.not_before_nanos for one in outlooks if one.period), default=NEVER)
+        for number, outlook in enumerate(outlooks):
+            now = outlook.not_before_nanos <= first
+            self._line.want(number, period=outlook.period if now else 0, not_before_nanos=first)
+            if outlook.period and not self._wanted[number]:
+                self._unwanted_to[number] = self._line.counts[number]
+            self._wanted[number] = outlook.period > 0
+
+    def want_none(self) -> None:
+        """Have the stub only count for a while; what happens meanwhile was wanted all the same, if it was before."""
+        for number in (0, 1):
+            self._line.want(number, period=0, not_before_nanos=NEVER)
+
+    def is_half(self, event: StubEvent) -> bool:
+        """Whether an event is the end of a collection that had started before anybody wanted to know, where both ends are wanted now."""
+        return event.kind == 1 and all(self._wanted) and event.number <= self._unwanted_to[0]
+
+    def count_untold(self, server: Server) -> None:
+        """Count what nobody was told of; the last one of each kind may be on its way to us."""
+        for number, count in enumerate(self._line.counts):
+            self._count_to(server, number, count - 1)
+
+    def count_to_event(self, server: Server, event: StubEvent) -> None:
+        """Count what happened before an event that was told, itself excluded.
+
+        Of the other kind, all have happened that the stub has counted: one that is still to come belongs to this one.
+        """
+        kind = 1 if event.kind else 0
+        self._count_to(server, 1 - kind, self._line.counts[1 - kind])
+        self._count_to(server, kind, event.number - 1)
+
+    def _count_to(self, server: Server, number: int, to: int) -> None:
+        kind = self._kinds[number]
+        have = server.counts()[kind]
+        if to <= have:
+            return
+        unwanted = to - have
+        if self._wanted[number]:
+            unwanted = min(unwanted, max(0, self._unwanted_to[number] - have))
+        if unwanted:
+            server.skip(kind, unwanted)
+        if to - have > unwanted:
+            server.skip(kind, to - have - unwanted, untold=True)

@@ -1,0 +1,74 @@
+"""The space "Process memory": a tile is a kind of memory, and resident bytes sum to the process's RSS.
+
+Maps a `MemoryMap` to streams; knows no maps.
+"""
+
+from __future__ import annotations
+
+from gcspy_drivers.kit.memory_map import MemoryKind, MemoryMap
+from gcspy_drivers.kit.streams import add_amount, hide_all
+from gcspy_server.api import Server, StringNames
+
+__all__ = ["MemorySpace"]
+
+_NAMES = {
+    MemoryKind.MALLOC: "malloc heaps",
+    MemoryKind.ANONYMOUS: "other anonymous memory",
+    MemoryKind.FILES: "files",
+    MemoryKind.STACKS: "stacks",
+    MemoryKind.SHARED: "shared memory",
+    MemoryKind.KERNEL: "kernel",
+}
+_STREAMS = (
+    ("Resident", " bytes", "Bytes in memory; the sum is the process's RSS"),
+    ("Mapped", " bytes", "Bytes of address space"),
+    ("Swapped", " bytes", "Bytes that were moved out to swap"),
+    ("Mappings", "", "How many mappings there are; arenas are inside of others"),
+)
+
+
+class MemorySpace:
+    """The process's memory as a space.
+
+    Args:
+        server: Where the space is added.
+        main: Whether it is the space to look at first.
+        driver: The driver that adds it.
+        arenas: What the ranges are called that `MemoryMapper.read` is given: ``pymalloc arenas``.
+        description: A sentence about the space.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        *,
+        main: bool,
+        driver: str,
+        arenas: str = "arenas",
+        description: str = "All memory of the process by kind",
+    ) -> None:
+        names = {MemoryKind.ARENAS: arenas, **_NAMES}
+        self.space = server.add_space(
+            "Process memory",
+            names=StringNames([names[kind] for kind in MemoryKind]),
+            driver=driver,
+            tile_title="Kind ",
+            main=main,
+            description=description,
+        )
+        for order, (name, suffix, about) in enumerate(_STREAMS):
+            add_amount(self.space, name, about, order=order, suffix=suffix)
+
+    def fill(self, found: MemoryMap | None) -> None:
+        """Give the space what was read; None: everything is unknown."""
+        self.space.reset()
+        if found is None:
+            hide_all(self.space.streams)
+            self.space.info = "the memory map could not be read"
+            return
+        columns = (found.rss_bytes, found.virtual_bytes, found.swapped_bytes, found.mappings)
+        for stream, column in zip(self.space.streams, columns, strict=True):
+            stream.data[:] = column
+        self.space.info = f"RSS {found.total_rss_bytes:,} bytes"
+        if not found.arenas_exact:
+            self.space.info += "; the arenas' share is an estimate, because the kernel does not show the pages (pagemap)"

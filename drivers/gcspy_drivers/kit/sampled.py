@@ -1,0 +1,252 @@
+"""`SampledDriver`: the base of drivers that read a process at the ticks of a clock.
+
+A driver of a runtime writes three methods: `SampledDriver.find` says what runs in a process, `start` adds the
+spaces, `gather` fills them. The base does the rest: identity of the process, description of the session, order
+of the calls at a tick, and which event is due.
+
+    prepare ──▶ changes? ──▶ should_transmit ──▶ gather ──▶ check ──▶ finish
+
+Knows processes and the server's API; knows no runtime.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import ClassVar, Final, Unpack
+
+from gcspy_protocol.errors import TargetError
+
+from gcspy_drivers.remote.process import Process
+from gcspy_drivers.remote.waiting import waited_nanos
+from gcspy_server.api import (
+    LEVEL,
+    AttachOptions,
+    GatherRequest,
+    Recognition,
+    Server,
+    ServerDescription,
+    ServerSpace,
+    SpaceOptions,
+    SteppedDriver,
+)
+
+__all__ = ["CLOCK", "SampledDriver"]
+
+CLOCK: Final = 0
+"""Number of the clock's kind of event, which every driver has."""
+
+
+class SampledDriver(SteppedDriver):
+    """A driver that reads one process at each tick of the clock.
+
+    Args:
+        process: The process; closed by `close`.
+        options: What the user chose.
+
+    Attributes:
+        process: The process.
+        options: What the user chose.
+        level: How much is gathered at an event now.
+        note: What the user should know of how the process is watched; before the general information.
+    """
+
+    runtime: ClassVar[str] = ""
+    """Name of the runtime, as clients see it; empty: the driver's name."""
+
+    levels: ClassVar[tuple[str, ...]] = ()
+    """What is gathered at each level, from level 1 on; none: the driver has no levels."""
+
+    info: ClassVar[str] = (
+        "Read from outside while it runs; what changed while it was read is unknown."
+    )
+    """Text about the whole target."""
+
+    noticed: int | None = None
+    """Number of the kind of event that `changes` notices; None: it notices nothing."""
+
+    holds_at_clock: bool = True
+    """Whether what a pause acts on stands still at the clock's events."""
+
+    def __init__(self, process: Process, options: AttachOptions) -> None:
+        self.process = process
+        self.options = options
+        self.level = options.level
+        self.note = ""
+        self._opened_server: Server | None = None
+        self._took_noticed = False
+
+    # --------------------------------------------------------- what a driver writes
+
+    @classmethod
+    @abstractmethod
+    def find(cls, pid: int) -> Recognition | None:
+        """Say cheaply what runs in a process; None: nothing that this driver knows.
+
+        Raises:
+            TargetError: It cannot be looked at.
+            OSError: The same, from a file of the system.
+        """
+
+    @abstractmethod
+    def start(self) -> None:
+        """Add the spaces and streams, with `add_space` or `add_table`."""
+
+    @abstractmethod
+    def gather(self, request: GatherRequest) -> None:
+        """Read the process, and fill the spaces that the request wants."""
+
+    # ------------------------------------------------------------ what it may write
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """Names of the kinds of event; the first is the clock."""
+        return ("Clock",)
+
+    @property
+    def title(self) -> str:
+        """What is visualised."""
+        return f"{self.process.name} ({self.runtime or self.name}, process {self.process.pid})"
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """More facts about the target, such as its ``version``; of the same name as the base's, they replace it."""
+        return {}
+
+    def description(self) -> ServerDescription:
+        """Return what distinguishes the session beside title, events, levels and facts; see `ServerDescription`."""
+        return ServerDescription(name=self.title, events=self.events)
+
+    def prepare(self) -> None:
+        """Notice what changed between events: settings, spaces that come or go. The default follows the level."""
+        if self.levels:
+            self.level = self.server.take_setting(LEVEL)
+
+    def changes(self) -> str:
+        """Return what happened since the last tick, as the cause of the event `noticed`; empty: nothing did."""
+        return ""
+
+    def check(self) -> None:
+        """Confirm that what was read is of the process.
+
+        Raises:
+            TargetGone: It has ended.
+        """
+        self.process.check()
+
+    # ------------------------------------------------------------------- the session
+
+    @classmethod
+    def recognise(cls, pid: int) -> Recognition:
+        """Say cheaply whether this driver can watch the process."""
+        try:
+            return cls.find(pid) or Recognition()
+        except (
+            TargetError,
+            OSError,
+        ) as error:  # it ended meanwhile, or its files are not ours to see
+            return Recognition(why_not=str(error))
+
+    @classmethod
+    def attach(cls, pid: int, options: AttachOptions) -> SampledDriver:
+        """Hold the process by its identity, and make the driver.
+
+        Raises:
+            TargetError: It is gone, or may not be looked at; or the driver refuses it.
+        """
+        process = Process(pid)
+        try:
+            return cls(process, options)
+        except BaseException:
+            process.close()
+            raise
+
+    def describe(self) -> ServerDescription:
+        """Return how the session introduces itself."""
+        process = self.process
+        described = self.description()
+        facts = {
+            "pid": str(process.pid),
+            "runtime": self.runtime or self.name,
+            "driver": self.name,
+            "command": process.name,
+        }
+        return replace(
+            described,
+            levels=self.levels,
+            level=self.level,
+            processors=_processors(process.pid),
+            waited_nanos=partial(waited_nanos, process.pid),
+            general_info=self.note + (described.general_info or self.info),
+            target=facts | dict(self.facts),
+        )
+
+    def open(self, server: Server) -> None:
+        """Add the spaces.
+
+        Raises:
+            TargetError: The target has ended, or does not export what is needed.
+        """
+        self._opened_server = server
+        self.start()
+
+    @property
+    def server(self) -> Server:
+        """The session's server, from `open` on."""
+        if self._opened_server is None:
+            raise AssertionError("open comes first")
+        return self._opened_server
+
+    def notice(self) -> None:
+        """Notice what happened since the last tick, and gather and finish an event of it if anybody wants one."""
+        self._took_noticed = False
+        self.prepare()
+        cause = self.changes()
+        if not cause or self.noticed is None:
+            return
+        request = self.server.should_transmit(self.noticed)
+        if request is None:
+            self.server.skip(self.noticed)
+            return
+        self.gather(request)
+        self.check()
+        self.server.finish(self.noticed, cause, holds=self.holds_at_clock)
+        self._took_noticed = True
+
+    def sample(self) -> None:
+        """Gather and finish the event of the clock; if `notice` had one at this tick, the clock is only counted."""
+        if self._took_noticed:
+            self.server.skip(CLOCK)
+            return
+        request = self.server.should_transmit(CLOCK)
+        if request is not None:
+            self.gather(request)
+        self.check()
+        self.server.finish(CLOCK, holds=self.holds_at_clock)
+
+    def add_space(self, name: str, **options: Unpack[SpaceOptions]) -> ServerSpace:
+        """Add a space of this driver; the arguments are those of `Server.add_space`.
+
+        Without `names` it has no tiles until `ServerSpace.fill` gives it some, which are named by texts.
+        """
+        options.setdefault("driver", self.name)
+        return self.server.add_space(name, **options)
+
+    def alive(self) -> bool:
+        """Return whether it is still the same process, running the same program; about 10 µs."""
+        return self.process.alive()
+
+    def close(self) -> None:
+        """Release the target, which goes on running."""
+        self.process.close()
+
+
+def _processors(pid: int) -> int:
+    """How many processors a process may use; 0: it cannot be said."""
+    try:
+        return len(os.sched_getaffinity(pid))
+    except OSError:
+        return 0

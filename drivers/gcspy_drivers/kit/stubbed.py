@@ -1,0 +1,267 @@
+"""`StubbedDriver`: the base of drivers whose target has a stub that announces events and waits while it is read.
+
+Two kinds of event are exact: start and end of what the stub announces. The clock ticks beside them, reads the
+running target, and holds nothing: a pause waits for an exact event. Mixed in before the driver that reads the
+same runtime passively.
+
+Knows a stub's line, its events and the base of sampled drivers; knows no runtime.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+from typing import Any, Final, Protocol, TypeVar
+
+from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
+
+from gcspy_drivers.cooperative.held_events import HELLO_SECS, HeldEvents
+from gcspy_drivers.cooperative.line import StubEvent
+from gcspy_drivers.kit.sampled import CLOCK, SampledDriver
+from gcspy_drivers.remote.process import Process
+from gcspy_server.api import (
+    AttachOptions,
+    GatherRequest,
+    Mode,
+    PauseActsOn,
+    Server,
+    ServerDescription,
+    WaitingDriver,
+)
+
+__all__ = ["EXACT_EVENTS", "EXACT_KINDS", "StubbedDriver", "attach_exactly_or_else"]
+
+EXACT_EVENTS: Final = ("Clock", "GC start", "GC end")
+"""Kinds of event of a target whose collections are announced."""
+
+EXACT_KINDS: Final = (1, 2)
+"""Their numbers, of start and end."""
+
+
+D = TypeVar("D", bound=SampledDriver)
+
+
+class _Target(Protocol):
+    """What a driver holds of its target."""
+
+    @property
+    def process(self) -> Process:
+        """The process."""
+        ...
+
+    def close(self) -> None:
+        """Release it."""
+        ...
+
+
+class StubbedDriver(SampledDriver, WaitingDriver):
+    """A driver of a target with a stub; the next base reads the target.
+
+    Args:
+        target: What the next base takes as its target.
+        options: What the user chose.
+        connection: The socket that the stub talks to; taken over.
+    """
+
+    holds_at_clock = False
+    kinds: tuple[int, int] = EXACT_KINDS
+    """Numbers of the kinds of event for start and end."""
+
+    def __init__(self, target: Any, options: AttachOptions, connection: socket.socket) -> None:
+        super().__init__(target, options)
+        self._events = HeldEvents(connection, self.process, self.kinds, self)
+        self._line = self._events.line
+        self._reads_at_clock = self._pauses = False
+
+    # --------------------------------------------------------- what a driver writes
+
+    @classmethod
+    def find_target(cls, _pid: int, /) -> _Target:
+        """Find the runtime's structures in a process.
+
+        Raises:
+            TargetError: It is gone, not permitted, or not supported.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def bring_in(cls, _target: Any, _options: AttachOptions, /) -> socket.socket:
+        """Have a target without a stub take one, and return the connection to it.
+
+        Raises:
+            TargetError: It does not take one, or that does not connect.
+        """
+        raise NotImplementedError
+
+    def cause_of(self, _event: StubEvent, /) -> str:
+        """Return why an event happened; called after it was read or passed by."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------ what it may write
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """Names of the kinds of event."""
+        return EXACT_EVENTS
+
+    def may_read_running(self) -> bool:
+        """Return whether the running target may be read at this tick."""
+        return True
+
+    def ticked(self, *, read: bool) -> None:
+        """Called after each tick.
+
+        Args:
+            read: Whether the running target was read at it.
+        """
+
+    def make_room(self) -> None:
+        """Prepare for the next event, while nobody is held: warm memory for copies, say."""
+
+    def announced(self, _server: Server, _event: StubEvent, /) -> None:
+        """Look at what changes between events, before anybody is asked whether this one is wanted."""
+        self.prepare()
+
+    def read(self, request: GatherRequest, _event: StubEvent, /) -> None:
+        """Gather an event; the target stands still."""
+        self.gather(request)
+
+    def pass_by(self, _server: Server, /) -> None:
+        """Called at an event that nobody wants."""
+
+    def spoil(self) -> None:
+        """Forget what was read at this event: the target went on meanwhile."""
+
+    def take_out(self) -> None:
+        """Remove the stub, whose line is closed already; the default trusts that it leaves by itself."""
+
+    # ------------------------------------------------------------------- the session
+
+    @classmethod
+    def attach(cls, pid: int, options: AttachOptions) -> Any:
+        """Find the runtime's structures in a process, and meet its stub; bring one in if there is none.
+
+        Raises:
+            TargetError: As `find_target` and `bring_in`; or the stub is none, or did not come.
+        """
+        if options.stub_fd is None:
+            target = cls.find_target(pid)
+            try:
+                connection = cls.bring_in(target, options)
+            except BaseException:
+                target.close()
+                raise
+        else:
+            connection = socket.socket(fileno=options.stub_fd)
+            try:
+                # Its hello says that we may read it: the system may have to be told so by the target itself.
+                select.select([connection], [], [], HELLO_SECS)
+                target = cls.find_target(pid)
+            except BaseException:
+                connection.close()
+                raise
+        driver = cls(target, options, connection)
+        try:
+            driver._line.begin(HELLO_SECS)
+        except BaseException:
+            driver.close()
+            raise
+        return driver
+
+    def description(self) -> ServerDescription:
+        """Return what distinguishes the session; see `ServerDescription`."""
+        return ServerDescription(
+            name=self.title,
+            events=self.events,
+            mode=Mode.COOPERATIVE,
+            pairs=(self.kinds,),
+            pause_acts_on=PauseActsOn.PROGRAM,
+        )
+
+    def open(self, server: Server) -> None:
+        """Add the spaces; the target begins with the first tick or wait.
+
+        Raises:
+            TargetError: The target has ended, or does not export what is needed.
+        """
+        super().open(server)
+        self.make_room()
+        self._events.open(server)
+
+    def notice(self) -> None:
+        """Take what is announced just now, and count what was not; notice the rest only if the running target may be read."""
+        self._events.begin_tick()
+        # While a pause is due, the next event is one at which the target can be held.
+        may_read, self._pauses = self.may_read_running(), self.server.pausing
+        self._reads_at_clock = may_read and not self._pauses
+        if self._reads_at_clock:
+            super().notice()
+
+    def sample(self) -> None:
+        """Read the running target, unless a pause is due, or it may not be read now.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it any more.
+            TargetError: The stub has left the target.
+        """
+        if self._reads_at_clock:
+            super().sample()
+        else:
+            self.check()
+            if self._pauses:
+                self.server.skip(CLOCK)
+            else:
+                self.server.leave_out(CLOCK)
+        self.ticked(read=self._reads_at_clock)
+        self.make_room()
+        self._events.prepare()
+
+    def wait(self, secs: float) -> None:
+        """Wait so long, or until the stub announces an event; see `WaitingDriver`."""
+        self._events.wait(secs)
+
+    def went_on(self) -> bool:
+        """Return whether the target, held at an event that is not finished yet, runs on all the same."""
+        return self._events.went_on()
+
+    def close(self) -> None:
+        """Release the target: it goes on at once, and the stub leaves it."""
+        self._events.close()
+        self.take_out()
+        super().close()
+
+
+def attach_exactly_or_else(
+    exact: type[StubbedDriver], passive: type[D], pid: int, options: AttachOptions
+) -> D:
+    """Attach with a stub if the options ask for one; if they leave it to us and it cannot be, without.
+
+    Args:
+        exact: Attaches with a stub; derived from `passive` too.
+        passive: Attaches without.
+        pid: The process.
+        options: What the user chose.
+
+    Raises:
+        TargetError: The process cannot be watched so.
+    """
+    if not options.cooperates:
+        return _attached(passive, passive.attach(pid, options))
+    try:
+        return _attached(passive, exact.attach(pid, options))
+    except (TargetGone, NotPermitted):
+        raise
+    except TargetError as error:
+        if options.inject != "auto":
+            raise
+        why_not = str(error)
+    driver = _attached(passive, passive.attach(pid, options))
+    driver.note = f"No exact events: {why_not}. "
+    return driver
+
+
+def _attached(kind: type[D], driver: SampledDriver) -> D:
+    if not isinstance(driver, kind):
+        raise AssertionError(f"{type(driver).__name__} is no {kind.__name__}")
+    return driver

@@ -1,0 +1,272 @@
+"""Opening the files and folders that a target names, without trusting the names.
+
+A target may be hostile and gcspy may be root. A path from its maps, its command line or its environment may lead through links that
+change between two looks, and may end at a FIFO, a device, a socket or a file without end. So here:
+
+* A path is walked from the target's own root, one folder at a time, each opened relative to the one before. A link is followed only where
+  nobody but an administrator of that file system could have put it, and it then leads to a place below the same root. ``..`` is refused.
+* A file is looked at (``O_PATH``, which opens no device and waits for no writer) before it is opened, and what is opened is the file that
+  was looked at.
+* A file is read with ``pread`` and up to a bound, never mapped: a mapping of a file that is cut short ends its reader with SIGBUS.
+
+Every module of the drivers opens a target's files with this one; ``tests/house/test_target_files.py`` looks that none opens a path otherwise.
+
+Knows files; knows neither what is in them nor whose rights are used (`gcspy_drivers.remote.user`).
+
+Source: open(2) on O_PATH and O_NOFOLLOW, path_resolution(7), proc(5) on ``/proc/PID/root``, mmap(2) on SIGBUS.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+from contextlib import suppress
+from typing import Any, Final
+
+from gcspy_drivers.remote.process import Process
+from gcspy_drivers.remote.user import User
+
+__all__ = [
+    "MAX_FILE_BYTES",
+    "RegularFile",
+    "TargetRoot",
+    "open_regular",
+    "refuse_shared",
+    "remove",
+    "reopen_regular",
+]
+
+MAX_FILE_BYTES: Final = 4 << 30
+"""What is read of one file at most: a libpython has 6 to 30 MB, a program with debugging symbols up to 3 GB."""
+
+_LOOK: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_MOST_LINKS: Final = 8
+_MOST_PARTS: Final = 256
+_OTHERS_WRITE: Final = 0o022
+
+
+class TargetRoot:
+    """The root of a target's file system, and the way to what is in it; use it in a ``with``.
+
+    Args:
+        process: The target; borrowed.
+
+    Attributes:
+        owner: Who owns the root folder: this user can change anything below it anyway.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+
+    def __init__(self, process: Process) -> None:
+        self._fd = process.follow("root")
+        self.owner = os.fstat(self._fd).st_uid
+
+    def __enter__(self) -> TargetRoot:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let it go. May be called twice."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def folder(self, path: str) -> int:
+        """Open a folder.
+
+        Args:
+            path: As the target names it, absolute.
+
+        Returns:
+            A descriptor (``O_PATH``), which the caller closes.
+
+        Raises:
+            OSError: There is no such folder, or the way to it leads over a link that somebody else could have put there.
+        """
+        return self._walk(path)
+
+    def regular(self, path: str) -> int:
+        """Open a regular file for reading.
+
+        Args:
+            path: As the target names it, absolute.
+
+        Returns:
+            A descriptor, which the caller closes.
+
+        Raises:
+            OSError: It is no regular file, or cannot be opened.
+        """
+        before, _, name = path.rpartition("/")
+        folder = self._walk(before)
+        try:
+            return open_regular(name, folder)
+        finally:
+            os.close(folder)
+
+    def _walk(self, path: str) -> int:
+        parts = _parts(path)
+        fd, links = os.dup(self._fd), 0
+        try:
+            while parts:
+                if len(parts) > _MOST_PARTS:
+                    raise OSError(errno.ENAMETOOLONG, "it has too many parts")
+                found = os.open(parts.pop(0), _LOOK, dir_fd=fd)
+                outer, fd = fd, found
+                try:
+                    kind = os.fstat(found)
+                    if stat.S_ISLNK(kind.st_mode):
+                        links += 1
+                        to = self._trusted_link(found, kind, os.fstat(outer), links)
+                        outer, fd = found, outer
+                        parts = _parts(to) + parts
+                        if to.startswith("/"):
+                            inner, fd = fd, os.dup(self._fd)
+                            os.close(inner)
+                    elif not stat.S_ISDIR(kind.st_mode):
+                        raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+                finally:
+                    os.close(outer)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def _trusted_link(
+        self, link: int, found: os.stat_result, folder: os.stat_result, links: int
+    ) -> str:
+        """Return where a link leads, if nobody but an administrator can have made it (``/var/run`` in most systems)."""
+        trusted = (0, self.owner)
+        if found.st_uid not in trusted or folder.st_uid not in trusted or links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, "it leads over a link")
+        if folder.st_mode & _OTHERS_WRITE:
+            raise OSError(errno.ELOOP, "it leads over a link in a folder that others may write in")
+        return os.readlink("", dir_fd=link)
+
+
+class RegularFile(io.RawIOBase):
+    """A regular file that is read with ``pread``, up to a bound; it may change or shrink meanwhile and then reads as ended.
+
+    Args:
+        fd: As of `open_regular`; taken over.
+        most_bytes: What lies beyond reads as if it were not there.
+    """
+
+    def __init__(self, fd: int, most_bytes: int = MAX_FILE_BYTES) -> None:
+        super().__init__()
+        self._fd = fd
+        self._most_bytes = most_bytes
+        self._position = 0
+
+    def readable(self) -> bool:
+        """Say yes."""
+        return True
+
+    def seekable(self) -> bool:
+        """Say yes."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+        return self._fd
+
+    def close(self) -> None:
+        """Let it go. May be called twice."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+        super().close()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Go to an offset; the end is the file's, or the bound."""
+        end = min(os.fstat(self._fd).st_size, self._most_bytes) if whence == io.SEEK_END else 0
+        self._position = (
+            offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: end}[whence]
+        )
+        if self._position < 0:
+            raise ValueError(f"offset {self._position} in a file")
+        return self._position
+
+    def readinto(
+        self, buffer: Any, /
+    ) -> int:  # a writable buffer, which has no name before Python 3.12
+        """Fill a buffer from the position on, as far as the file and the bound go."""
+        room = memoryview(buffer).cast("B")
+        size_bytes = min(len(room), max(0, self._most_bytes - self._position))
+        found = os.pread(self._fd, size_bytes, self._position) if size_bytes else b""
+        room[: len(found)] = found
+        self._position += len(found)
+        return len(found)
+
+
+def open_regular(name: str, folder: int) -> int:
+    """Open a regular file for reading, if it is one; nothing else is opened, not even for a moment.
+
+    Args:
+        name: Its name, without a folder.
+        folder: Descriptor of its folder.
+
+    Returns:
+        A descriptor, which the caller closes.
+
+    Raises:
+        OSError: It is no regular file, or cannot be opened.
+    """
+    if not name or "/" in name or name == "..":
+        raise OSError(errno.EINVAL, f"{name!r} is no name of a file")
+    looked_at = os.open(name, _LOOK, dir_fd=folder)
+    try:
+        return reopen_regular(looked_at)
+    finally:
+        os.close(looked_at)
+
+
+def reopen_regular(looked_at: int) -> int:
+    """Open for reading what an ``O_PATH`` descriptor stands for, if that is a regular file.
+
+    Raises:
+        OSError: It is not, or cannot be opened.
+    """
+    if not stat.S_ISREG(os.fstat(looked_at).st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file")
+    return os.open(f"/proc/self/fd/{looked_at}", _READ)
+
+
+def refuse_shared(folder: int, user: User, owner: int) -> None:
+    """Refuse a folder in which somebody else than a target's user decides what stands under a name.
+
+    Args:
+        folder: Its descriptor.
+        user: The target's.
+        owner: As of `TargetRoot`: who administers the target's file system.
+
+    Raises:
+        OSError: It is another user's, or others may exchange what is in it.
+    """
+    found = os.fstat(folder)
+    sticky = bool(found.st_mode & stat.S_ISVTX)
+    if sticky and found.st_uid in (0, owner, user.uid):
+        return
+    if found.st_uid != user.uid:
+        raise OSError(errno.EACCES, f"it is a folder of uid {found.st_uid}")
+    if found.st_mode & _OTHERS_WRITE:
+        raise OSError(errno.EACCES, "it is a folder in which others may write")
+
+
+def _parts(path: str) -> list[str]:
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if ".." in parts or "\0" in path:
+        raise OSError(errno.EINVAL, "it goes up again")
+    return parts
+
+
+def remove(name: str, folder: int) -> None:
+    """Remove a file, and be content if it cannot be."""
+    with suppress(OSError):
+        os.unlink(name, dir_fd=folder)

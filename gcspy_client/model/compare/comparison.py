@@ -1,0 +1,259 @@
+"""Comparing all spaces that are looked at, two states of each, on one scale for what is measured alike; made to run in a thread.
+
+Knows pairs of spaces with their sources; does not know sessions, threads or widgets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from gcspy_protocol.interpreter import SpaceState
+from gcspy_protocol.messages import Event
+from gcspy_protocol.model import Presentation, Stream
+
+from gcspy_client.model.codes import Indices
+from gcspy_client.model.compare.difference import (
+    Difference,
+    DifferenceSummary,
+    difference,
+    scale_of,
+    summary_of,
+)
+from gcspy_client.model.compare.difference_source import (
+    DifferenceSource,
+    difference_space,
+    signed_words,
+)
+from gcspy_client.model.session import tile_title
+from gcspy_client.model.tile_source import TileSource
+
+__all__ = [
+    "Compared",
+    "Comparison",
+    "Pairing",
+    "Subject",
+    "TopChange",
+    "compare_spaces",
+    "steady_scale",
+    "unit_of",
+]
+
+MOST_CHANGES = 200
+"""Tiles of a space that the list of changes tells of."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """Two states that are compared.
+
+    Attributes:
+        number: Under which the result is asked for: the id of the space on the right.
+        left: What was; nobody changes it meanwhile.
+        right: What is; likewise.
+        source: The numbers of the left side.
+        other: Of the right side.
+    """
+
+    number: int
+    left: SpaceState
+    right: SpaceState
+    source: TileSource
+    other: TileSource
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairing:
+    """How tiles are paired, and what could not be.
+
+    Attributes:
+        by_place: Tiles are paired by their numbers.
+        alone_left: Names of spaces that only the left side has.
+        alone_right: Names of spaces that only the right side has, or whose stream the left does not have.
+    """
+
+    by_place: bool = False
+    alone_left: tuple[str, ...] = ()
+    alone_right: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TopChange:
+    """One of the tiles that changed most.
+
+    Attributes:
+        space: Number of its subject.
+        tile: In the space of differences.
+        key: Its stable key.
+        name: What it is called.
+        left: What it was, in words.
+        right: What it is.
+        more: The difference in words; ``came`` or ``went`` where only one side has it.
+        size: To sort by, with its sign; of a tile that came or went what it has, or had.
+        share: The size as a share of the end of its scale.
+        left_number: What it was, to sort by; not a number where that is not known.
+        right_number: What it is.
+    """
+
+    space: int
+    tile: int
+    key: int
+    name: str
+    left: str
+    right: str
+    more: str
+    size: float
+    share: float
+    left_number: float
+    right_number: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """One space, compared.
+
+    Attributes:
+        space: The difference as a space.
+        source: Its numbers, and words about them.
+        summary: In numbers.
+        net: What it has more all in all, in words; empty where names are compared.
+        net_short: The same, rounded.
+        changes: The tiles that changed most.
+    """
+
+    space: SpaceState
+    source: DifferenceSource
+    summary: DifferenceSummary
+    net: str
+    net_short: str
+    changes: tuple[TopChange, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """All of them.
+
+    Attributes:
+        spaces: By the number of the subject.
+        scales: What the end of the scale stands for, by what shares one.
+        pairing: What was paired how.
+    """
+
+    spaces: Mapping[int, Compared]
+    scales: Mapping[Hashable, float]
+    pairing: Pairing
+
+
+def unit_of(stream: Stream) -> Hashable:
+    """What two streams share that stand on one scale: a name and a unit.
+
+    A unit alone is not enough: beside the bytes of a process's whole memory those of its pools would all look the same.
+    """
+    named = stream.presentation is Presentation.ENUM
+    return named, stream.name.casefold(), stream.prefix.strip(), stream.suffix.strip().casefold()
+
+
+def steady_scale(needed: float, before: float | None) -> float:
+    """The end of a scale: that of before, as long as it holds what is needed and is not twice as much."""
+    return before if before is not None and needed <= before < 2 * needed else needed
+
+
+def compare_spaces(
+    subjects: Sequence[Subject],
+    *,
+    event: Event | None = None,
+    pairing: Pairing | None = None,
+    scales: Mapping[Hashable, float] | None = None,
+) -> Comparison:
+    """Compare pairs of spaces; streams of one name and unit share a scale.
+
+    Args:
+        subjects: What is compared.
+        event: Of the right side.
+        pairing: How tiles are paired.
+        scales: Those of the comparison before, so that colours do not change with each event.
+    """
+    pairing = pairing or Pairing()
+    differences: list[Difference] = []
+    needed: dict[Hashable, float] = {}
+    for one in subjects:
+        found = difference(one.left, one.right, one.source, one.other, by_place=pairing.by_place)
+        differences.append(found)
+        unit = unit_of(one.other.schema)
+        needed[unit] = max(
+            needed.get(unit, 1.0 if found.size.dtype.kind != "f" else 0.0), scale_of(found)
+        )
+    before = scales or {}
+    ends = {unit: steady_scale(size, before.get(unit)) or 1.0 for unit, size in needed.items()}
+    spaces = {
+        one.number: _compared(one, found, ends[unit_of(one.other.schema)], event)
+        for one, found in zip(subjects, differences, strict=True)
+    }
+    return Comparison(spaces, ends, pairing)
+
+
+def _compared(one: Subject, found: Difference, scale: float, event: Event | None) -> Compared:
+    space = difference_space(one.left, one.right, found, scale, event)
+    source = DifferenceSource(one.left, one.right, one.source, one.other, found, scale)
+    told = summary_of(found)
+    net, short = (
+        "" if found.named else signed_words(one.other.schema, told.net, short=brief)
+        for brief in (False, True)
+    )
+    return Compared(space, source, told, net, short, _changes(one.number, space, source))
+
+
+def _changes(number: int, space: SpaceState, source: DifferenceSource) -> tuple[TopChange, ...]:
+    """The tiles that changed most; those that came or went count with all that they have, or had."""
+    compared = source.compared
+    size = compared.size.astype(np.float64) * compared.direction
+    for only, tiles, side, numbers in (
+        (compared.came, compared.right, source.right, source.other),
+        (compared.went, compared.left, source.left, source.source),
+    ):
+        where = np.flatnonzero(only)
+        if len(where):
+            there = numbers.numbers(side).part(tiles[where])
+            known = np.ones(len(where), dtype=np.bool_) if there.known is None else there.known
+            sign = 1.0 if only is compared.came else -1.0
+            size[where] = np.where(known, there.values.astype(np.float64), 0.0) * sign
+    changed = np.flatnonzero((compared.direction != 0) | compared.came | compared.went)
+    return tuple(
+        _change(number, space, source, tile, float(size[tile]))
+        for tile in _largest(changed, np.abs(size[changed]))
+    )
+
+
+def _largest(tiles: Indices, sizes: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> list[int]:
+    if len(tiles) > MOST_CHANGES:
+        best = np.argpartition(-sizes, MOST_CHANGES - 1)[:MOST_CHANGES]
+        tiles, sizes = tiles[best], sizes[best]
+    found: list[int] = tiles[np.argsort(-sizes, kind="stable")].tolist()
+    return found
+
+
+def _number(space: SpaceState, source: TileSource, tile: int) -> float:
+    if tile < 0:
+        return float("nan")
+    there = source.numbers(space)
+    known = there.known is None or bool(there.known[tile])
+    return float(there.values[tile]) if known else float("nan")
+
+
+def _change(
+    number: int, space: SpaceState, source: DifferenceSource, tile: int, size: float
+) -> TopChange:
+    return TopChange(
+        space=number,
+        tile=tile,
+        key=space.names.key(tile),
+        name=tile_title(space, tile),
+        left=source.side_words(tile, left=True, short=True),
+        right=source.side_words(tile, left=False, short=True),
+        more=source.difference_words(tile),
+        size=size,
+        share=abs(size) / source.scale if source.scale else 0.0,
+        left_number=_number(source.left, source.source, int(source.compared.left[tile])),
+        right_number=_number(source.right, source.other, int(source.compared.right[tile])),
+    )

@@ -1,0 +1,265 @@
+"""What the panels of facts say: general information, timers, the connection.
+
+A fact is a name and what is known of it; a name alone is a heading. What is not known is said to be unknown, never zero.
+
+Knows the session and counts; does not know widgets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from gcspy_protocol.interpreter import SpaceState
+from gcspy_protocol.messages import Welcome
+from gcspy_protocol.model import Naming
+
+from gcspy_client.model.playback.time_shift import Keeping, ShiftStatus
+from gcspy_client.model.playback.timers import Timers
+from gcspy_client.model.session import Session
+from gcspy_client.model.shell.link_meter import LinkMeter, Rates
+from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus, mode_words
+from gcspy_client.model.text import duration, short_number
+
+__all__ = ["Fact", "connection_facts", "facts_text", "general_facts", "timer_facts"]
+
+_UNKNOWN = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A fact, or a heading.
+
+    Attributes:
+        name: What it is about.
+        text: What is known; None: the name is a heading.
+        tip: More about it.
+    """
+
+    name: str
+    text: str | None = None
+    tip: str = ""
+
+
+def facts_text(facts: Sequence[Fact]) -> str:
+    """Facts as lines of text, to be copied."""
+    wide = max((len(fact.name) for fact in facts if fact.text is not None), default=0)
+    lines: list[str] = []
+    for fact in facts:
+        if fact.text is None:
+            lines += ["", fact.name] if lines else [fact.name]
+        else:
+            lines.append(f"  {fact.name:<{wide}}  {fact.text}")
+    return "\n".join(lines) + "\n"
+
+
+def _bytes(amount: float) -> str:
+    return f"{short_number(round(amount), 1024)}B"
+
+
+# ------------------------------------------------------------------------ general info
+
+
+def general_facts(session: Session) -> list[Fact]:
+    """Who is watched, how, and what there is to see."""
+    welcome = session.live.welcome
+    if welcome is None:
+        return []
+    facts = [
+        Fact("Target"),
+        Fact("Name", welcome.server),
+        *(
+            Fact("PID" if name == "pid" else name.capitalize(), value)
+            for name, value in welcome.target.items()
+        ),
+        Fact("Watching", mode_words(session.live.mode or welcome.mode)),
+    ]
+    if welcome.general_info:
+        facts.append(Fact("About", welcome.general_info))
+    facts += [
+        Fact("Events", ", ".join(kind.name for kind in welcome.events) or "none"),
+        Fact("Clock", f"{welcome.clock}, steps of {duration(welcome.clock_resolution_nanos)}"),
+        Fact(
+            "Began",
+            _began(welcome, session),
+            "The oldest event that can be gone to, by the clock of the target's host, UTC",
+        ),
+    ]
+    for space in session.interpreter.spaces.values():
+        facts += _space_facts(space)
+    return facts
+
+
+def _began(welcome: Welcome, session: Session) -> str:
+    row = session.timeline.row(session.timeline.first)
+    if row is None:
+        return _UNKNOWN
+    nanos = int(row["time_nanos"]) + welcome.wall_offset_nanos
+    try:
+        return f"{datetime.fromtimestamp(nanos / 1e9, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (ValueError, OverflowError, OSError):
+        return _UNKNOWN  # a clock that was never told the time
+
+
+def _space_facts(space: SpaceState) -> list[Fact]:
+    schema = space.space
+    facts = [Fact(schema.name), Fact("Tiles", f"{space.count:,}")]
+    if schema.naming is Naming.UNIFORM and space.count:
+        facts.append(Fact("First tile", space.names.name(0)))
+    if schema.driver:
+        facts.append(Fact("Driver", schema.driver))
+    if schema.description:
+        facts.append(Fact("About", schema.description))
+    if space.info and space.info != schema.description:
+        facts.append(Fact("Now", space.info))
+    facts.append(Fact("Streams", ", ".join(stream.name for stream in schema.streams)))
+    return facts
+
+
+# ------------------------------------------------------------------------------ timers
+
+
+def timer_facts(timers: Timers | None) -> list[Fact]:
+    """Elapsed, compensation, difference, at the event that is shown."""
+    if timers is None:
+        return []
+    least = (
+        f"{timers.missed:,} events in between were missed: what gathering took for them is not known"
+        if timers.missed
+        else ""
+    )
+    about = "≥ " if timers.missed else ""
+    most = "≤ " if timers.missed else ""
+    per_event = timers.gathering_nanos // max(1, timers.last - timers.first)
+    return [
+        Fact(f"From event {timers.first:,} to event {timers.last:,}"),
+        Fact("Elapsed", duration(timers.elapsed_nanos), "What the clock says"),
+        Fact(
+            "Compensation",
+            about + duration(timers.compensation_nanos),
+            least or "What watching took: gathering and holds",
+        ),
+        Fact(
+            "  gathering",
+            f"{about}{duration(timers.gathering_nanos)}  ({duration(per_event)} an event)",
+            least,
+        ),
+        Fact(
+            "  held",
+            duration(timers.held_nanos),
+            "Delays, pauses, and waiting for lossless clients",
+        ),
+        Fact(
+            "Difference",
+            most + duration(max(0, timers.difference_nanos)),
+            least or "The program's own time",
+        ),
+    ]
+
+
+# -------------------------------------------------------------------------- connection
+
+
+def connection_facts(
+    session: Session,
+    status: LinkStatus,
+    meter: LinkMeter,
+    rates: Rates,
+    shift: ShiftStatus,
+    *,
+    held: bool,
+    version: int | None,
+) -> list[Fact]:
+    """What the connection carries.
+
+    Args:
+        session: Whose.
+        status: Where the link stands.
+        meter: What came.
+        rates: The same, a second.
+        shift: What is kept of it.
+        held: Whether nothing is read at the moment, as what came before is not kept yet.
+        version: Of the protocol, once that is agreed on.
+    """
+    facts = [
+        Fact("Connection"),
+        Fact("Address", status.address or _UNKNOWN),
+        Fact("State", status.phase.value + (f": {status.message}" if status.message else "")),
+        Fact("Protocol", _UNKNOWN if version is None else f"version {version}"),
+        Fact(
+            "Round trip",
+            _UNKNOWN if meter.round_trip_nanos is None else duration(meter.round_trip_nanos),
+        ),
+        Fact("Clients", _clients(session)),
+        Fact("Traffic"),
+        Fact(
+            "Events",
+            f"{_UNKNOWN if rates.events is None else f'{rates.events:,.1f} /s'}  ({meter.events:,} in all)",
+        ),
+        Fact(
+            "Bytes",
+            f"{_UNKNOWN if rates.wire_bytes is None else f'{_bytes(rates.wire_bytes)}/s'}  ({_bytes(meter.wire_bytes)} in all)",
+        ),
+        Fact(
+            "Compression",
+            _UNKNOWN if meter.ratio is None else f"{meter.ratio:,.1f} : 1",
+            "All values of the streams that came, plain, to the bytes that came",
+        ),
+        Fact(
+            "Missed events",
+            f"{meter.missed:,}",
+            "Dropped by the server, as this window or the network was too slow",
+        ),
+        Fact(
+            "Waiting here",
+            _bytes(shift.waiting_bytes) + (", reading holds" if held else ""),
+            "Received, and not kept yet; while it is too much nothing is read",
+        ),
+        Fact(
+            "Lossless holds",
+            f"{duration(meter.waited_nanos)} in all" if meter.waited_nanos else "none",
+            "Time that what is watched waited for clients that must not miss an event, since the server began",
+        ),
+        Fact("Kept", _kept(shift)),
+        Fact("Gathering  (mean, longest)"),
+    ]
+    for kind, gathered in sorted(meter.gathered.items()):
+        mean = duration(gathered.nanos // gathered.events)
+        facts.append(
+            Fact(
+                session.live.event_name(kind),
+                f"{mean}, {duration(gathered.most_nanos)}",
+                _drivers(session),
+            )
+        )
+    if not meter.gathered:
+        facts.append(Fact("no event yet", _UNKNOWN))
+    return facts if status.phase is not LinkPhase.IDLE or status.address else []
+
+
+def _drivers(session: Session) -> str:
+    """An event tells what all its gathering took; which driver it was is told by the spaces."""
+    names = sorted(
+        {space.space.driver for space in session.live.spaces.values() if space.space.driver}
+    )
+    return f"Drivers: {', '.join(names)}" if names else ""
+
+
+def _clients(session: Session) -> str:
+    clients = session.live.clients
+    if not clients.clients:
+        return _UNKNOWN
+    names = [
+        f"{client.name} ({client.id}{', controls' if client.id == clients.controller else ''})"
+        for client in clients.clients
+    ]
+    return f"{len(names)}: {', '.join(names)}"
+
+
+def _kept(shift: ShiftStatus) -> str:
+    if shift.keeping is not Keeping.ON:
+        return shift.reason or shift.keeping.value
+    events = shift.last - shift.first + 1 if shift.first else 0
+    disk = f", {_bytes(shift.disk_bytes)} on disk" if shift.disk_bytes else ""
+    return f"{events:,} events, {_bytes(shift.memory_bytes)} in memory{disk}"

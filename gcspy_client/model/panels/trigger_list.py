@@ -1,0 +1,351 @@
+"""Triggers as users see them: checked while they are written, in words when they stand or fire, found in the timeline.
+
+Knows triggers, expressions and schemas; does not know who evaluates them, or widgets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gcspy_protocol.errors import ExpressionError, UnknownName
+from gcspy_protocol.expression import FACTS, FUNCTIONS, Operand, bind, parse_condition
+from gcspy_protocol.messages import Fired
+from gcspy_protocol.model import EventKind, Space
+from gcspy_protocol.triggers import TriggerAction, TriggerState, TriggerStatus
+
+from gcspy_client.model.playback.timeline import Timeline
+from gcspy_client.model.text import UNKNOWN_TEXT
+
+__all__ = [
+    "ACTION_WORDS",
+    "Checked",
+    "Completions",
+    "FiredLog",
+    "Firing",
+    "check",
+    "completions",
+    "event_number",
+    "free_id",
+    "operand_words",
+    "state_words",
+]
+
+ACTION_WORDS = {
+    TriggerAction.PAUSE: "pause",
+    TriggerAction.BOOKMARK: "bookmark",
+    TriggerAction.NOTE: "only tell",
+}
+
+_MOST_FIRINGS = 1_000
+"""Of which a window knows where in time they were; of earlier ones it knows how many."""
+
+_JOINS = ("and", "or", "not", "true", "false")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LAST_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
+_OF_SPACE = re.compile(r"""(?:"(?P<quoted>[^"]*)"|(?P<word>[A-Za-z_][A-Za-z0-9_]*))\s*\.\s*$""")
+_EVENT_TEXT = re.compile(r"""\bevent\s*[=!]=\s*'(?P<text>[^']*)$""")
+_NAME_TEXT = re.compile(r"""\bsummary\(\s*(?P<stream>[^,()']*),\s*'(?P<text>[^']*)$""")
+
+
+# ------------------------------------------------------------------- while it is written
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What can be said of a condition while it is written.
+
+    Attributes:
+        problem: What is wrong, or not there yet; empty: nothing.
+        offset: At which character; None: nowhere in particular.
+        waits: It is a condition all the same, of something that is not there: it may be set, and waits.
+    """
+
+    problem: str = ""
+    offset: int | None = None
+    waits: bool = False
+
+    @property
+    def fits(self) -> bool:
+        """Whether a server would take it."""
+        return not self.problem or self.waits
+
+
+def check(text: str, spaces: Sequence[Space], scope: str = "") -> Checked:
+    """Look at a condition as the server will.
+
+    Args:
+        text: What was written so far.
+        spaces: What there is.
+        scope: Name of the space in question; empty: none.
+    """
+    if not text.strip():
+        return Checked("a condition is needed, such as  sum(Used) > 1.2 * was(sum(Used))")
+    try:
+        condition = parse_condition(text)
+        bind(condition, spaces, next((space.id for space in spaces if space.name == scope), None))
+    except UnknownName as error:
+        return Checked(_plain(error), error.offset, waits=True)
+    except ExpressionError as error:
+        return Checked(_plain(error), error.offset)
+    return Checked()
+
+
+def _plain(error: ExpressionError) -> str:
+    """Without the place, which is shown."""
+    return str(error).removesuffix(f" (at character {error.offset + 1})")
+
+
+@dataclass(frozen=True, slots=True)
+class Completions:
+    """What may be meant by what is being written.
+
+    Attributes:
+        start: Character from which on it is replaced.
+        words: By these, the likeliest first.
+    """
+
+    start: int
+    words: tuple[str, ...]
+
+
+def completions(
+    text: str,
+    cursor: int,
+    spaces: Sequence[Space],
+    kinds: Sequence[EventKind] = (),
+    scope: str = "",
+) -> Completions:
+    """What the word before the cursor may become; no words where there is nothing to complete.
+
+    Args:
+        text: What was written so far.
+        cursor: Characters before the cursor.
+        spaces: What there is.
+        kinds: The kinds of event.
+        scope: Name of the space in question; empty: none.
+    """
+    before = text[:cursor]
+    said = _EVENT_TEXT.search(before)
+    if said is not None:
+        return _ranked(
+            said["text"], said.start("text"), [(kind.name, f"{kind.name}'") for kind in kinds]
+        )
+    said = _NAME_TEXT.search(before)
+    if said is not None:
+        wanted = said["stream"].rpartition(".")[2].strip().strip('"').casefold()
+        names = [
+            name
+            for space in spaces
+            for stream in space.streams
+            if stream.name.casefold() == wanted
+            for name in stream.enum_names
+        ]
+        return _ranked(
+            said["text"], said.start("text"), [(name, f"{name}'") for name in dict.fromkeys(names)]
+        )
+    if before.count("'") % 2:
+        return Completions(cursor, ())
+    in_quotes = before.count('"') % 2 == 1
+    word = None if in_quotes else _LAST_WORD.search(before)
+    start = before.rindex('"') if in_quotes else cursor if word is None else word.start()
+    written = before[start:].lstrip('"')
+    of_space = _OF_SPACE.search(before[:start])
+    if of_space is not None:
+        name = (of_space["quoted"] or of_space["word"] or "").casefold()
+        streams = [
+            stream.name
+            for space in spaces
+            if space.name.casefold() == name
+            for stream in space.streams
+        ]
+        return _ranked(written, start, [(one, _quoted(one)) for one in streams])
+    if not in_quotes and word is None:
+        return Completions(cursor, ())
+    choices = _streams(spaces, scope) + [
+        (space.name, f"{_quoted(space.name)}.") for space in spaces
+    ]
+    if word is not None:
+        choices += [(name, f"{name}(") for name in FUNCTIONS] + [
+            (name, name) for name in (*FACTS, *_JOINS)
+        ]
+    return _ranked(written, start, choices)
+
+
+def _streams(spaces: Sequence[Space], scope: str) -> list[tuple[str, str]]:
+    """Names of streams, with how each is said so that it is the only one."""
+    count: dict[str, int] = {}
+    for space in spaces:
+        for stream in space.streams:
+            count[stream.name.casefold()] = count.get(stream.name.casefold(), 0) + 1
+    return [
+        (
+            stream.name,
+            _quoted(stream.name)
+            if count[stream.name.casefold()] == 1 or space.name == scope
+            else f"{_quoted(space.name)}.{_quoted(stream.name)}",
+        )
+        for space in spaces
+        for stream in space.streams
+    ]
+
+
+def _quoted(name: str) -> str:
+    """A name as it stands in an expression."""
+    plain = (
+        _WORD.fullmatch(name) and name not in FACTS and name not in _JOINS and name not in FUNCTIONS
+    )
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+def _ranked(written: str, start: int, choices: Iterable[tuple[str, str]]) -> Completions:
+    """Those that begin so, then those of which a word begins so; what is written already needs no completion."""
+    wanted = written.casefold()
+    begins, inside = [], []
+    for name, word in choices:
+        lower = name.casefold()
+        if lower.startswith(wanted):
+            begins.append(word)
+        elif wanted and f" {wanted}" in f" {lower}":
+            inside.append(word)
+    words = tuple(dict.fromkeys(begins + inside))
+    return Completions(start, () if words == (written,) else words)
+
+
+# ----------------------------------------------------------------------------- in words
+
+
+def operand_words(operands: Iterable[Operand]) -> str:
+    """The numbers that went into a condition: ``sum(Used) = 1,234``."""
+    return ", ".join(_operand(one) for one in operands)
+
+
+def _operand(one: Operand) -> str:
+    value = one.value
+    if value is None:
+        words = UNKNOWN_TEXT
+    elif isinstance(value, bool):
+        words = "true" if value else "false"
+    elif isinstance(value, int):
+        words = f"{value:,}"
+    else:
+        words = f"{value:,.6g}" if isinstance(value, float) else repr(value)
+    partly = (
+        f" (of {one.covered:,} of {one.tiles:,} tiles)"
+        if value is not None and one.covered < one.tiles
+        else ""
+    )
+    return f"{one.text} = {words}{partly}"
+
+
+def state_words(status: TriggerStatus) -> tuple[str, str]:
+    """How a trigger stands, and the tone of that: ``good``, ``warning``, ``error``, ``dim`` or ``accent``."""
+    match status.state:
+        case TriggerState.ARMED:
+            return "armed", "good"
+        case TriggerState.HOLDS:
+            return "fired", "accent"
+        case TriggerState.WAITING:
+            return "waiting", "warning"
+        case TriggerState.FAILED:
+            return "failed", "error"
+        case TriggerState.OFF:
+            return (
+                ("fired once", "dim") if status.trigger.enabled and status.fired else ("off", "dim")
+            )
+
+
+def free_id(triggers: Iterable[TriggerStatus]) -> int:
+    """The lowest number, from 1, that no trigger has."""
+    taken = {status.trigger.id for status in triggers}
+    return next(number for number in range(1, len(taken) + 2) if number not in taken)
+
+
+# ------------------------------------------------------------------------------ in time
+
+
+def event_number(
+    timeline: Timeline, kind: int, occurrence: int, time_nanos: int | None = None
+) -> int | None:
+    """The number of an event in the timeline; None where it is not in it.
+
+    Args:
+        timeline: Of the session.
+        kind: Kind of the event.
+        occurrence: Its occurrence number.
+        time_nanos: Its time, where it is known: then nothing is searched through.
+    """
+    if time_nanos is not None:
+        number = timeline.nearest_time(time_nanos)
+        while number is not None:
+            row = timeline.row(number)
+            if row is None or int(row["time_nanos"]) != time_nanos:
+                return None
+            if int(row["event"]) == kind and int(row["occurrence"]) == occurrence:
+                return number
+            number = timeline.next_shown(number)
+        return None
+    rows = timeline.rows
+    same = (rows["event"] == kind) & (rows["occurrence"] == occurrence)
+    places = same.nonzero()[0]
+    return int(timeline.numbers[places[-1]]) if len(places) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """That a trigger fired.
+
+    Attributes:
+        fired: What the server said.
+        number: Of the event in the timeline; 0 where it is not in it.
+    """
+
+    fired: Fired
+    number: int
+
+
+class FiredLog:
+    """What fired in a session, the latest thousand.
+
+    Attributes:
+        version: Grows with each change, so that a view knows when to draw anew.
+    """
+
+    def __init__(self) -> None:
+        self.version = 0
+        self._firings: deque[Firing] = deque(maxlen=_MOST_FIRINGS)
+
+    @property
+    def all(self) -> tuple[Firing, ...]:
+        """The earliest first."""
+        return tuple(self._firings)
+
+    def add(self, fired: Fired, timeline: Timeline) -> Firing:
+        """Take what the server said."""
+        number = event_number(timeline, fired.event, fired.occurrence, fired.time_nanos)
+        firing = Firing(fired, number or 0)
+        if number is not None:
+            # A playback passes an event again and again.
+            same = [
+                one
+                for one in self._firings
+                if one.number == number and one.fired.trigger.id == fired.trigger.id
+            ]
+            for one in same:
+                self._firings.remove(one)
+        self._firings.append(firing)
+        self.version += 1
+        return firing
+
+    def clear(self) -> None:
+        """Another session begins."""
+        self._firings.clear()
+        self.version += 1
+
+    def latest_of(self, trigger: int) -> Firing | None:
+        """When a trigger fired last, as far as it was seen."""
+        return next(
+            (one for one in reversed(self._firings) if one.fired.trigger.id == trigger), None
+        )

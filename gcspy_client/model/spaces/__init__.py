@@ -1,0 +1,1 @@
+"""The picture of a space: its pixels, the part of it that is seen, and the same tiles as a table or as text."""

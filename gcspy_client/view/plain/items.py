@@ -1,0 +1,123 @@
+"""Rows and columns: models and items whose texts and tooltips are plain.
+
+Item views show a tooltip as HTML when it looks like some, and lay out a text of any length to see
+how wide it is. So a model says what a cell holds in `cell_data` and `header_data`, and what Qt is
+given of it goes through here.
+
+Knows Qt's models; does not know what their rows are about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QAbstractTableModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QStringListModel,
+    Qt,
+)
+from PySide6.QtWidgets import QListWidgetItem, QTableWidget, QTableWidgetItem
+
+from gcspy_client.view.plain.text import shown, tip_words
+
+__all__ = [
+    "PlainListItem",
+    "PlainListModel",
+    "PlainTableItem",
+    "PlainTableModel",
+    "PlainWords",
+    "set_headings",
+]
+
+_Index = QModelIndex | QPersistentModelIndex
+
+_TIPS = (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.WhatsThisRole, Qt.ItemDataRole.StatusTipRole)
+
+
+def _plain(value: object, role: int) -> object:
+    """What Qt is given of an answer."""
+    if not isinstance(value, str):
+        return value
+    if role in _TIPS:
+        return tip_words(value)
+    return shown(value) if role == Qt.ItemDataRole.DisplayRole else value
+
+
+class PlainTableModel(QAbstractTableModel):
+    """A table whose cells and headers are plain text."""
+
+    def cell_data(self, index: _Index, role: int) -> object:
+        """What a cell holds, as `data` of Qt's models."""
+        raise NotImplementedError
+
+    def header_data(self, section: int, orientation: Qt.Orientation, role: int) -> object:
+        """What a header holds, as `headerData` of Qt's models."""
+        return super().headerData(section, orientation, role)
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        """What a cell shows."""
+        return _plain(self.cell_data(index, role), role)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> object:
+        """What a header shows."""
+        return _plain(self.header_data(section, orientation, role), role)
+
+
+class PlainListModel(QAbstractListModel):
+    """A list whose rows are plain text."""
+
+    def cell_data(self, index: _Index, role: int) -> object:
+        """What a row holds, as `data` of Qt's models."""
+        raise NotImplementedError
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        """What a row shows."""
+        return _plain(self.cell_data(index, role), role)
+
+
+class PlainWords(QStringListModel):
+    """A list of words that can be typed: one that cannot be shown as it is, is left out."""
+
+    def setStringList(self, words: Sequence[str]) -> None:
+        """Have other words."""
+        super().setStringList([word for word in words if word == shown(word)])
+
+
+class PlainTableItem(QTableWidgetItem):
+    """A cell of a table widget.
+
+    Args:
+        text: What it says.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(shown(text))
+
+    def setText(self, text: str) -> None:
+        """Say something else."""
+        super().setText(shown(text))
+
+
+def set_headings(table: QTableWidget, headings: Sequence[str]) -> None:
+    """Give the columns of a table widget their headings."""
+    table.setHorizontalHeaderLabels([shown(heading) for heading in headings])
+
+
+class PlainListItem(QListWidgetItem):
+    """A row of a list widget.
+
+    Args:
+        text: What it says.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(shown(text))
+
+    def setText(self, text: str) -> None:
+        """Say something else."""
+        super().setText(shown(text))

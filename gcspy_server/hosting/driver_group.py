@@ -1,0 +1,355 @@
+"""`DriverGroup`: the drivers of a session, run as one.
+
+What a driver does wrong stays with it: an exception discards the event that it was gathering, is told in its spaces, as the
+cause of that event, and in the log; the session goes on. A driver that fails several times in a row is given up, and the
+session ends only with its last driver. That the target has ended is no mistake, and ends the session as ever.
+
+Knows drivers and the server; does not know what is read.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from gcspy_protocol.errors import DriverError, TargetError, TargetGone
+from gcspy_protocol.model import PauseActsOn
+
+from gcspy_server.drivers import Driver, ServerDescription, SteppedDriver, WaitingDriver
+from gcspy_server.hosting.driver_server import CLOCK, DriverServer, Share
+from gcspy_server.hosting.merged_description import merge
+from gcspy_server.interpreter.wants import GatherRequest
+from gcspy_server.server import Server
+
+__all__ = ["MOST_FAULTS", "SLOW_SECS", "DriverGroup", "fault_text", "label_of"]
+
+MOST_FAULTS = 5
+"""A driver that failed so often in a row is given up."""
+
+SLOW_SECS = 5.0
+"""Who has been gathering for so long is told of, once an event."""
+
+_WAIT_SECS = 0.02
+"""How long one of several drivers that wait for their targets waits, before it is another's turn."""
+
+_log = logging.getLogger("gcspy")
+
+
+@dataclass(eq=False)
+class _Member:
+    """One driver of the session."""
+
+    driver: Driver
+    label: str
+    share: Share
+    server: DriverServer | None = None
+    faults: int = 0
+
+
+class DriverGroup:
+    """One or several drivers of one target, the leading one first.
+
+    Args:
+        drivers: Each with its name and the package that it is from, for messages.
+        gather_at_exact: Whether each driver gathers at the exact events of the others, too.
+        time_secs: Monotonic clock.
+    """
+
+    def __init__(
+        self,
+        drivers: Sequence[tuple[str, str, Driver]],
+        *,
+        gather_at_exact: bool = False,
+        time_secs: Callable[[], float] = time.monotonic,
+    ) -> None:
+        described = []
+        for name, package, driver in drivers:
+            found = _called(name, package, "describe", driver.describe)
+            if not isinstance(found, ServerDescription):
+                raise DriverError(
+                    f"{label_of(name, package)}: describe returned {_kind_of(found)}, not a ServerDescription"
+                )
+            described.append((name, found))
+        self._description, shares = merge(described)
+        self._members = [
+            _Member(driver, label_of(name, package), share)
+            for (name, package, driver), share in zip(drivers, shares, strict=True)
+        ]
+        self._all = tuple(self._members)
+        self._shares_exact = gather_at_exact
+        self._program = self._description.pause_acts_on is PauseActsOn.PROGRAM
+        self._time_secs = time_secs
+        self._server: Server | None = None
+        self._clock_asked = self._clock_counts = self._clock_left_out = False
+        self._clock_request: GatherRequest | None = None
+        self._running: tuple[_Member, float] | None = None
+        self._told_slow = False
+        self.given_up: list[str] = []
+
+    def describe(self) -> ServerDescription:
+        """Return how the session introduces itself."""
+        return self._description
+
+    def open(self, server: Server) -> None:
+        """Have each driver add its spaces.
+
+        Raises:
+            TargetError: The target cannot be watched by the leading driver, or by the only one.
+            DriverError: A driver made a mistake, and there is no other.
+        """
+        self._server = server
+        for member in tuple(self._members):
+            clock = self if len(self._all) > 1 else None
+            member.server = DriverServer(server, member.share, clock)
+            try:
+                member.driver.open(member.server)
+                self._check_opened(member)
+            except TargetError:
+                raise
+            except Exception as error:  # noqa: BLE001  # somebody else's code: whatever it raises is its mistake
+                self._give_up(member, fault_text("open", error))
+
+    def _check_opened(self, member: _Member) -> None:
+        server = member.server
+        assert server is not None
+        if not server.own_spaces and len(self._all) == 1:
+            _log.warning("%s: it added no spaces, so nothing of it can be seen", member.label)
+
+    # --------------------------------------------------------------------- the clock
+
+    def tick(self) -> None:
+        """Gather and finish the events that are due now.
+
+        Raises:
+            TargetError: The target ended, or cannot be read any more.
+            DriverError: The last driver was given up.
+        """
+        server = self._opened()
+        self._clock_asked = self._clock_counts = self._clock_left_out = False
+        self._clock_request = None
+        if len(self._all) == 1:
+            self._run(self._members[0], "tick", self._members[0].driver.tick)
+            return
+        for member in tuple(self._members):
+            if isinstance(member.driver, SteppedDriver):
+                self._run(member, "notice", member.driver.notice)
+        for member in tuple(self._members):
+            driver = member.driver
+            step = driver.sample if isinstance(driver, SteppedDriver) else driver.tick
+            self._run(member, "tick", step)
+        if self._clock_counts or self._clock_request is not None:
+            server.finish(CLOCK, holds=not self._program)
+        elif self._clock_left_out:
+            server.leave_out(CLOCK)
+        else:
+            server.skip(CLOCK)
+
+    def ask(self) -> GatherRequest | None:
+        """Return what is wanted of the clock's event of this tick; see `Clock`."""
+        server = self._opened()
+        if not self._clock_asked:
+            self._clock_asked = True
+            if not (self._program and server.pausing):  # the pause waits for an exact event
+                self._clock_request = server.should_transmit(CLOCK)
+        return self._clock_request
+
+    def take_part(self) -> None:
+        """Note that a driver counts the clock's event of this tick; see `Clock`."""
+        self._clock_counts = True
+
+    def leave_out(self) -> None:
+        """Note that a driver does not take the clock's event of this tick; see `Clock`."""
+        self._clock_left_out = True
+
+    def gather_with(self, member: DriverServer, request: GatherRequest) -> None:
+        """Let the other drivers gather at an event of one, if they are to; see `Clock`."""
+        if not self._shares_exact:
+            return
+        for other in tuple(self._members):
+            gather = getattr(other.driver, "gather", None)
+            if other.server is not member and isinstance(other.driver, SteppedDriver) and gather:
+                self._run(other, "gather", partial(gather, request))
+
+    # ------------------------------------------------------------- between the ticks
+
+    @property
+    def waits(self) -> bool:
+        """Whether any driver's target announces events between the ticks."""
+        return any(isinstance(member.driver, WaitingDriver) for member in self._members)
+
+    def wait(self, secs: float) -> None:
+        """Wait so long, or until the target of a driver announced an event.
+
+        Raises:
+            TargetError: As `tick`.
+            DriverError: As `tick`.
+        """
+        waiting = [one for one in self._members if isinstance(one.driver, WaitingDriver)]
+        until = self._time_secs() + secs
+        for member in waiting:
+            driver = member.driver
+            assert isinstance(driver, WaitingDriver)
+            share = (
+                secs if len(waiting) == 1 else min(_WAIT_SECS, max(0.0, until - self._time_secs()))
+            )
+            self._run(member, "wait", partial(driver.wait, share))
+
+    def went_on(self) -> bool:
+        """Return whether the target, held at an event that is not finished yet, runs on all the same."""
+        return any(
+            member.driver.went_on()
+            for member in self._members
+            if isinstance(member.driver, WaitingDriver)
+        )
+
+    def alive(self) -> bool:
+        """Return whether the target still runs, as far as any driver knows; a driver that cannot say is not asked again."""
+        for member in tuple(self._members):
+            try:
+                if not member.driver.alive():
+                    return False
+            except TargetGone:
+                return False
+            except Exception as error:  # noqa: BLE001  # somebody else's code
+                _log.warning("%s: %s", member.label, fault_text("alive", error))
+        return True
+
+    def close(self) -> None:
+        """Have each driver release its target."""
+        for member in self._all:
+            try:
+                member.driver.close()
+            except Exception as error:  # noqa: BLE001  # somebody else's code; the others are to be closed too
+                _log.warning("%s: %s", member.label, fault_text("close", error))
+
+    def slow_text(self) -> str:
+        """Say who has been busy for too long at one event; empty: nobody, or it was told. In any thread."""
+        running = self._running
+        if running is not None and self._server is not None and self._server.holding:
+            self._running = running = (
+                running[0],
+                self._time_secs(),
+            )  # it is held: a pause is no work
+        if running is None or self._told_slow or self._time_secs() - running[1] < SLOW_SECS:
+            return ""
+        self._told_slow = True
+        member, since = running
+        event = member.server.open_event if member.server is not None else None
+        doing = "has begun no event" if event is None else f"has not finished event {event}"
+        return f"{member.label}: it is at work for {self._time_secs() - since:.0f} s and {doing}"
+
+    # ------------------------------------------------------------------------ faults
+
+    def _run(self, member: _Member, what: str, step: Callable[[], None]) -> None:
+        """Let a driver do something; whatever it raises is dealt with here."""
+        if member not in self._members:
+            return
+        self._told_slow = False
+        self._running = member, self._time_secs()
+        try:
+            step()
+        except TargetGone:
+            self._leave_event(member)
+            raise
+        except TargetError as error:
+            self._leave_event(member)
+            if len(self._members) == 1:
+                raise
+            self._give_up(member, str(error))
+        except Exception as error:  # noqa: BLE001  # somebody else's code: whatever it raises is its mistake
+            self._fail(member, fault_text(what, error))
+        else:
+            server = member.server
+            if server is not None and server.open_event is not None and server._clock is None:
+                event = server.events[server.share.events[server.open_event]].name
+                self._fail(member, f"{what} began event {event!r} and did not finish it")
+            elif what != "notice":
+                member.faults = 0
+        finally:
+            self._running = None
+
+    def _fail(self, member: _Member, text: str) -> None:
+        member.faults += 1
+        if member.faults == 1:
+            _log.warning("%s: %s", member.label, text)
+        self._leave_event(member, f"{member.label}: {text}")
+        if member.faults >= MOST_FAULTS:
+            self._give_up(member, f"{text} ({member.faults} times in a row)")
+
+    def _leave_event(self, member: _Member, text: str = "") -> None:
+        """Finish the event that a driver left open, without what it gathered; and say so in its spaces."""
+        server = member.server
+        if server is None:
+            return
+        event, server.open_event = server.open_event, None
+        server._request = None
+        for space in server.own_spaces:
+            space._discard()
+            if text:
+                space.tell(f"not gathered: {text}")
+        if event is None:
+            return
+        if event == CLOCK and server._clock is not None:
+            self._clock_counts = True
+        else:
+            self._opened().finish(server.share.events[event], text, holds=False)
+
+    def _give_up(self, member: _Member, text: str) -> None:
+        """Do without a driver from now on.
+
+        Raises:
+            DriverError: It was the last one.
+        """
+        reason = f"{member.label} was given up: {text}"
+        self._members.remove(member)
+        self.given_up.append(reason)
+        for space in member.server.own_spaces if member.server is not None else ():
+            space._discard()
+            space.tell(reason)
+        if not self._members:
+            raise DriverError(reason)
+        _log.warning("%s", reason)
+
+    def _opened(self) -> Server:
+        if self._server is None:
+            raise AssertionError("open comes first")
+        return self._server
+
+
+def label_of(name: str, package: str) -> str:
+    """Name a driver with its package, for messages."""
+    return f"driver {name}" + (f" ({package})" if package else "")
+
+
+def fault_text(what: str, error: BaseException) -> str:
+    """Say in one line what a driver did wrong."""
+    text = " ".join(str(error).split()) or "no message"
+    where = _place(error)
+    return f"{what} failed: {type(error).__name__}: {text}" + (f" ({where})" if where else "")
+
+
+def _place(error: BaseException) -> str:
+    """File and line of somebody else's code at which an error was raised; empty: it was raised by ours."""
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if "gcspy_server" not in code.co_filename:
+            place = f"{code.co_filename.rpartition('/')[2]}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def _kind_of(found: object) -> str:
+    return "None" if found is None else f"a {type(found).__name__}"
+
+
+def _called(name: str, package: str, what: str, function: Callable[[], object]) -> object:
+    try:
+        return function()
+    except TargetError:
+        raise
+    except Exception as error:  # somebody else's code
+        raise DriverError(f"{label_of(name, package)}: {fault_text(what, error)}") from error

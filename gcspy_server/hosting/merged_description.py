@@ -1,0 +1,103 @@
+"""How a session of several drivers introduces itself, and what of it is whose.
+
+The first driver leads: its clock, its facts and its main space are the session's. Knows descriptions; knows no driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import zip_longest
+
+from gcspy_protocol.errors import LocalProtocolError
+from gcspy_protocol.model import Mode, PauseActsOn
+
+from gcspy_server.drivers import RUNG, ServerDescription
+from gcspy_server.hosting.driver_server import CLOCK, Share
+
+__all__ = ["merge"]
+
+_LADDER = (Mode.PASSIVE, Mode.STOPPED, Mode.COOPERATIVE, Mode.EMBEDDED)
+
+
+def merge(
+    described: Sequence[tuple[str, ServerDescription]],
+) -> tuple[ServerDescription, tuple[Share, ...]]:
+    """Make one description of several drivers'.
+
+    Args:
+        described: Name and description of each driver, the leading one first.
+
+    Returns:
+        The session's description, and what of it is whose.
+
+    Raises:
+        LocalProtocolError: A driver has no kind of event.
+    """
+    for name, one in described:
+        if not one.events:
+            raise LocalProtocolError(
+                f"driver {name}: it describes no kinds of event; the first is its clock"
+            )
+    lead_name, lead = described[0]
+    program = any(one.pause_acts_on is PauseActsOn.PROGRAM for _, one in described)
+    events, pairs, shares = [lead.events[CLOCK]], [], []
+    with_modes = next((name for name, one in described if one.rungs), None)
+    for name, one in described:
+        numbers = [CLOCK]
+        for event in one.events[1:]:
+            numbers.append(len(events))
+            events.append(event if event not in events else f"{event} ({name})")
+        pairs += [(numbers[start], numbers[end]) for start, end in one.pairs]
+        fixed = {}
+        if one.rungs and name != with_modes:
+            fixed[RUNG] = one.rungs.index(one.mode)
+        shares.append(
+            Share(
+                name=name,
+                events=tuple(numbers),
+                holds=not program or one.pause_acts_on is PauseActsOn.PROGRAM,
+                levels=len(one.levels),
+                fixed=fixed,
+                suffix=f" ({name})",
+                leads=name == lead_name,
+            )
+        )
+    if len(described) == 1:
+        return lead, tuple(shares)
+    target: dict[str, str] = {}
+    for _, one in described:
+        target = one.target | target
+    target["driver"] = ", ".join(name for name, _ in described)
+    owner = next((one for name, one in described if name == with_modes), lead)
+    merged = replace(
+        lead,
+        name=f"{lead.name}, with {', '.join(name for name, _ in described[1:])}",
+        events=tuple(events),
+        mode=max((one.mode for _, one in described), key=_LADDER.index),
+        pause_acts_on=PauseActsOn.PROGRAM if program else lead.pause_acts_on,
+        general_info=" ".join(f"{name}: {one.general_info}" for name, one in described),
+        target=target,
+        levels=_levels([(name, one.levels) for name, one in described]),
+        level=max(one.level for _, one in described),
+        pairs=tuple(pairs),
+        rungs=() if program else owner.rungs,
+        rung_refusal=owner.rung_refusal,
+    )
+    return merged, tuple(shares)
+
+
+def _levels(levels: Sequence[tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
+    """What is gathered at each level of the session, by the drivers that have it."""
+    having = [(name, texts) for name, texts in levels if texts]
+    if len(having) < 2:
+        return having[0][1] if having else ()
+    return tuple(
+        f"{number}: "
+        + "; ".join(
+            f"{name}: {text.removeprefix(f'{number}: ')}"
+            for (name, _), text in zip(having, texts, strict=True)
+            if text
+        )
+        for number, texts in enumerate(zip_longest(*(texts for _, texts in having)), start=1)
+    )

@@ -1,0 +1,216 @@
+"""Who can watch a process: every installed driver is asked, and none can keep the others from answering.
+
+An entry point that cannot be imported, a class that is no driver, a `recognise` that raises, hangs or returns nonsense: each
+is told once, in one line with the package's name, and that driver is not asked again. Knows drivers by name; knows no driver.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from importlib.metadata import EntryPoint
+from typing import TypeVar
+
+from gcspy_protocol.errors import DriverError, TargetError, Unsupported
+
+from gcspy_server.drivers import AttachOptions, Driver, Recognition, find_drivers
+from gcspy_server.hosting.driver_group import fault_text, label_of
+
+__all__ = ["Candidate", "DriverBench", "package_of"]
+
+_LOAD_SECS = 10.0
+"""How long a driver's package may take to be imported."""
+
+_RECOGNISE_SECS = 2.0
+"""How long a driver may look at one process before it is not waited for any more."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What one driver says of a process."""
+
+    name: str
+    recognition: Recognition
+
+    @property
+    def order(self) -> tuple[bool, int, str]:
+        """The best first: who can watch it, then who knows it most specifically, then by name."""
+        found = self.recognition
+        return not found.supported, -found.specificity, self.name
+
+
+class DriverBench:
+    """The installed drivers, each loaded when it is first needed.
+
+    Args:
+        tell: Called with each line about a driver that makes mistakes.
+        names: Only these drivers; none: all that are installed.
+    """
+
+    def __init__(self, tell: Callable[[str], None], names: Sequence[str] = ()) -> None:
+        self._tell = tell
+        self._entries = find_drivers()
+        for name in names:
+            if name not in self._entries:
+                raise Unsupported(
+                    "no such driver is installed",
+                    found=name,
+                    known=", ".join(sorted(self._entries)),
+                )
+        self._names = tuple(names) or tuple(sorted(self._entries))
+        self._loaded: dict[str, type[Driver] | None] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the drivers that are asked."""
+        return self._names
+
+    def package(self, name: str) -> str:
+        """Return the package that a driver is from, with its version."""
+        return package_of(self._entries[name])
+
+    def load(self, name: str) -> type[Driver]:
+        """Import a driver.
+
+        Raises:
+            DriverError: It cannot be imported, or is no driver.
+        """
+        entry = self._entries[name]
+        label = label_of(name, package_of(entry))
+        try:
+            found = _within(_LOAD_SECS, entry.load)
+        except _Slow:
+            raise DriverError(
+                f"{label}: importing {entry.value} takes longer than {_LOAD_SECS:g} s"
+            ) from None
+        except Exception as error:
+            raise DriverError(
+                f"{label}: {fault_text(f'importing {entry.value}', error)}"
+            ) from error
+        if not (inspect.isclass(found) and issubclass(found, Driver)):
+            raise DriverError(
+                f"{label}: {entry.value} is no class derived from gcspy_server.api.Driver"
+            )
+        missing = sorted(getattr(found, "__abstractmethods__", ()))
+        if missing:
+            raise DriverError(f"{label}: {entry.value} does not define {', '.join(missing)}")
+        return found
+
+    def attach(self, name: str, pid: int, options: AttachOptions) -> Driver:
+        """Attach a driver to a process.
+
+        Raises:
+            TargetError: As `Driver.attach`.
+            DriverError: The driver makes mistakes.
+        """
+        driver = self.load(name)
+        label = label_of(name, self.package(name))
+        try:
+            found: object = driver.attach(pid, options)
+        except TargetError:
+            raise
+        except Exception as error:
+            raise DriverError(f"{label}: {fault_text('attach', error)}") from error
+        if not isinstance(found, Driver):
+            raise DriverError(f"{label}: attach returned a {type(found).__name__}, not a driver")
+        return found
+
+    def recognise(self, pid: int) -> list[Candidate]:
+        """Ask every driver about a process.
+
+        Returns:
+            What those say that know it, the best first.
+        """
+        found = []
+        for name in self._names:
+            recognition = self._ask(name, pid)
+            if recognition is not None and recognition.runtime:
+                found.append(Candidate(name, recognition))
+        return sorted(found, key=lambda one: one.order)
+
+    def _ask(self, name: str, pid: int) -> Recognition | None:
+        driver = self._driver(name)
+        if driver is None:
+            return None
+        try:
+            found = _within(_RECOGNISE_SECS, lambda: driver.recognise(pid))
+        except _Slow:
+            self._drop(name, f"recognise takes longer than {_RECOGNISE_SECS:g} s (process {pid})")
+            return None
+        except Exception as error:  # noqa: BLE001  # somebody else's code: whatever it raises is its mistake
+            self._drop(name, f"{fault_text('recognise', error)} (process {pid})")
+            return None
+        wrong = _wrong_with(found)
+        if wrong:
+            self._drop(name, f"recognise returned {wrong} (process {pid})")
+            return None
+        return found
+
+    def _driver(self, name: str) -> type[Driver] | None:
+        if name not in self._loaded:
+            try:
+                self._loaded[name] = self.load(name)
+            except DriverError as error:
+                self._loaded[name] = None
+                self._tell(str(error))
+        return self._loaded[name]
+
+    def _drop(self, name: str, text: str) -> None:
+        self._loaded[name] = None
+        self._tell(f"{label_of(name, self.package(name))}: {text}; it is not asked again")
+
+
+def package_of(entry: EntryPoint) -> str:
+    """Return the package that announces an entry point, with its version; empty: it is not known."""
+    return "" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+
+
+def _wrong_with(found: object) -> str:
+    """What is wrong with what `recognise` returned; empty: nothing."""
+    if not isinstance(found, Recognition):
+        return "None" if found is None else f"a {type(found).__name__}, not a Recognition"
+    kinds: dict[str, tuple[type, ...]] = {
+        "supported": (bool,),
+        "specificity": (int,),
+        "rungs": (tuple,),
+    }
+    for field in fields(found):
+        value = getattr(found, field.name)
+        if not isinstance(value, kinds.get(field.name, (str,))):
+            return f"a Recognition whose {field.name} is {value!r}"
+    return ""
+
+
+class _Slow(Exception):
+    """It took too long."""
+
+
+def _within(secs: float, function: Callable[[], T]) -> T:
+    """Call a function in a thread, and wait for it no longer than so.
+
+    Raises:
+        _Slow: It has not returned; its thread is left to itself.
+    """
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(function())
+        except BaseException as error:  # noqa: BLE001  # handed to who waits: a SystemExit too
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="gcspy driver", daemon=True)
+    thread.start()
+    thread.join(secs)
+    if errors:
+        if isinstance(errors[0], Exception):
+            raise errors[0]
+        raise RuntimeError(f"it raised {type(errors[0]).__name__}: {errors[0]}") from errors[0]
+    if not results:
+        raise _Slow
+    return results[0]

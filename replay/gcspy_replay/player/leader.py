@@ -1,0 +1,76 @@
+"""The leader of a playback as the controller watchdog of sessions sees it (SPEC.md sections 4.3 and 8.5).
+
+Those who follow a playback wait for its leader. Nothing says so when that one's cable is pulled or its
+computer sleeps.
+
+Knows one playback and its viewers; does not know when somebody has been silent for too long.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gcspy_server.session.client import Client
+
+if TYPE_CHECKING:
+    from gcspy_replay.player.player import Player
+    from gcspy_replay.player.screening import Screening
+
+__all__ = ["LeaderOf"]
+
+
+class LeaderOf:
+    """Who leads a playback, and who inherits it: host and roles of a `Vigil`.
+
+    Args:
+        player: The player.
+        screening: The playback and its viewers.
+    """
+
+    held = False
+    """A program that stands still for somebody: there is none."""
+
+    def __init__(self, player: Player, screening: Screening) -> None:
+        self._player, self._screening = player, screening
+
+    @property
+    def roles(self) -> LeaderOf:
+        """Itself."""
+        return self
+
+    @property
+    def controller(self) -> int | None:
+        """Number of the leader."""
+        leader = self._screening.leader
+        return None if leader is None else leader.number
+
+    @property
+    def successor(self) -> int | None:
+        """Number of the follower that the leader has named."""
+        return self._screening.successor
+
+    @property
+    def fallback(self) -> int | None:
+        """Number of the first follower, who would also inherit if the leader left."""
+        heir = self._screening.heir
+        return None if heir is None else heir.number
+
+    def client(self, number: int | None) -> Client | None:
+        """One who sees the playback."""
+        return self._screening.viewer(number)
+
+    def hand_over(self, client: int) -> None:
+        """Let another viewer lead: one who stands in for a silent leader, or that leader again."""
+        heir = self._screening.viewer(client)
+        if heir is not None:
+            back = client == self._screening.silent
+            self._screening.silent = None if back else self.controller
+            self._player.take_over(self._screening, heir)
+
+    def name_successor(self, client: int | None) -> None:
+        """Say who inherits."""
+        self._screening.successor = client
+
+    def tell_clients(self) -> None:
+        """Tell everyone who leads what."""
+        self._player.tell_clients()

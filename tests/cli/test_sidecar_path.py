@@ -1,0 +1,41 @@
+"""What gcspy starts imports nothing from the folder that the user stands in: that may be /tmp, and the user root."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gcspy.sidecar import command_of_sidecar
+from gcspy.starting import front_door
+
+
+@pytest.mark.parametrize("module", ["gcspy", "json", "psutil"])
+def test_a_module_in_the_working_directory_is_not_imported(module: str, tmp_path: Path) -> None:
+    (tmp_path / f"{module}.py").write_text("import os; os.write(2, b'taken'); os._exit(99)")
+    for command in (command_of_sidecar(), front_door().processes):
+        done = subprocess.run(
+            command, cwd=tmp_path, input=b"{}\n", capture_output=True, timeout=120, check=False
+        )
+        assert done.returncode != 99
+        assert b"taken" not in done.stderr
+
+
+def test_a_program_that_lets_itself_be_watched_starts_no_module_of_its_directory(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "gcspy_server.py").write_text("import os; os._exit(99)")
+    source = "import sys; sys.path.pop(0); import gcspy; gcspy.listen().close(); print('well')"
+    done = subprocess.run(
+        [sys.executable, "-c", source],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "XDG_RUNTIME_DIR": "/nonexistent"},
+    )
+    assert done.stdout == "well\n", done.stderr

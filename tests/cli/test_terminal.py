@@ -1,0 +1,26 @@
+"""Nothing that a terminal obeys is printed."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from gcspy.terminal import say
+from tests.house.rooms import PACKAGES
+
+
+def test_escapes_of_a_terminal_are_seen_and_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+    say("a\tb\n\x1b]0;title\x07\x1b[31mred \u202eright\x00")
+    assert capsys.readouterr().out == "a\tb\n\\x1b]0;title\\x07\\x1b[31mred \\u202eright\\x00\n"
+
+
+def test_each_command_prints_by_it() -> None:
+    found = [
+        f"{path}:{node.lineno}"
+        for path in PACKAGES["gcspy"].rglob("*.py")
+        if path.name != "terminal.py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in ("echo", "secho")
+    ]
+    assert found == []

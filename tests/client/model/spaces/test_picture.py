@@ -1,0 +1,105 @@
+"""The picture as a whole: it follows events, resizes and other streams, and ends as one painted anew would be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gcspy_protocol.interpreter import SpaceState
+from gcspy_protocol.model import Presentation, Space, Stream
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.session import Session
+from gcspy_client.model.spaces.picture import Picture
+from tests.client.feeding import Feed, follow, kept
+
+HEAP = Space(
+    id=1,
+    name="Heap",
+    streams=(
+        Stream(id=1, name="Used", dtype="u2", maximum=1000),
+        Stream(id=2, name="Top", dtype="u2", maximum=1000),
+        Stream(id=3, name="Share", dtype="u2", presentation=Presentation.PERCENT_VAR, max_stream=2),
+        Stream(id=4, name="Most", dtype="u2", presentation=Presentation.MAX_VAR),
+    ),
+)
+
+
+def values_of(count: int, seed: int) -> dict[tuple[int, int], NDArray[np.int64]]:
+    random = np.random.default_rng(seed)
+    return {(1, stream): random.integers(0, 1000, count) for stream in (1, 2, 3, 4)}
+
+
+def joined(count: int) -> tuple[Session, Feed, SpaceState]:
+    session, feed = Session(), Feed(spaces=(HEAP,), counts={1: count})
+    follow(session, feed.bootstrap())
+    follow(session, feed.event(values_of(count, 0)))
+    return session, feed, session.interpreter.spaces[1]
+
+
+def anew(space: SpaceState, stream: int, size: tuple[int, int]) -> NDArray[np.uint32]:
+    picture = Picture(space, stream, Theme.DARK)
+    picture.set_size(*size)
+    return picture.pixels
+
+
+@pytest.mark.parametrize("stream", [1, 3, 4])
+@pytest.mark.parametrize(
+    ("count", "size"), [(50, (120, 90)), (5000, (120, 90)), (50_000, (120, 90))]
+)
+def test_following_events_gives_what_painting_anew_gives(
+    stream: int, count: int, size: tuple[int, int]
+) -> None:
+    session, feed, space = joined(count)
+    picture = Picture(space, stream, Theme.DARK)
+    picture.set_size(*size)
+    for seed in (1, 2):
+        for change in follow(session, feed.event(values_of(count, seed))):
+            picture.follow(change)
+    assert (picture.pixels == anew(space, stream, size)).all()
+
+
+def test_a_changed_total_repaints_the_shares_of_it() -> None:
+    session, feed, space = joined(50)
+    picture = Picture(space, 3, Theme.DARK)
+    picture.set_size(120, 90)
+    before = picture.pixels.copy()
+    only_tops = {(1, 2): values_of(50, 9)[1, 2]}
+    for change in follow(session, feed.event(only_tops)):
+        picture.follow(change)
+    assert (picture.pixels != before).any()
+    assert (picture.pixels == anew(space, 3, (120, 90))).all()
+
+
+@given(st.integers(3000, 6000))
+def test_after_a_resize_every_tile_is_seen_and_right(count: int) -> None:
+    session, feed, space = joined(5000)
+    picture = Picture(space, 1, Theme.DARK)
+    picture.set_size(200, 150)
+    feed.sequence += 1
+    stays = min(count, 5000)
+    messages = [kept(1, count, [(0, 0, stays)], 0x10000), *feed.event(values_of(count, 3))]
+    for change in follow(session, messages):
+        picture.follow(change)
+    layout = picture.layout
+    assert (layout.first, layout.last) == (0, count)
+    assert layout.width <= 200
+    assert layout.height <= 150
+    for tile in (0, stays - 1, count - 1):
+        x, y, _, _ = layout.rectangle(tile)
+        assert picture.pixels[y, x] == picture.palette.lut[picture.codes[tile]]
+
+
+def test_a_heap_that_grows_a_little_moves_no_tile() -> None:
+    session, feed, space = joined(5000)
+    picture = Picture(space, 1, Theme.DARK)
+    picture.set_size(200, 150)
+    places = [picture.layout.rectangle(tile) for tile in range(0, 4000, 100)]
+    feed.sequence += 1
+    for change in follow(
+        session, [kept(1, 4900, [(0, 0, 4900)], 0x10000), *feed.event(values_of(4900, 3))]
+    ):
+        picture.follow(change)
+    assert [picture.layout.rectangle(tile) for tile in range(0, 4000, 100)] == places

@@ -1,0 +1,372 @@
+"""The decoders: each takes bytes that a stranger may send, and raises nothing but errors of ours."""
+
+from __future__ import annotations
+
+import io
+import os
+import socket
+import struct
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from gcspy_drivers.cooperative.line import StubLine
+from gcspy_drivers.remote.elf import ElfFile
+from gcspy_drivers.remote.maps import parse_maps, parse_smaps
+from gcspy_drivers.remote.process import Process
+from gcspy_objects.anttracks import lzw
+from gcspy_objects.anttracks.flaws import find_flaws
+from gcspy_objects.anttracks.symbols import read_symbols
+from gcspy_objects.archive import Span, members
+from gcspy_objects.hotspot_log import read_log
+from gcspy_objects.trace import open_trace
+from gcspy_protocol import messages as m
+from gcspy_protocol.codec import encode
+from gcspy_protocol.connection import Connection, preamble
+from gcspy_protocol.explain import explain
+from gcspy_protocol.expression import parse
+from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.limits import Limits
+from gcspy_protocol.model import Role
+from gcspy_replay.file import MemorySource, MemoryStore, Recording, repair, verify
+from gcspy_replay.file.packed import PackedSource
+from gcspy_replay.file.sidecar import encode_sidecar, read_sidecar
+
+from benchmarks.anttracks_writer import pack as pack_lzw
+from tests.house.rooms import ROOT
+
+__all__ = ["CORPUS", "DECODERS", "Decoder"]
+
+CORPUS = Path(__file__).parent / "corpus"
+
+_LIMITS = Limits(
+    payload_bytes=1 << 16, raw_bytes=1 << 18, event_bytes=1 << 20, map_bytes=1 << 14,
+    values_bytes=1 << 22, tiles=1 << 14,
+)  # fmt: skip
+"""Small, so that what an input may claim stays cheap; the rules are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """Something that reads bytes.
+
+    Attributes:
+        run: Reads an input; raises errors of ours only.
+        seeds: Inputs to begin with.
+    """
+
+    run: Callable[[bytes], object]
+    seeds: Callable[[], list[bytes]]
+
+
+# ------------------------------------------------------------------------- the wire
+
+
+def _vectors(*, from_client: bool) -> list[bytes]:
+    vectors = ROOT / "protocol/vectors"
+    names = (
+        "hello",
+        "set_",
+        "subscribe",
+        "seek",
+        "trigger-",
+        "query",
+        "look-",
+        "attend",
+        "step",
+        "tile_names_request",
+    )
+    return [
+        path.read_bytes()
+        for path in sorted(vectors.glob("*.bin"))
+        if path.stem.startswith(names) == from_client and path.stat().st_size < 2000
+    ]  # fmt: skip
+
+
+def _wire_client(data: bytes) -> None:
+    connection, session = Connection(Role.CLIENT, limits=_LIMITS), ClientInterpreter(limits=_LIMITS)
+    connection.receive_data(preamble() + _welcome() + data)
+    for message in connection.messages():
+        session.apply(message)
+        if not isinstance(message, m.Event | m.Unknown):
+            encode(message)
+    for space in session.spaces.values():
+        for stream in space.streams.values():
+            assert len(stream.values) == space.count
+    connection.receive_eof()
+
+
+@cache
+def _welcome() -> bytes:
+    from tests.replay.recorded import WELCOME
+
+    return encode(WELCOME).data
+
+
+def _wire_server(data: bytes) -> None:
+    connection = Connection(Role.SERVER)
+    connection.receive_data(preamble() + encode(m.Hello(client="fuzz")).data + data)
+    for message in connection.messages():
+        if not isinstance(message, m.Unknown):
+            encode(message)
+    connection.receive_eof()
+
+
+def _handshake(data: bytes) -> None:
+    """The first byte says which end we are."""
+    role = Role.CLIENT if data[:1] < b"\x80" else Role.SERVER
+    connection = Connection(role, limits=_LIMITS)
+    connection.receive_data(data[1:])
+    for _ in connection.messages():
+        pass
+    connection.receive_eof()
+
+
+def _explain(data: bytes) -> None:
+    for _ in explain(data):
+        pass
+
+
+# -------------------------------------------------------------------------- recordings
+
+
+def _recording(data: bytes) -> None:
+    with ExitStack() as each:
+        recording = each.enter_context(Recording([MemorySource(data)], limits=_LIMITS))
+        assert len(recording.events) <= len(recording) <= len(data) // 68
+        for _ in recording.steps():
+            pass
+
+
+def _verify(data: bytes) -> None:
+    verify(MemorySource(data), limits=_LIMITS)
+    repair(MemorySource(data), MemoryStore(), limits=_LIMITS)
+
+
+def _pack(data: bytes) -> None:
+    source = PackedSource(MemorySource(data))
+    assert source.size() <= 128 * len(data) + (1 << 20)
+    with closing(source):
+        before = source.unpacked_bytes
+        recording = Recording([source], limits=_LIMITS)
+        assert recording.parts[0].window.work_bytes - before <= 16 * (32 * len(data) + (2 << 20))
+
+
+def _packed_seeds() -> list[bytes]:
+    from gcspy_replay.file import pack
+
+    found = []
+    for data in _recordings():
+        out = io.BytesIO()
+        pack(MemorySource(data), out)
+        found.append(out.getvalue())
+    return found
+
+
+def _recordings() -> list[bytes]:
+    from tests.replay.recorded import Small, small
+
+    store = MemoryStore()
+    Small(store).events(3)
+    return [small(1), small(4), bytes(store.data)]
+
+
+def _sidecar(data: bytes) -> None:
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        file.write(data)
+        file.flush()
+        found = read_sidecar(Path(file.name))
+        if found is not None:
+            file.seek(0)
+            file.truncate()
+            file.write(encode_sidecar(found))
+            file.flush()
+            assert read_sidecar(Path(file.name)) == found
+
+
+# ------------------------------------------------------------------------ object traces
+
+
+@cache
+def _symbols_data() -> bytes:
+    from tests.objects.anttracks.made import symbols
+
+    return symbols(2).data()
+
+
+def _events(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "symbols").write_bytes(_symbols_data())
+        (Path(folder) / "trace").write_bytes(data)
+        with open_trace(folder) as trace:
+            for batch in trace.batches():
+                assert len(batch) <= 64 * len(data) + (1 << 18)
+
+
+def _symbols(data: bytes) -> None:
+    read_symbols(data, "symbols")
+    find_flaws(data, "symbols")
+
+
+def _lzw(data: bytes) -> None:
+    found = lzw.unpack_plainly(data, 1 << 16)
+    if isinstance(found, bytes) and len(found) < 4000:
+        assert lzw.unpack_plainly(pack_lzw(found), 1 << 16) == found
+
+
+def _archive(data: bytes) -> None:
+    with tempfile.TemporaryFile() as file, ExitStack() as opened:
+        file.write(data)
+        file.flush()
+        for span in members(Span(file, 0, len(data), "archive"), opened):
+            assert len(span.read(0, 100)) <= 100
+
+
+def _archives() -> list[bytes]:
+    import gzip
+    import lzma
+    import tarfile
+
+    found = []
+    for form in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w", format=form) as archive:
+            for name, text in (("a", b"abc"), ("b" * 120, b"x")):
+                info = tarfile.TarInfo(name)
+                info.size = len(text)
+                archive.addfile(info, io.BytesIO(text))
+        found.append(out.getvalue()[:5120])
+    return [*found, gzip.compress(found[0], mtime=0), lzma.compress(found[0])]
+
+
+# ----------------------------------------------------------------------------- others
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _expression(data: bytes) -> None:
+    first = parse(_text(data))
+    assert str(parse(str(first))) == str(first)
+
+
+def _elf(data: bytes) -> None:
+    with ElfFile(io.BytesIO(data), "fuzz") as file:
+        for name in ("main", "", "a" * 300):
+            file.exported(name)
+            file.static(name)
+        file.bytes_at(0, 16)
+
+
+def _elves() -> list[bytes]:
+    """The smallest library that a Python on Linux surely brings is too large; its beginning shows the way."""
+    head = (
+        b"\x7fELF\x02\x01\x01"
+        + bytes(9)
+        + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 2, 64, 0, 0)
+    )
+    load = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 400, 400, 4096)
+    dynamic = struct.pack("<IIQQQQQQ", 2, 6, 176, 176, 176, 80, 80, 8)
+    tags = struct.pack("<10q", 5, 256, 6, 264, 10, 8, 11, 24, 0x6FFFFEF5, 320)
+    return [head, (head + load + dynamic + tags + b"\0main\0\0\0" + bytes(136))[:400]]
+
+
+def _maps(data: bytes) -> None:
+    maps = parse_maps(data)
+    assert len(maps) == len(maps.path) <= len(data)
+    parse_smaps(data)
+
+
+_STUB_HELLO = struct.pack("<8sHHIQ", b"gcspystb", 2, 2, 0, 4096)
+_STUB_EVENT = struct.pack("<BB2xIQQqq", 0, 1, 2, 3, 4, 5, 6)
+
+
+def _stub_line(data: bytes) -> None:
+    """The first packet is the hello; the others, each of a length that a byte before it tells, are events."""
+    process = Process(os.getpid())
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    line = StubLine(ours, process, lambda secs: True)
+    memory = os.memfd_create("fuzz")
+    try:
+        packets = list(_packets(data))
+        os.ftruncate(memory, 4096)
+        socket.send_fds(theirs, [packets[0]], [memory, memory])
+        for packet in packets[1:]:
+            theirs.send(packet)
+        theirs.close()
+        line.begin(1)
+        if line.holds:
+            return
+        while True:
+            event = line.wait(0)
+            assert event is not None
+            assert len(event.more) < 256
+    finally:
+        theirs.close()
+        os.close(memory)
+        line.close()
+        process.close()
+
+
+def _packets(data: bytes) -> Iterator[bytes]:
+    yield data[:24] or b"\0"
+    at = 24
+    while at < len(data) and at < 2000:
+        size = max(1, data[at])
+        yield data[at + 1 : at + 1 + size] or b"\0"
+        at += 1 + size
+
+
+def _vm_log(data: bytes) -> None:
+    read_log(_text(data).splitlines())
+
+
+_LOG = b"""{Heap before GC invocations=1 (full 0):
+ PSYoungGen      total 1536K, used 1024K [0x00000000ffe00000, 0x0000000100000000, 0x0000000100000000)
+  eden space 1024K, 100% used [0x00000000ffe00000,0x00000000fff00000,0x00000000fff00000)
+ num     #instances         #bytes  class name
+   1:          1234          56789  [I
+Total          1234          56789
+"""
+
+DECODERS: dict[str, Decoder] = {
+    "wire-client": Decoder(_wire_client, lambda: _vectors(from_client=False)),
+    "wire-server": Decoder(_wire_server, lambda: _vectors(from_client=True)),
+    "handshake": Decoder(
+        _handshake,
+        lambda: [b"\0" + preamble() + _welcome(), b"\xff" + preamble() + encode(m.Hello(client="a", token="t")).data],
+    ),
+    "explain": Decoder(_explain, lambda: [preamble() + one for one in _vectors(from_client=False)[:40]]),
+    "recording": Decoder(_recording, _recordings),
+    "verify": Decoder(_verify, _recordings),
+    "pack": Decoder(_pack, _packed_seeds),
+    "sidecar": Decoder(_sidecar, lambda: [b'{"version":1,"bookmarks":[{"event":1,"title":"a","colour":"#ff0000"}],"notes":"n","layout":{"a":[1,2.5,null]}}']),
+    "anttracks-events": Decoder(_events, lambda: [_made_trace()]),
+    "anttracks-symbols": Decoder(_symbols, lambda: [_symbols_data()]),
+    "anttracks-lzw": Decoder(_lzw, lambda: [pack_lzw(b"abababab" * 9), pack_lzw(bytes(700))]),
+    "archive": Decoder(_archive, _archives),
+    "vm-log": Decoder(_vm_log, lambda: [_LOG]),
+    "expression": Decoder(
+        _expression, lambda: [b"a", b"Used > 3 and not x.y[1] == 'k'", b"sum(\"Heap\".\"Used\") * 2 - 1 >= 3e2", b"(((-1)))"]
+    ),
+    "elf": Decoder(_elf, _elves),
+    "maps": Decoder(
+        _maps,
+        lambda: [
+            b"55d0-55e0 r-xp 00001000 08:01 1234 /usr/bin/a b (deleted)\nRss: 4 kB\n7ff0-7ff8 rw-p 0 00:00 0 [heap]\n",
+            b"1000-2000 rw-p 00000000 00:00 0 \nSize: 4 kB\nRss: 4 kB\nPrivate_Dirty: 4 kB\nAnonymous: 4 kB\nSwap: 0 kB\nAnonHugePages: 0 kB\n",
+        ],
+    ),
+    "stub-line": Decoder(_stub_line, lambda: [_STUB_HELLO + (bytes([len(_STUB_EVENT)]) + _STUB_EVENT) * 2]),
+}  # fmt: skip
+"""By name, which is also that of the folder of its inputs."""
+
+
+def _made_trace() -> bytes:
+    from tests.objects.anttracks.made import trace
+
+    return trace().data()

@@ -1,0 +1,77 @@
+"""The drivers open what a target names in one place; whoever opens a path otherwise is here, with the reason."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.house.rooms import PACKAGES
+
+DRIVERS = PACKAGES["gcspy_drivers"]
+
+OPENING = {
+    "open", "os.open", "io.open", "io.FileIO", "os.stat", "os.lstat", "os.readlink", "os.listdir", "os.scandir", "os.walk", "os.access",
+    "os.unlink", "os.remove", "os.rename", "os.replace", "os.mkdir", "os.makedirs", "os.rmdir", "os.link", "os.symlink", "os.truncate",
+    "os.mkfifo", "os.utime", "os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.realpath", "mmap.mmap", "subprocess.run",
+    "subprocess.Popen", "read_text", "read_bytes", "write_text", "write_bytes", "iterdir", "glob",
+}  # fmt: skip
+"""Calls by which a path is opened, or what is behind one is looked at or changed."""
+
+NEVER = {"os.chmod", "os.chown", "os.lchown", "os.system", "os.umask", "chmod", "lchmod", "chown"}
+"""Calls that no driver needs: whose a file is, and who may open it, is decided when it is made."""
+
+REASONS = {
+    "cooperative/line.py": "a sealed page of memory",
+    "cpython/begin.py": "runs in the target",
+    "cpython/stub.py": "runs in the target",
+    "cpython/inject.py": "its own stub, and gdb, which is told to open nothing of the target's",
+    "cpython/target.py": "/proc/meminfo",
+    "hotspot/agent.py": "its own library",
+    "hotspot/attaching.py": "makes a new file with the rights of the target's user",
+    "remote/files.py": "is the place",
+    "remote/handover.py": "makes new files with the rights of the target's user",
+    "remote/process.py": "the kernel's own files",
+    "remote/sockets.py": "looks at names in open folders, and follows none",
+    "remote/stopping.py": "the kernel's own files",
+    "remote/waiting.py": "the kernel's own files",
+}
+
+
+def calls(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and name of what a file calls: whole, and its last part alone for methods."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            yield node.lineno, name
+            if isinstance(node.func, ast.Attribute) and not name.startswith(("os.", "self.")):
+                yield node.lineno, node.func.attr
+
+
+def attached() -> list[Path]:
+    """Return the modules that work with processes; traces and simulated programs are the user's own."""
+    folders = ("cooperative", "cpython", "hotspot", "remote")
+    return sorted(path for folder in folders for path in (DRIVERS / folder).rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", attached(), ids=lambda path: str(path.relative_to(DRIVERS)))
+def test_no_driver_opens_a_path_by_itself(path: Path) -> None:
+    found = list(calls(path))
+    assert [one for one in found if one[1] in NEVER] == []
+    opening = [one for one in found if one[1] in OPENING and one != (one[0], "self.open")]
+    if str(path.relative_to(DRIVERS)) not in REASONS:
+        assert opening == [], "gcspy_drivers.remote.files opens what a target names"
+
+
+def test_each_reason_is_of_a_file_that_needs_it() -> None:
+    for name in REASONS:
+        assert [one for one in calls(DRIVERS / name) if one[1] in OPENING], f"{name} opens nothing"
+
+
+def test_a_path_that_is_opened_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text("import os\nos.chmod(a, 1)\nopen(b)\nPath(c).read_text()\n")
+    found = {name for _, name in calls(tmp_path / "one.py")}
+    assert "os.chmod" in found & NEVER
+    assert {"open", "read_text"} <= found & OPENING

@@ -1,0 +1,1 @@
+"""Plants small faults in the product and counts how many the tests find: ``make mutants``."""

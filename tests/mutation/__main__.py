@@ -1,0 +1,159 @@
+"""``python -m tests.mutation``: plants faults one at a time, and says which of them no test of the folder found.
+
+Faults are drawn by a seed from the sources of a room; each is planted in a copy of the project, never
+in the project itself. The tests of the room's own folder that run the line are run until one fails.
+Survivors that are judged are listed in ``judged.toml``, with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from tests.mutation.faults import Fault, faults
+from tests.mutation.reach import Reach, measure
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = {
+    "protocol": ("protocol/gcspy_protocol", "tests/protocol"),
+    "server": ("gcspy_server", "tests/server"),
+    "drivers": ("drivers/gcspy_drivers", "tests/drivers"),
+    "replay": ("replay/gcspy_replay", "tests/replay"),
+    "objects": ("objects/gcspy_objects", "tests/objects"),
+    "model": ("gcspy_client/model", "tests/client/model"),
+}
+JUDGED = Path(__file__).with_name("judged.toml")
+_PATHS = (".", "protocol", "drivers", "replay", "objects")
+_MOST_SECS = 600
+_MOST_TESTS = 300
+
+
+def copied(folder: Path) -> dict[str, str]:
+    """Copy the project's files into a folder, and return the environment that imports from there."""
+    names = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split("\0")
+    built = [str(path.relative_to(ROOT)) for path in (ROOT / "drivers").rglob("*.so")]
+    for name in [*names, *built]:
+        if name and (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    path = os.pathsep.join(str(folder / part) for part in _PATHS)
+    return {**os.environ, "PYTHONPATH": path, "QT_QPA_PLATFORM": "offscreen"}
+
+
+def drawn(copy: Path, package: str, count: int, seed: int) -> list[tuple[str, Fault]]:
+    """Draw faults from a room's sources, at most one a line, in the order of a seed."""
+    found = {
+        (str(path.relative_to(copy)), fault.line, fault.kind): fault
+        for path in sorted((copy / package).rglob("*.py"))
+        for fault in faults(path.read_bytes())
+    }
+    keys = sorted(found)
+    chosen = random.Random(seed).sample(keys, min(count, len(keys)))
+    return [(path, found[path, line, kind]) for path, line, kind in chosen]
+
+
+def verdict(copy: Path, environment: dict[str, str], tests: list[str]) -> str:
+    """Run tests until one fails: "died", "survived", "hung" or "unreached"."""
+    if not tests:
+        return "unreached"
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "--timeout", "120", *tests]
+    quiet = subprocess.DEVNULL
+    running = subprocess.Popen(
+        command, cwd=copy, env=environment, stdout=quiet, stderr=quiet, start_new_session=True
+    )
+    try:
+        return "died" if running.wait(_MOST_SECS) else "survived"
+    except subprocess.TimeoutExpired:
+        return "hung"
+    finally:
+        if running.poll() is None:
+            os.killpg(running.pid, 9)
+            running.wait()
+
+
+def judge(
+    copy: Path, environment: dict[str, str], reach: Reach, planted: tuple[str, Fault]
+) -> dict[str, object]:
+    """Plant one fault, run its tests, and take it away again."""
+    path, fault = planted
+    source = (copy / path).read_bytes()
+    tests = reach.tests(path, fault.line)[:_MOST_TESTS]
+    begun = time.monotonic()
+    (copy / path).write_bytes(fault.plant(source))
+    try:
+        end = verdict(copy, environment, tests)
+    finally:
+        (copy / path).write_bytes(source)
+    return {
+        "end": end,
+        "path": path,
+        "line": fault.line,
+        "kind": fault.kind,
+        "change": fault.shown(source),
+        "tests": len(tests),
+        "seconds": round(time.monotonic() - begun, 1),
+    }
+
+
+@click.command()
+@click.option("--room", "rooms", type=click.Choice(list(ROOMS)), multiple=True, help="Only these.")
+@click.option("--count", default=20, show_default=True, help="How many faults a room.")
+@click.option("--seed", default=1, show_default=True)
+@click.option(
+    "--json", "output", type=click.Path(path_type=Path), help="Write every verdict there."
+)
+def main(rooms: tuple[str, ...], count: int, seed: int, output: Path | None) -> None:
+    """Plant COUNT faults in each room, and name those that survive its tests."""
+    reasons = {
+        entry["change"]: entry["reason"] for entry in tomllib.loads(JUDGED.read_text())["judged"]
+    }
+    verdicts: list[dict[str, object]] = []
+    for room in rooms or ROOMS:
+        package, folder = ROOMS[room]
+        with tempfile.TemporaryDirectory(prefix="gcspy-mutants-") as name:
+            copy = Path(name)
+            environment = copied(copy)
+            click.echo(
+                f"{room}: running {folder} once, to see which tests run which lines", err=True
+            )
+            reach = measure(copy, environment, package, folder)
+            for planted in drawn(copy, package, count, seed):
+                result = {"room": room, **judge(copy, environment, reach, planted)}
+                reason = reasons.get(str(result["change"]), "")
+                verdicts.append({**result, "reason": reason})
+                click.echo(
+                    f"{result['end']:9} {result['path']}:{result['line']} {result['change']} "
+                    f"({result['tests']} tests, {result['seconds']} s){' judged: ' + reason if reason else ''}"
+                )
+                if output is not None:
+                    output.write_text(json.dumps(verdicts, indent=1))
+    ends = Counter(str(one["end"]) for one in verdicts)
+    found = ends["died"] + ends["hung"]
+    click.echo(
+        f"{len(verdicts)} faults planted, {found} found ({found / len(verdicts):.1%}): {dict(ends)}"
+    )
+    unjudged = [
+        one for one in verdicts if one["end"] in {"survived", "unreached"} and not one["reason"]
+    ]
+    sys.exit(bool(unjudged))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""An installed driver that makes mistakes is told of once, with its package, and keeps no other from answering."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from gcspy_server.hosting import recognition
+from gcspy_server.hosting.recognition import DriverBench
+
+_GOOD = """
+from gcspy_server.api import Driver, Recognition, Specificity
+class Good(Driver):
+    name = "good"
+    @classmethod
+    def recognise(cls, pid): return Recognition(runtime="Good", supported=True)
+    @classmethod
+    def attach(cls, pid, options): return cls()
+    def describe(self): ...
+    def open(self, server): ...
+    def tick(self): ...
+"""
+_OF_GOOD = "class Bad(Good):\n    @classmethod\n    def recognise(cls, pid): "
+
+FAULTS = {
+    "no such class": ("X = 1", "AttributeError"),
+    "a syntax error": ("class Bad(:", "SyntaxError"),
+    "an import that fails": ("import gcspy_is_not_here", "ModuleNotFoundError"),
+    "an exit at import": ("raise SystemExit(3)", "SystemExit"),
+    "an error at import": ("1 / 0", "ZeroDivisionError"),
+    "no class": ("Bad = 7", "is no class derived from"),
+    "a class that is no driver": ("class Bad: pass", "is no class derived from"),
+    "a half-written driver": (
+        "class Bad(Driver): name = 'bad'",
+        "does not define attach, describe",
+    ),
+    "recognise raises": (_OF_GOOD + "raise ValueError(pid)", "ValueError: 1"),
+    "recognise exits": (_OF_GOOD + "raise SystemExit(3)", "SystemExit: 3"),
+    "recognise returns None": (_OF_GOOD + "return None", "recognise returned None"),
+    "recognise returns a text": (_OF_GOOD + "return 'yes'", "a str, not a Recognition"),
+    "recognise returns nonsense": (
+        _OF_GOOD + "return Recognition(runtime=7, supported=True)",
+        "a Recognition whose runtime is 7",
+    ),
+    "recognise hangs": (_OF_GOOD + "import threading; threading.Event().wait(4)", "longer than"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_faulty_driver_is_told_of_once_and_harms_no_other(
+    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, told = FAULTS[fault]
+    name = f"faulty_{sorted(FAULTS).index(fault)}"
+    (tmp_path / f"{name}.py").write_text(_GOOD + "\n" + text + "\n")
+    (tmp_path / f"{name}_good.py").write_text(_GOOD)
+    monkeypatch.syspath_prepend(tmp_path)
+    entries = {
+        "bad": EntryPoint("bad", f"{name}:Bad", "gcspy.drivers"),
+        "good": EntryPoint("good", f"{name}_good:Good", "gcspy.drivers"),
+    }
+    monkeypatch.setattr(recognition, "find_drivers", lambda: entries)
+    monkeypatch.setattr(recognition, "_RECOGNISE_SECS", 1.5)
+    lines: list[str] = []
+    bench = DriverBench(lines.append)
+    for _ in range(3):
+        assert [one.name for one in bench.recognise(1)] == ["good"]
+    (line,) = lines
+    assert line.startswith("driver bad: ")
+    assert told in line
+    assert "\n" not in line
+    for module in (name, f"{name}_good"):
+        sys.modules.pop(module, None)
+    assert threading.current_thread() is threading.main_thread()
