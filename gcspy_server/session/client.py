@@ -390,9 +390,10 @@ class Client:
         self._cut = False
 
     def greet_back(self, messages: list[Message]) -> None:
-        """Queue the answer to the greeting and the bootstrap."""
-        for message in messages:
-            self._queue.add_message(self._form(self._connection.send(message)))
+        """Queue the answer to the greeting and the bootstrap: one entry, however many spaces there are."""
+        self._queue.add_message(
+            b"".join(self._form(self._connection.send(message)) for message in messages)
+        )
 
     def send(self, message: Message) -> None:
         """Queue a message to this client alone."""

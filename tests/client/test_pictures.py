@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from gcspy_client.model.palette import Theme
 from gcspy_client.pictures import Camera, filling_cell
 from gcspy_client.view.window import MainWindow
+from tests.replay.crowded import crowded
 from tests.replay.recorded import small
 
 SAMPLES = Path(__file__).parents[2] / "replay" / "samples"
@@ -63,6 +64,25 @@ def test_the_whole_window_has_no_banner_and_no_buttons(qtbot: QtBot) -> None:
     for part in ("banner", "footer", "page"):
         assert not getattr(window, part).isVisible(), part
     camera.close()
+
+
+@pytest.mark.parametrize("spaces", [129, 200])
+def test_very_many_spaces_are_seen(qtbot: QtBot, spaces: int) -> None:
+    """Qt adds up in 32 bits how high the parts of a splitter may be: of 129 panels none was seen."""
+    with Recording([MemorySource(crowded(spaces))]) as recording:
+        camera = Camera(size=SIZE)
+        for step, session in recording.steps(1, 1):
+            camera.follow(session, step.change)
+        camera.take()
+        window = camera.widget
+        assert isinstance(window, MainWindow)
+        panels = list(window.spaces.panels.values())
+        assert len(panels) == spaces
+        assert all(panel.height() > 40 for panel in panels)
+        ends = [panel.geometry().bottom() for panel in panels]
+        assert ends == sorted(ends), "one below the other"
+        assert panels[0].shown.painted
+        camera.close()
 
 
 def test_another_stream_is_another_picture_and_a_wrong_one_is_named(qtbot: QtBot) -> None:

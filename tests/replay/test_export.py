@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from gcspy_protocol import messages as m
 from gcspy_protocol.errors import RecordingError
-from gcspy_protocol.model import Naming, Space, Stream
+from gcspy_protocol.model import Naming, Presentation, Space, Stream
+from gcspy_protocol.text.cells import cell_text
 from gcspy_replay.file import MemorySource, MemoryStore, Recording
 from gcspy_replay.file.export import csv_file, mcap_file, parquet_file
 from gcspy_replay.file.export.tables import SUMMARY_COLUMNS, TILE_COLUMNS, Wanted
@@ -170,3 +171,54 @@ def test_space_stream_and_range_narrow_an_export(tmp_path: Path) -> None:
     assert csv_file.write(recording(), path, Wanted(stream="Used", first=3, last=4)) == 4
     with pytest.raises(RecordingError, match="no events 3 to 99"):
         csv_file.write(recording(), path, Wanted(first=3, last=99))
+
+
+def test_a_name_that_begins_like_a_formula_is_a_text_in_a_spreadsheet(tmp_path: Path) -> None:
+    formula = '=cmd|"/C calc"!A0'
+    store = MemoryStore()
+    session = Small(store)
+    session.say(
+        m.SpaceDefined(
+            space=Space(
+                id=2,
+                name=formula,
+                streams=(
+                    Stream(
+                        id=0,
+                        name="@SUM(A1)\r\nnext",
+                        presentation=Presentation.ENUM,
+                        enum_names=("-7", "+x\x00", "plain"),
+                    ),
+                ),
+            )
+        )
+    )
+    session.say(m.EpochEnd(epoch=2))
+    none = np.empty(0, dtype="<u4")
+    session.say(
+        m.Tiles(
+            space=2, count=3, naming=Naming.UNIFORM, base=0, tile_bytes=1,
+            old_starts=none, new_starts=none, lengths=none,
+        )
+    )  # fmt: skip
+    stamp: dict[str, Any] = {"sequence": 1, "time_nanos": 5}
+    session.say(
+        m.StreamKey(
+            space=2, stream=0, event=0, occurrence=1, values=np.array([0, 1, 2], "<i4"), **stamp
+        )
+    )
+    session.say(m.Summary(space=2, stream=0, values=(-1, 1, 1), covered=3, **stamp))
+    session.say(m.Event(event=0, occurrence=1, epoch=2, cause="\tcause", **stamp))
+    session.writer.close()
+    found = Recording([MemorySource(store.data)])
+    for tiles, column in ((False, "part"), (True, "name")):
+        path = tmp_path / f"{tiles}.csv"
+        csv_file.write(found, path, Wanted(space=formula, tiles=tiles))
+        rows = rows_of(path)
+        assert [row["space"] for row in rows] == ["'" + formula] * 3
+        assert {row["stream"] for row in rows} == {"'@SUM(A1)\r\nnext"}
+        assert [row[column] for row in rows] == ["-7", "'+x\x00", "plain"]
+        assert [cell_text(row["space"]) for row in rows] == [formula] * 3
+        if not tiles:
+            assert [row["value"] for row in rows] == ["-1", "1", "1"]
+            assert {row["cause"] for row in rows} == {"'\tcause"}

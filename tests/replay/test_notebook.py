@@ -135,6 +135,24 @@ def test_what_a_recording_says_cannot_become_a_page(tmp_path: Path) -> None:
     assert "<script>" not in rec._repr_html_()
 
 
+def test_what_a_shell_prints_of_a_recording_has_nothing_that_a_terminal_obeys() -> None:
+    from dataclasses import replace
+
+    from gcspy_replay.file import MemorySource, MemoryStore, Recording
+
+    from tests.replay.recorded import WELCOME
+
+    store = MemoryStore()
+    session = Small(store)
+    session.say(replace(WELCOME, server="\x1b]0;title\x07\n" + "x" * 10_000))
+    session.events(2).writer.close()
+    rec = notebook.SavedSession(Recording([MemorySource(store.data)]))
+    assert repr(rec).startswith("<GCspy recording of \\x1b]0;title\\x07\\nxxx")
+    assert repr(rec).isprintable()
+    assert len(repr(rec)) < 1000
+    assert "\x1b" not in rec._repr_html_()
+
+
 def test_a_session_without_events_is_nothing_and_no_error(tmp_path: Path) -> None:
     path = tmp_path / "empty.gcspy"
     path.write_bytes(small(0))

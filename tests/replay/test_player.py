@@ -14,6 +14,7 @@ from gcspy_protocol.settings import Setting
 from gcspy_replay.file import ChunkRule, MemoryStore
 from gcspy_replay.player import Beginning, Playing
 
+from tests.replay.crowded import crowded
 from tests.replay.recorded import WELCOME, Small
 from tests.replay.watching import Watcher
 
@@ -125,6 +126,14 @@ def test_what_the_budget_had_done_is_told_as_it_was_at_the_event_that_is_shown(
     assert follower.state.budget == budget(11)
     follower.send(m.SetSetting(id=1, value=1))
     assert follower.next(m.Error).code is ErrorCode.BAD_REQUEST
+
+
+def test_a_recording_of_as_many_spaces_as_there_may_be_is_played(play: Play, watch: Watch) -> None:
+    """Each space was an entry of the client's queue, which 512 filled."""
+    data = crowded(1024)
+    watcher = watch(play(data, beginning=STILL), data)
+    watcher.until_position(1)
+    assert len(watcher.state.spaces) == 1024
 
 
 def test_each_client_has_a_playback_of_its_own(play: Play, watch: Watch) -> None:

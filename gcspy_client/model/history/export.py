@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 import numpy as np
+from gcspy_protocol.text.cells import table_cell
+from gcspy_protocol.text.visible import shortened, visible
 
 from gcspy_client.model.history.events import HistoryEvents
 from gcspy_client.model.history.series import SeriesPoint, TileSeries
@@ -38,6 +40,8 @@ _BETWEEN_SPACES = 3
 
 _RAMP, _RAMP_STEPS = 96, 48
 _MOST_NAMES = 12
+_MOST_CHARS = 2_000
+"""Of one text: what nobody reads only makes the file large, and slow to draw."""
 _TICK_ROOM = 34
 _COUNTS = 16
 """Room below a graph for the labels of lines at events."""
@@ -216,7 +220,7 @@ def _legend(graph: ExportedGraph, width: int, ink: str) -> list[str]:
 
 def _words(text: str) -> str:
     """A text that may stand in XML: names come from the target and may hold anything."""
-    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
+    return escape(visible(shortened(text, _MOST_CHARS)))
 
 
 def _colour(pixel: int) -> str:
@@ -282,19 +286,21 @@ def csv_of(
 ) -> str:
     """What ranges of tiles held, as CSV: a line an event, five columns a range. What is not known is empty, not zero.
 
+    Lines end as RFC 4180 says; a text that a spreadsheet would run gets an apostrophe (`table_cell`).
+
     Args:
         series: Name and points of each range.
         events: The events.
         event_name: Of a kind of event.
     """
     out = io.StringIO()
-    write = csv.writer(out, lineterminator="\n").writerow
+    write = csv.writer(out).writerow
     named = [
         f"{name} {what}"
         for name, _ in series
         for what in ("sum", "least", "greatest", "covered", "tiles")
     ]
-    write(["event", "kind", "occurrence", "time_nanos", *named])
+    write(["event", "kind", "occurrence", "time_nanos", *map(table_cell, named)])
     points = [{point.event.sequence: point for point in each.points()} for _, each in series]
     for place, sequence in enumerate(events.sequences.tolist()):
         at = [each.get(sequence) for each in points]
@@ -303,7 +309,12 @@ def csv_of(
                 int(events.numbers[place]) or sequence,
                 event_name(int(events.kinds[place])),
             )
-            begin = [number, kind, int(events.occurrences[place]), int(events.times[place])]
+            begin = [
+                number,
+                table_cell(kind),
+                int(events.occurrences[place]),
+                int(events.times[place]),
+            ]
             write([*begin, *(cell for point in at for cell in _cells(point))])
     return out.getvalue()
 

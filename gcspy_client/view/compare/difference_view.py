@@ -8,9 +8,9 @@ Knows a compared space; does not know what is compared, or who does it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
 
 from gcspy_protocol.interpreter import EventChange, SpaceState
+from gcspy_protocol.text.visible import visible
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QHelpEvent
 from PySide6.QtWidgets import QStackedLayout
@@ -43,6 +43,13 @@ class DifferencePicture(Picture):
     def palette(self) -> Palette:
         """The scale from less to more."""
         return diverging(self.theme)
+
+
+def _tip_lines(told: list[tuple[str, str]]) -> str:
+    """A line for each thing that is told of a place; a name that has lines forges none."""
+    return "\n".join(
+        ": ".join(visible(part) for part in (name, text) if part) for name, text in told
+    )
 
 
 class _DifferenceCanvas(RendererCanvas):
@@ -265,14 +272,6 @@ class DifferenceView(SpaceView):
         """The tooltip says what the tile under the mouse was and is."""
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             told = self.words(self.under_mouse)
-            rows = "".join(
-                f"<tr><td><b>{escape(name)}</b>&nbsp;&nbsp;</td><td>{escape(text)}</td></tr>"
-                for name, text in told[1:]
-            )
-            show_tip(
-                event.globalPos(),
-                f"{escape(told[0][1])}<table>{rows}</table>" if told else "",
-                self,
-            )
+            show_tip(event.globalPos(), _tip_lines(told), self)
             return True
         return super().event(event)

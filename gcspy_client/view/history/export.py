@@ -105,9 +105,7 @@ class HistoryExport(QObject):
             self.ended.emit("no tiles are chosen: drag over some in a history graph first")
             return
         events, event_name = drawn.events, self._event_name
-        self._begin(
-            path, lambda: path.write_text(csv_of(named, events, event_name), encoding="utf-8")
-        )
+        self._begin(path, lambda: path.write_bytes(csv_of(named, events, event_name).encode()))
 
     def _begin(self, path: Path, write: Callable[[], object]) -> None:
         self.stop()

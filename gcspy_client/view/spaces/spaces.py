@@ -27,6 +27,9 @@ MakeView = Callable[[SpaceState, TileSource, Theme, Look], SpaceView | None]
 
 _GAP = 8
 _NO_LIMIT = 16777215  # QWIDGETSIZE_MAX
+_HIGHEST = 1 << 20
+"""Pixels a panel may be high. A splitter adds its parts' greatest heights up in 32 bits: with Qt's own
+greatest, 129 panels are higher than that, and none is seen. There are at most 1,024 spaces."""
 
 
 class Spaces(QScrollArea):
@@ -183,6 +186,11 @@ class Spaces(QScrollArea):
 
     def show_look(self, space_id: int) -> None:
         """Look at a space as the session says it is looked at."""
+        if self._take_look(space_id):
+            self.arrange()
+
+    def _take_look(self, space_id: int) -> bool:
+        """Look at a space as the session says; whether its panel may need another height."""
         panel, look = self.panels[space_id], self._session.looks.of(space_id)
         panel.toolbar.say(
             title_of(look.view), *order_words(panel.canvas.picture.space, look, self._session.looks)
@@ -194,14 +202,14 @@ class Spaces(QScrollArea):
             and (look.view != TILES or look.order is not None)
         ):
             view.set_look(look)
-            return
+            return False
         if isinstance(view, TableView) and look.view == TABLE:
-            return
+            return False
         panel.show_view(self._view(panel, look))
         panel.note("")
         if panel.view is not None:
             panel.view.changed.connect(self.said)
-        self.arrange()
+        return True
 
     def _view(self, panel: SpacePanel, look: Look) -> SpaceView | None:
         picture = panel.canvas.picture
@@ -348,6 +356,7 @@ class Spaces(QScrollArea):
             self._session.interpreter.spaces[space_id], source, self._theme, self._session.palettes
         )
         panel = SpacePanel(picture)
+        panel.setMaximumHeight(_HIGHEST)
         panel.enlarge(self._enlarged)
         panel.toolbar.set_theme(self._theme)
         panel.canvas.probe = self._probe
@@ -362,7 +371,7 @@ class Spaces(QScrollArea):
         self.panels[space_id] = panel
         self._splitter.addWidget(panel)
         panel.canvas.selected = self._session.selected(space_id)
-        self.show_look(space_id)
+        self._take_look(space_id)  # `sync` arranges, once for all that are new
         panel.refresh(self._session.interpreter.last_event)
 
     def _use(self, space_id: int) -> None:

@@ -10,6 +10,8 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gcspy_protocol.text.cells import table_cell
+from gcspy_protocol.text.visible import visible
 from PySide6.QtCore import (
     QEvent,
     QModelIndex,
@@ -302,12 +304,16 @@ class BarTable(QTableView):
         header.setMinimumSectionSize(40)
 
     def text(self, *, comma: bool = False) -> str:
-        """The selected rows, or all: a line each, with tabs, or as CSV."""
+        """The selected rows, or all: a line each, with tabs, or as CSV. Each has one line, whatever stands in it.
+
+        A text that a spreadsheet would run gets an apostrophe, as both are pasted into them (`table_cell`).
+        """
         chosen = sorted({index.row() for index in self.selectionModel().selectedRows()})
         rows = [self._rows.rows[row] for row in chosen] if chosen else self._rows.rows
         kept = [place for place, column in enumerate(self._rows.columns) if not column.spark]
-        lines = [[self._rows.columns[place].name for place in kept]]
-        lines += [[row[place].text for place in kept] for row in rows]
+        texts = [[self._rows.columns[place].name for place in kept]]
+        texts += [[row[place].text for place in kept] for row in rows]
+        lines = [[str(table_cell(visible(text))) for text in line] for line in texts]
         if not comma:
             return "\n".join("\t".join(line) for line in lines)
         out = io.StringIO()

@@ -32,6 +32,7 @@ from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.interpreter import ClientInterpreter, SpaceState
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import Stream
+from gcspy_protocol.text.visible import shortened, visible
 from numpy.typing import NDArray
 
 from gcspy_replay.file.reader import Recording, compensated_nanos
@@ -41,6 +42,14 @@ if TYPE_CHECKING:
     from gcspy_replay.file.export.parquet_file import Table
 
 __all__ = ["Moment", "SavedSession", "SpaceThen", "Span", "StreamThen"]
+
+
+_MOST_CHARS = 500
+
+
+def _shown(text: str) -> str:
+    """A stranger's text where it is printed by a shell or a notebook."""
+    return visible(shortened(text, _MOST_CHARS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +126,7 @@ class SpaceThen:
         return (state.schema.name for state in self.state.streams.values())
 
     def __repr__(self) -> str:
-        return f"<{self.state.space.name}: {self.tiles:,} tiles, streams {', '.join(self)}>"
+        return f"<{_shown(self.state.space.name)}: {self.tiles:,} tiles, streams {', '.join(map(_shown, self))}>"
 
 
 class Moment:
@@ -178,7 +187,7 @@ class Moment:
         return (state.space.name for state in self.session.spaces.values())
 
     def __repr__(self) -> str:
-        return f"<event {self.number:,}: {self.name} #{self.event.occurrence:,} at {self.seconds:,.3f} s>"
+        return f"<event {self.number:,}: {_shown(self.name)} #{self.event.occurrence:,} at {self.seconds:,.3f} s>"
 
 
 class Span:
@@ -257,9 +266,9 @@ class SavedSession:
     def __repr__(self) -> str:
         rec = self.recording
         if not len(rec):
-            return f"<GCspy recording of {rec.welcome.server}: no events>"
+            return f"<GCspy recording of {_shown(rec.welcome.server)}: no events>"
         return (
-            f"<GCspy recording of {rec.welcome.server}: {len(rec):,} events, {rec.first:,} to {rec.last:,}, "
+            f"<GCspy recording of {_shown(rec.welcome.server)}: {len(rec):,} events, {rec.first:,} to {rec.last:,}, "
             f"over {self.seconds:,.1f} s>"
         )
 
@@ -287,7 +296,8 @@ class SavedSession:
                 (name, f"{last[name].tiles:,} tiles: {', '.join(last[name])}") for name in last
             ]
         cells = "".join(
-            f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows
+            f"<tr><th>{escape(_shown(name))}</th><td>{escape(_shown(text))}</td></tr>"
+            for name, text in rows
         )
         return f"<table><caption>{escape(repr(self)[1:-1])}</caption>{cells}</table>"
 

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from gcspy_protocol.model import ControlState
 from numpy.typing import NDArray
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QHelpEvent
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QToolTip
 
 from gcspy_client.model.compare.comparison import Compared
 from gcspy_client.model.derived import DerivedSource
@@ -104,6 +106,11 @@ def test_a_tile_tells_what_it_was_what_it_is_and_how_much_more(
     words = dict(view.words(tile)[1:])
     sign = "+" if after > before else "−" if after < before else ""
     assert words == {"A": f"{before}", "B": f"{after}", "B − A": f"{sign}{abs(after - before)}"}
+    where = canvas.centre_of(tile)
+    QApplication.sendEvent(view, QHelpEvent(QEvent.Type.ToolTip, where, canvas.mapToGlobal(where)))
+    heading, *lines = QToolTip.text().split("\n")
+    assert heading == view.words(tile)[0][1]
+    assert lines == [f"{name}: {text}" for name, text in words.items()]
     QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=canvas.centre_of(tile))
     assert window.session.selected(HEAP) == tile
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+from gcspy_protocol.text.cells import table_cell
+
 from gcspy_replay.file.export.tables import (
     SUMMARY_COLUMNS,
     TILE_COLUMNS,
@@ -22,7 +24,7 @@ __all__ = ["write"]
 def write(
     recording: Recording, path: Path, wanted: Wanted, progress: Progress | None = None
 ) -> int:
-    """Write a table with a header line.
+    """Write a table with a header line; a text that a spreadsheet would run gets an apostrophe (`table_cell`).
 
     Returns:
         How many rows were written.
@@ -45,7 +47,9 @@ def write(
 
 def _cells(batch: Batch, name: str) -> list[object]:
     column = batch.columns[name]
-    cells: list[object] = column if isinstance(column, list) else column.tolist()
+    if isinstance(column, list):
+        return [table_cell(cell) for cell in column]
+    cells: list[object] = column.tolist()
     if name == "address" and not batch.addresses:
         return [None] * len(cells)
     if name == "value" and batch.unknown is not None:

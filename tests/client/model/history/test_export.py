@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import csv
+import io
 from dataclasses import replace
 from io import BytesIO
 from xml.etree import ElementTree as ET
@@ -75,10 +77,25 @@ def test_an_svg_holds_the_pixels_and_says_what_the_lines_are(across: bool) -> No
     )
     assert (read(data) == graph.drawn.pixels).all()
     texts = [text.text for text in root.iter(f"{SVG}text")]
-    assert texts[:6] == ["pools <Used> & \ufffdmore", "10 MB", "20 MB", "30 MB", "1", "2 <&"]
+    assert texts[:6] == ["pools <Used> & \\x00more", "10 MB", "20 MB", "30 MB", "1", "2 <&"]
     assert len(list(root.iter(f"{SVG}line"))) == 2 * (3 + 2)
     wide, high = int(root.attrib["width"]), int(root.attrib["height"])
     assert (high if across else wide) > 2 * 80
+
+
+def test_series_whose_name_begins_like_a_formula_are_texts_in_a_spreadsheet() -> None:
+    changing, series, events = Changing(Naming.UNIFORM), TileSeries(), HistoryEvents()
+    maker = SeriesMaker(StreamSource(STREAM), (0, 1))
+    change = changing.event({0: 3, 1: 4})
+    events.add(change.event, number=1)
+    point = maker.follow(changing.space, change)
+    assert point is not None
+    series.take(point)
+    text = csv_of([("=cmd\r|x", series)], events, lambda _kind: "@clock\nnext")
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    assert rows[0][4] == "'=cmd\r|x sum"
+    assert rows[1][:6] == ["1", "'@clock\nnext", "1", "1000", "7", "3"]
+    assert len(rows) == 2
 
 
 def test_nothing_is_a_file_too() -> None:
