@@ -65,6 +65,9 @@ class Filled(Generic[Made]):
         done: Called when all that there is has been read; once.
         numbers: First and last event number; None: all, as more come.
         first: Read this before others.
+
+    Attributes:
+        removed: Whether nobody waits for it any more; it is then not filled, even if it is added later.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class Filled(Generic[Made]):
         self._maker = make()
         self._at = 0  # the event that the maker followed last
         self._ended = False
+        self.removed = False
         self.missing: list[tuple[int, int]] = []
         self.rough: list[int] = []
         self.total = 0
@@ -205,6 +209,8 @@ class HistoryFilling:
     def add(self, filled: Filled[Any]) -> None:
         """Fill this, too."""
         with self._condition:
+            if filled.removed:
+                return
             self._new.append(filled)
             self._turned = True
             self._condition.notify()
@@ -212,6 +218,7 @@ class HistoryFilling:
     def remove(self, filled: Filled[Any]) -> None:
         """Fill this no more; what is being made of an event now is still handed over."""
         with self._condition:
+            filled.removed = True
             self._all = [one for one in self._all if one is not filled]
             self._new = [one for one in self._new if one is not filled]
 

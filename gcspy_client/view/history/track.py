@@ -317,8 +317,8 @@ class HistoryTrack(QWidget):
             numbers=ends,
             first=True,
         )
-        feed.do(partial(_begin_detail, graph, wanted))
-        feed.add(self._detail)
+        # Rows that come before the graph waits for them would be dropped, and never read again.
+        feed.do(partial(_begin_detail, graph, wanted, partial(feed.add, self._detail)))
 
     def _follow_tiles(self) -> None:
         """Let the scroll bar tell which tiles are seen."""
@@ -481,9 +481,10 @@ def _take_detail(graph: HistoryGraph, wanted: DetailWanted, row: HistoryRow, _nu
             graph.take_detail(row)
 
 
-def _begin_detail(graph: HistoryGraph, wanted: DetailWanted) -> None:
+def _begin_detail(graph: HistoryGraph, wanted: DetailWanted, read: Callable[[], None]) -> None:
     with graph.events.lock:
         graph.begin_detail(wanted)
+    read()
 
 
 def _set_budget(graph: HistoryGraph, budget_bytes: int) -> None:

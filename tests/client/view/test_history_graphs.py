@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import csv
 import threading
+from collections.abc import Callable
 from functools import partial
 from io import StringIO
 from pathlib import Path
+from time import sleep
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -23,6 +25,7 @@ from benchmarks.watchdog import Watchdog
 from gcspy_client.model.derived import DerivedSource
 from gcspy_client.model.history import filler
 from gcspy_client.model.history.graph import HistoryGraph
+from gcspy_client.model.history.painter import HistoryPainter
 from gcspy_client.model.history.pooling import Pooling
 from gcspy_client.model.history.rows import HistoryRow
 from gcspy_client.model.history.tracks import TrackSpec
@@ -326,6 +329,33 @@ def test_tiles_that_are_kept_together_are_read_again_when_one_looks_closer(
         [expected, watched.heaps[heap + 1][100:120] * np.int64(LEVELS - 1) // 255 + LOW]
     )
     wait(shows_each)
+
+
+def test_a_busy_painter_loses_no_row_that_is_read_again(
+    watched: Watched, wait: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    defaults = HistoryGraph.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "bins", 40)
+    do = HistoryPainter.do
+
+    def do_late(painter: HistoryPainter, work: Callable[[], None]) -> None:
+        def late() -> None:
+            sleep(0.3)  # the thread that reads would long be through
+            work()
+
+        do(painter, late)
+
+    track = opened(watched, wait).history.first
+    monkeypatch.setattr(HistoryPainter, "do", do_late)
+    track.canvas.show_tiles(100, 120)
+    codes = [watched.heaps[number][100:120] for number in range(1, EVENTS + 1)]
+    expected = np.array(codes, dtype=np.int64) * (LEVELS - 1) // 255 + LOW
+    wait(
+        lambda: (
+            track.canvas.drawn is not None and np.array_equal(track.canvas.drawn.codes, expected)
+        )
+    )
 
 
 def test_keys_move_and_zoom_the_graph_and_not_the_tiles(watched: Watched, wait: Wait) -> None:

@@ -253,6 +253,8 @@ def test_what_is_removed_is_filled_no_more() -> None:
         made.start()
         assert ended.wait(60)
         made.close()
+        made.add(gone)  # by a thread that did not know yet
+        assert made.progress == 1
         assert not first
         assert len(second) == len(recording)
 
