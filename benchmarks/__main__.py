@@ -29,6 +29,7 @@ BENCHMARKS = (
     "exact",
     "viewers",
     "classroom",
+    "flood",
     "paint",
     "start",
     "recording",

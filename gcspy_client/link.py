@@ -45,6 +45,7 @@ _SILENT_MILLIS = 15_000
 _REFUSAL_REMEDIES = {
     ErrorCode.TOKEN: "give the token of the session with --token-file or GCSPY_TOKEN, or in Connect…",
     ErrorCode.BUSY: "wait until somebody leaves, then reconnect",
+    ErrorCode.TOO_MUCH: "reconnect, and ask for less at a time",
     ErrorCode.TOO_SLOW: "reconnect; if it happens again, watch over a faster network",
 }
 

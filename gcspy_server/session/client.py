@@ -26,6 +26,7 @@ from gcspy_protocol.transcoding import without_zstd
 
 from gcspy_server.interpreter.room import Capacity
 from gcspy_server.interpreter.wants import EVERYTHING, Wants
+from gcspy_server.session.allowance import Allowance, Bucket
 from gcspy_server.session.lossless import Grant
 from gcspy_server.session.options import SessionOptions
 from gcspy_server.session.queue import ClientQueue, Entry, Kind, TooSlow
@@ -104,6 +105,7 @@ class Client:
         number: Its number in `Clients`.
         transport: Its byte stream.
         options: Limits and deadlines.
+        shared: How much all clients together may ask for.
 
     Attributes:
         transport: Its byte stream.
@@ -120,7 +122,9 @@ class Client:
         presence: Who sits there.
     """
 
-    def __init__(self, number: int, transport: Transport, options: SessionOptions) -> None:
+    def __init__(
+        self, number: int, transport: Transport, options: SessionOptions, shared: Bucket
+    ) -> None:
         self.number = number
         self.name = ""
         self.wants: Wants = EVERYTHING
@@ -136,6 +140,8 @@ class Client:
         self.transport = transport
         self._options = options
         self._connection = Connection(Role.SERVER)
+        self._allowance = Allowance(options.requests, shared)
+        self._charged = (0, 0)
         self._queue = ClientQueue(
             events=options.queued_events,
             event_bytes=options.queued_bytes,
@@ -337,7 +343,7 @@ class Client:
 
     async def _receive_loop(self, handle: Callable[[Client, Message], None]) -> None:
         while True:
-            for message in self._connection.messages():
+            while (message := self._connection.next_message()) is not None:
                 if isinstance(message, Goodbye):
                     self.end(f"said goodbye{message.reason and f': {message.reason}'}", normal=True)
                     return
@@ -345,9 +351,38 @@ class Client:
                     self.end(f"reported an error: {message.message}")
                     return
                 handle(self, message)
+                await self._pay(message)
+            await self._pay(None)
             if not await self._receive():
                 self.end("closed", normal=True)
                 return
+            self._allowance.received(self._connection.unread_bytes)
+
+    async def _pay(self, message: Message | None) -> None:
+        """Wait until the next request may be served; whoever asks for too much all the while is ended."""
+        before, self._charged = self._charged, self._connection.read_so_far
+        frames, size = self._charged[0] - before[0], self._charged[1] - before[1]
+        if not frames:
+            return
+        now = trio.current_time()
+        allowance, limits = self._allowance, self._options.requests
+        wait = allowance.charge(message, frames, size, now)
+        if wait < 0:
+            return
+        excess = allowance.excess_secs(self._connection.unread_bytes, now)
+        if excess is not None:
+            what = f"this client asks for more than {allowance.exceeded} a second"
+            if excess >= limits.patience_secs:
+                why = f"{what}, for {limits.patience_secs:g} s"
+                last_words = Error(code=ErrorCode.TOO_MUCH, message=why, fatal=True)
+                self.end(f"too much: {why}", last_words=last_words)
+            elif allowance.may_tell(now):
+                log.info("%s: %s: it is read more slowly", self, what)
+                remedy = (
+                    "wait for answers before you ask for more; the connection ends if this goes on"
+                )
+                self.send(Error(code=ErrorCode.TOO_MUCH, message=what, remedy=remedy))
+        await trio.sleep(wait)
 
     # ------------------------------------------------------------------- sending
 

@@ -135,6 +135,8 @@ def _set_trigger(session: Session, trigger: m.Trigger) -> Error | None:
 
 
 def _take_control(session: Session, client: Client) -> Error | None:
+    if session.roles.controller == client.number:
+        return None
     if not session.roles.take(client.number):
         return _not_controller(session, "TakeControl")
     session.core.flow.set_controlled(True)
@@ -152,13 +154,19 @@ def _subscribe(session: Session, client: Client, message: m.Subscribe) -> Error 
             return _bad(
                 f"subscription to streams {missing} of space {one.space}: there are none such"
             )
-    client.wants = Wants.of(message.spaces)
-    client.interval_nanos = 0 if message.max_rate_hz is None else int(_NANOS / message.max_rate_hz)
+    wanted = Wants.of(message.spaces), _interval_nanos(message.max_rate_hz)
+    if wanted == (client.wants, client.interval_nanos):
+        return None
+    client.wants, client.interval_nanos = wanted
     session.refresh_audience()
     # Deltas of streams that it did not have so far apply to nothing here: begin with a keyframe.
     client.behind = Behind.OTHER
     session.want_keyframe(client)
     return None
+
+
+def _interval_nanos(max_rate_hz: float | None) -> int:
+    return 0 if max_rate_hz is None else int(_NANOS / max_rate_hz)
 
 
 def _tile_names(session: Session, client: Client, message: m.TileNamesRequest) -> Error | None:

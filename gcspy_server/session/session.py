@@ -32,6 +32,7 @@ from gcspy_server.interpreter.wants import NOTHING, Wants, union_of
 from gcspy_server.names import TileNames
 from gcspy_server.session import commands
 from gcspy_server.session.admission import refusal_of
+from gcspy_server.session.allowance import shared_bucket
 from gcspy_server.session.attendance import Attendance, client_message
 from gcspy_server.session.client import Behind, Client, log
 from gcspy_server.session.lossless import LosslessClients
@@ -104,6 +105,7 @@ class Session:
             self, silence_secs=options.silence_secs, succession_secs=options.succession_secs
         )
         self._next_number = 1
+        self._shared = shared_bucket(options.requests)
         self._wakeup = trio.Event()
         self._keyframe_wanted = trio.Event()
         self._told_counts: tuple[int, ...] = ()
@@ -271,7 +273,7 @@ class Session:
 
     async def serve(self, transport: Transport) -> None:
         """Serve one connection to its end."""
-        client = Client(self._next_number, transport, self.options)
+        client = Client(self._next_number, transport, self.options, self._shared)
         self._next_number += 1
         try:
             await client.run(self._admit, self._handle, self._drained)

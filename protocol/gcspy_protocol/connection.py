@@ -168,6 +168,18 @@ class Connection:
         self._held_crcs = bytearray()
         self._held_bytes = 0
         self._failure: RemoteProtocolError | None = None
+        self._frames_read = 0
+        self._bytes_read = 0
+
+    @property
+    def read_so_far(self) -> tuple[int, int]:
+        """Frames of the peer that were read, and their bytes after decompression."""
+        return self._frames_read, self._bytes_read
+
+    @property
+    def unread_bytes(self) -> int:
+        """Bytes of the peer that came and were not read yet."""
+        return len(self._buffer) - self._at
 
     @property
     def our_state(self) -> ConnectionState:
@@ -369,6 +381,8 @@ class Connection:
             if is_event_frame(header.type):
                 self._hold(header, payload, known=known)
             raw = unpack(header, payload, self._limits, self._offset) if known else payload
+            self._frames_read += 1
+            self._bytes_read += HEADER.size + len(raw)
             message = decode(header, raw, self._limits)
             self._release(header, head, payload, message)
         except RemoteProtocolError as error:

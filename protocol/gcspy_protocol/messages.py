@@ -159,6 +159,8 @@ class ErrorCode(IntEnum):
     """Too many clients; the connection ends."""
     TOO_SLOW = 6
     """The client did not read even its state messages; the connection ends."""
+    TOO_MUCH = 7
+    """The client asks for more than it may: it is read more slowly; if it goes on, the connection ends."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -21,11 +21,12 @@ from gcspy_replay.playback import END
 from gcspy_replay.player import Beginning, Player, Playing
 
 from gcspy.link import connect
-from gcspy_server.session.options import SessionOptions
+from gcspy_server.session.options import RequestLimits, SessionOptions
 from tests.replay.recorded import Small, small
 from tests.replay.remote import PATIENCE_SECS, served
 from tests.replay.watching import Watcher
 from tests.server.conftest import EndLog
+from tests.server.test_flood import told_while_flooding
 from tests.server.test_hostile import flood, raw, read_to_end
 
 Play = Callable[..., Playing]
@@ -143,6 +144,21 @@ def test_commands_without_end_from_one_that_does_not_read(
             flood(sock, seeks * 1000)
     notices_nothing(witness)
     assert "too slow: 256 commands wait" in ended.abnormal()[0]
+
+
+@pytest.mark.parametrize("kind", ["ping", "subscribe", "take control", "follow", "attend"])
+def test_who_floods_a_player_is_told_and_ended(
+    play: Play, watch: Watch, ended: EndLog, kind: str
+) -> None:
+    limits = RequestLimits(patience_secs=0.5)
+    playing = play(beginning=STILL, options=SessionOptions(requests=limits))
+    witness = watch(playing)
+    with raw(playing.addresses[0]) as sock:
+        found = told_while_flooding(sock, greeted(sock), kind, partial(notices_nothing, witness))
+    assert [one.fatal for one in found] == [False, True]
+    (line,) = ended.abnormal()
+    assert "too much: this client asks for more than" in line
+    notices_nothing(witness)
 
 
 def _sees_playback_of(witness: Watcher, other: int) -> bool:

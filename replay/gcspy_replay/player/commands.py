@@ -189,8 +189,11 @@ def _subscribe(screening: Screening, client: Client, message: m.Subscribe) -> No
                 _bad(f"subscription to streams {missing} of space {one.space}: there are none such")
             )
             return
-    client.wants = Wants.of(message.spaces)
-    client.interval_nanos = 0 if message.max_rate_hz is None else int(_NANOS / message.max_rate_hz)
+    interval_nanos = 0 if message.max_rate_hz is None else int(_NANOS / message.max_rate_hz)
+    wanted = Wants.of(message.spaces), interval_nanos
+    if wanted == (client.wants, client.interval_nanos):
+        return
+    client.wants, client.interval_nanos = wanted
     # Deltas of streams that it did not have so far apply to nothing here: begin with a keyframe.
     client.behind = Behind.OTHER
     client.waiting = True

@@ -31,6 +31,7 @@ from gcspy_replay.player.class_of import ClassOf
 from gcspy_replay.player.questions import Teller
 from gcspy_replay.player.screening import Begin, Screening, Work
 from gcspy_server.session.admission import refusal_of
+from gcspy_server.session.allowance import shared_bucket
 from gcspy_server.session.attendance import Attendance, client_message
 from gcspy_server.session.client import Client, log
 from gcspy_server.session.options import SessionOptions
@@ -125,6 +126,7 @@ class Player:
         self.attendance = Attendance(self)
         self._class = ClassOf(self)
         self._next_number = 1
+        self._shared = shared_bucket(self.options.requests)
         self._lock = (
             threading.Lock()
         )  # copies are made in worker threads, while another may look for more
@@ -204,7 +206,7 @@ class Player:
 
     async def serve(self, transport: Transport) -> None:
         """Serve one connection to its end."""
-        client = Client(self._next_number, transport, self.options)
+        client = Client(self._next_number, transport, self.options, self._shared)
         self._next_number += 1
         try:
             await client.run(self._admit, self._handle, self._drained)
