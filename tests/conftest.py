@@ -15,6 +15,8 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.reporting import ProgressReport
+
 # Before anything imports Qt.
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 os.environ.pop("GCSPY_TOKEN", None)
@@ -39,6 +41,13 @@ _CACHE = "PYTHONPYCACHEPREFIX"
 _OWN_CACHE = None if _CACHE in os.environ else tempfile.mkdtemp(prefix="gcspy-tests-")
 os.environ.setdefault(_CACHE, _OWN_CACHE or "")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name tests that take long as they end, where there is a terminal to name them on."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(ProgressReport(terminal), "progress-report")
 
 
 def pytest_unconfigure() -> None:

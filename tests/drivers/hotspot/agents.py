@@ -78,7 +78,16 @@ class Told(Watched):
             self.holder.wait(1.0)
 
     def during(self, work: Callable[[], object]) -> None:
-        """Serve the JVM's events while something is done that makes it collect, until that is done and all are told."""
+        """Serve the JVM's events while something is done that makes it collect, until that is done and all are told.
+
+        Of a JVM that goes on collecting all is never told: `beside` is for that.
+        """
+        self.beside(work)
+        while self.holder._events.line.counts != self.server.counts()[1:3]:
+            self.holder.wait(0.01)
+
+    def beside(self, work: Callable[[], object]) -> None:
+        """Serve the JVM's events while something is done, until that is done."""
         failed: list[BaseException] = []
 
         def run() -> None:
@@ -92,8 +101,6 @@ class Told(Watched):
         while working.is_alive():
             self.holder.wait(0.01)
         working.join()
-        while self.holder._events.line.counts != self.server.counts()[1:3]:
-            self.holder.wait(0.01)
         if failed:
             raise failed[0]
 

@@ -1,0 +1,44 @@
+"""Tells of tests that take long, and of those that are run again, when it happens.
+
+A run that is ended from outside prints no summary: what it had told until then is all that anybody has.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+__all__ = ["ProgressReport"]
+
+LONG_SECS = 20.0
+"""A test that takes longer is named at once."""
+
+
+class ProgressReport:
+    """A plug-in that writes such lines between the dots.
+
+    Args:
+        terminal: Where the dots go.
+    """
+
+    def __init__(self, terminal: pytest.TerminalReporter) -> None:
+        self._terminal = terminal
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Write a line for a report that somebody would look for."""
+        words = self.words(report)
+        if words is not None:
+            self._terminal.ensure_newline()
+            self._terminal.write_line(words)
+
+    @staticmethod
+    def words(report: pytest.TestReport) -> str | None:
+        """Return the line for a report; None: it needs none."""
+        again = report.outcome == "rerun"  # type: ignore[comparison-overlap]  # of pytest-rerunfailures
+        if not again and not report.failed and report.duration < LONG_SECS:
+            return None
+        outcome = "run again after a failure" if again else report.outcome
+        line = f"{report.nodeid}: {report.when} took {report.duration:.0f} s, {outcome}"
+        crash = getattr(report.longrepr, "reprcrash", None)
+        if crash is not None:
+            line += f": {crash.path}:{crash.lineno}: {crash.message.splitlines()[0][:200]}"
+        return line
