@@ -59,7 +59,7 @@ bench: qt-libraries
 	$(BIN)/python -m benchmarks
 
 programs: $(READY)
-	$(BIN)/python -m benchmarks.programs
+	$(BIN)/python -m benchmarks.cpython.programs
 
 soak: qt-libraries
 	GCSPY_SOAK_SEED=$(SEED) GCSPY_SOAK_KILLS=$(KILLS) $(BIN)/python -m pytest -m soak --timeout=0

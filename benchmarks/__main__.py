@@ -21,43 +21,44 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.figures import VARIABLE, Figure, told_in
+from benchmarks.harness.figures import VARIABLE, Figure, told_in
 
-BENCHMARKS = (
-    "encoding",
-    "cost",
-    "exact",
-    "viewers",
-    "classroom",
-    "flood",
-    "paint",
-    "start",
-    "recording",
-    "lossless",
-    "history",
-    "history_window",
-    "views",
-    "views_window",
-    "compare",
-    "scrub",
-    "expressions",
-    "levels",
-    "simulator",
-    "traces",
-    "rebuilt_heap",
-    "trace_session",
-)
-"""Those that need nothing but this machine. Those of `BY_NAME_ONLY` need a package index or a JVM, and are run by their names."""
+BENCHMARKS = {
+    "encoding": "benchmarks.server.encoding",
+    "cost": "benchmarks.cpython.cost",
+    "exact": "benchmarks.cpython.exact",
+    "viewers": "benchmarks.server.viewers",
+    "classroom": "benchmarks.server.classroom",
+    "flood": "benchmarks.server.flood",
+    "paint": "benchmarks.window.paint",
+    "start": "benchmarks.window.start",
+    "recording": "benchmarks.recording.recording",
+    "replay": "benchmarks.recording.replay",
+    "lossless": "benchmarks.server.lossless",
+    "history": "benchmarks.window.history",
+    "history_window": "benchmarks.window.history_window",
+    "views": "benchmarks.window.views",
+    "views_window": "benchmarks.window.views_window",
+    "compare": "benchmarks.window.compare",
+    "scrub": "benchmarks.window.scrub",
+    "expressions": "benchmarks.window.expressions",
+    "levels": "benchmarks.cpython.levels",
+    "simulator": "benchmarks.objects.simulator",
+    "traces": "benchmarks.objects.traces",
+    "rebuilt_heap": "benchmarks.objects.rebuilt_heap",
+    "trace_session": "benchmarks.objects.trace_session",
+}
+"""The modules of those that need nothing but this machine, by name. Those of `BY_NAME_ONLY` need a package index or a JVM, and are run by their names."""
 
-BY_NAME_ONLY = (
-    "programs",
-    "slowdown",
-    "beside",
-    "jvm_poll",
-    "jvm_exact",
-    "jvm_slowdown",
-    "jvm_objects",
-)
+BY_NAME_ONLY = {
+    "programs": "benchmarks.cpython.programs",
+    "slowdown": "benchmarks.cpython.slowdown",
+    "beside": "benchmarks.cpython.beside",
+    "jvm_poll": "benchmarks.jvm.jvm_poll",
+    "jvm_exact": "benchmarks.jvm.jvm_exact",
+    "jvm_slowdown": "benchmarks.jvm.jvm_slowdown",
+    "jvm_objects": "benchmarks.jvm.jvm_objects",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -160,7 +161,7 @@ def main() -> int:
     outcomes: list[Outcome] = []
     for name in options.names or BENCHMARKS:
         print(f"\n== {name}", flush=True, file=sys.stderr if options.json else sys.stdout)
-        command = [sys.executable, "-m", f"benchmarks.{name}"]
+        command = [sys.executable, "-m", {**BENCHMARKS, **BY_NAME_ONLY}[name]]
         outcomes.append(
             run(command, name, most_secs=options.most_minutes * 60, to_stderr=options.json)
         )

@@ -33,7 +33,7 @@ class ProgressReport:
     @staticmethod
     def words(report: pytest.TestReport) -> str | None:
         """Return the line for a report; None: it needs none."""
-        again = report.outcome == "rerun"  # type: ignore[comparison-overlap]  # of pytest-rerunfailures
+        again = str(report.outcome) == "rerun"  # of pytest-rerunfailures
         if not again and not report.failed and report.duration < LONG_SECS:
             return None
         outcome = "run again after a failure" if again else report.outcome

@@ -23,7 +23,7 @@ from typing import Any
 from gcspy_protocol.errors import GCspyError
 
 import gcspy
-from benchmarks.java_programs import fetch
+from benchmarks.targets.java_programs import fetch
 
 HERE = Path(__file__).parent
 _H2 = ("libh2-java",)

@@ -18,7 +18,7 @@ __all__ = ["Remap"]
 _FEW_RUNS = 256
 _TILES_A_RUN = 256
 """Where a run has fewer tiles than this on average, masks over all tiles (1.3 ns a tile) are
-faster than a copy for each run (350 ns a run). Source: `benchmarks/encoding.py`, "holes"."""
+faster than a copy for each run (350 ns a run). Source: `benchmarks/server/encoding.py`, "holes"."""
 
 
 class Remap:

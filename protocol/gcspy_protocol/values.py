@@ -82,7 +82,7 @@ def key_is_cheaper(changed: int, count: int, itemsize: int) -> bool:
     A DELTA has a gap and a value for each change, a KEY a value for each tile, and zstd takes
     its time by the byte before compression. So the KEY is faster from about 1/3 of 8-bit tiles
     changed, 1/2 of 16-bit, 2/3 of 32-bit and 4/5 of 64-bit ones; it is smaller from 1/4 of the 8-bit
-    ones, and of the wider only when nearly all changed. Source: `benchmarks/encoding.py --sweep`. (30 % for all
+    ones, and of the wider only when nearly all changed. Source: `benchmarks/server/encoding.py --sweep`. (30 % for all
     of them, as had been extrapolated, cost twice the bytes and the time for wider values.)
     """
     return changed * (_GAP_BYTES + itemsize) > count * itemsize

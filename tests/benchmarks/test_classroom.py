@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.classroom import measure
+from benchmarks.server.classroom import measure
 
 
 @pytest.mark.soak

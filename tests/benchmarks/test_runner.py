@@ -12,12 +12,14 @@ import psutil
 import pytest
 
 import benchmarks.__main__ as runner
-from benchmarks.figures import VARIABLE, Figure, tell, told_in
-from benchmarks.programs import contents_of
+from benchmarks.cpython.programs import contents_of
+from benchmarks.harness.figures import VARIABLE, Figure, tell, told_in
 
 SAMPLES = Path(__file__).parents[2] / "replay" / "samples"
 
-TELLS = "from benchmarks.figures import tell; tell('speed', 3, 'furlongs/fortnight', '>= 2'); "
+TELLS = (
+    "from benchmarks.harness.figures import tell; tell('speed', 3, 'furlongs/fortnight', '>= 2'); "
+)
 
 
 def run(program: str, *, most_secs: float = 60.0) -> runner.Outcome:
@@ -114,3 +116,20 @@ def test_a_line_of_the_table_is_what_is_in_the_file() -> None:
     assert found.whole_bytes > 4 * found.tiles
     assert found.gzip_bytes < found.whole_bytes
     assert found.resident_bytes > 10e6
+
+
+def test_every_program_that_measures_can_be_run_by_its_name() -> None:
+    root = Path(runner.__file__).parent
+    measuring = {
+        ".".join(("benchmarks", *path.relative_to(root).with_suffix("").parts))
+        for folder in ("server", "recording", "cpython", "jvm", "objects", "window")
+        for path in (root / folder).glob("*.py")
+        if path.stem != "__init__"
+    }
+    named = {**runner.BENCHMARKS, **runner.BY_NAME_ONLY}
+    assert all(module.rpartition(".")[2] == name for name, module in named.items())
+    # Windows that other benchmarks start.
+    assert measuring - set(named.values()) == {
+        "benchmarks.window.first_picture",
+        "benchmarks.window.measured_window",
+    }

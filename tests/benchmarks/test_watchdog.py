@@ -7,7 +7,7 @@ import time
 from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
-from benchmarks.watchdog import Watchdog
+from benchmarks.harness.watchdog import Watchdog
 
 
 def spin(secs: float) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.busy_target import BusyTarget
-from benchmarks.busy_target import busy_target as running
+from benchmarks.targets.busy_target import BusyTarget
+from benchmarks.targets.busy_target import busy_target as running
 from gcspy.cli import main
 
 

@@ -17,7 +17,7 @@ from gcspy_drivers.remote import stopping
 from gcspy_drivers.remote.process import Process
 from gcspy_drivers.remote.stopping import held
 
-from benchmarks.busy_target import BusyTarget
+from benchmarks.targets.busy_target import BusyTarget
 from gcspy.exit_codes import ExitCode
 from tests.cli.conftest import Run
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.busy_target import BusyTarget
+from benchmarks.targets.busy_target import BusyTarget
 from gcspy import sharing
 from gcspy.exit_codes import ExitCode
 from tests.cli.conftest import Run

@@ -20,7 +20,7 @@ from gcspy_protocol.model import ControlState
 from gcspy_protocol.triggers import TriggerAction, TriggerState
 from gcspy_replay.file import ChunkRule, Recording, read_sidecar, sidecar_path
 
-from benchmarks.busy_target import BusyTarget
+from benchmarks.targets.busy_target import BusyTarget
 from gcspy.exit_codes import ExitCode
 from gcspy.link import connect
 from tests.cli.conftest import Run

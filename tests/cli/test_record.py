@@ -24,7 +24,7 @@ from gcspy_protocol.messages import Event, Pause
 from gcspy_protocol.model import ControlState
 from gcspy_replay.file import FileSource, Recording, verify
 
-from benchmarks.busy_target import BusyTarget
+from benchmarks.targets.busy_target import BusyTarget
 from gcspy.cli import main
 from gcspy.exit_codes import ExitCode
 from gcspy.link import Link, connect

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.busy_target import BusyTarget
+from benchmarks.targets.busy_target import BusyTarget
 
 
 def _attached(pid: int) -> subprocess.Popen[str]:

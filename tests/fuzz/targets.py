@@ -35,7 +35,7 @@ from gcspy_replay.file import MemorySource, MemoryStore, Recording, repair, veri
 from gcspy_replay.file.packed import PackedSource
 from gcspy_replay.file.sidecar import encode_sidecar, read_sidecar
 
-from benchmarks.anttracks_writer import pack as pack_lzw
+from benchmarks.targets.anttracks_writer import pack as pack_lzw
 from tests.house.rooms import ROOT
 
 __all__ = ["CORPUS", "DECODERS", "Decoder"]

@@ -12,7 +12,7 @@ from gcspy_objects.heap import Heap
 from gcspy_objects.trace import open_trace
 from gcspy_protocol.errors import TraceError
 
-from benchmarks.anttracks_synthetic import SMALL, Synthetic
+from benchmarks.targets.anttracks_synthetic import SMALL, Synthetic
 
 
 def made(folder: Path, events: int) -> bytes:

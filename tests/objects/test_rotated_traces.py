@@ -9,7 +9,7 @@ from gcspy_objects.consistency import check
 from gcspy_objects.heap import Heap, Snapshot
 from gcspy_objects.trace import open_trace
 
-from benchmarks.anttracks_synthetic import SMALL, Synthetic
+from benchmarks.targets.anttracks_synthetic import SMALL, Synthetic
 
 EVENTS = 24_000
 COLUMNS = ("address", "size", "length", "type", "site")

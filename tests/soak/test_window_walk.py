@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.busy_target import busy_target
+from benchmarks.targets.busy_target import busy_target
 from tests.soak.ground import ROOT
 
 _SAMPLES = ROOT / "replay" / "samples"

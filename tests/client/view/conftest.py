@@ -7,7 +7,7 @@ from time import monotonic
 import pytest
 from pytestqt.qtbot import QtBot
 
-from benchmarks.watchdog import Watchdog
+from benchmarks.harness.watchdog import Watchdog
 from tests.client.conftest import MakeWindow
 from tests.client.program import Program
 from tests.client.watching import EVENTS, Wait, Watched

@@ -21,7 +21,7 @@ from PySide6.QtGui import QImage, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
 
-from benchmarks.watchdog import Watchdog
+from benchmarks.harness.watchdog import Watchdog
 from gcspy_client.model.derived import DerivedSource
 from gcspy_client.model.history import filler
 from gcspy_client.model.history.graph import HistoryGraph

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from gcspy_protocol.model import ControlState
 
-from benchmarks.busy_target import busy_target
+from benchmarks.targets.busy_target import busy_target
 from gcspy.serving import ServingOptions
 from gcspy.sidecar import start_sidecar
 from tests.client.conftest import MakeWindow

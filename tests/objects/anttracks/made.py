@@ -17,7 +17,7 @@ from gcspy_objects.anttracks.decoding.tables import (
 )
 from gcspy_objects.anttracks.layout import Event
 
-from benchmarks.anttracks_writer import (
+from benchmarks.targets.anttracks_writer import (
     CLASS_TYPE,
     SymbolsWriter,
     TraceWriter,

@@ -13,7 +13,7 @@ from gcspy_objects.anttracks.reader import AntTracksTrace
 from gcspy_objects.records import Kind, RecordBatch
 from gcspy_protocol.errors import TraceError
 
-from benchmarks.anttracks_writer import long, word, write_run
+from benchmarks.targets.anttracks_writer import long, word, write_run
 from tests.objects.anttracks.made import EVENTS, symbols, trace
 from tests.objects.anttracks.samples import sample
 

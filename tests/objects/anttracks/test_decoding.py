@@ -26,7 +26,15 @@ from gcspy_protocol.errors import TraceError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.anttracks_writer import TraceWriter, alloc, head, long, pack, word, write_run
+from benchmarks.targets.anttracks_writer import (
+    TraceWriter,
+    alloc,
+    head,
+    long,
+    pack,
+    word,
+    write_run,
+)
 from gcspy_compiled import machine_code
 from tests.objects.anttracks.made import (
     BASE,

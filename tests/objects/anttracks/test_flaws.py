@@ -10,7 +10,7 @@ from gcspy_objects.anttracks.flaws import find_flaws
 from gcspy_objects.anttracks.symbols import read_symbols
 from gcspy_protocol.errors import TraceError
 
-from benchmarks.anttracks_writer import SymbolsWriter
+from benchmarks.targets.anttracks_writer import SymbolsWriter
 from tests.objects.anttracks.samples import SAMPLES, sample
 
 TEXTS = ("Ljava.lang.String;", "text", 2)

@@ -12,7 +12,7 @@ from gcspy_objects.anttracks import buffers, lzw
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.anttracks_writer import pack
+from benchmarks.targets.anttracks_writer import pack
 
 ROOM = 1 << 16
 

@@ -21,7 +21,16 @@ from gcspy_objects.records import CollectionKind, Kind
 from gcspy_objects.trace import open_trace
 from gcspy_protocol.errors import TraceError
 
-from benchmarks.anttracks_writer import KEY, TraceWriter, alloc, head, long, prefix, word, write_run
+from benchmarks.targets.anttracks_writer import (
+    KEY,
+    TraceWriter,
+    alloc,
+    head,
+    long,
+    prefix,
+    word,
+    write_run,
+)
 from tests.objects.anttracks.made import BASE, EVENTS, MAIN, NEW_POINT, POINT, gc, symbols, trace
 
 OTHER = bytes(reversed(KEY))

@@ -12,7 +12,7 @@ from gcspy_protocol.errors import TraceError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.anttracks_writer import SymbolsWriter, prefix, word
+from benchmarks.targets.anttracks_writer import SymbolsWriter, prefix, word
 from tests.objects.anttracks.made import CLONE, LINES, NEW_BIG, NEW_POINT, POINT, symbols
 
 

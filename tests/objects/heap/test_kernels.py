@@ -11,7 +11,7 @@ from gcspy_objects.heap.cursors import BUFFER, EXPLICIT, NEXT, Cursors, placed_b
 from gcspy_objects.heap.kernels import ALLOCATE, COLLECT
 from gcspy_objects.trace import Trace, open_trace
 
-from benchmarks.made_trace import MadeTrace
+from benchmarks.targets.made_trace import MadeTrace
 from gcspy_compiled import machine_code
 from tests.objects.anttracks.samples import FOLDER
 from tests.objects.heap.copying_world import Told, World

@@ -8,7 +8,7 @@ from pathlib import Path
 from gcspy_objects.anttracks.layout import Event
 from gcspy_objects.records import BufferMode, Flag, Kind, SpaceKind
 
-from benchmarks.anttracks_writer import (
+from benchmarks.targets.anttracks_writer import (
     SymbolsWriter,
     TraceWriter,
     alloc,

@@ -1,0 +1,1 @@
+"""CPython programs that are watched: what it costs them."""

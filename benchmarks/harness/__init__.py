@@ -1,0 +1,1 @@
+"""What benchmarks share: figures, processes, timing."""

@@ -1,0 +1,105 @@
+"""A program of the suite that measures itself: the same few lines around it, whoever starts it.
+
+Whatever watches a program is started around `CODE`, as for `python -c`: the wall and processor time that it takes are the
+program's own, from its first statement to its end, without the start of interpreter and tool.
+
+Knows the suite; does not know who watches.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.harness.suite import Unavailable
+
+__all__ = ["CODE", "VARIABLE", "TimedRun", "run_timed"]
+
+VARIABLE = "GCSPY_BENCH_TIMED"
+"""Names the file into which the program writes what it took."""
+
+CODE = """
+import gc, os, runpy, sys, time
+del sys.argv[0]
+def collections():
+    return sum(one["collections"] for one in gc.get_stats())
+before, began, used = collections(), time.perf_counter(), time.process_time()
+try:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+finally:
+    wall, own = time.perf_counter() - began, time.process_time() - used
+    with open(os.environ["GCSPY_BENCH_TIMED"], "w") as file:
+        file.write(f"{wall} {own} {collections() - before}")
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TimedRun:
+    """What a program says of its run.
+
+    Attributes:
+        wall_secs: By the clock.
+        own_secs: Of its own processor time.
+        collections: Of the collector, all generations.
+        finished: Whether it came to its end; else it was ended after `wall_secs`, which is then a lower bound.
+    """
+
+    wall_secs: float
+    own_secs: float
+    collections: int
+    finished: bool = True
+
+
+def run_timed(
+    command: Sequence[str | Path],
+    *,
+    folder: Path,
+    told: Path,
+    most_secs: float,
+    environment: Mapping[str, str] | None = None,
+    started: Callable[[int], None] = lambda _pid: None,
+) -> TimedRun:
+    """Run a command that runs `CODE`, to its end or until it has taken too long.
+
+    Args:
+        command: The command, with all its arguments.
+        folder: Where it runs.
+        told: The file into which the program writes.
+        most_secs: It is ended after so long, with all its children.
+        environment: More of the environment.
+        started: Told the process at once: to attach something to it.
+
+    Raises:
+        Unavailable: It failed.
+    """
+    told.unlink(missing_ok=True)
+    process = subprocess.Popen(
+        [str(word) for word in command],
+        cwd=folder,
+        env={**os.environ, **(environment or {}), VARIABLE: str(told)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        started(process.pid)
+        _, complaints = process.communicate(timeout=most_secs)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return TimedRun(most_secs, 0.0, 0, finished=False)
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    if not told.exists():
+        raise Unavailable(
+            f"ended with exit code {process.returncode}: {(complaints.strip().splitlines() or ['no word why'])[-1]}"
+        )
+    wall, own, collections = told.read_text().split()
+    return TimedRun(float(wall), float(own), int(collections))

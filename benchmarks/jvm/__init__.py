@@ -1,0 +1,1 @@
+"""JVMs that are watched: what it costs them."""

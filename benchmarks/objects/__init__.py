@@ -1,0 +1,1 @@
+"""Objects one by one: traces, rebuilt heaps, the simulator."""

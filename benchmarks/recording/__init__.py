@@ -1,0 +1,1 @@
+"""Recordings: writing, size, seeking, playing."""

@@ -1,0 +1,1 @@
+"""The server: encoding, many viewers, floods, recorders that cannot follow."""

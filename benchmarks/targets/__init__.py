@@ -1,0 +1,1 @@
+"""Programs, heaps and traces that are measured."""

@@ -1,0 +1,1 @@
+"""The window: painting, views, history graphs, looking back."""

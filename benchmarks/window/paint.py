@@ -1,0 +1,124 @@
+"""From gathered array to finished paint, in separate processes, with sampled pixels checked against the values.
+
+Budgets: 1,000,000 tiles, 60 events/s, 1 % changed: p99 at most 10 ms and at most 10 % of a core each side;
+10,000,000 tiles: at least 30 frames/s. The rest is told beside it. The first second, in which the window is
+made, is not measured. The case of the budget is run again without keeping what comes for looking back: the difference
+is what that costs.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks.harness.figures import tell
+from benchmarks.harness.processes import child
+
+__all__ = ["measure"]
+
+_CASES = (
+    # tiles, share changed, Hz, resized at every other event, kept for looking back
+    (8_192, 0.01, 60, False, True),
+    (8_192, 1.0, 60, False, True),
+    (100_000, 0.01, 60, False, True),
+    (100_000, 0.10, 60, False, True),
+    (1_000_000, 0.01, 60, False, True),
+    (1_000_000, 0.01, 60, False, False),
+    (1_000_000, 0.10, 60, False, True),
+    (1_000_000, 1.0, 60, False, True),
+    (1_000_000, 0.01, 60, True, True),
+    (10_000_000, 0.01, 30, False, True),
+    (10_000_000, 0.10, 30, False, True),
+    (10_000_000, 1.0, 30, False, True),
+    (10_000_000, 0.01, 30, True, True),
+)
+
+
+def measure(
+    tiles: int, changed: float, hz: float, resize: bool, kept: bool = True, *, seconds: float
+) -> dict[str, float]:
+    """Run one case; the window's figures, with the server's as ``server_cpu`` and ``finish_ms``."""
+    arguments = [
+        f"--tiles={tiles}",
+        f"--changed={changed}",
+        f"--hz={hz}",
+        f"--events={int(hz * (seconds + 1))}",
+        "--wait=2.5",
+    ]
+    if resize:
+        arguments.append("--resize")
+    with child("benchmarks.targets.synthetic", *arguments) as server:
+        address = server.line()["address"]
+        window_arguments = [f"--skip={int(hz)}", *([] if kept else ["--unkept"])]
+        with child(
+            "benchmarks.window.measured_window",
+            address,
+            *window_arguments,
+            QT_QPA_PLATFORM="offscreen",
+        ) as window:
+            served = server.line()
+            seen = window.line()
+    if seen["crc"] != served["crc"]:
+        raise RuntimeError(f"{tiles} tiles: the window's values are not the server's")
+    return {
+        **seen,
+        "server_cpu": served["cpu_share"],
+        "finish_ms": served["finish_ms"],
+        "sent": served["events"] - int(hz),
+    }
+
+
+def _tell(tiles: int, what: str, hz: float, r: dict[str, float]) -> None:
+    """Hand over the figures for which there is a budget, and the same of the cases that are told beside them."""
+    if tiles < 1_000_000:
+        return
+    case, budgeted = (
+        f"{tiles:,} tiles, {what}, {hz:g} Hz",
+        (tiles, what) == (1_000_000, "1% changed"),
+    )
+    if tiles == 1_000_000:
+        tell(f"{case}: array to paint p99", r["p99_ms"], "ms", "<= 10" if budgeted else "")
+        tell(
+            f"{case}: share of a core, server",
+            100 * r["server_cpu"],
+            "%",
+            "<= 10" if budgeted else "",
+        )
+        tell(
+            f"{case}: share of a core, window",
+            100 * r["cpu_share"],
+            "%",
+            "<= 10" if budgeted else "",
+        )
+    else:
+        tell(f"{case}: frames", r["paints_per_sec"], "/s", ">= 30")
+    if r["pixels_wrong"]:
+        tell(f"{case}: wrong pixels", r["pixels_wrong"], "", "0")
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=8)
+    parser.add_argument("--tiles", type=int, default=0, help="only the cases with so many tiles")
+    options = parser.parse_args()
+    print(
+        "     tiles changed   Hz | latency ms p50 /  p99 /  max | paints/s events | server cpu, finish ms | window cpu, an event | wrong pixels"
+    )
+    for tiles, changed, hz, resize, kept in _CASES:
+        if options.tiles and tiles != options.tiles:
+            continue
+        r = measure(tiles, changed, hz, resize, kept, seconds=options.seconds)
+        print(
+            f"{tiles:10,} {'resize' if resize else f'{changed:.0%}':>7} {hz:4} | "
+            f"{r['p50_ms']:14.2f} /{r['p99_ms']:6.1f} /{r['max_ms']:6.1f} | {r['paints_per_sec']:8.1f} "
+            f"{r['events']:.0f}/{r['sent']:.0f}".ljust(75)
+            + f"| {r['server_cpu']:8.1%} {r['finish_ms']:8.2f} | {r['cpu_share']:8.1%} {r['cpu_ms']:6.2f} ms   | "
+            f"{r['pixels_wrong']:.0f} of {r['pixels_checked']:.0f}"
+            + ("" if kept else "   nothing kept"),
+            flush=True,
+        )
+        _tell(tiles, "resized" if resize else f"{changed:.0%} changed", hz, r)
+
+
+if __name__ == "__main__":
+    main()
