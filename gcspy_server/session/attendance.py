@@ -1,8 +1,8 @@
 """Who is present and how far they have read, and where the one who leads looks: what a class shares (SPEC.md section 8.12).
 
-Nothing here asks anything of the target. Places are told at a bounded rate, the latest wins; a list of who is
-present that changed is told a moment later, once for however many changes; both are left out for a client that has
-much to read already.
+Nothing here asks anything of the target. Places and lists of who is present are told at a bounded rate, the latest wins:
+one list for however many changes there were. Both are left out for a client that has much to read already, until
+it has room.
 
 Knows clients and what they say of themselves; does not know who leads: its host does, a session or a player.
 """
@@ -26,7 +26,7 @@ _LOOK_SECS = 0.05
 """The shortest time between two places that are told: twenty a second look like one movement."""
 
 _ROSTER_SECS = 0.25
-"""The shortest time between two lists of who is present that were not asked for."""
+"""The shortest time between two lists of who is present: a hundred clients that come in a second are four lists, not a hundred."""
 
 _CHECK_SECS = 1.0
 
@@ -49,8 +49,8 @@ class Room(Protocol):
     def shared_until(self, client: Client) -> int:
         """Number of the latest event that this client's queue was offered."""
 
-    def tell_present(self) -> None:
-        """Tell everybody who has room who is present."""
+    def tell_present(self, clients: Collection[Client]) -> Collection[Client]:
+        """Tell these clients who is present; returns those that have no room for it now."""
 
 
 @dataclass(slots=True)
@@ -78,14 +78,19 @@ class Attendance:
         self._read: dict[int, int] = {}
         self._pings = _FIRST_PING
         self._changed = False
+        self._changed_for_all = False
+        self._informed: Client | None = None
+        self._roster_at = float("-inf")
+        self._crowded: set[int] = set()
         self._wakeup = trio.Event()
 
     async def run(self) -> None:
         """Tell what has changed, until cancelled."""
         check_at = trio.current_time() + _CHECK_SECS
-        roster_at = 0.0
         while True:
-            with trio.move_on_at(min(check_at, roster_at) if self._changed else check_at):
+            with trio.move_on_at(
+                min(check_at, self._roster_at) if self._has_roster_to_tell else check_at
+            ):
                 await self._wakeup.wait()
                 self._wakeup = trio.Event()
             told = self._tell_places()
@@ -93,10 +98,8 @@ class Attendance:
             if now >= check_at:
                 check_at = now + _CHECK_SECS
                 self._check(now)
-            if self._changed and now >= roster_at:
-                roster_at = now + _ROSTER_SECS
-                self._changed = False
-                self._room.tell_present()
+            if self._has_roster_to_tell and now >= self._roster_at:
+                self._tell_roster(now)
             if told:
                 await trio.sleep(_LOOK_SECS)
 
@@ -116,9 +119,42 @@ class Attendance:
         self.changed()
 
     def changed(self) -> None:
-        """Something that the list of who is present says is different: tell it in a moment."""
+        """What somebody says of himself is different: tell those who attend, in a moment."""
         self._changed = True
         self._wakeup.set()
+
+    def changed_for_all(self, *, but: Client | None = None) -> None:
+        """Who is connected, or who controls, is different: tell everybody, in a moment.
+
+        Args:
+            but: A client that was told already.
+        """
+        self._changed_for_all = True
+        self._informed = but
+        self._wakeup.set()
+
+    @property
+    def _has_roster_to_tell(self) -> bool:
+        return self._changed or self._changed_for_all or bool(self._crowded)
+
+    def _tell_roster(self, now: float) -> None:
+        """Tell everybody who is to know it who is present."""
+        told = [
+            client
+            for client in self._room.present()
+            if client is not self._informed
+            and (
+                self._changed_for_all
+                or (self._changed and client.presence.attends)
+                or client.number in self._crowded
+            )
+        ]
+        must = {client.number for client in told} if self._changed_for_all else self._crowded
+        self._changed = self._changed_for_all = False
+        self._informed = None
+        self._roster_at = now + _ROSTER_SECS
+        refused = {client.number for client in self._room.tell_present(told)}
+        self._crowded = refused & must
 
     def ponged(self, client: Client, number: int) -> None:
         """A client has read so far."""
@@ -131,6 +167,7 @@ class Attendance:
         """A client has gone."""
         for known in (self._looks, self._untold, self._late, self._questions, self._read):
             known.pop(client.number, None)
+        self._crowded.discard(client.number)
         self._late = {number: pair for number, pair in self._late.items() if pair[1] is not client}
 
     def _check(self, now: float) -> None:

@@ -329,10 +329,7 @@ class Session:
         bootstrap += [] if budget is None else [budget]
         client.greet_back(bootstrap)
         client.follow_lost(self.core.lost)  # what was lost before it came it did not miss
-        others = encode(self._clients_message()).data
-        for other in self._clients.values():
-            if other is not client:
-                other.push_message(others)
+        self.attendance.changed_for_all(but=client)
         if controls:
             # Before the audience is told: who waits for a client may begin at once, and must be held at its first event.
             self.core.flow.set_controlled(True)
@@ -361,9 +358,9 @@ class Session:
             self._gone.set()
 
     def tell_clients(self) -> None:
-        """Tell everyone who is connected and who controls."""
+        """Tell everyone who is connected and who controls, a few times a second at most."""
         self.lossless.roles_changed()
-        self.tell_all(self._clients_message())
+        self.attendance.changed_for_all()
 
     def _clients_message(self) -> m.Clients:
         clients = tuple(client_message(client) for client in self._clients.values())
@@ -408,12 +405,10 @@ class Session:
         """Number of the latest snapshot; 0 for one that is not connected."""
         return self.sequence if client.number in self._clients else 0
 
-    def tell_present(self) -> None:
-        """Tell those who attend, and have room, who is present."""
+    def tell_present(self, clients: Collection[Client]) -> Collection[Client]:
+        """Tell these clients who is present; returns those that have no room for it now."""
         data = encode(self._clients_message()).data
-        for client in self._clients.values():
-            if client.presence.attends:
-                client.push_if_room(data)
+        return [client for client in clients if not client.push_if_room(data)]
 
     def refresh_audience(self) -> None:
         """Tell the driver's side who is there and what they want."""

@@ -151,7 +151,7 @@ def test_who_floods_a_player_is_told_and_ended(
     play: Play, watch: Watch, ended: EndLog, kind: str
 ) -> None:
     limits = RequestLimits(patience_secs=0.5)
-    playing = play(beginning=STILL, options=SessionOptions(requests=limits))
+    playing = play(beginning=STILL, options=SessionOptions(requests=limits, queued_messages=10_000))
     witness = watch(playing)
     with raw(playing.addresses[0]) as sock:
         found = told_while_flooding(sock, greeted(sock), kind, partial(notices_nothing, witness))

@@ -252,7 +252,7 @@ def test_a_paused_target_goes_on_when_its_controller_leaves(
             controller.link._socket.close()
         viewer.until_events(2)
     assert order(viewer)[-4:] == ["event 1", "paused", "running", "event 2"]
-    assert viewer.state.clients.controller is None
+    viewer.until(lambda: viewer.state.clients.controller is None)
 
 
 def test_a_controller_that_falls_silent_loses_the_target(

@@ -236,7 +236,9 @@ def test_over_a_socket_a_flooder_is_ended_and_a_viewer_misses_nothing(
 ) -> None:
     target = Target()
     limits = RequestLimits(patience_secs=0.5)
-    address = serve(target, options=SessionOptions(requests=limits)).addresses[0]
+    address = serve(
+        target, options=SessionOptions(requests=limits, queued_messages=10_000)
+    ).addresses[0]
     witness = join(address)
 
     def watch() -> None:

@@ -150,6 +150,7 @@ def test_when_the_last_client_leaves_nothing_is_gathered_any_more(
     target = Target()
     address = serve(target).addresses[0]
     one, other = join(address), join(address)
+    one.until(lambda: len(one.state.clients.clients) == 2)
     one.send(m.Subscribe(spaces=(m.Subscription(space=target.heap.id),)))
     one.sync()
     other.send(m.Subscribe(spaces=(m.Subscription(space=target.lists.id),)))

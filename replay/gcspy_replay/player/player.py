@@ -409,10 +409,8 @@ class Player:
         )
 
     def tell_clients(self) -> None:
-        """Tell everyone who is connected and whose playback they see."""
-        for screening in self.screenings:
-            if screening.ready:
-                screening.tell_all(self.clients_for(screening))
+        """Tell everyone who is connected and whose playback they see, a few times a second at most."""
+        self.attendance.changed_for_all()
 
     # ------------------------------------------------------------------ as a class (`attendance.Room`)
 
@@ -431,19 +429,19 @@ class Player:
         """How many pictures the playback that it sees has shown."""
         return self._screenings[client.number].shown
 
-    def tell_present(self) -> None:
-        """Tell those who attend, and have room, who is present."""
-        for screening in self.screenings:
-            attending = [
-                one
-                for one in screening.viewers
-                if one.presence.attends and one.number in self.welcomed
-            ]
-            data = (
-                encode(self.clients_for(screening)).data if attending and screening.ready else b""
-            )
-            for client in attending if data else ():
-                client.push_if_room(data)
+    def tell_present(self, clients: Collection[Client]) -> Collection[Client]:
+        """Tell these clients who is present; returns those that have no room for it now."""
+        lists: dict[Screening, bytes] = {}
+        crowded: list[Client] = []
+        for client in clients:
+            screening = self._screenings[client.number]
+            if not screening.ready:
+                continue  # it is told with the first picture
+            if screening not in lists:
+                lists[screening] = encode(self.clients_for(screening)).data
+            if not client.push_if_room(lists[screening]):
+                crowded.append(client)
+        return crowded
 
     def attend(self, client: Client, message: m.Attend) -> None:
         """A client says who it is, and whether it goes with the class; one that goes no longer has a playback of its own."""
