@@ -13,6 +13,7 @@ from typing import Protocol
 import trio
 
 from gcspy_server.session.listeners import Listener
+from gcspy_server.session.spare import SpareDescriptor
 from gcspy_server.session.transport import Transport, peer_of
 
 __all__ = ["Host", "accept_all"]
@@ -39,11 +40,23 @@ def accept_all(listeners: Sequence[Listener], host: Host, clients: trio.Nursery)
 
 async def _accept(listener: Listener, host: Host, clients: trio.Nursery) -> None:
     accepting = trio.SocketListener(trio.socket.from_stdlib_socket(listener.socket))
+    spare = SpareDescriptor(listener.socket, speaks=listener.tls is None)
+    async with accepting:
+        with spare:
+            while True:
+                try:
+                    stream = await accepting.accept()
+                except OSError as error:
+                    await spare.turn_away(error)
+                else:
+                    clients.start_soon(_serve, stream, listener, host)
 
-    async def handle(stream: trio.SocketStream) -> None:
+
+async def _serve(stream: trio.SocketStream, listener: Listener, host: Host) -> None:
+    try:
         await host.serve(_transport(stream, listener))
-
-    await trio.serve_listeners(handle, [accepting], handler_nursery=clients)
+    finally:
+        await trio.aclose_forcefully(stream)
 
 
 def _transport(stream: trio.SocketStream, listener: Listener) -> Transport:

@@ -41,6 +41,7 @@ from gcspy_server.session.questions import Questions
 from gcspy_server.session.queue import Entry
 from gcspy_server.session.roles import Roles
 from gcspy_server.session.transport import Transport
+from gcspy_server.session.ungreeted import Ungreeted
 from gcspy_server.session.vigil import Vigil, watch_controllers
 
 __all__ = ["Introduction", "Session"]
@@ -105,6 +106,7 @@ class Session:
             self, silence_secs=options.silence_secs, succession_secs=options.succession_secs
         )
         self._next_number = 1
+        self._ungreeted = Ungreeted(options.max_ungreeted)
         self._shared = shared_bucket(options.requests)
         self._wakeup = trio.Event()
         self._keyframe_wanted = trio.Event()
@@ -275,15 +277,18 @@ class Session:
         """Serve one connection to its end."""
         client = Client(self._next_number, transport, self.options, self._shared)
         self._next_number += 1
+        self._ungreeted.add(client)
         try:
             await client.run(self._admit, self._handle, self._drained)
         finally:
+            self._ungreeted.remove(client)
             self._remove(client)
             await client.close()
         client.log_end()
 
     def _admit(self, client: Client, hello: m.Hello) -> Error | None:
         """Let a client in: answer its greeting and queue the bootstrap; or say why not."""
+        self._ungreeted.remove(client)
         client.name = hello.client
         self.attendance.greeted(client, hello)
         refusal = refusal_of(

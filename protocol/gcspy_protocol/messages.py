@@ -156,7 +156,7 @@ class ErrorCode(IntEnum):
     BAD_REQUEST = 4
     """The request names something that does not exist; nothing was done."""
     BUSY = 5
-    """Too many clients; the connection ends."""
+    """Too many clients, or no room for one more; the connection ends."""
     TOO_SLOW = 6
     """The client did not read even its state messages; the connection ends."""
     TOO_MUCH = 7

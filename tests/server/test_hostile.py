@@ -114,6 +114,7 @@ def test_a_viewer_that_stops_reading_is_ended_after_a_while(beside: Beside, ende
     watched = beside(tiles=200_000, options=SessionOptions(stall_secs=1.0, queued_events=3))
     with raw(watched.address) as stalled:
         greeted(stalled)
+        watched.witness.until(lambda: len(watched.witness.state.clients.clients) == 2)
         watched.notices_nothing(events=10)
         watched.alone()  # it is gone for the others when they are told so
         watched.notices_nothing()

@@ -37,6 +37,7 @@ from gcspy_server.session.client import Client, log
 from gcspy_server.session.options import SessionOptions
 from gcspy_server.session.questions import Questions
 from gcspy_server.session.transport import Transport
+from gcspy_server.session.ungreeted import Ungreeted
 from gcspy_server.session.vigil import Vigil, watch_controllers
 
 __all__ = ["Beginning", "Player"]
@@ -126,6 +127,7 @@ class Player:
         self.attendance = Attendance(self)
         self._class = ClassOf(self)
         self._next_number = 1
+        self._ungreeted = Ungreeted(self.options.max_ungreeted)
         self._shared = shared_bucket(self.options.requests)
         self._lock = (
             threading.Lock()
@@ -208,15 +210,18 @@ class Player:
         """Serve one connection to its end."""
         client = Client(self._next_number, transport, self.options, self._shared)
         self._next_number += 1
+        self._ungreeted.add(client)
         try:
             await client.run(self._admit, self._handle, self._drained)
         finally:
+            self._ungreeted.remove(client)
             self._remove(client)
             await client.close()
         client.log_end()
 
     def _admit(self, client: Client, hello: m.Hello) -> Error | None:
         """Let a client in, or say why not; it is welcomed when its first picture is there."""
+        self._ungreeted.remove(client)
         client.name = hello.client
         self.attendance.greeted(client, hello)
         refusal = refusal_of(

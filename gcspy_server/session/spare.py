@@ -1,0 +1,100 @@
+"""What a listener does when the process has no file descriptor left: it turns newcomers away.
+
+`accept` fails then and the newcomer stays in the kernel's queue, so that a loop would spin, and the newcomer
+would wait for ever. So one descriptor is kept for it: it is closed, the newcomer let in, told why, and let go.
+
+Knows sockets; knows no clients.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from contextlib import suppress
+
+import trio
+from gcspy_protocol.connection import Connection
+from gcspy_protocol.messages import Error, ErrorCode
+from gcspy_protocol.model import Role
+
+from gcspy_server.session.client import log
+
+__all__ = ["SpareDescriptor"]
+
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+_REST_SECS = 0.02
+"""After one that was turned away: fifty a second cost nobody anything, however many come."""
+
+_TELL_AGAIN_SECS = 60.0
+
+
+class SpareDescriptor:
+    """A file descriptor that is kept for newcomers when there is no other; a context manager.
+
+    Args:
+        listening: Where they come; it does not block.
+        speaks: Whether they can be told why; not, where they would have to be greeted by TLS first.
+    """
+
+    def __init__(self, listening: socket.socket, *, speaks: bool) -> None:
+        self._listening, self._speaks = listening, speaks
+        self._descriptor: int | None = None
+        self._told_at = float("-inf")
+
+    def __enter__(self) -> SpareDescriptor:
+        self._keep()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._release()
+
+    async def turn_away(self, error: OSError) -> None:
+        """Turn one newcomer away, after `accept` failed.
+
+        Raises:
+            OSError: The same: it has another reason.
+        """
+        if error.errno not in _EXHAUSTED:
+            raise error
+        now = trio.current_time()
+        if now - self._told_at >= _TELL_AGAIN_SECS:
+            self._told_at = now
+            log.warning(
+                "nobody else can be let in: %s: newcomers are turned away until somebody leaves; "
+                "`ulimit -n` in the server's shell allows more file descriptors",
+                error.strerror,
+            )
+        self._release()
+        with suppress(OSError):  # somebody else took the descriptor, or the newcomer has gone
+            newcomer, _ = self._listening.accept()
+            with newcomer:
+                self._dismiss(newcomer)
+        self._keep()
+        await trio.sleep(_REST_SECS)
+
+    def _dismiss(self, newcomer: socket.socket) -> None:
+        if not self._speaks:
+            return
+        newcomer.setblocking(False)
+        connection = Connection(Role.SERVER)
+        words = Error(
+            code=ErrorCode.BUSY,
+            message="the server has no file descriptor left",
+            remedy="try again when somebody has left",
+            fatal=True,
+        )
+        newcomer.send(connection.preamble() + connection.send(words))
+        newcomer.shutdown(socket.SHUT_WR)
+        newcomer.recv(65536)  # what is unread when it is closed would take its words back
+
+    def _keep(self) -> None:
+        if self._descriptor is None:
+            with suppress(OSError):
+                self._descriptor = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+
+    def _release(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
