@@ -240,6 +240,7 @@ class MainWindow(QMainWindow):
         self.page.start_asked.connect(self.starting.open_page)
         self.link.welcomed.connect(self.following.restart)
         self.link.received.connect(self.take)
+        self.link.received.connect(self.classroom.take)  # behind it: it shows who leads now
         self.link.received.connect(self.triggers.triggering.take)
         self.link.refused.connect(self._command_refused)
         self.following.event_shown.connect(self.event_shown)

@@ -92,7 +92,6 @@ class ClassPart(QObject):
         panel.name_asked.connect(self.ask_name)
         panel.line_asked.connect(self.show_line)
         window.link.person = self.name
-        window.link.received.connect(self._take)
         window.following.applied.connect(self._came)
         window.following.spoken.connect(self.look_soon)
         window.timing.moved.connect(self.look_soon)
@@ -260,7 +259,8 @@ class ClassPart(QObject):
     def _came(self, change: EventChange) -> None:
         self._moments.add(change.event)
 
-    def _take(self, messages: list[Message]) -> None:
+    def take(self, messages: list[Message]) -> None:
+        """Follow messages that the session has taken already."""
         live = self._window.session.live
         identity = "" if live.welcome is None else live.welcome.session
         if identity != self._identity:
