@@ -151,19 +151,19 @@ def run_window(
         if theme is None:
             window.preferences.use_stored_theme()
         if size is None:
-            window.restore_place()
+            window.layout_part.restore_place()
         else:
             window.resize(*size)
         window.show()
         if recording:
-            window.use_recording(*recording)
-            window.starting.opened(
+            window.bookmark_store.use_files(*recording)
+            window.opener.opened(
                 Recent(files=tuple(path.absolute() for path in opened or recording))
             )
         elif where is not None and remember:
-            window.starting.opened(Recent(address=str(where)))
+            window.opener.opened(Recent(address=str(where)))
         if compare:
-            window.comparing.open_soon(*compare)
+            window.compare.open_soon(*compare)
         if wish is not None:
             window.classroom.wish(wish)
         if where is not None:
@@ -258,7 +258,7 @@ def take_screenshot(
             if event is not None:
                 _go_to(window, event, timeout_secs, interruption)
             if view is not None:
-                window.looking.choose_view(view)
+                window.views.choose_view(view)
             if arrange is not None:
                 arrange(window)
             if settle_secs > 0:

@@ -64,18 +64,18 @@ class _WindowScene(MainWindow):
         self.link.status = LinkStatus(phase=LinkPhase.LIVE)
         self._turn_to_page()
         self.menuBar().hide()
-        self.footer.hide()
+        self.session_part.footer.hide()
         self.time_panel.hide()
 
     def follow(self, interpreter: ClientInterpreter, change: EventChange) -> None:
         """Take an event."""
         session = self.session
         if session.interpreter is not interpreter:
-            self.following.restart()
+            self.updater.restart()
             session.live = session.interpreter = interpreter
         session.history.follow(interpreter, change.event)
         session.events_seen += 1
-        self.following.show(change)
+        self.updater.show(change)
 
     def fill(self) -> None:
         """Tiles have the room that the window gives them."""

@@ -58,7 +58,7 @@ def lead(window: MainWindow, name: str, step: int) -> None:
     """Take the lesson up to a step."""
     lesson = find_lesson(name)
     window.lessons.open(lesson)
-    leading = window.lessons.leading
+    leading = window.lessons.progress
     for at in range(step):
         wait_until(lambda: bool(leading.arrived or leading.problem), f"{name}, step {at + 1}")
         if leading.problem:
@@ -75,7 +75,7 @@ def lead(window: MainWindow, name: str, step: int) -> None:
 
 def is_read(window: MainWindow, last: int) -> bool:
     """Whether the history graph shows all up to this event."""
-    drawn = window.history.first.canvas.drawn
+    drawn = window.history.panel.first.canvas.drawn
     return (
         drawn is not None
         and len(drawn.events) > 0

@@ -31,7 +31,7 @@ PICTURES = (
 
 def present(window: MainWindow, size: tuple[int, int]) -> None:
     """Present, in a window of this size: the screen of the offscreen platform is a small one."""
-    window.classroom.presenting.toggle()
+    window.presentation.toggle()
     window.setWindowState(Qt.WindowState.WindowNoState)
     scale = window.devicePixelRatioF()
     window.resize(round(size[0] / scale), round(size[1] / scale))

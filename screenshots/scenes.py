@@ -62,19 +62,19 @@ def wait_until(condition: Callable[[], bool]) -> None:
 def look_back(window: MainWindow, number: int) -> None:
     """Bookmark two moments, choose a range and go to an event."""
     first = window.session.timeline.first
-    window.bookmarking.marks.add(first + EVENTS // 4, "before the burst")
-    window.bookmarking.marks.add(first + EVENTS * 3 // 5, "the arenas have holes")
-    window.timing.choose_range(first + EVENTS // 5, first + EVENTS * 7 // 10)
-    window.timing.go_to(first + number)
+    window.bookmark_store.marks.add(first + EVENTS // 4, "before the burst")
+    window.bookmark_store.marks.add(first + EVENTS * 3 // 5, "the arenas have holes")
+    window.navigator.choose_range(first + EVENTS // 5, first + EVENTS * 7 // 10)
+    window.navigator.go_to(first + number)
     wait_until(lambda: window.session.number == first + number)
 
 
 def look_back_and_loop(window: MainWindow, file: Path, number: int) -> None:
     """The same in a recording, whose range is played over and over, with a filter of the window's own."""
-    window.use_recording(file)
+    window.bookmark_store.use_files(file)
     look_back(window, number)
-    window.timing.toggle_loop()
-    window.set_filters((EventFilter(event=0, delay_millis=40),))
+    window.navigator.toggle_loop()
+    window.details_part.set_filters((EventFilter(event=0, delay_millis=40),))
     wait_until(lambda: window.session.live.filters[0].delay_millis == 40)
 
 
@@ -90,7 +90,7 @@ def has_events(drawn: HistoryPicture | None, events: int = EVENTS) -> bool:
 
 def show_history(window: MainWindow) -> None:
     """Open two history graphs with a line at each collection, draw over some tiles, and go to an event."""
-    panel = window.history
+    panel = window.history.panel
     window.docks.show("history")
     window.docks.give_height("history", HISTORY_HEIGHT)
     panel.add_track(TrackSpec("pymalloc arenas", "Free blocks"))
@@ -107,7 +107,7 @@ def show_history(window: MainWindow) -> None:
     panel.first.rename_brush(plotted[0].brush, "first arenas")
     wait_until(lambda: all(len(one.series) >= EVENTS for one in panel.series.plotted))
     number = window.session.timeline.first + EVENTS * 3 // 5
-    window.timing.go_to(number)
+    window.navigator.go_to(number)
     wait_until(lambda: window.session.number == number)
 
 
@@ -115,15 +115,15 @@ def show_views(window: MainWindow) -> None:
     """Each space through another view, as far as they go."""
     ids = {space.space.name: number for number, space in window.session.interpreter.spaces.items()}
     for name, view in (("pymalloc arenas", "hilbert"), ("Size classes", "histogram")):
-        window.looking.choose_view(view, ids[name])
-    window.activate(ids["pymalloc arenas"])
+        window.views.choose_view(view, ids[name])
+    window.selection.activate(ids["pymalloc arenas"])
     wait_until(lambda: window.session.events_seen > EVENTS + 5)
 
 
 def filter_events(window: MainWindow) -> None:
     """One kind of event each fifth time only, the other with a delay and a pause."""
     window.docks.show("events")
-    window.set_filters(
+    window.details_part.set_filters(
         (EventFilter(event=0, period=5), EventFilter(event=1, delay_millis=250, pause=True))
     )
     wait_until(lambda: window.session.live.filters[1].pause)
@@ -133,9 +133,9 @@ def filter_events(window: MainWindow) -> None:
 def compare(window: MainWindow) -> None:
     """An early event, and the one before the arenas were emptied."""
     first = window.session.timeline.first
-    for part, what in ((0.2, window.comparing.set_a), (0.9, lambda: window.docks.show("compare"))):
+    for part, what in ((0.2, window.compare.set_a), (0.9, lambda: window.docks.show("compare"))):
         number = first + round(EVENTS * part)
-        window.timing.go_to(number)
+        window.navigator.go_to(number)
         wait_until(lambda number=number: window.session.number == number)
         what()
 
@@ -146,23 +146,22 @@ def put_beside(window: MainWindow) -> None:
         path = Path(folder) / "before.gcspy"
         window.shift.save(path)
         first = window.session.timeline.first
-        window.timing.go_to(first + 20)
+        window.navigator.go_to(first + 20)
         wait_until(lambda: window.session.number == first + 20)
-        window.comparing.open_recording(path)
+        window.compare.open_recording(path)
         window.sides.bar.offset.setValue(EVENTS - 40)
         wait_until(
             lambda: (
-                window.comparing.beside is not None
-                and window.comparing.beside.comparison is not None
+                window.compare.beside is not None and window.compare.beside.comparison is not None
             )
         )
-        wait_until(window.comparing.settle)
+        wait_until(window.compare.settle)
 
 
 def fire_trigger(window: MainWindow) -> None:
     """A condition that becomes true soon, and pauses."""
     window.docks.show("triggers")
-    window.triggers.triggering.add(
+    window.triggers.manager.add(
         Trigger(
             id=1,
             expression="event == 'Collections' and sum(\"pymalloc arenas\".Used) > 8MiB",
@@ -179,8 +178,8 @@ def choose(window: MainWindow, space: str, stream: str) -> int:
     for number, state in window.session.interpreter.spaces.items():
         if state.space.name == space:
             (found,) = [one.id for one in state.space.streams if one.name == stream]
-            window.choose_stream(number, found)
-            window.activate(number)
+            window.selection.choose_stream(number, found)
+            window.selection.activate(number)
             return number
     raise RuntimeError(f"the recording has no space {space!r}")
 
@@ -206,7 +205,7 @@ def see_holes(window: MainWindow) -> None:
 def see_leak(window: MainWindow) -> None:
     """What a linter keeps: its types, the largest first."""
     number = choose(window, "Types", "Objects")
-    window.looking.choose_view("table", number)
+    window.views.choose_view("table", number)
     give_room(window, number)
     for table in window.spaces.panels[number].findChildren(QTableView):
         table.sortByColumn(2, Qt.SortOrder.DescendingOrder)
@@ -215,7 +214,7 @@ def see_leak(window: MainWindow) -> None:
 def see_survivors(window: MainWindow) -> None:
     """What collections of a growing graph are worth: they look at everything, and all of it stays."""
     number = choose(window, "GC generations", "Survivors")
-    window.looking.choose_view("table", number)
+    window.views.choose_view("table", number)
     give_room(window, number)
 
 
@@ -239,15 +238,15 @@ def see_collections(window: MainWindow, *, stream: str = "Type", events: int = E
     choose(window, "Heap", stream)
     window.docks.show("history")
     window.docks.give_height("history", HISTORY_HEIGHT)
-    window.history.add_track(TrackSpec("Memory pools", "Used"))
+    window.history.panel.add_track(TrackSpec("Memory pools", "Used"))
     wait_until(
-        lambda: all(has_events(track.canvas.drawn, events) for track in window.history.tracks)
+        lambda: all(has_events(track.canvas.drawn, events) for track in window.history.panel.tracks)
     )
 
 
 def see_past_collections(window: MainWindow, file: Path) -> None:
     """The same in a recording, whose past the window reads in its file."""
-    window.use_recording(file)
+    window.bookmark_store.use_files(file)
     see_collections(window, stream="Used", events=len(Recording.open(file).events))
 
 
@@ -345,7 +344,7 @@ def start(picture: Path, size: tuple[int, int], theme: str) -> None:
     window = MainWindow(Theme(theme), front=front_door())
     window.resize(*size)
     window.show()
-    wait_until(lambda: window.starting.page.processes.table.model().rowCount() > 0)
+    wait_until(lambda: window.opener.page.processes.table.model().rowCount() > 0)
     app.processEvents()
     window.grab().save(str(picture))
     window.close()

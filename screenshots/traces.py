@@ -55,8 +55,8 @@ def choose(window: MainWindow, space: str, stream: str) -> int:
     for number, state in window.session.interpreter.spaces.items():
         if state.space.name == space:
             (found,) = [one.id for one in state.space.streams if one.name == stream]
-            window.choose_stream(number, found)
-            window.activate(number)
+            window.selection.choose_stream(number, found)
+            window.selection.activate(number)
             return number
     raise RuntimeError(f"the recording has no space {space!r}")
 
@@ -73,7 +73,7 @@ def go_to(window: MainWindow, kind: str, cause: str) -> None:
         if window.session.interpreter.event_name(event.event) == kind and event.cause == cause:
             return
         before = window.session.number
-        window.timing.playing.seek(Seek(name=kind))
+        window.navigator.playing.seek(Seek(name=kind))
         wait_until(lambda before=before: arrived(before), f"{kind}, {cause}")
 
 
@@ -88,22 +88,22 @@ def promotion(window: MainWindow) -> None:
     choose(window, "Old", "Used")
     window.docks.show("history")
     window.docks.give_height("history", 560)
-    window.history.add_track(TrackSpec("Old", "Promoted"))
-    window.history.add_track(TrackSpec("Eden", "Used"))
+    window.history.panel.add_track(TrackSpec("Old", "Promoted"))
+    window.history.panel.add_track(TrackSpec("Eden", "Used"))
     by_event(window)
     go_to(window, "GC end", AFTER)
     last = window.session.timeline.last
 
     def drawn() -> bool:
-        pictures = [track.canvas.drawn for track in window.history.tracks]
+        pictures = [track.canvas.drawn for track in window.history.panel.tracks]
         whole = all(
             one is not None and len(one.events) >= last - 1 and not one.preview.any()
             for one in pictures
         )
-        return whole and window.history.read == 1.0
+        return whole and window.history.panel.read == 1.0
 
     wait_until(drawn, "the history graphs")
-    for track in window.history.tracks[:2]:
+    for track in window.history.panel.tracks[:2]:
         track.canvas.show_tiles(0, OLD_TILES)
 
 
@@ -127,7 +127,7 @@ def life(window: MainWindow) -> None:
 def lifetimes(window: MainWindow) -> None:
     """Which share of all objects is still there after so many bytes, at the trace's last event."""
     by_event(window)
-    window.timing.go_to(window.session.timeline.last)
+    window.navigator.go_to(window.session.timeline.last)
     window.docks.show("ages")
     window.docks.give_height("ages", 430)
     wait_until(lambda: window.ages.panel.chart is not None, "the survival curve")
@@ -158,7 +158,7 @@ def take(scene: str) -> None:
     ):
 
         def arranged(window: MainWindow) -> None:
-            window.use_recording(traced.path)
+            window.bookmark_store.use_files(traced.path)
             arrange(window)
 
         take_screenshot(

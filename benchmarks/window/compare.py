@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.harness.figures import tell
 from benchmarks.window.scrub import has_seen, turns_until, watching
 from gcspy_client.app import application
-from gcspy_client.view.compare.beside import SideBySide
+from gcspy_client.view.compare.side_by_side import SideBySide
 from gcspy_client.view.window import MainWindow
 
 __all__ = ["main"]
@@ -30,7 +30,7 @@ _MOST_SECS = 60.0
 def _is_shown(window: MainWindow) -> bool:
     """Whether the difference on the screen is that of what is shown."""
     comparison, shown = (
-        window.comparing.differencing.comparison,
+        window.compare.painter.comparison,
         window.session.interpreter.last_event,
     )
     if comparison is None or shown is None:
@@ -70,7 +70,7 @@ def _measure(tiles: int, events: int) -> None:
     with watching(tiles, events) as (window, program, folder):
         print(f"{tiles:,} tiles")
         began = time.thread_time()
-        window.comparing.set_a()
+        window.compare.set_a()
         set_a = max(time.thread_time() - began, _compared(window))
         _print("setting A", tiles, [set_a], [0.0])
         turns, waits = [], []
@@ -85,7 +85,7 @@ def _measure(tiles: int, events: int) -> None:
         window.shift.settle(_MOST_SECS)
         for number in np.random.default_rng(2).integers(1, 2 * events + 1, events).tolist():
             start = time.monotonic()
-            window.timing.go_to(number)
+            window.navigator.go_to(number)
             came = turns_until(partial(_shows, window, number))
             turns.append(max(came, _compared(window)))
             waits.append(time.monotonic() - start)
@@ -95,16 +95,16 @@ def _measure(tiles: int, events: int) -> None:
 
 def _beside(window: MainWindow, path: Path, tiles: int, events: int) -> None:
     """The session beside a recording of itself, two events apart, as the user goes to events."""
-    window.comparing.leave()
+    window.compare.leave()
     window.shift.save(path)
-    window.comparing.open_recording(path)
-    beside = window.comparing.beside
+    window.compare.open_recording(path)
+    beside = window.compare.beside
     assert beside is not None
     window.sides.bar.offset.setValue(2)
     turns, waits = [], []
     for number in np.random.default_rng(3).integers(1, 2 * events - 1, events).tolist():
         start = time.monotonic()
-        window.timing.go_to(number)
+        window.navigator.go_to(number)
         longest = turns_until(partial(_shows, window, number))
         longest = max(longest, turns_until(partial(_is_beside, beside, number)))
         began = time.thread_time()

@@ -113,7 +113,7 @@ class _Run:
         self._before = 0
         self._event_at = 0.0
         self._turns = 0
-        window.following.applied.connect(self._applied)
+        window.updater.applied.connect(self._applied)
         window.set_probe(self._painted)
         self._timer = QTimer(window)
         self._timer.timeout.connect(self._look)
@@ -147,7 +147,7 @@ class _Run:
             if self._recording is None:
                 self._wheel.start(_WHEEL_MILLIS)
             return
-        drawn = window.history.canvas.drawn
+        drawn = window.history.panel.canvas.drawn
         if not self._first and drawn is not None and drawn.codes.any():
             self._first = time.monotonic() - self._opened
         assert self._phase is not None
@@ -155,12 +155,12 @@ class _Run:
         if self._recording is None:
             if window.session.events_seen >= self._events:
                 self._finish()
-        elif self._phase.name == "fills" and self._first and window.history.read >= 1:
+        elif self._phase.name == "fills" and self._first and window.history.panel.read >= 1:
             self._next("plays at 60 Hz")
-            window.timing.playing.set_manner(
+            window.navigator.playing.set_manner(
                 SetPlayback(pace=Pace.FIXED, interval_millis=round(1000 / _HZ))
             )
-            window.timing.play(Direction.FORWARDS)
+            window.navigator.play(Direction.FORWARDS)
         elif self._phase.name == "plays at 60 Hz" and spent > self._seconds:
             self._next("plays, somebody zooms")
             self._wheel.start(_WHEEL_MILLIS)
@@ -169,7 +169,7 @@ class _Run:
 
     def _turn(self) -> None:
         """The wheel over the graph: in, and out again; now and then over its tiles."""
-        canvas = self._window.history.canvas
+        canvas = self._window.history.panel.canvas
         self._turns += 1
         closer = self._turns // 12 % 2 == 0
         tiles = self._turns % 3 == 0
@@ -191,7 +191,7 @@ class _Run:
         self._timer.stop()
         assert self._phase is not None
         self._reports.append({**self._phase.end(), "took": time.monotonic() - self._opened})
-        graph, drawn = self._window.history.graph, self._window.history.canvas.drawn
+        graph, drawn = self._window.history.panel.graph, self._window.history.panel.canvas.drawn
         report = {
             "phases": self._reports,
             "first_secs": self._first,

@@ -125,7 +125,7 @@ def watching(tiles: int, events: int) -> Iterator[tuple[MainWindow, Program, Pat
 
 
 def _go(window: MainWindow, number: int) -> float:
-    window.timing.go_to(number)
+    window.navigator.go_to(number)
     came = turns_until(lambda: window.session.number == number and not window.session.is_live)
     began = time.thread_time()
     application().processEvents()  # the paint

@@ -112,13 +112,13 @@ def _sorted(view: TableView, column: int) -> None:
 
 
 def _zoomed(window: MainWindow) -> None:
-    window.looking.choose_view("hilbert")
+    window.views.choose_view("hilbert")
     for _ in range(8):
-        window.zoom(1)
+        window.spaces_part.zoom(1)
 
 
 def _table(window: MainWindow, column: int) -> None:
-    window.looking.choose_view("table")
+    window.views.choose_view("table")
     view = window.spaces.panels[1].view
     assert isinstance(view, TableView)
     view.table.sortByColumn(column, view.table.horizontalHeader().sortIndicatorOrder())
@@ -139,7 +139,7 @@ def _measure(tiles: int, times: int) -> None:
             turns_until(lambda: window.session.events_seen > 0)
             window.settle()
             print(f"{tiles:,} tiles", flush=True)
-            looking = window.looking
+            looking = window.views
             for name in TITLES:
                 _measure_view(window, program, name, partial(looking.choose_view, name), times)
             _measure_view(window, program, "table, sorted", partial(_table, window, 2), times)
@@ -150,7 +150,7 @@ def _measure(tiles: int, times: int) -> None:
             )
             looking.choose_order(None)
             _measure_view(window, program, "hilbert, zoomed", partial(_zoomed, window), times)
-            window.zoom(0)
+            window.spaces_part.zoom(0)
             looking.choose_view("tiles")
             space = window.session.interpreter.spaces[1]
             formula = partial(window.formulas.add, space, "Share", "Used / (Objects + 1)")

@@ -326,7 +326,7 @@ def _show(
         if lesson is not None:
             window.lessons.open(lesson)
         if options.versus_listen:
-            window.comparing.join_soon(parse_address(options.versus_listen))
+            window.compare.join_soon(parse_address(options.versus_listen))
 
     if has_display():
         return run_window(address, theme=theme, front=front_door(), on_ready=arrange)

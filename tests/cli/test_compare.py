@@ -173,12 +173,12 @@ def test_a_window_begins_with_the_other_recording_beside(
 
     def ready(window: MainWindow) -> None:
         def look() -> None:
-            beside = window.comparing.beside
+            beside = window.compare.beside
             if beside is not None and beside.comparison is not None:
                 seen.append(beside.other.name)
                 window.close()
 
-        window.following.spoken.connect(look)
+        window.updater.spoken.connect(look)
 
     address = f"unix:{tmp_path}/p.sock"
     with serve_recording(Recording.open(recorded), address, beginning=Beginning(running=True)):

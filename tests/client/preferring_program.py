@@ -14,7 +14,7 @@ from gcspy_client.view.window import MainWindow
 def ready(window: MainWindow) -> None:
     inherited = os.environ.get("QT_SCALE_FACTOR", "none")
     sys.stdout.write(
-        f"{window.devicePixelRatioF()} {window.theme.value} {window.preferences.is_scaled_wholly} {inherited}\n"
+        f"{window.devicePixelRatioF()} {window.appearance.theme.value} {window.preferences.is_scaled_wholly} {inherited}\n"
     )
     QTimer.singleShot(0, window.close)
 

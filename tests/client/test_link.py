@@ -93,20 +93,20 @@ def test_pause_takes_effect_after_the_next_event_then_step_then_resume(
     program.let_happen()
     wait(lambda: seen(window) == 1)
     window.settle()
-    window.footer.pause.click()
+    window.session_part.footer.pause.click()
     wait(lambda: state_of(window) is ControlState.PAUSING)
     window.settle()
-    assert window.footer.pause.text() == "Resume program"
-    assert not window.footer.step.isEnabled()
+    assert window.session_part.footer.pause.text() == "Resume program"
+    assert not window.session_part.footer.step.isEnabled()
     program.let_happen(3)
     wait(lambda: state_of(window) is ControlState.PAUSED)
     assert seen(window) == 2
     window.settle()
-    assert window.footer.step.isEnabled()
-    window.footer.step.click()
+    assert window.session_part.footer.step.isEnabled()
+    window.session_part.footer.step.click()
     wait(lambda: seen(window) == 3 and state_of(window) is ControlState.PAUSED)
     window.settle()
-    window.footer.pause.click()
+    window.session_part.footer.pause.click()
     wait(lambda: seen(window) == 4 and state_of(window) is ControlState.RUNNING)
 
 
@@ -120,13 +120,13 @@ def test_the_second_window_is_a_viewer_until_control_is_free(
     wait(lambda: seen(first) >= 1 and seen(second) >= 1)
     second.settle()
     assert not second.session.interpreter.is_controller()
-    assert not second.footer.pause.isEnabled()
+    assert not second.session_part.footer.pause.isEnabled()
     first.link.close()
     wait(lambda: second.session.interpreter.clients.controller is None)
     second.link.send(TakeControl())
     wait(lambda: controls(second))
     second.settle()
-    assert second.footer.pause.isEnabled()
+    assert second.session_part.footer.pause.isEnabled()
 
 
 def test_closing_the_window_while_it_holds_the_program_lets_it_go_on(
@@ -134,8 +134,8 @@ def test_closing_the_window_while_it_holds_the_program_lets_it_go_on(
 ) -> None:
     window = make_window(address)
     wait(lambda: controls(window))
-    window.footer.pause.setEnabled(True)
-    window.footer.pause.click()
+    window.session_part.footer.pause.setEnabled(True)
+    window.session_part.footer.pause.click()
     wait(lambda: state_of(window) is ControlState.PAUSING)
     program.let_happen()
     wait(lambda: state_of(window) is ControlState.PAUSED)
@@ -153,9 +153,9 @@ def test_the_end_of_the_session_is_told_and_not_retried(
     wait(lambda: seen(window) == 1)
     program.server.close()
     wait(lambda: phase(window) is LinkPhase.ENDED)
-    assert window.banner.isVisible()
+    assert window.session_part.banner.isVisible()
     assert window.link.status.retry_secs is None
-    assert window.footer.leave.text() == "Reconnect"
+    assert window.session_part.footer.leave.text() == "Reconnect"
 
 
 def test_the_end_of_the_target_is_told_while_the_server_stays(
@@ -168,7 +168,7 @@ def test_the_end_of_the_target_is_told_while_the_server_stays(
     program.server.end("process 1 exited")
     wait(lambda: state_of(window) is ControlState.ENDED)
     window.settle()
-    assert "process 1 exited" in window.banner.text.text()
+    assert "process 1 exited" in window.session_part.banner.text.text()
 
 
 def test_disconnect_and_reconnect_keep_what_the_user_chose(
@@ -178,19 +178,19 @@ def test_disconnect_and_reconnect_keep_what_the_user_chose(
     wait(lambda: phase(window) is LinkPhase.LIVE)
     program.let_happen()
     wait(lambda: seen(window) == 1)
-    window.select(2, 1)
-    window.footer.leave.click()
+    window.selection.select(2, 1)
+    window.session_part.footer.leave.click()
     assert phase(window) is LinkPhase.IDLE
-    assert "Disconnected" in window.banner.text.text()
+    assert "Disconnected" in window.session_part.banner.text.text()
     assert window.spaces.panels[1].isVisible()
-    window.footer.leave.click()
+    window.session_part.footer.leave.click()
     wait(lambda: phase(window) is LinkPhase.LIVE)
     program.let_happen()
     wait(lambda: window.session.interpreter.last_event is not None)
     window.settle()
     assert window.session.active == 2
     assert window.session.selected(2) == 1
-    assert not window.banner.isVisible()
+    assert not window.session_part.banner.isVisible()
     picture = window.spaces.panels[1].canvas.picture
     assert (
         picture.space is window.session.interpreter.spaces[1]
@@ -224,12 +224,12 @@ def test_a_killed_server_is_found_again_when_it_is_back(
         codes = window.spaces.panels[1].canvas.picture.codes.copy()
         process.kill()
         wait(lambda: phase(window) is LinkPhase.LOST)
-        assert "Connection lost" in window.banner.text.text()
+        assert "Connection lost" in window.session_part.banner.text.text()
         assert len(codes) == len(window.spaces.panels[1].canvas.picture.codes)
     with _served(where):
         wait(lambda: phase(window) is LinkPhase.LIVE and seen(window) > 0)
         window.settle()
-        assert not window.banner.isVisible()
+        assert not window.session_part.banner.isVisible()
 
 
 def test_closing_in_the_middle_of_a_busy_session_leaves_nothing(
@@ -251,8 +251,8 @@ def test_nobody_at_the_socket_is_said_with_a_remedy(
 ) -> None:
     window = make_window(f"unix:{socket_directory}/none.sock")
     wait(lambda: phase(window) is LinkPhase.FAILED)
-    assert "no socket" in window.page.text.text()
-    assert window.page.again.isVisible()
+    assert "no socket" in window.session_part.page.text.text()
+    assert window.session_part.page.again.isVisible()
 
 
 def test_nobody_at_the_port_is_said_with_a_remedy(make_window: MakeWindow, wait: Wait) -> None:
@@ -260,8 +260,8 @@ def test_nobody_at_the_port_is_said_with_a_remedy(make_window: MakeWindow, wait:
         taken.bind(("127.0.0.1", 0))  # bound, not listening: refuses
         window = make_window(f"127.0.0.1:{taken.getsockname()[1]}", token=TOKEN)
         wait(lambda: phase(window) is LinkPhase.FAILED)
-    assert "Nobody listens there" in window.page.text.text()
-    assert "gcspy attach" in window.page.text.text()
+    assert "Nobody listens there" in window.session_part.page.text.text()
+    assert "gcspy attach" in window.session_part.page.text.text()
 
 
 def test_a_wrong_token_is_refused_with_the_remedy(
@@ -270,8 +270,8 @@ def test_a_wrong_token_is_refused_with_the_remedy(
     where = program.server.serve("tcp:127.0.0.1:0", token=TOKEN).addresses[0]
     window = make_window(where, token="wrong")
     wait(lambda: phase(window) is LinkPhase.FAILED)
-    assert "token" in window.page.text.text()
-    assert TOKEN not in window.page.text.text()
+    assert "token" in window.session_part.page.text.text()
+    assert TOKEN not in window.session_part.page.text.text()
     window.link.open(parse_address(where), token=TOKEN)
     wait(lambda: phase(window) is LinkPhase.LIVE)
 
@@ -284,10 +284,10 @@ def test_tls_is_trusted_by_its_pinned_fingerprint_only(
     wrong = ("0" if pin[0] != "0" else "1") + pin[1:]
     window = make_window(f"{place}#sha256={wrong}", token=TOKEN)
     wait(lambda: phase(window) is LinkPhase.FAILED)
-    assert "not the pinned one" in window.page.text.text()
+    assert "not the pinned one" in window.session_part.page.text.text()
     window = make_window(place, token=TOKEN)
     wait(lambda: phase(window) is LinkPhase.FAILED)
-    assert "join line" in window.page.text.text()
+    assert "join line" in window.session_part.page.text.text()
     window = make_window(where, token=TOKEN)
     wait(lambda: phase(window) is LinkPhase.LIVE)
     program.let_happen()
@@ -330,7 +330,7 @@ def test_a_server_of_another_kind_is_told_from_ours(
     with _answering(answer) as where:
         window = make_window(where, token=TOKEN)
         wait(lambda: phase(window) is LinkPhase.FAILED)
-        assert said.lower() in window.page.text.text().lower()
+        assert said.lower() in window.session_part.page.text.text().lower()
         window.close()
 
 
@@ -340,7 +340,7 @@ def test_a_server_that_never_greets_is_given_up(make_window: MakeWindow, wait: W
         wait(lambda: phase(window) is LinkPhase.GREETING)
         window.link._give_up_waiting()  # what its timer does after ten seconds
         assert phase(window) is LinkPhase.FAILED
-        assert "did not greet" in window.page.text.text()
+        assert "did not greet" in window.session_part.page.text.text()
         window.close()
 
 

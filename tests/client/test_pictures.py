@@ -61,8 +61,9 @@ def test_the_whole_window_has_no_banner_and_no_buttons(qtbot: QtBot) -> None:
     )
     assert (image.width(), image.height()) == SIZE
     assert len(np.unique(camera.pixels())) > 50
-    for part in ("banner", "footer", "page"):
-        assert not getattr(window, part).isVisible(), part
+    part_of_session = window.session_part
+    for part in (part_of_session.banner, part_of_session.footer, part_of_session.page):
+        assert not part.isVisible(), part
     camera.close()
 
 

@@ -140,11 +140,11 @@ ALLOWED = {
     # Qt's actions of that table, so that the window hears their keys.
     ("gcspy_client/view/window.py", "addAction"),
     # Rows that have a label of ours; with a text Qt would make one by itself.
-    ("gcspy_client/view/shell/connect_dialog.py", "addRow"),
+    ("gcspy_client/view/start/connect_dialog.py", "addRow"),
     # What they add are no texts, but items of our own and curves.
     ("gcspy_client/view/panels/plot.py", "addItem"),
     ("gcspy_client/view/shell/guide_window.py", "addItem"),
-    ("gcspy_client/view/shell/start_page.py", "addItem"),
+    ("gcspy_client/view/start/start_page.py", "addItem"),
     ("gcspy_client/view/spaces/formulas.py", "addItem"),
     # The type of an argument of Qt's that this writes a number into.
     ("gcspy_client/view/panels/filters.py", "QAbstractItemModel"),

@@ -197,11 +197,11 @@ class Walker:
         if self._rng.random() < 0.3:
             QTest.keyClick(self.window, Qt.Key.Key_F11)
         else:
-            self.window.classroom.presenting.toggle()
+            self.window.presentation.toggle()
         # Twice in one go is what a held key does.
         if self._rng.random() < 0.2:
-            self.window.classroom.presenting.toggle()
-        return f"on: {self.window.classroom.presenting.on}"
+            self.window.presentation.toggle()
+        return f"on: {self.window.presentation.on}"
 
     def _resize(self) -> str:
         width, height = self._rng.randint(200, 1500), self._rng.randint(150, 1200)
@@ -259,12 +259,12 @@ class Walker:
 
     def _theme(self) -> str:
         theme = self._rng.choice((None, *Theme))
-        self.window.choose_theme(theme)
+        self.window.appearance.choose(theme)
         return str(theme)
 
     def _join(self) -> str:
         how = self._rng.choice(("open", "open", "reconnect", "close", "page", "back"))
-        link, starting = self.window.link, self.window.starting
+        link, starting = self.window.link, self.window.opener
         if how == "open" and self._addresses:
             starting.connect_to(self._rng.choice(self._addresses), control=self._rng.random() < 0.5)
         elif how == "reconnect" and link.address is not None:
@@ -282,15 +282,15 @@ class Walker:
             return None
         path = self._rng.choice(self._files)
         if self._rng.random() < 0.5:
-            self.window.starting.play([path])
+            self.window.opener.play([path])
             return f"play {path.name}"
-        self.window.comparing.open_soon(path)
+        self.window.compare.open_soon(path)
         return f"compare {path.name}"
 
     def _attach(self) -> str | None:
         if not self._pids:
             return None
-        self.window.starting.attach(self._rng.choice(self._pids))
+        self.window.opener.attach(self._rng.choice(self._pids))
         return "attach"
 
     def _action(self) -> str:
@@ -385,7 +385,7 @@ class Walker:
         return ""
 
     def _new_window(self) -> str:
-        presenting = self.window.classroom.presenting.on
+        presenting = self.window.presentation.on
         self._close_window()
         self._layouts.clear()
         if self._rng.random() < 0.5:

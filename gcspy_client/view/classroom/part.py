@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from gcspy_protocol.attendance import PERSON_CHARS, LookAt, person_name
 from gcspy_protocol.interpreter import EventChange
 from gcspy_protocol.messages import Attend, Clients, HandOver, Look, Looked, Message, NameSuccessor
 from gcspy_protocol.playback import Seek
-from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtCore import Qt, QTimer
 
 from gcspy_client.model.attendance import (
     ClassWish,
@@ -31,14 +30,12 @@ from gcspy_client.model.view_states import TABLE, TILES
 from gcspy_client.view.actions import Action
 from gcspy_client.view.classroom.join_line import JoinSheet
 from gcspy_client.view.classroom.panel import ClassPanel
-from gcspy_client.view.classroom.presenting import Presenting
+from gcspy_client.view.desk import Desk
+from gcspy_client.view.part import Part
 from gcspy_client.view.plain.dialogs import ask_one_of, ask_text
 from gcspy_client.view.spaces.views import known_renderers
 
-if TYPE_CHECKING:
-    from gcspy_client.view.window import MainWindow
-
-__all__ = ["ClassPart", "actions_of_class"]
+__all__ = ["ClassPart"]
 
 _MENU = "&Session/&Class"
 _NAME = "class.name"
@@ -49,23 +46,20 @@ _NOBODY_ELSE = "nobody else is in this session"
 _NOT_OURS = "only the one in control may do that"
 
 
-class ClassPart(QObject):
+class ClassPart(Part):
     """The class of a window; made when all panels are there, of which it notices which is in front.
 
     Attributes:
         panel: Who is present.
-        presenting: The window as a projector shows it.
         following: Whether this window follows who leads.
         addresses: Where others join.
         front: Name of the panel that came to the front last, while it can be seen; else empty.
         heir: Name of who shall be the successor as soon as one of that name is there; empty: nobody in particular.
     """
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
-        self.panel = ClassPanel(window.theme)
-        self.presenting = Presenting(window)
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk)
+        self.panel = ClassPanel(desk.theme)
         self.following = False
         self.addresses: tuple[str, ...] = ()
         self.heir = ""
@@ -83,21 +77,21 @@ class ClassPart(QObject):
         self._soon.timeout.connect(self._tell_place)
         side = Qt.DockWidgetArea.RightDockWidgetArea
         about = "class: who is present, who follows, who is behind"
-        window.docks.add("class", "Class", self.panel, side, keys=("Shift+L",), about=about)
+        desk.docks.add("class", "Class", self.panel, side, keys=("Shift+L",), about=about)
         panel = self.panel
-        panel.opened.connect(self.refresh)
+        panel.opened.connect(self.show_roster)
         panel.handed.connect(self.hand_over)
         panel.named.connect(lambda number: self.choose_successor(None if number < 0 else number))
         panel.follow_toggled.connect(self.toggle_following)
         panel.name_asked.connect(self.ask_name)
         panel.line_asked.connect(self.show_line)
-        window.link.person = self.name
-        window.following.applied.connect(self._came)
-        window.following.spoken.connect(self.look_soon)
-        window.timing.moved.connect(self.look_soon)
-        for name in window.docks:
+        desk.link.person = self.name
+        desk.updater.applied.connect(self._came)
+        desk.updater.spoken.connect(self.look_soon)
+        desk.navigator.moved.connect(self.look_soon)
+        for name in desk.docks:
             if name != "class":
-                window.docks[name].seen.connect(partial(self._panel_seen, name))
+                desk.docks[name].seen.connect(partial(self._panel_seen, name))
 
     def stop(self) -> None:
         """Tell nothing any more; no timer is left."""
@@ -122,7 +116,7 @@ class ClassPart(QObject):
     @property
     def name(self) -> str:
         """What the others call us: as the user said, else the login."""
-        return person_name(self._window.settings.text(_NAME)) or login_name()
+        return person_name(self._desk.settings.text(_NAME)) or login_name()
 
     def call(self, name: str, *, remember: bool = True) -> None:
         """Be called otherwise.
@@ -132,15 +126,18 @@ class ClassPart(QObject):
             remember: Whether other windows, too, have it from now on.
         """
         if remember:
-            self._window.settings.store(_NAME, person_name(name))
-        self._window.link.person = person_name(name) or self.name
+            self._desk.settings.store(_NAME, person_name(name))
+        self._desk.link.person = person_name(name) or self.name
         self._attend()
 
     def ask_name(self) -> None:
         """Ask the user for a name."""
-        now = self._window.link.person
+        now = self._desk.link.person
         name = ask_text(
-            self._window, "Your name", f"What the others see, up to {PERSON_CHARS} letters:", now
+            self._desk.frame,
+            "Your name",
+            f"What the others see, up to {PERSON_CHARS} letters:",
+            now,
         )
         if name is not None:
             self.call(name)
@@ -149,14 +146,14 @@ class ClassPart(QObject):
         """Look where the leader looks from now on, or roam."""
         self.following = wanted
         self._attend()
-        self.refresh()
+        self.show_roster()
 
     def toggle_following(self) -> None:
         """Follow, or roam."""
         self.follow(not self.following)
 
     def _attend(self) -> None:
-        link = self._window.link
+        link = self._desk.link
         link.follows = self.following
         link.send(Attend(person=link.person, following=self.following))
 
@@ -165,13 +162,13 @@ class ClassPart(QObject):
     @property
     def seats(self) -> list[Seat]:
         """Who is present."""
-        connected = self._window.link.status.phase.connected
-        return roster(self._window.session.live) if connected else []
+        connected = self._desk.link.status.phase.connected
+        return roster(self._desk.session.live) if connected else []
 
     @property
     def leads(self) -> bool:
         """Whether this window is whom the others follow."""
-        live = self._window.session.live
+        live = self._desk.session.live
         return (
             live.welcome is not None
             and leader_of(live) == live.welcome.client_id
@@ -181,9 +178,7 @@ class ClassPart(QObject):
     @property
     def may_hand(self) -> bool:
         """Whether this window has control that it may hand over."""
-        return (
-            self._window.link.status.phase.connected and self._window.session.live.is_controller()
-        )
+        return self._desk.link.status.phase.connected and self._desk.session.live.is_controller()
 
     @property
     def others(self) -> list[Seat]:
@@ -192,7 +187,7 @@ class ClassPart(QObject):
 
     def hand_over(self, number: int) -> None:
         """Let another control and lead; who leads no more follows."""
-        self._window.link.send(HandOver(client=number))
+        self._desk.link.send(HandOver(client=number))
         if self.leads:
             self.follow(True)
 
@@ -203,7 +198,7 @@ class ClassPart(QObject):
 
     def name_successor(self, number: int | None) -> None:
         """Let another inherit control when this connection is lost; None: nobody."""
-        self._window.link.send(NameSuccessor(client=number))
+        self._desk.link.send(NameSuccessor(client=number))
 
     def hand_back(self) -> None:
         """Give control back to who had it before."""
@@ -222,7 +217,7 @@ class ClassPart(QObject):
         chosen = next(
             (i for i, seat in enumerate(others) if seat.number == self.panel.chosen_number), 0
         )
-        number = ask_one_of(self._window, title, question, names, chosen)
+        number = ask_one_of(self._desk.frame, title, question, names, chosen)
         return None if number is None else others[number].number
 
     def ask_hand_over(self) -> None:
@@ -237,10 +232,10 @@ class ClassPart(QObject):
         if number is not None:
             self.choose_successor(number)
 
-    def refresh(self) -> None:
+    def show_roster(self) -> None:
         """Say anew who is present, if anybody sees it."""
         if self.panel.isVisible():
-            playback = self._window.session.is_playback
+            playback = self._desk.session.is_playback
             self.panel.tell(
                 self.seats, following=self.following, may_hand=self.may_hand, is_playback=playback
             )
@@ -250,7 +245,7 @@ class ClassPart(QObject):
         if self._sheet is not None:
             self._sheet.close()
             self._sheet.deleteLater()
-        self._sheet = JoinSheet(self.addresses, self._window)
+        self._sheet = JoinSheet(self.addresses, self._desk.frame)
         self._sheet.show()
         return self._sheet
 
@@ -261,7 +256,7 @@ class ClassPart(QObject):
 
     def take(self, messages: list[Message]) -> None:
         """Follow messages that the session has taken already."""
-        live = self._window.session.live
+        live = self._desk.session.live
         identity = "" if live.welcome is None else live.welcome.session
         if identity != self._identity:
             self._identity = identity
@@ -276,17 +271,17 @@ class ClassPart(QObject):
         if looked is not None and self.following and not self.leads:
             self.obey(looked.at)
         if any(isinstance(message, Clients) for message in messages):
-            self.refresh()
+            self.show_roster()
             self.look_soon()
 
     def _roles(self, clients: Clients) -> None:
         """Note from whom control came."""
-        live = self._window.session.live
+        live = self._desk.session.live
         ours = None if live.welcome is None else live.welcome.client_id
         if clients.controller == ours and self._controller not in (None, ours):
             self._handed_by = self._controller
         self._controller = clients.controller
-        self._window.link.beat(quickly=clients.controller == ours and clients.successor is not None)
+        self._desk.link.beat(quickly=clients.controller == ours and clients.successor is not None)
         if self.heir and self.may_hand:
             heirs = [seat for seat in self.others if seat.name.casefold() == self.heir.casefold()]
             if len(heirs) == 1 and not heirs[0].succeeds:
@@ -314,7 +309,7 @@ class ClassPart(QObject):
             self._told = None
 
     def _matters(self) -> bool:
-        live = self._window.session.live
+        live = self._desk.session.live
         return (
             not self._stopped and self.leads and not self._obeying and len(live.clients.clients) > 1
         )
@@ -322,10 +317,10 @@ class ClassPart(QObject):
     def _tell_place(self) -> None:
         if not self._matters():
             return
-        at = place_of(self._window.session, self.front)
+        at = place_of(self._desk.session, self.front)
         if at != self._told:
             self._told = at
-            self._window.link.send(Look(at=at))
+            self._desk.link.send(Look(at=at))
 
     def obey(self, at: LookAt) -> None:
         """Look there, as far as it is here."""
@@ -335,40 +330,40 @@ class ClassPart(QObject):
             self._look_at(at)
             if (
                 at.panel
-                and at.panel in self._window.docks
-                and not self._window.docks[at.panel].in_sight
+                and at.panel in self._desk.docks
+                and not self._desk.docks[at.panel].in_sight
             ):
-                self._window.docks.show(at.panel)
+                self._desk.docks.show(at.panel)
         finally:
             self._obeying = False
 
     def _go_to(self, at: LookAt) -> None:
         """Go to the leader's event; a playback is there already."""
-        window = self._window
-        if window.session.is_playback:
+        desk = self._desk
+        if desk.session.is_playback:
             return
         if at.sequence is None:
-            if window.timing.looks_back:
-                window.timing.last()
+            if desk.navigator.looks_back:
+                desk.navigator.last()
             return
         time_nanos = self._moments.time_of(at.sequence)
         if time_nanos is None:
-            window.say(
+            desk.say(
                 f"The leader looks at event {at.sequence:,}, which was before this window came."
             )
-        elif window.timing.usable:
-            window.timing.playing.seek(Seek(time_nanos=time_nanos))
+        elif desk.navigator.usable:
+            desk.navigator.playing.seek(Seek(time_nanos=time_nanos))
 
     def _look_at(self, at: LookAt) -> None:
-        window, session = self._window, self._window.session
+        desk, session = self._desk, self._desk.session
         space = None if at.space is None else session.interpreter.spaces.get(at.space)
-        if space is None or space.space.id not in window.spaces.panels:
+        if space is None or space.space.id not in desk.spaces.panels:
             return
         number = space.space.id
         session.activate(number)
         if at.stream in space.streams and session.chosen_stream(number) != at.stream:
             session.choose_stream(number, at.stream)
-            window.spaces.show_stream(number)
+            desk.spaces.show_stream(number)
         look = session.looks.of(number)
         if (
             at.view
@@ -376,67 +371,69 @@ class ClassPart(QObject):
             and (at.view in (TILES, TABLE) or at.view in known_renderers())
         ):
             session.looks.by_space[number] = replace(look, view=at.view)
-            window.spaces.show_look(number)
+            desk.spaces.show_look(number)
         if at.key is None:
             session.select(number, None)
         else:
             session.select_key(number, at.key)
-        window.spaces.select(number)
-        window.spaces.ensureWidgetVisible(window.spaces.panels[number])
-        window.following.refresh()
+        desk.spaces.select(number)
+        desk.spaces.ensureWidgetVisible(desk.spaces.panels[number])
+        desk.updater.refresh()
 
-
-def actions_of_class(window: MainWindow) -> tuple[Action, ...]:
-    """What can be done in a class."""
-    part = window.classroom
-    return (
-        Action(
-            name="class.follow",
-            menu=_MENU,
-            text="&Follow the leader",
-            about="follow: look where the leader looks; or roam",
-            run=part.toggle_following,
-            keys=("Shift+F",),
-            checked=lambda: part.following,
-        ),
-        Action(
-            name="class.hand-over",
-            menu=_MENU,
-            text="&Hand over control…",
-            run=part.ask_hand_over,
-            keys=("Ctrl+Shift+H",),
-            enabled=lambda: part.may_hand and bool(part.others),
-            why_not=f"{_NOT_OURS}, and {_NOBODY_ELSE}",
-            begins_group=True,
-        ),
-        Action(
-            name="class.hand-back",
-            menu=_MENU,
-            text="Hand control &back",
-            about="hand control back to whom it came from",
-            run=part.hand_back,
-            keys=("Ctrl+Shift+B",),
-            enabled=lambda: part.may_hand_back,
-            why_not="control did not come from anybody who is here",
-        ),
-        Action(
-            name="class.successor",
-            menu=_MENU,
-            text="Name a &successor…",
-            about="name who has control when this connection is lost",
-            run=part.ask_successor,
-            enabled=lambda: part.may_hand and bool(part.others),
-            why_not=f"{_NOT_OURS}, and {_NOBODY_ELSE}",
-        ),
-        Action(
-            name="class.name", menu=_MENU, text="Your &name…", run=part.ask_name, begins_group=True
-        ),
-        Action(
-            name="class.line",
-            menu=_MENU,
-            text="&Join line…",
-            about="show the line to join with, large, to be copied",
-            run=part.show_line,
-            keys=("Ctrl+Shift+J",),
-        ),
-    )
+    def actions(self) -> tuple[Action, ...]:
+        """What can be done in a class."""
+        return (
+            Action(
+                name="class.follow",
+                menu=_MENU,
+                text="&Follow the leader",
+                about="follow: look where the leader looks; or roam",
+                run=self.toggle_following,
+                keys=("Shift+F",),
+                checked=lambda: self.following,
+            ),
+            Action(
+                name="class.hand-over",
+                menu=_MENU,
+                text="&Hand over control…",
+                run=self.ask_hand_over,
+                keys=("Ctrl+Shift+H",),
+                enabled=lambda: self.may_hand and bool(self.others),
+                why_not=f"{_NOT_OURS}, and {_NOBODY_ELSE}",
+                begins_group=True,
+            ),
+            Action(
+                name="class.hand-back",
+                menu=_MENU,
+                text="Hand control &back",
+                about="hand control back to whom it came from",
+                run=self.hand_back,
+                keys=("Ctrl+Shift+B",),
+                enabled=lambda: self.may_hand_back,
+                why_not="control did not come from anybody who is here",
+            ),
+            Action(
+                name="class.successor",
+                menu=_MENU,
+                text="Name a &successor…",
+                about="name who has control when this connection is lost",
+                run=self.ask_successor,
+                enabled=lambda: self.may_hand and bool(self.others),
+                why_not=f"{_NOT_OURS}, and {_NOBODY_ELSE}",
+            ),
+            Action(
+                name="class.name",
+                menu=_MENU,
+                text="Your &name…",
+                run=self.ask_name,
+                begins_group=True,
+            ),
+            Action(
+                name="class.line",
+                menu=_MENU,
+                text="&Join line…",
+                about="show the line to join with, large, to be copied",
+                run=self.show_line,
+                keys=("Ctrl+Shift+J",),
+            ),
+        )

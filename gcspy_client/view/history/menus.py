@@ -1,4 +1,4 @@
-"""The menus of history graphs: which there are, how they look, and what is written into files; and the same as actions.
+"""The menus of history graphs: which there are, how they look, and what is written into files.
 
 Knows the panel and its session; does not know how any of it is done.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from gcspy_protocol.errors import ExpressionError
 
@@ -16,7 +15,6 @@ from gcspy_client.model.history.pooling import Pooling
 from gcspy_client.model.history.tracks import TrackSpec, choices
 from gcspy_client.model.history.view import AUTOMATIC
 from gcspy_client.model.session import Session
-from gcspy_client.view.actions import Action, Gesture
 from gcspy_client.view.history.canvas import Brush
 from gcspy_client.view.history.export import HistoryExport
 from gcspy_client.view.history.panel import MOST_TRACKS, HistoryPanel
@@ -25,29 +23,12 @@ from gcspy_client.view.plain.dialogs import ask_number, ask_text
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainMenu, PlainPushButton
 
-if TYPE_CHECKING:
-    from gcspy_client.view.window import MainWindow
-
-__all__ = ["HISTORY_GESTURES", "HistoryMenus", "actions_of_history"]
+__all__ = ["HistoryMenus"]
 
 _TILE_PIXELS = (1, 2, 3, 4, 6, 8, 10)
 """The original's choices."""
 
 _EVERY = (10, 20, 50, 80, 100, 256, 1000, 10_000)
-
-_VIEW, _MENU = "&View", "&View/&History graphs"
-
-HISTORY_GESTURES = (
-    Gesture(_VIEW, "Click on the history graph", "go to that event, select that tile"),
-    Gesture(
-        _VIEW,
-        "Drag on the history graph",
-        "plot what these tiles held; several times for several lines",
-    ),
-    Gesture(_VIEW, "Wheel, + − on the history graph", "look closer at time; with Ctrl at tiles"),
-    Gesture(_VIEW, "Shift + wheel, arrows, middle drag on it", "move along"),
-    Gesture(_VIEW, "Double click, 0 on the history graph", "everything"),
-)
 
 
 class HistoryMenus:
@@ -250,44 +231,3 @@ def _choice(menu: PlainMenu, text: str, chosen: bool, done: Callable[[], object]
     action.setCheckable(True)
     action.setChecked(chosen)
     action.triggered.connect(lambda _checked=False: done())
-
-
-def actions_of_history(window: MainWindow) -> tuple[Action, ...]:
-    """What can be done to history graphs."""
-    panel, menus = window.history, window.history_menus
-
-    def opened() -> bool:
-        return panel.isVisible()
-
-    table: tuple[tuple[str, str, Callable[[], object], Callable[[], bool]], ...] = (
-        ("add", "&Add a graph of what is shown", menus.add_shown, opened),
-        ("expression", "Add a graph of an &expression…", menus.ask_expression, opened),
-        (
-            "remove",
-            "&Remove the last graph",
-            menus.remove_last,
-            lambda: opened() and len(panel.tracks) > 1,
-        ),
-        ("pooling", "Greatest, &mean or least in a pixel", menus.next_pooling, opened),
-        ("every", "&Lines between tiles…", menus.ask_every, opened),
-        ("kind", "Lines at the next &kind of event", menus.next_kind, opened),
-        ("closer", "Look &closer at time", partial(panel.time.zoom, 0.5), opened),
-        ("farther", "Look at time from &farther", partial(panel.time.zoom, 2.0), opened),
-        ("larger", "Larger tiles in history graphs", partial(panel.zoom_tiles, 0.5), opened),
-        ("smaller", "Smaller tiles in history graphs", partial(panel.zoom_tiles, 2.0), opened),
-        ("whole", "All events and tiles", panel.fit, opened),
-        ("no-tiles", "Plot &no tiles", panel.forget_brushes, lambda: menus.export.has_series),
-        ("picture", "Export as &picture…", menus.export.ask_picture, opened),
-        ("series", "Export &series…", menus.export.ask_series, lambda: menus.export.has_series),
-    )
-    return tuple(
-        Action(
-            name=f"history.{name}",
-            menu=_MENU,
-            text=text,
-            about=f"history graphs: {text.replace('&', '').removesuffix('…').lower()}",
-            run=run,
-            enabled=enabled,
-        )
-        for name, text, run, enabled in table
-    )

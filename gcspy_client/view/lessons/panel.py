@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from gcspy_client.lessons.lesson import Lesson, Question
 from gcspy_client.model.palette import Theme
-from gcspy_client.view.lessons.leading import Leading
+from gcspy_client.view.lessons.progress import LessonProgress
 from gcspy_client.view.plain.markdown import MarkdownParagraph, MarkdownText
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
@@ -40,14 +40,14 @@ class LessonPanel(QWidget):
         guide_asked: A page of the guide was asked for; its name.
 
     Args:
-        leading: Where one is.
+        progress: Where one is.
     """
 
     guide_asked = Signal(str)
 
-    def __init__(self, leading: Leading, theme: Theme) -> None:
+    def __init__(self, progress: LessonProgress, theme: Theme) -> None:
         super().__init__()
-        self._leading = leading
+        self._progress = progress
         self._theme = theme
         self._shown: tuple[object, ...] = ()
         self.title, self.place = PlainLabel(), PlainLabel()
@@ -73,8 +73,8 @@ class LessonPanel(QWidget):
         self.note.setProperty("tone", "warning")
         self.back, self.next = PlainPushButton("Back"), PlainPushButton("Next")
         self.next.setProperty("primary", "true")
-        self.back.clicked.connect(leading.back)
-        self.next.clicked.connect(leading.next)
+        self.back.clicked.connect(progress.back)
+        self.next.clicked.connect(progress.next)
         self._build()
         self.refresh()
 
@@ -114,8 +114,8 @@ class LessonPanel(QWidget):
 
     def refresh(self) -> None:
         """Say everything anew."""
-        leading = self._leading
-        lesson, step = leading.lesson, leading.step
+        progress = self._progress
+        lesson, step = progress.lesson, progress.step
         for part in (self.bar, self.back, self.next, self.place):
             part.setVisible(lesson is not None)
         if lesson is None or step is None:
@@ -128,23 +128,23 @@ class LessonPanel(QWidget):
             self._shown = ()
             return
         self.title.setText(lesson.title)
-        self.place.setText(f"Step {leading.at + 1} of {len(lesson.steps)}")
+        self.place.setText(f"Step {progress.at + 1} of {len(lesson.steps)}")
         self.bar.setRange(0, len(lesson.steps))
-        self.bar.setValue(leading.at + 1)
-        if self._shown != (id(lesson), leading.at):
-            self._shown = (id(lesson), leading.at)
-            self.text.show_markdown(self._markdown(lesson, leading.at))
+        self.bar.setValue(progress.at + 1)
+        if self._shown != (id(lesson), progress.at):
+            self._shown = (id(lesson), progress.at)
+            self.text.show_markdown(self._markdown(lesson, progress.at))
             self._make_choices(step.question)
         self._refresh_question(step.question)
         self.note.setText(
-            leading.problem
-            or ("The program runs to the next event of the lesson …" if leading.waiting else "")
+            progress.problem
+            or ("The program runs to the next event of the lesson …" if progress.waiting else "")
         )
         self.note.setVisible(bool(self.note.text()))
-        why = leading.why_not_next
+        why = progress.why_not_next
         self.next.setEnabled(not why)
         set_tip(self.next, why[:1].upper() + why[1:] if why else "The next step (Alt+Right)")
-        self.back.setEnabled(leading.at > 0)
+        self.back.setEnabled(progress.at > 0)
 
     @staticmethod
     def _markdown(lesson: Lesson, place: int) -> str:
@@ -160,18 +160,18 @@ class LessonPanel(QWidget):
         for number, words in enumerate(question.choices if question is not None else ()):
             button = PlainPushButton(f"{number + 1}   {words}")
             button.setStyleSheet("text-align: left")
-            button.clicked.connect(partial(self._leading.answer, number))
+            button.clicked.connect(partial(self._progress.answer, number))
             self._choice_column.addWidget(button)
             self.choices.append(button)
 
     def _refresh_question(self, question: Question | None) -> None:
-        leading = self._leading
-        shown = question is not None and leading.arrived
+        progress = self._progress
+        shown = question is not None and progress.arrived
         self._card.setVisible(shown)
         if question is None or not shown:
             return
         self.asked.setText(question.ask)
-        given = leading.answers.get(leading.at)
+        given = progress.answers.get(progress.at)
         for number, button in enumerate(self.choices):
             mark = (
                 ""

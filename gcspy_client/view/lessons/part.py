@@ -7,28 +7,31 @@ Knows which part of the window does what; does not know how a lesson goes on.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gcspy_protocol.errors import CommandError
-from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QWidget
 
 from gcspy_client.lessons import Lesson, View, find_lesson, lesson_names, read_lesson
 from gcspy_client.lessons.lesson import TRIGGER
 from gcspy_client.model.history.tracks import TrackSpec
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.actions import Action
+from gcspy_client.view.desk import Desk
+from gcspy_client.view.history.panel import HistoryPanel
 from gcspy_client.view.lessons.curtain import Curtain
-from gcspy_client.view.lessons.leading import Leading
 from gcspy_client.view.lessons.panel import MOST_CHOICES, LessonPanel
+from gcspy_client.view.lessons.progress import LessonProgress
+from gcspy_client.view.part import Part
 from gcspy_client.view.plain.dialogs import ask_file
+from gcspy_client.view.spaces.view_controller import ViewController
 from gcspy_client.view.theme import tokens
+from gcspy_client.view.triggers.part import TriggerPart
 
-if TYPE_CHECKING:
-    from gcspy_client.view.window import MainWindow
-
-__all__ = ["LessonPart", "actions_of_lessons"]
+__all__ = ["LessonPart"]
 
 _LESSON = "&Lesson"
 _HIDDEN = "What comes next is hidden until the question is answered."
@@ -36,37 +39,51 @@ _HISTORY_SHARE = 0.5
 _LAID_OUT_MILLIS = 120
 
 
-class LessonPart(QObject):
+class LessonPart(Part):
     """Lessons in a window.
 
+    Args:
+        desk: What it works with.
+        triggers: Wait for the events of a lesson.
+        views: How spaces are drawn.
+        history: The history graphs.
+        show_guide: Shows a page of the guide.
+        over_now: Widgets that show the event of now; hidden while a question waits.
+        over_time: Widgets that show later events as well.
+
     Attributes:
-        leading: Where one is.
+        progress: Where one is.
         panel: The text.
     """
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
+    def __init__(
+        self,
+        desk: Desk,
+        *,
+        triggers: TriggerPart,
+        views: ViewController,
+        history: HistoryPanel,
+        show_guide: Callable[[str], object],
+        over_now: Sequence[QWidget],
+        over_time: Sequence[QWidget],
+    ) -> None:
+        super().__init__(desk)
+        self._triggers, self._views, self._history = triggers, views, history
         self._of = ""
-        self.leading = Leading(window.session, window.link, self)
-        self.panel = LessonPanel(self.leading, window.theme)
-        self.panel.guide_asked.connect(window.show_guide)
+        self.progress = LessonProgress(desk.session, desk.link, self)
+        self.panel = LessonPanel(self.progress, desk.theme)
+        self.panel.guide_asked.connect(show_guide)
         about = "the lesson: its text and questions"
-        window.docks.add(
+        desk.docks.add(
             "lesson", "Lesson", self.panel, Qt.DockWidgetArea.LeftDockWidgetArea, about=about
         )
-        colours = tokens(window.theme)
-        self._over_now = [
-            Curtain(one, _HIDDEN, colours)
-            for one in (window.sides, window.event_bar, window.details.tile, window.details.trend)
-        ]
-        self._over_time = [
-            Curtain(one, _HIDDEN, colours) for one in (window.history, window.time_panel)
-        ]
-        self.leading.changed.connect(self.refresh)
-        self.leading.view_wished.connect(self.look)
-        self.leading.event_wished.connect(self._go_to)
-        window.triggers.triggering.fired.connect(self.leading.fired)
+        colours = tokens(desk.theme)
+        self._over_now = [Curtain(one, _HIDDEN, colours) for one in over_now]
+        self._over_time = [Curtain(one, _HIDDEN, colours) for one in over_time]
+        self.progress.changed.connect(self.refresh)
+        self.progress.view_wished.connect(self.look)
+        self.progress.event_wished.connect(self._go_to)
+        triggers.manager.fired.connect(self.progress.fired)
 
     @property
     def over_tiles(self) -> Curtain:
@@ -82,36 +99,34 @@ class LessonPart(QObject):
 
     def open(self, lesson: Lesson | None) -> None:
         """Begin a lesson in this session, or put it away."""
-        self.leading.open(lesson)
-        quiet = self._window.triggers.quiet
+        self.progress.open(lesson)
+        quiet = self._triggers.quiet
         if lesson is None:
             quiet.discard(TRIGGER)
         else:
             quiet.add(TRIGGER)
-            self._window.docks.show("lesson")
+            self._desk.docks.show("lesson")
             # By event: a lesson stands still for as long as it is read.
-            axis = self._window.time_panel.transport.axis
-            axis.setCurrentIndex(axis.findData(False))
-            axis.activated.emit(axis.currentIndex())
+            self._desk.navigator.show_by_event()
 
     def ask_file(self) -> None:
         """Ask for a lesson of the user's own."""
-        name = ask_file(self._window, "Open a lesson", "Lessons (*.md)")
+        name = ask_file(self._desk.frame, "Open a lesson", "Lessons (*.md)")
         if name:
             try:
                 self.open(read_lesson(Path(name)))
             except CommandError as error:
-                self._window.say(str(error))
+                self._desk.say(str(error))
 
     # ------------------------------------------------------------------------ what comes
 
     def refresh(self) -> None:
         """Follow the session, and say everything anew."""
         self._find()
-        self.leading.follow()
+        self.progress.follow()
         self.panel.refresh()
-        limit = self.leading.limit
-        session = self._window.session
+        limit = self.progress.limit
+        session = self._desk.session
         beyond = limit is not None and session.number > limit
         known = limit is not None and (session.is_playback or session.timeline.last > limit)
         for curtain in self._over_now:
@@ -121,34 +136,34 @@ class LessonPart(QObject):
 
     def _find(self) -> None:
         """Open the lesson that another session is of, if it is one that is here."""
-        welcome = self._window.session.live.welcome
+        welcome = self._desk.session.live.welcome
         if welcome is None or welcome.session == self._of:
             return
         self._of = welcome.session
         name = welcome.target.get("lesson", "")
-        if self.leading.lesson is not None and self.leading.lesson.name == name:
-            self.leading.restarted()
+        if self.progress.lesson is not None and self.progress.lesson.name == name:
+            self.progress.restarted()
         elif name in lesson_names():
             self.open(find_lesson(name))
 
     def _go_to(self, number: int) -> None:
-        window = self._window
+        desk = self._desk
         if number == 0:
-            if not window.session.is_live:
-                window.timing.last()
-        elif window.session.number != number:
-            window.timing.go_to(number)
+            if not desk.session.is_live:
+                desk.navigator.last()
+        elif desk.session.number != number:
+            desk.navigator.go_to(number)
 
     def look(self, view: View) -> None:
         """Look at what a step is about."""
-        window = self._window
+        desk = self._desk
         for name in view.close:
-            if name in window.docks and window.docks.is_open(name):
-                window.docks[name].close()
+            if name in desk.docks and desk.docks.is_open(name):
+                desk.docks[name].close()
         found = next(
             (
                 one
-                for one in window.session.interpreter.spaces.values()
+                for one in desk.session.interpreter.spaces.values()
                 if one.space.name == view.space
             ),
             None,
@@ -157,42 +172,42 @@ class LessonPart(QObject):
             number = found.space.id
             stream = next((one.id for one in found.space.streams if one.name == view.stream), None)
             if stream is not None:
-                window.choose_stream(number, stream)
-            window.turn_to(number)
+                desk.selection.choose_stream(number, stream)
+            desk.selection.turn_to(number)
             if view.renderer:
-                window.looking.choose_view(view.renderer, number)
+                self._views.choose_view(view.renderer, number)
             if view.tile is not None and view.tile < found.count:
-                window.select(number, view.tile)
+                desk.selection.select(number, view.tile)
         for name in view.panels:
-            if name in window.docks:
-                window.docks.show(name)
+            if name in desk.docks:
+                desk.docks.show(name)
         if view.history or "history" in view.panels:
             self._show_history(view)
 
     def _show_history(self, view: View) -> None:
-        window = self._window
-        there = {(track.spec.space, track.spec.stream) for track in window.history.tracks}
+        desk = self._desk
+        there = {(track.spec.space, track.spec.stream) for track in self._history.tracks}
         for space, stream in view.history:
             if (space, stream) not in there:
-                window.history.add_track(TrackSpec(space, stream))
-        if not window.docks.is_open("history"):
-            window.docks.show("history")
+                self._history.add_track(TrackSpec(space, stream))
+        if not desk.docks.is_open("history"):
+            desk.docks.show("history")
         # When Qt has laid it out: before, it has no border that could be moved.
         QTimer.singleShot(_LAID_OUT_MILLIS, self, self._give_history_room)
         QTimer.singleShot(2 * _LAID_OUT_MILLIS, self, self._bring_into_view)
 
     def _give_history_room(self) -> None:
-        docks = self._window.docks
+        docks = self._desk.docks
         wanted = int(docks.area.height() * _HISTORY_SHARE)
         if docks.is_open("history") and docks["history"].height() < wanted * 3 // 4:
             docks.give_height("history", wanted)
 
     def _bring_into_view(self) -> None:
         """Scroll to the active space, which the history graph may have left no room."""
-        active = self._window.session.active_space()
-        panel = None if active is None else self._window.spaces.panels.get(active.space.id)
+        active = self._desk.session.active_space()
+        panel = None if active is None else self._desk.spaces.panels.get(active.space.id)
         if panel is not None:
-            self._window.spaces.ensureWidgetVisible(panel)
+            self._desk.spaces.ensureWidgetVisible(panel)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""
@@ -201,69 +216,67 @@ class LessonPart(QObject):
 
     def stop(self) -> None:
         """Follow nothing any more."""
-        self.leading.blockSignals(True)
+        self.progress.blockSignals(True)
 
-
-def actions_of_lessons(window: MainWindow) -> tuple[Action, ...]:
-    """What can be done with lessons."""
-    part = window.lessons
-    leading = part.leading
-    return (
-        Action(
-            name="lesson.open",
-            menu=_LESSON,
-            text="&Open a lesson…",
-            about="a lesson of your own, from its file",
-            run=part.ask_file,
-        ),
-        Action(
-            name="lesson.close",
-            menu=_LESSON,
-            text="&Put the lesson away",
-            run=partial(part.open, None),
-            enabled=lambda: leading.lesson is not None,
-            why_not="there is no lesson",
-        ),
-        Action(
-            name="lesson.next",
-            menu=_LESSON,
-            text="&Next step",
-            run=leading.next,
-            keys=("Alt+Right",),
-            enabled=lambda: not leading.why_not_next,
-            why_not="there is no lesson, its last step is shown, or a question waits for its answer",
-            begins_group=True,
-        ),
-        Action(
-            name="lesson.back",
-            menu=_LESSON,
-            text="Step &before",
-            run=leading.back,
-            keys=("Alt+Left",),
-            enabled=lambda: leading.lesson is not None and leading.at > 0,
-            why_not="there is no lesson, or its first step is shown",
-        ),
-        *(
+    def actions(self) -> tuple[Action, ...]:
+        """What can be done with lessons."""
+        progress = self.progress
+        return (
             Action(
-                name=f"lesson.answer-{number + 1}",
+                name="lesson.open",
                 menu=_LESSON,
-                text=f"Answer &{number + 1}",
-                about=f"answer the question with choice {number + 1}",
-                run=partial(leading.answer, number),
-                keys=(f"Alt+{number + 1}",),
-                enabled=partial(_may_answer, part, number),
-                why_not="no question with so many choices waits for an answer",
-                begins_group=number == 0,
-            )
-            for number in range(MOST_CHOICES)
-        ),
-    )
+                text="&Open a lesson…",
+                about="a lesson of your own, from its file",
+                run=self.ask_file,
+            ),
+            Action(
+                name="lesson.close",
+                menu=_LESSON,
+                text="&Put the lesson away",
+                run=partial(self.open, None),
+                enabled=lambda: progress.lesson is not None,
+                why_not="there is no lesson",
+            ),
+            Action(
+                name="lesson.next",
+                menu=_LESSON,
+                text="&Next step",
+                run=progress.next,
+                keys=("Alt+Right",),
+                enabled=lambda: not progress.why_not_next,
+                why_not="there is no lesson, its last step is shown, or a question waits for its answer",
+                begins_group=True,
+            ),
+            Action(
+                name="lesson.back",
+                menu=_LESSON,
+                text="Step &before",
+                run=progress.back,
+                keys=("Alt+Left",),
+                enabled=lambda: progress.lesson is not None and progress.at > 0,
+                why_not="there is no lesson, or its first step is shown",
+            ),
+            *(
+                Action(
+                    name=f"lesson.answer-{number + 1}",
+                    menu=_LESSON,
+                    text=f"Answer &{number + 1}",
+                    about=f"answer the question with choice {number + 1}",
+                    run=partial(progress.answer, number),
+                    keys=(f"Alt+{number + 1}",),
+                    enabled=partial(_may_answer, self, number),
+                    why_not="no question with so many choices waits for an answer",
+                    begins_group=number == 0,
+                )
+                for number in range(MOST_CHOICES)
+            ),
+        )
 
 
 def _may_answer(part: LessonPart, number: int) -> bool:
-    step = part.leading.step
+    step = part.progress.step
     return (
-        part.leading.asks
+        part.progress.asks
         and step is not None
         and step.question is not None
         and number < len(step.question.choices)

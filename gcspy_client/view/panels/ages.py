@@ -5,26 +5,23 @@ Knows questions, answers and the chart of one; what is drawn is the model's.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gcspy_protocol.details import Answer, AnswerState
 from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.interpreter import SpaceState
 from gcspy_protocol.messages import Message
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.chart import CHART_KINDS, Chart, chart_of
 from gcspy_client.model.panels.session_questions import AskingOnce, Question
+from gcspy_client.view.desk import Desk
 from gcspy_client.view.panels.chart_view import ChartView
+from gcspy_client.view.part import Part
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLineEdit
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.chooser import Chooser
-
-if TYPE_CHECKING:
-    from gcspy_client.view.window import MainWindow
 
 __all__ = ["AgePanel", "Ages"]
 
@@ -87,7 +84,7 @@ class AgePanel(ChartView):
         return str(self.kind.currentData()), self.type.text().strip(), self.unit.currentIndex() == 0
 
 
-class Ages(QObject):
+class Ages(Part):
     """The panel in a window: asks when it is seen, once for each question, since the answer is about the whole trace.
 
     Attributes:
@@ -95,14 +92,13 @@ class Ages(QObject):
         asking: What is asked and was told.
     """
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk)
         self._charts: dict[tuple[Question, bool], Chart | None] = {}
-        self.asking = AskingOnce(window.link.send)
-        self.panel = AgePanel(window.theme)
+        self.asking = AskingOnce(desk.link.send)
+        self.panel = AgePanel(desk.theme)
         about = "how long objects live: survival curves and ages at death, of a trace of objects"
-        window.docks.add(
+        desk.docks.add(
             "ages",
             "Life times",
             self.panel,
@@ -112,9 +108,8 @@ class Ages(QObject):
         )
         self.panel.opened.connect(self._opened)
         self.panel.asked.connect(self.refresh)
-        window.link.welcomed.connect(self._forget)
-        window.link.received.connect(self._take)
-        window.following.spoken.connect(self.refresh)
+        desk.link.welcomed.connect(self._forget)
+        desk.link.received.connect(self._take)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""
@@ -133,7 +128,7 @@ class Ages(QObject):
             self.refresh()  # one question is under way at a time, so that no second answer was passed over
 
     def _space(self, kind: str) -> SpaceState | None:
-        spaces = self._window.session.live.spaces.values()
+        spaces = self._desk.session.live.spaces.values()
         return next((one for one in spaces if kind in one.space.details), None)
 
     def refresh(self) -> None:
@@ -145,12 +140,12 @@ class Ages(QObject):
         if space is None:
             self.panel.show_words(
                 "Nothing is shown yet."
-                if self._window.session.live.last_event is None
+                if self._desk.session.live.last_event is None
                 else _NONE_HERE
             )
             return
         title = _TITLES[kind] + (f", of type {text}" if text else "")
-        if not self._window.link.status.phase.connected:
+        if not self._desk.link.status.phase.connected:
             self.panel.show_words("Nobody can be asked: there is no connection.", title)
             return
         question = Question(space.space.id, kind, text)

@@ -6,13 +6,12 @@ Knows which settings there are and who may set them; does not know how a server 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from gcspy_protocol.budget import Budget
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.model import Mode
 from gcspy_protocol.settings import SetSetting, Setting
-from PySide6.QtCore import QObject, QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
@@ -28,17 +27,17 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels import cost
 from gcspy_client.model.text import duration
 from gcspy_client.view.actions import Action
+from gcspy_client.view.desk import Desk
+from gcspy_client.view.part import Part
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLabel
+from gcspy_client.view.shell.footer import Footer
 from gcspy_client.view.theme import Tokens, tokens
 from gcspy_client.view.widgets.check_box import RadioButton
 from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.widgets.elided import ElidedLabel
 
-if TYPE_CHECKING:
-    from gcspy_client.view.window import MainWindow
-
-__all__ = ["CostPanel", "CostPart", "actions_of_cost"]
+__all__ = ["CostPanel", "CostPart"]
 
 _LEVEL_MENU, _BUDGET_MENU, _RUNG_MENU = "&Session/&Level", "&Session/&Budget", "&Session/R&ung"
 _RUNGS = (
@@ -314,7 +313,7 @@ def _old_words(session: ClientInterpreter) -> str:
     )
 
 
-class CostPart(QObject):
+class CostPart(Part):
     """Levels and budget in a window.
 
     Attributes:
@@ -322,15 +321,14 @@ class CostPart(QObject):
         words: The words in the footer; a click opens the panel.
     """
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
-        self.panel = CostPanel(window.theme)
+    def __init__(self, desk: Desk, footer: Footer) -> None:
+        super().__init__(desk)
+        self.panel = CostPanel(desk.theme)
         self.panel.wished.connect(self.set)
         self.words = _FooterWords()
-        self.words.clicked.connect(partial(window.docks.show, "cost"))
+        self.words.clicked.connect(partial(desk.docks.show, "cost"))
         about = "what watching costs: level, budget, and what was left out"
-        self._dock = window.docks.add(
+        self._dock = desk.docks.add(
             "cost",
             "Cost and budget",
             self.panel,
@@ -338,26 +336,26 @@ class CostPart(QObject):
             about=about,
         )
         self._dock.seen.connect(lambda _seen: self.refresh())
-        window.footer.add_words(self.words)
+        footer.add_words(self.words)
 
     @property
     def why_not(self) -> str:
         """Why nothing can be set now; empty: it can."""
-        if not self._window.link.status.phase.connected:
+        if not self._desk.link.status.phase.connected:
             return "Not connected."
-        if self._window.session.is_playback:
+        if self._desk.session.is_playback:
             return _RECORDED
-        return "" if self._window.session.live.is_controller() else _OF_NOBODY
+        return "" if self._desk.session.live.is_controller() else _OF_NOBODY
 
     def set(self, setting: int, value: int) -> None:
         """Ask the server to give a setting a value."""
         if not self.why_not:
-            self._window.link.send(SetSetting(id=setting, value=value))
+            self._desk.link.send(SetSetting(id=setting, value=value))
         self.refresh()
 
     def refresh(self) -> None:
         """Say everything anew, where it can be seen."""
-        live = self._window.session.live
+        live = self._desk.session.live
         self.words.setText(cost.footer_text(live))
         self.words.setVisible(live.budget is not None)
         reason = "" if live.budget is None else live.budget.reason
@@ -371,15 +369,59 @@ class CostPart(QObject):
 
     def rung(self) -> Setting | None:
         """The setting that says in which mode the target is watched."""
-        return cost.rung_setting(self._window.session.live)
+        return cost.rung_setting(self._desk.session.live)
 
     def level(self) -> Setting | None:
         """The setting that says how much is gathered."""
-        return cost.level_setting(self._window.session.live)
+        return cost.level_setting(self._desk.session.live)
 
     def budget(self) -> Setting | None:
         """The setting that the budget is set with."""
-        return cost.budget_setting(self._window.session.live)
+        return cost.budget_setting(self._desk.session.live)
+
+    def actions(self) -> tuple[Action, ...]:
+        """What can be done about cost."""
+        levels = [
+            Action(
+                name=f"level.{value}",
+                menu=_LEVEL_MENU,
+                text=f"Level &{value}",
+                about=f"gather at level {value}",
+                run=partial(_set_level, self, value),
+                checked=partial(_is_level, self, value),
+                words_now=partial(_level_words, self, value),
+                enabled=partial(_may_level, self, value),
+                why_not="the driver has no such level, or another client is in control",
+            )
+            for value in range(1, _MOST_LEVELS + 1)
+        ]
+        budgets = [
+            Action(
+                name="budget.none" if value >= 1000 else f"budget.{value / 10:g}",
+                menu=_BUDGET_MENU,
+                text=f"Budget: {cost.budget_text(value)}",
+                about=f"let watching take {'any share' if value >= 1000 else cost.budget_text(value)} of the program's time",
+                run=partial(_set_budget, self, value),
+                checked=partial(_is_budget, self, value),
+                enabled=lambda: self.budget() is not None and not self.why_not,
+                why_not="this session has no budget, or another client is in control",
+            )
+            for value in cost.BUDGETS
+        ]
+        rungs = [
+            Action(
+                name=f"rung.{mode.value}",
+                menu=_RUNG_MENU,
+                text=text,
+                about=about,
+                run=partial(_set_rung, self, mode),
+                checked=partial(_is_rung, self, mode),
+                enabled=partial(_may_rung, self, mode),
+                why_not="this target cannot be watched so, or another client is in control",
+            )
+            for mode, text, about in _RUNGS
+        ]
+        return (*levels, *rungs, *budgets)
 
 
 class _FooterWords(ElidedLabel):
@@ -409,52 +451,6 @@ class _FooterWords(ElidedLabel):
     def mousePressEvent(self, event: object) -> None:
         """Open the panel."""
         self.clicked.emit()
-
-
-def actions_of_cost(window: MainWindow) -> tuple[Action, ...]:
-    """What can be done about cost."""
-    part = window.cost
-    levels = [
-        Action(
-            name=f"level.{value}",
-            menu=_LEVEL_MENU,
-            text=f"Level &{value}",
-            about=f"gather at level {value}",
-            run=partial(_set_level, part, value),
-            checked=partial(_is_level, part, value),
-            words_now=partial(_level_words, part, value),
-            enabled=partial(_may_level, part, value),
-            why_not="the driver has no such level, or another client is in control",
-        )
-        for value in range(1, _MOST_LEVELS + 1)
-    ]
-    budgets = [
-        Action(
-            name="budget.none" if value >= 1000 else f"budget.{value / 10:g}",
-            menu=_BUDGET_MENU,
-            text=f"Budget: {cost.budget_text(value)}",
-            about=f"let watching take {'any share' if value >= 1000 else cost.budget_text(value)} of the program's time",
-            run=partial(_set_budget, part, value),
-            checked=partial(_is_budget, part, value),
-            enabled=lambda: part.budget() is not None and not part.why_not,
-            why_not="this session has no budget, or another client is in control",
-        )
-        for value in cost.BUDGETS
-    ]
-    rungs = [
-        Action(
-            name=f"rung.{mode.value}",
-            menu=_RUNG_MENU,
-            text=text,
-            about=about,
-            run=partial(_set_rung, part, mode),
-            checked=partial(_is_rung, part, mode),
-            enabled=partial(_may_rung, part, mode),
-            why_not="this target cannot be watched so, or another client is in control",
-        )
-        for mode, text, about in _RUNGS
-    ]
-    return (*levels, *rungs, *budgets)
 
 
 def _set_rung(part: CostPart, mode: Mode) -> None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QPoint, Qt, QTimer
+from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtWidgets import QFrame, QGridLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from gcspy_client.model.panels.facts import (
@@ -21,12 +20,11 @@ from gcspy_client.model.panels.facts import (
     timer_facts,
 )
 from gcspy_client.model.playback.timers import timers_of
+from gcspy_client.view.desk import Desk
+from gcspy_client.view.part import Part
 from gcspy_client.view.plain.text import copy_text, set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainMenu
 from gcspy_client.view.shell.docks import Dock
-
-if TYPE_CHECKING:
-    from gcspy_client.view.window import MainWindow
 
 __all__ = ["FactPanel", "FactPanels"]
 
@@ -133,19 +131,18 @@ class _Panel:
     ask: Callable[[], list[Fact]]
 
 
-class FactPanels(QObject):
+class FactPanels(Part):
     """The three panels of a window, and the timer that has them speak.
 
     Args:
-        window: Whose.
+        desk: What it works with.
     """
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk)
         self._timer = QTimer(self)
         self._timer.setInterval(_MILLIS)
-        self._timer.timeout.connect(self.refresh)
+        self._timer.timeout.connect(self.tell)
         self._stopped = False
         nothing = "No session yet: attach to a process, open a recording, or connect to a server."
         self.general, self.timers, self.connection = (FactPanel(nothing) for _ in range(3))
@@ -156,7 +153,7 @@ class FactPanels(QObject):
                     "general",
                     "General information",
                     self.general,
-                    lambda: general_facts(window.session),
+                    lambda: general_facts(desk.session),
                 ),
                 ("timers", "Timers", self.timers, self._timer_facts),
                 ("connection", "Connection", self.connection, self._connection_facts),
@@ -164,7 +161,7 @@ class FactPanels(QObject):
         )
 
     def _dock(self, name: str, title: str, panel: FactPanel) -> Dock:
-        dock = self._window.docks.add(name, title, panel, Qt.DockWidgetArea.RightDockWidgetArea)
+        dock = self._desk.docks.add(name, title, panel, Qt.DockWidgetArea.RightDockWidgetArea)
         dock.seen.connect(self._seen)
         return dock
 
@@ -173,7 +170,7 @@ class FactPanels(QObject):
         """Whether anything is said anew now and then."""
         return self._timer.isActive()
 
-    def refresh(self) -> None:
+    def tell(self) -> None:
         """Say anew what can be seen."""
         for one in self._panels:
             if one.dock.in_sight:
@@ -182,25 +179,25 @@ class FactPanels(QObject):
     def _seen(self, _seen: bool) -> None:
         wanted = not self._stopped and any(one.dock.in_sight for one in self._panels)
         if wanted:
-            self.refresh()
+            self.tell()
             self._timer.start()
         else:
             self._timer.stop()
 
     def _timer_facts(self) -> list[Fact]:
-        session = self._window.session
+        session = self._desk.session
         return timer_facts(timers_of(session.timeline, session.number))
 
     def _connection_facts(self) -> list[Fact]:
-        window = self._window
-        link = window.link
+        desk = self._desk
+        link = desk.link
         rates = link.meter.rates(time.monotonic())
         return connection_facts(
-            window.session,
+            desk.session,
             link.status,
             link.meter,
             rates,
-            window.shift.status,
+            desk.shift.status,
             held=link.is_held,
             version=link.version,
         )

@@ -9,19 +9,18 @@ Knows settings as messages say them; does not know what any of them does.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from gcspy_protocol.settings import SetSetting, Setting, SettingKind
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QSlider, QSpinBox, QWidget
 
 from gcspy_client.model.panels import cost
+from gcspy_client.view.desk import Desk
+from gcspy_client.view.panels.cost import CostPart
+from gcspy_client.view.part import Part
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.widgets.chooser import Chooser
-
-if TYPE_CHECKING:
-    from gcspy_client.view.window import MainWindow
 
 __all__ = ["SettingPart", "SettingsPanel"]
 
@@ -204,20 +203,20 @@ class SettingsPanel(QFrame):
         self._grid.addWidget(self.soon, len(settings) + 1, 0, 1, 3)
 
 
-class SettingPart(QObject):
+class SettingPart(Part):
     """Settings in a window.
 
     Attributes:
         panel: The panel.
     """
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
+    def __init__(self, desk: Desk, cost_part: CostPart) -> None:
+        super().__init__(desk)
+        self._cost = cost_part
         self.panel = SettingsPanel()
         self.panel.wished.connect(self.set)
         about = "settings of what is watched: of a simulation heap, nursery, pace, slow motion"
-        self._dock = window.docks.add(
+        self._dock = desk.docks.add(
             "settings",
             "Settings",
             self.panel,
@@ -230,20 +229,20 @@ class SettingPart(QObject):
     @property
     def why_not(self) -> str:
         """Why nothing can be set now; empty: it can."""
-        session = self._window.session
+        session = self._desk.session
         if session.is_playback:
             return "A recording has the settings that it was recorded with."
-        return self._window.cost.why_not
+        return self._cost.why_not
 
     def set(self, setting: int, value: int) -> None:
         """Ask the server to give a setting a value."""
         if not self.why_not:
-            self._window.link.send(SetSetting(id=setting, value=value))
+            self._desk.link.send(SetSetting(id=setting, value=value))
 
     def refresh(self, *_seen: object) -> None:
         """Say everything anew, where it can be seen."""
         if self._dock.in_sight:
-            live = self._window.session.live
+            live = self._desk.session.live
             others = {
                 one.id
                 for one in (cost.level_setting(live), cost.budget_setting(live))

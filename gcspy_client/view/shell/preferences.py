@@ -12,20 +12,15 @@ Knows names, limits and who obeys; how it is asked for is the dialog's.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from PySide6.QtCore import QObject
-
 from gcspy_client.model.palette import Ramp, Theme
 from gcspy_client.model.palettes import PaletteChoice
 from gcspy_client.settings import Settings
 from gcspy_client.view.actions import Action
+from gcspy_client.view.desk import Desk
+from gcspy_client.view.part import Part
 from gcspy_client.view.shell.preferences_dialog import PreferencesDialog
 
-if TYPE_CHECKING:
-    from gcspy_client.view.window import MainWindow
-
-__all__ = ["DISK_GIB", "MEMORY_MIB", "SCALES", "Preferences", "actions_of_preferences", "scale_of"]
+__all__ = ["DISK_GIB", "MEMORY_MIB", "SCALES", "Preferences", "scale_of"]
 
 SCALES = (100, 200)
 MEMORY_MIB = (16, 16_384, 256)
@@ -48,17 +43,17 @@ def scale_of(settings: Settings) -> int:
     return settings.number(_SCALE, SCALES[0], low=SCALES[0], high=SCALES[1])
 
 
-class Preferences(QObject):
+class Preferences(Part):
     """Applies and stores what the user prefers.
 
     Args:
-        window: Who obeys.
+        desk: What it works with.
         scaled: Percent by which the application was scaled when it started.
     """
 
-    def __init__(self, window: MainWindow, scaled: int) -> None:
-        super().__init__(window)
-        self._window, self._settings = window, window.settings
+    def __init__(self, desk: Desk, scaled: int) -> None:
+        super().__init__(desk)
+        self._settings = desk.settings
         self._scaled = scaled
         self._dialog: PreferencesDialog | None = None
         self._use_palettes(PaletteChoice.from_dict(self._settings.mapping(_PALETTES)))
@@ -70,16 +65,16 @@ class Preferences(QObject):
         """Dress the window as the user wished the last time."""
         theme = self._settings.choice("look.theme", Theme)
         if theme is not None:
-            self._window.choose_theme(theme)
+            self._desk.appearance.choose(theme)
 
     @property
     def theme(self) -> Theme | None:
         """What the user wishes; None follows the system."""
-        return next((theme for theme in Theme if self._window.theme_is_chosen(theme)), None)
+        return next((theme for theme in Theme if self._desk.appearance.is_chosen(theme)), None)
 
-    def set_theme(self, theme: Theme | None) -> None:
+    def choose_theme(self, theme: Theme | None) -> None:
         """Dress the window; None follows the system."""
-        self._window.choose_theme(theme)
+        self._desk.appearance.choose(theme)
 
     # --------------------------------------------------------------------------- scale
 
@@ -102,7 +97,7 @@ class Preferences(QObject):
     @property
     def palettes(self) -> PaletteChoice:
         """Which colours streams are painted in."""
-        return self._window.session.palettes
+        return self._desk.session.palettes
 
     def choose_palette(self, ramp: Ramp | None, *, space: str = "", stream: str = "") -> None:
         """Paint one stream in other colours (None: as the others), or without names all that have none of their own."""
@@ -116,7 +111,7 @@ class Preferences(QObject):
 
     def _palettes_changed(self) -> None:
         self._settings.store(_PALETTES, self.palettes.to_dict())
-        self._window.set_theme(self._window.theme)
+        self._desk.appearance.renew()
 
     def _use_palettes(self, choice: PaletteChoice) -> None:
         mine = self.palettes  # those who paint hold on to it
@@ -141,7 +136,7 @@ class Preferences(QObject):
         self._use_budgets()
 
     def _use_budgets(self) -> None:
-        self._window.shift.set_budgets(
+        self._desk.shift.set_budgets(
             memory_bytes=self.memory_mib << 20, disk_bytes=self.disk_gib << 30
         )
 
@@ -160,7 +155,7 @@ class Preferences(QObject):
 
     def reset(self) -> None:
         """Prefer what the program comes with."""
-        self.set_theme(None)
+        self.choose_theme(None)
         self.set_scale(SCALES[0])
         self._use_palettes(PaletteChoice())
         self._palettes_changed()
@@ -169,7 +164,7 @@ class Preferences(QObject):
 
     def streams(self) -> list[tuple[str, str]]:
         """Names of space and stream of all that has colours of its own, or could have."""
-        spaces = self._window.session.interpreter.spaces.values()
+        spaces = self._desk.session.interpreter.spaces.values()
         there = [
             (space.space.name, stream.name)
             for space in spaces
@@ -183,7 +178,7 @@ class Preferences(QObject):
         if self._dialog is not None:
             self._dialog.close()
             self._dialog.deleteLater()
-        self._dialog = PreferencesDialog(self, self._window)
+        self._dialog = PreferencesDialog(self, self._desk.frame)
         self._dialog.show()
         self._dialog.raise_()
         self._dialog.activateWindow()
@@ -194,17 +189,16 @@ class Preferences(QObject):
         if self._dialog is not None:
             self._dialog.close()
 
-
-def actions_of_preferences(window: MainWindow) -> tuple[Action, ...]:
-    """What can be preferred."""
-    return (
-        Action(
-            name="session.preferences",
-            menu="&Session",
-            text="Pre&ferences…",
-            about="theme, scale, colours, what is kept for looking back",
-            run=window.preferences.open,
-            keys=("Ctrl+,",),
-            begins_group=True,
-        ),
-    )
+    def actions(self) -> tuple[Action, ...]:
+        """The dialog of preferences."""
+        return (
+            Action(
+                name="session.preferences",
+                menu="&Session",
+                text="Pre&ferences…",
+                about="theme, scale, colours, what is kept for looking back",
+                run=self.open,
+                keys=("Ctrl+,",),
+                begins_group=True,
+            ),
+        )

@@ -50,7 +50,7 @@ _STEP = 25
 class Preferred(Protocol):
     """What is preferred, and how to prefer something else; see `gcspy_client.view.shell.preferences`."""
 
-    def set_theme(self, theme: Theme | None) -> None:
+    def choose_theme(self, theme: Theme | None) -> None:
         """Dress the window."""
 
     def set_scale(self, percent: int) -> None:
@@ -305,7 +305,7 @@ class PreferencesDialog(QDialog):
 
     def _choose_theme(self, index: int) -> None:
         if not self._filling:
-            self._preferred.set_theme(
+            self._preferred.choose_theme(
                 list(_THEMES)[index]
             )  # Qt makes plain texts of enumerations of texts
             self._show()

@@ -2,7 +2,7 @@
 
 A part of the window that changes what is looked at says how to do it and how to take it back:
 
-    window.undo.do("paint Used", partial(paint, 3), partial(paint, 1), merge_key="stream of Heap")
+    desk.undo.do("paint Used", partial(paint, 3), partial(paint, 1), merge_key="stream of Heap")
 
 Changes in a row with the same `merge_key` are one: ten steps of zooming are taken back at once. What the mouse merely points at, and
 which tile is selected, is no change of the view.

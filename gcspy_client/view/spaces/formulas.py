@@ -6,11 +6,10 @@ Knows formulas and where they are kept; does not know how their numbers are show
 from __future__ import annotations
 
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from gcspy_protocol.errors import ExpressionError
 from gcspy_protocol.interpreter import SpaceState
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QDialog,
     QGridLayout,
@@ -23,6 +22,8 @@ from PySide6.QtWidgets import (
 from gcspy_client.model.derived import DerivedSource
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.trigger_list import Completions, completions
+from gcspy_client.view.desk import Desk
+from gcspy_client.view.part import Part
 from gcspy_client.view.plain.items import PlainListItem
 from gcspy_client.view.plain.text import set_tip, set_window_title
 from gcspy_client.view.plain.widgets import (
@@ -33,9 +34,6 @@ from gcspy_client.view.plain.widgets import (
 )
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.triggers.expression_edit import ExpressionEdit
-
-if TYPE_CHECKING:
-    from gcspy_client.view.window import MainWindow
 
 __all__ = ["FormulaDialog", "Formulas"]
 
@@ -67,28 +65,27 @@ def _made(
     )
 
 
-class Formulas(QObject):
+class Formulas(Part):
     """The formulas of a window.
 
     Args:
-        window: Whose.
+        desk: What it works with.
     """
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk)
         self._restored: set[tuple[str, int]] = set()
         self._dialog: FormulaDialog | None = None
-        window.following.event_shown.connect(self._restore)
+        desk.updater.event_shown.connect(self._restore)
 
     def ask(self, space: int | None = None) -> FormulaDialog | None:
         """Open the dialog for a space, by default the active one."""
-        session = self._window.session
+        session = self._desk.session
         state = session.active_space() if space is None else session.interpreter.spaces.get(space)
         if state is None:
             return None
         self.close()
-        self._dialog = FormulaDialog(self, state, self._window.theme, self._window)
+        self._dialog = FormulaDialog(self, state, self._desk.theme, self._desk.frame)
         self._dialog.show()
         return self._dialog
 
@@ -99,9 +96,13 @@ class Formulas(QObject):
             self._dialog.deleteLater()
             self._dialog = None
 
+    def stop(self) -> None:
+        """The window closes."""
+        self.close()
+
     def made_of(self, space: int) -> list[DerivedSource]:
         """The formulas of a space."""
-        return list(self._window.session.looks.derived.get(space, []))
+        return list(self._desk.session.looks.derived.get(space, []))
 
     def add(
         self,
@@ -126,7 +127,7 @@ class Formulas(QObject):
         Raises:
             ExpressionError: The formula cannot be used.
         """
-        looks, space_id = self._window.session.looks, space.space.id
+        looks, space_id = self._desk.session.looks, space.space.id
         number = looks.next_number(space_id) if number is None else number
         made = _made(space, name[:_LONGEST_NAME], formula, percent, ends, number)
         kept = looks.derived.setdefault(space_id, [])
@@ -137,24 +138,24 @@ class Formulas(QObject):
             kept.append(made)
         self._remember(space)
         if looks.chosen.get(space_id) == number:
-            self._window.spaces.show_stream(space_id)
+            self._desk.spaces.show_stream(space_id)
         else:
-            self._window.choose_stream(space_id, number)
-        self._window.following.refresh()
+            self._desk.selection.choose_stream(space_id, number)
+        self._desk.updater.refresh()
         return made
 
     def remove(self, space: SpaceState, number: int) -> None:
         """Forget a stream that was made."""
-        looks, space_id = self._window.session.looks, space.space.id
+        looks, space_id = self._desk.session.looks, space.space.id
         looks.derived[space_id] = [one for one in self.made_of(space_id) if one.schema.id != number]
         looks.chosen.pop(space_id, None)
         self._remember(space)
-        if space_id in self._window.spaces.panels:
-            self._window.spaces.show_stream(space_id)
-        self._window.following.refresh()
+        if space_id in self._desk.spaces.panels:
+            self._desk.spaces.show_stream(space_id)
+        self._desk.updater.refresh()
 
     def _remember(self, space: SpaceState) -> None:
-        settings = self._window.settings
+        settings = self._desk.settings
         remembered = settings.mapping(_SETTING)
         remembered.pop(space.space.name, None)
         remembered[space.space.name] = [
@@ -165,13 +166,13 @@ class Formulas(QObject):
 
     def _restore(self) -> None:
         """Make what was made of spaces of these names before, as far as it can be made of these."""
-        session = self._window.session
+        session = self._desk.session
         identity = "" if session.live.welcome is None else session.live.welcome.session
         for space_id, space in session.interpreter.spaces.items():
             if (identity, space_id) in self._restored:
                 continue
             self._restored.add((identity, space_id))
-            found = self._window.settings.mapping(_SETTING).get(space.space.name)
+            found = self._desk.settings.mapping(_SETTING).get(space.space.name)
             for one in found if isinstance(found, list) else []:
                 match one:
                     case [
@@ -186,7 +187,7 @@ class Formulas(QObject):
     def _make_again(
         self, space: SpaceState, name: str, formula: str, percent: bool, ends: Ends
     ) -> None:
-        looks, space_id = self._window.session.looks, space.space.id
+        looks, space_id = self._desk.session.looks, space.space.id
         try:
             made = _made(space, name, formula, percent, ends, looks.next_number(space_id))
         except ExpressionError:

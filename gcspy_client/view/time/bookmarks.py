@@ -37,12 +37,12 @@ from gcspy_client.view.theme import tokens
 from gcspy_client.view.time.timeline import Flag
 from gcspy_client.view.widgets.elided import ElidedLabel
 
-__all__ = ["BookmarkPanel", "Bookmarking"]
+__all__ = ["BookmarkPanel", "BookmarkStore"]
 
 _MOST_ROWS = 8
 
 
-class Bookmarking(QObject):
+class BookmarkStore(QObject):
     """The bookmarks of whatever is watched.
 
     Attributes:
@@ -174,7 +174,7 @@ class BookmarkPanel(QFrame):
 
     def __init__(
         self,
-        bookmarking: Bookmarking,
+        bookmarking: BookmarkStore,
         session: Session,
         theme: Theme,
         parent: QWidget | None = None,

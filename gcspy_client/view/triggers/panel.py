@@ -50,7 +50,7 @@ from gcspy_client.view.plain.widgets import (
 )
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.triggers.expression_edit import ExpressionEdit
-from gcspy_client.view.triggers.triggering import Triggering
+from gcspy_client.view.triggers.trigger_manager import TriggerManager
 from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.widgets.elided import ElidedLabel
 
@@ -91,7 +91,11 @@ class TriggerPanel(QWidget):
     event_asked = Signal(int)
 
     def __init__(
-        self, triggering: Triggering, session: Session, theme: Theme, parent: QWidget | None = None
+        self,
+        triggering: TriggerManager,
+        session: Session,
+        theme: Theme,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self._triggering, self._session, self._theme = triggering, session, theme

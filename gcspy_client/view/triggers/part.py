@@ -5,29 +5,26 @@ Knows which part of the window does what; does not know how.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gcspy_protocol.messages import Resume
 from gcspy_protocol.model import ControlState
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import Qt
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.trigger_list import Firing
 from gcspy_client.model.shell.link_status import LinkPhase, pause_words
 from gcspy_client.view.actions import Action
+from gcspy_client.view.desk import Desk
+from gcspy_client.view.part import Part
 from gcspy_client.view.triggers.fired import FiredNotice, chief
 from gcspy_client.view.triggers.panel import TriggerPanel
-from gcspy_client.view.triggers.triggering import Triggering
+from gcspy_client.view.triggers.trigger_manager import TriggerManager
 
-if TYPE_CHECKING:
-    from gcspy_client.view.window import MainWindow
-
-__all__ = ["TriggerPart", "actions_of_triggers"]
+__all__ = ["TriggerPart"]
 
 _SESSION = "&Session"
 
 
-class TriggerPart(QObject):
+class TriggerPart(Part):
     """Triggers in a window.
 
     Attributes:
@@ -37,21 +34,20 @@ class TriggerPart(QObject):
         quiet: Numbers of triggers that are somebody's own, such as a lesson's: no notice is given when they fire.
     """
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
-        self.triggering = Triggering(window.session, window.link, window.bookmarking, self)
-        self.panel = TriggerPanel(self.triggering, window.session, window.theme)
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk)
+        self.manager = TriggerManager(desk.session, desk.link, desk.bookmarks, self)
+        self.panel = TriggerPanel(self.manager, desk.session, desk.theme)
         self.notice = FiredNotice()
         self.quiet: set[int] = set()
-        self.triggering.fired.connect(self._fired)
-        self.triggering.changed.connect(window.timing.refresh)
+        self.manager.fired.connect(self._fired)
+        self.manager.changed.connect(desk.navigator.refresh)
         self.panel.event_asked.connect(self.go_to)
         self.notice.event_asked.connect(self.go_to)
-        self.notice.resume_asked.connect(lambda: window.link.send(Resume()))
-        window.timing.more_flags.append(self.triggering.flags)
+        self.notice.resume_asked.connect(lambda: desk.link.send(Resume()))
+        desk.navigator.more_flags.append(self.manager.flags)
         about = "triggers: pause, or bookmark, when a condition becomes true"
-        window.docks.add(
+        desk.docks.add(
             "triggers",
             "Triggers",
             self.panel,
@@ -64,7 +60,7 @@ class TriggerPart(QObject):
         firings = [one for one in firings if one.fired.trigger.id not in self.quiet]
         if not firings:
             return
-        live = self._window.session.live
+        live = self._desk.session.live
         fired = chief(firings).fired
         event = f"{live.event_name(fired.event)} #{fired.occurrence:,}"
         self.notice.tell(firings, event=event, paused=pause_words(live.pause_acts_on))
@@ -72,8 +68,8 @@ class TriggerPart(QObject):
 
     def refresh(self) -> None:
         """Say everything anew."""
-        live = self._window.session.live
-        connected = self._window.link.status.phase is LinkPhase.LIVE
+        live = self._desk.session.live
+        connected = self._desk.link.status.phase is LinkPhase.LIVE
         self.notice.follow(
             stands=live.state in (ControlState.PAUSING, ControlState.PAUSED),
             may=connected and live.is_controller(),
@@ -85,7 +81,7 @@ class TriggerPart(QObject):
 
     def go_to(self, number: int) -> None:
         """Show an event; a live session that stands at it is shown live."""
-        session, timing = self._window.session, self._window.timing
+        session, timing = self._desk.session, self._desk.navigator
         if session.number == number:
             return
         if (
@@ -99,7 +95,7 @@ class TriggerPart(QObject):
 
     def write_new(self) -> None:
         """Open the panel, and let the user write a trigger."""
-        self._window.docks.show("triggers")
+        self._desk.docks.show("triggers")
         self.panel.write_new()
 
     def go_to_latest(self) -> None:
@@ -109,7 +105,7 @@ class TriggerPart(QObject):
             self.go_to(number)
 
     def _latest(self) -> int:
-        return next((one.number for one in reversed(self.triggering.log.all) if one.number), 0)
+        return next((one.number for one in reversed(self.manager.log.all) if one.number), 0)
 
     @property
     def has_fired(self) -> bool:
@@ -122,29 +118,27 @@ class TriggerPart(QObject):
 
     def stop(self) -> None:
         """Follow nothing any more; no timer is left."""
-        self.triggering.stop()
+        self.manager.stop()
         self.notice.stop()
 
-
-def actions_of_triggers(window: MainWindow) -> tuple[Action, ...]:
-    """What can be done with triggers."""
-    part = window.triggers
-    return (
-        Action(
-            name="trigger.new",
-            menu=_SESSION,
-            text="&New trigger…",
-            about="write a trigger: pause, or bookmark, when a condition becomes true",
-            run=part.write_new,
-            keys=("T",),
-            enabled=lambda: not part.triggering.reason,
-            begins_group=True,
-        ),
-        Action(
-            name="trigger.go",
-            menu=_SESSION,
-            text="Go to where a trigger fired last",
-            run=part.go_to_latest,
-            enabled=lambda: part.has_fired,
-        ),
-    )
+    def actions(self) -> tuple[Action, ...]:
+        """What can be done with triggers."""
+        return (
+            Action(
+                name="trigger.new",
+                menu=_SESSION,
+                text="&New trigger…",
+                about="write a trigger: pause, or bookmark, when a condition becomes true",
+                run=self.write_new,
+                keys=("T",),
+                enabled=lambda: not self.manager.reason,
+                begins_group=True,
+            ),
+            Action(
+                name="trigger.go",
+                menu=_SESSION,
+                text="Go to where a trigger fired last",
+                run=self.go_to_latest,
+                enabled=lambda: self.has_fired,
+            ),
+        )

@@ -312,8 +312,8 @@ def test_each_question_has_its_proof() -> None:
 
 
 def _stands_at(window: MainWindow, step: int, event: int) -> bool:
-    leading = window.lessons.leading
-    led = leading.arrived and leading.at == step
+    progress = window.lessons.progress
+    led = progress.arrived and progress.at == step
     return (
         led and window.session.number == event and window.session.live.state is ControlState.PAUSED
     )
@@ -331,12 +331,12 @@ def test_a_recorded_lesson_that_plays_already_is_led_from_its_beginning_to_its_e
     played = f"unix:{socket_directory}/played.sock"
     with serve_recording(Recording.open(path), played, beginning=Beginning(number=60)):
         window = make_window(played)
-        leading = window.lessons.leading
-        qtbot.waitUntil(lambda: leading.lesson is not None, timeout=PATIENCE_MILLIS)
+        progress = window.lessons.progress
+        qtbot.waitUntil(lambda: progress.lesson is not None, timeout=PATIENCE_MILLIS)
         for step, event in enumerate(there.reached):
             qtbot.waitUntil(partial(_stands_at, window, step, event), timeout=PATIENCE_MILLIS)
-            if leading.asks:
-                leading.answer(0)
-            leading.next()
-        assert leading.reached == dict(enumerate(there.reached))
-        assert leading.why_not_next == "this is the last step"
+            if progress.asks:
+                progress.answer(0)
+            progress.next()
+        assert progress.reached == dict(enumerate(there.reached))
+        assert progress.why_not_next == "this is the last step"

@@ -124,7 +124,7 @@ def test_what_is_under_the_mouse_is_told_in_words_and_the_curve_is_drawn_in_both
     wait(lambda: panel.reading.text().startswith("after "))
     assert "all objects" in panel.reading.text()
     for theme in (Theme.DARK, Theme.LIGHT):
-        window.set_theme(theme)
+        window.appearance.set_theme(theme)
         image = panel.plot.grab().toImage()
         pixels = {
             image.pixelColor(x, y).name()

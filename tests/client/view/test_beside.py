@@ -18,9 +18,9 @@ from PySide6.QtTest import QTest
 
 from gcspy_client.model.compare.comparison import Compared
 from gcspy_client.model.compare.pairs import EventMatching
-from gcspy_client.view.compare.beside import SideBySide
 from gcspy_client.view.compare.difference_view import DifferenceView
-from gcspy_client.view.compare.other import OtherLive
+from gcspy_client.view.compare.other_session import OtherLive
+from gcspy_client.view.compare.side_by_side import SideBySide
 from gcspy_client.view.window import MainWindow
 from gcspy_server.api import UniformNames
 from tests.client.conftest import MakeWindow
@@ -39,18 +39,18 @@ def saved(watched: Watched, tmp_path: Path) -> Path:
 
 
 def beside(window: MainWindow) -> SideBySide:
-    found = window.comparing.beside
+    found = window.compare.beside
     assert found is not None
     return found
 
 
 def go(watched: Watched, wait: Wait, number: int) -> None:
-    watched.window.timing.go_to(number)
+    watched.window.navigator.go_to(number)
     wait(lambda: watched.window.session.number == number)
 
 
 def open_beside(watched: Watched, wait: Wait, path: Path) -> None:
-    watched.window.comparing.open_recording(path)
+    watched.window.compare.open_recording(path)
     wait(lambda: beside(watched.window)._ready)
 
 
@@ -63,7 +63,7 @@ def other_heap(window: MainWindow) -> NDArray[np.uint8]:
 
 def compared(window: MainWindow) -> Compared:
     wish = beside(window)
-    assert window.comparing.settle()
+    assert window.compare.settle()
     view = wish.pane.spaces.panels[HEAP].view
     assert isinstance(view, DifferenceView)
     assert view.compared is not None
@@ -82,7 +82,7 @@ def test_a_recording_beside_a_live_session_shows_the_event_that_belongs_to_the_o
     open_beside(watched, wait, saved)
     for number in (3, 9):
         go(watched, wait, number)
-        assert window.comparing.settle()
+        assert window.compare.settle()
         assert beside(window).other.session.number == number
         assert np.array_equal(other_heap(window), watched.heaps[number])
         assert (
@@ -111,7 +111,7 @@ def test_the_difference_is_that_of_the_two_and_follows_the_offset(
         "0",
         f"+{most}",
     ]
-    listed = window.comparing.panel.spaces
+    listed = window.compare.panel.spaces
     assert listed.rowCount() == 2
 
 
@@ -124,7 +124,7 @@ def test_events_are_matched_by_number_by_kind_and_by_clock(
     bar = window.sides.bar
     for matching in EventMatching:
         bar.by.setCurrentIndex(list(EventMatching).index(matching))
-        assert window.comparing.settle()
+        assert window.compare.settle()
         if matching is EventMatching.PROGRAM:
             assert "tell a clock of the program's" in beside(window).pane.why_not, (
                 "this program has none"
@@ -159,7 +159,7 @@ def test_the_other_session_is_looked_at_in_the_same_stream_and_view(
     open_beside(watched, wait, saved)
     window.sides.bar.difference.setChecked(False)
     go(watched, wait, 4)
-    window.looking.choose_view("hilbert", HEAP)
+    window.views.choose_view("hilbert", HEAP)
     wait(lambda: beside(window).pane.spaces.panels[HEAP].view is not None)
     assert beside(window).other.session.looks.of(HEAP).view == "hilbert"
 
@@ -181,17 +181,17 @@ def test_a_tile_that_is_selected_on_one_side_is_selected_on_the_other(
 def test_closing_it_leaves_the_session_as_it_was(watched: Watched, saved: Path, wait: Wait) -> None:
     window = watched.window
     open_beside(watched, wait, saved)
-    assert not window.comparing.can_set, "one comparison at a time"
+    assert not window.compare.can_set, "one comparison at a time"
     go(watched, wait, 4)
     QTest.keyClick(window, Qt.Key.Key_Escape)
     assert not window.sides.bar.difference.isChecked()
-    assert window.comparing.on, "it stays beside"
+    assert window.compare.on, "it stays beside"
     window.sides.bar.close_button.click()
-    assert window.comparing.beside is None
+    assert window.compare.beside is None
     assert window.sides.bar.isHidden()
     assert window.sides.other is None
     assert watched.shows(4)
-    window.timing.last()
+    window.navigator.last()
     watched.happen(1)
     assert watched.shows(window.session.timeline.last)
 
@@ -199,9 +199,9 @@ def test_closing_it_leaves_the_session_as_it_was(watched: Watched, saved: Path, 
 def test_what_is_no_recording_is_told(watched: Watched, tmp_path: Path, wait: Wait) -> None:
     path = tmp_path / "none.gcspy"
     path.write_bytes(b"no recording" * 10)
-    watched.window.comparing.open_recording(path)
+    watched.window.compare.open_recording(path)
     wait(lambda: "recording" in beside(watched.window).pane.why_not)
-    watched.window.comparing.leave()
+    watched.window.compare.leave()
 
 
 def _has(other: OtherLive, events: int) -> bool:
@@ -229,7 +229,7 @@ def test_two_live_programs_are_compared_as_they_go(
     window = watched.window
     program, address = second()
     other = OtherLive(parse_address(address))
-    window.comparing.put_beside(other)
+    window.compare.put_beside(other)
     wait(lambda: other.link.status.phase.connected)
     for number in range(1, EVENTS + 4):
         program.let_happen()
@@ -249,7 +249,7 @@ def test_two_live_programs_are_compared_as_they_go(
     assert not other.session.live.is_controller()
     go(watched, wait, 2)
     wait(lambda: beside(window).other.session.number == 2)
-    window.comparing.leave()
+    window.compare.leave()
 
 
 def test_what_one_side_alone_has_is_told(watched: Watched, saved: Path, wait: Wait) -> None:
@@ -259,8 +259,8 @@ def test_what_one_side_alone_has_is_told(watched: Watched, saved: Path, wait: Wa
     watched.happen(1)
     open_beside(watched, wait, saved)
     window.sides.bar.offset.setValue(-2)
-    assert window.comparing.settle()
-    wait(lambda: window.comparing.panel.note.text() == "Not compared – only in A: Extra.")
+    assert window.compare.settle()
+    wait(lambda: window.compare.panel.note.text() == "Not compared – only in A: Extra.")
 
 
 def test_while_a_recording_is_played_the_other_plays_along(
@@ -272,13 +272,13 @@ def test_while_a_recording_is_played_the_other_plays_along(
         window = make_window()
         window.link.open(parse_address(f"unix:{socket_directory}/p.sock"))
         wait(lambda: len(window.session.timeline) == EVENTS and window.session.number == 1)
-        window.comparing.open_recording(saved)
+        window.compare.open_recording(saved)
         wait(lambda: beside(window)._ready)
         assert not beside(window).by_place, "one session"
         window.sides.bar.offset.setValue(-1)
-        window.timing.wire.set_manner(SetPlayback(pace=Pace.FIXED, interval_millis=5))
-        window.timing.play()
+        window.navigator.wire.set_manner(SetPlayback(pace=Pace.FIXED, interval_millis=5))
+        window.navigator.play()
         wait(lambda: window.session.number == EVENTS)
         wait(lambda: beside(window).other.session.number == EVENTS - 1)
-        assert window.comparing.settle()
+        assert window.compare.settle()
         window.close()

@@ -13,24 +13,24 @@ from tests.client.watching import EVENTS, Wait, Watched
 
 
 def marked(watched: Watched) -> list[int]:
-    return [mark.number for mark in watched.window.bookmarking.marks.all]
+    return [mark.number for mark in watched.window.bookmark_store.marks.all]
 
 
 def test_a_key_bookmarks_what_is_shown_and_a_click_goes_back_there(
     watched: Watched, wait: Wait
 ) -> None:
     window = watched.window
-    assert not window.bookmarks.isVisible()
-    window.timing.go_to(4)
+    assert not window.bookmarks.panel.isVisible()
+    window.navigator.go_to(4)
     wait(lambda: watched.shows(4))
     QTest.keyClick(window, Qt.Key.Key_B)
-    window.timing.go_to(9)
+    window.navigator.go_to(9)
     wait(lambda: watched.shows(9))
     QTest.keyClick(window, Qt.Key.Key_B)
     assert marked(watched) == [4, 9]
     assert window.docks.is_open("bookmarks")
     assert [flag.number for flag in window.time_panel.strip.flags] == [4, 9]
-    window.bookmarks.table.cellClicked.emit(0, 0)
+    window.bookmarks.panel.table.cellClicked.emit(0, 0)
     wait(lambda: watched.shows(4))
     QTest.keyClick(window, Qt.Key.Key_Right, Qt.KeyboardModifier.ControlModifier)
     wait(lambda: watched.shows(9))
@@ -40,19 +40,19 @@ def test_a_key_bookmarks_what_is_shown_and_a_click_goes_back_there(
 
 def test_titles_and_notes_are_written_in_the_list(watched: Watched) -> None:
     window = watched.window
-    window.bookmarking.marks.add(5, "a full heap")
-    window.bookmarks.refresh()
-    item = window.bookmarks.table.item(0, 1)
+    window.bookmark_store.marks.add(5, "a full heap")
+    window.bookmarks.panel.refresh()
+    item = window.bookmarks.panel.table.item(0, 1)
     assert item is not None
     assert item.text() == "a full heap"
     item.setText("the heap is full")
-    window.bookmarks.table.selectRow(0)
-    window.bookmarks.note.setText("because nothing was freed")
-    window.bookmarks.note.editingFinished.emit()
-    mark = window.bookmarking.marks.at(5)
+    window.bookmarks.panel.table.selectRow(0)
+    window.bookmarks.panel.note.setText("because nothing was freed")
+    window.bookmarks.panel.note.editingFinished.emit()
+    mark = window.bookmark_store.marks.at(5)
     assert mark is not None
     assert (mark.title, mark.note) == ("the heap is full", "because nothing was freed")
-    window.bookmarks.remove.click()
+    window.bookmarks.panel.remove.click()
     assert marked(watched) == []
 
 
@@ -60,10 +60,10 @@ def test_bookmarks_are_saved_along_with_the_session_and_kept_by_its_file(
     watched: Watched, tmp_path: Path, wait: Wait
 ) -> None:
     window = watched.window
-    window.bookmarking.marks.add(3, "early")
-    window.bookmarking.marks.add(8, "late")
-    window.timing.choose_range(5, 10)
-    dialog = window.save_session()
+    window.bookmark_store.marks.add(3, "early")
+    window.bookmark_store.marks.add(8, "late")
+    window.navigator.choose_range(5, 10)
+    dialog = window.time.save_session()
     assert dialog is not None
     assert dialog.range.isChecked()
     path = tmp_path / "part.gcspy"
@@ -74,10 +74,12 @@ def test_bookmarks_are_saved_along_with_the_session_and_kept_by_its_file(
         assert (saved.first, saved.last) == (5, 10)
         marks = Bookmarks(path, recording=saved.facts.recording)
     assert [(mark.number, mark.title) for mark in marks.all] == [(8, "late")]
-    window.use_recording(path)
+    window.bookmark_store.use_files(path)
     assert marked(watched) == [8]
-    window.bookmarking.marks.rename(8, "very late")
-    assert Bookmarks(path, recording=saved.facts.recording).at(8) == window.bookmarking.marks.at(8)
+    window.bookmark_store.marks.rename(8, "very late")
+    assert Bookmarks(path, recording=saved.facts.recording).at(8) == window.bookmark_store.marks.at(
+        8
+    )
 
 
 def test_bookmarks_of_a_file_that_is_none_are_refused_with_a_reason(
@@ -85,8 +87,8 @@ def test_bookmarks_of_a_file_that_is_none_are_refused_with_a_reason(
 ) -> None:
     path = tmp_path / "no-recording.gcspy"
     path.write_bytes(b"nothing of the kind" * 10)
-    watched.window.use_recording(path)
-    assert watched.window.banner.isVisible()
-    assert "no-recording.gcspy" in watched.window.banner.text.text()
+    watched.window.bookmark_store.use_files(path)
+    assert watched.window.session_part.banner.isVisible()
+    assert "no-recording.gcspy" in watched.window.session_part.banner.text.text()
     assert marked(watched) == []
     assert watched.window.session.timeline.last == EVENTS

@@ -26,7 +26,7 @@ def pupil(watched: Watched, make_window: MakeWindow, wait: Wait) -> MainWindow:
     address = teacher.link.address
     assert address is not None
     window.link.open(parse_address(str(address)), wants_control=False)
-    wait(lambda: window.following.has_tiles)
+    wait(lambda: window.updater.has_tiles)
     wait(lambda: bool(teacher.classroom.others) and teacher.classroom.others[0].following)
     return window
 
@@ -35,18 +35,18 @@ def test_a_pupil_looks_where_the_teacher_looks_and_roams_with_one_key(
     watched: Watched, pupil: MainWindow, wait: Wait
 ) -> None:
     teacher = watched.window
-    teacher.select(1, 77)
+    teacher.selection.select(1, 77)
     wait(lambda: pupil.session.selected(1) == 77)
-    teacher.looking.choose_view("hilbert")
+    teacher.views.choose_view("hilbert")
     wait(lambda: pupil.session.looks.of(1).view == "hilbert")
     teacher.docks.show("history")
     wait(lambda: pupil.docks["history"].in_sight)
-    teacher.turn_to(2)
+    teacher.selection.turn_to(2)
     wait(lambda: pupil.session.active == 2)
     QTest.keyClick(pupil, Qt.Key.Key_F, Qt.KeyboardModifier.ShiftModifier)
     wait(lambda: not teacher.classroom.others[0].following)
-    pupil.select(1, 5)
-    teacher.select(1, 78)
+    pupil.selection.select(1, 5)
+    teacher.selection.select(1, 78)
     wait(
         lambda: (
             teacher.classroom._told is not None
@@ -65,14 +65,14 @@ def test_a_pupil_goes_to_the_event_that_the_teacher_shows_and_live_again(
     watched.happen(6)
     wait(lambda: pupil.session.live.last_event == teacher.session.live.last_event)
     assert pupil.shift.settle(60)
-    teacher.timing.go_to(watched.window.session.timeline.last - 3)
+    teacher.navigator.go_to(watched.window.session.timeline.last - 3)
     wait(lambda: not pupil.session.is_live)
     wait(lambda: pupil.session.interpreter.last_event == teacher.session.interpreter.last_event)
-    teacher.timing.last()
+    teacher.navigator.last()
     wait(lambda: pupil.session.is_live)
     # An event before the pupil came is not there; it is said, and nothing else happens.
-    teacher.timing.go_to(2)
-    wait(lambda: "before this window came" in pupil._refusal)
+    teacher.navigator.go_to(2)
+    wait(lambda: "before this window came" in pupil.announcer.text)
     assert pupil.session.is_live
 
 
@@ -96,7 +96,7 @@ def test_control_goes_to_a_pupil_and_back_by_panel_and_keys(
     wait(lambda: "You lead" in pupil.classroom.panel.mine.text())
     assert teacher.classroom.following
     assert not panel.hand.isEnabled()
-    pupil.select(1, 33)
+    pupil.selection.select(1, 33)
     wait(lambda: teacher.session.selected(1) == 33)
     QTest.keyClick(
         pupil, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
@@ -136,11 +136,11 @@ def test_the_join_line_has_the_fingerprint_and_no_token_and_is_copied(watched: W
 
 def test_a_window_alone_tells_no_place(watched: Watched, wait: Wait) -> None:
     window = watched.window
-    window.select(1, 3)
+    window.selection.select(1, 3)
     window.classroom._tell_place()
     assert window.classroom._told is None
     window.classroom.hand_over(4711)
-    wait(lambda: "not connected" in window._refusal)
+    wait(lambda: "not connected" in window.announcer.text)
 
 
 def test_presenting_has_large_type_tiles_and_legend_and_puts_everything_back(
@@ -148,22 +148,22 @@ def test_presenting_has_large_type_tiles_and_legend_and_puts_everything_back(
 ) -> None:
     window = watched.window
     wait(lambda: window.docks["view"].in_sight)
-    before, type_before = window.docks._places(), window.event_bar.font().pointSizeF()
+    before, type_before = window.docks._places(), window.session_part.event_bar.font().pointSizeF()
     cell = window.spaces.panels[1].canvas.picture.layout.cell_height
     QTest.keyClick(window, Qt.Key.Key_F11)
-    assert window.classroom.presenting.on
+    assert window.presentation.on
     assert window.isFullScreen()
     assert window.menuBar().isHidden()
-    assert window.footer.isHidden()
+    assert window.session_part.footer.isHidden()
     assert [name for name in window.docks if window.docks.is_open(name)] == ["view"]
-    wait(lambda: window.event_bar.font().pointSizeF() > 1.3 * type_before)
+    wait(lambda: window.session_part.event_bar.font().pointSizeF() > 1.3 * type_before)
     wait(lambda: window.spaces.panels[1].canvas.picture.layout.cell_height > cell)
     watched.happen(1)
     QTest.keyClick(window, Qt.Key.Key_F11)
     assert not window.isFullScreen()
     assert not window.menuBar().isHidden()
     assert window.docks._places() == before
-    wait(lambda: window.event_bar.font().pointSizeF() == type_before)
+    wait(lambda: window.session_part.event_bar.font().pointSizeF() == type_before)
     assert window.spaces.panels[1].canvas.picture.enlarged == 1.0
 
 
@@ -173,7 +173,7 @@ def test_a_window_that_is_closed_while_it_presents_remembers_its_own_layout(
     window = watched.window
     QTest.keyClick(window, Qt.Key.Key_F11)
     window.close()
-    assert not window.classroom.presenting.on
+    assert not window.presentation.on
     assert window.docks.is_open("tile")
 
 
@@ -187,8 +187,8 @@ def test_while_presenting_the_active_space_has_half_of_the_height(
     def has_half(number: int) -> bool:
         return spaces.panels[number].height() >= (spaces.viewport().height() - 60) // 2
 
-    window.classroom.presenting.toggle()
+    window.presentation.toggle()
     for number in list(spaces.panels)[:2]:
-        window.activate(number)
+        window.selection.activate(number)
         wait(partial(has_half, number))
-    window.classroom.presenting.toggle()
+    window.presentation.toggle()

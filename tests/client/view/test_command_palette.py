@@ -19,7 +19,7 @@ CTRL = Qt.KeyboardModifier.ControlModifier
 
 def opened(window: MainWindow, typed: str = "") -> CommandPalette:
     QTest.keyClick(window, Qt.Key.Key_K, CTRL)
-    palette = window.palette_sheet
+    palette = window.help.palette
     assert palette.isVisible()
     QTest.keyClicks(palette.field, typed)
     return palette
@@ -60,7 +60,7 @@ def test_arrows_choose_and_letters_are_not_heard_as_keys_of_the_window(watched: 
 
 def test_escape_leaves_and_does_nothing_else(watched: Watched) -> None:
     window = watched.window
-    window.select(1, 5)
+    window.selection.select(1, 5)
     palette = opened(window)
     QTest.keyClick(palette.field, Qt.Key.Key_Escape)
     assert not palette.isVisible()
@@ -80,10 +80,10 @@ def test_what_cannot_be_done_says_why_and_is_not_done(make_window: MakeWindow) -
 
 def test_a_bookmark_is_gone_to(watched: Watched, wait: Wait) -> None:
     window = watched.window
-    window.timing.go_to(4)
+    window.navigator.go_to(4)
     wait(lambda: watched.shows(4))
-    window.bookmark()
-    window.timing.last()
+    window.bookmarks.bookmark()
+    window.navigator.last()
     wait(lambda: window.session.is_live)
     palette = opened(window, "bookmark event 4")
     assert palette.texts()[0].startswith("event 4")
@@ -102,8 +102,8 @@ def test_the_sheet_tells_every_key_and_is_searched_copied_and_printed(
     watched: Watched, tmp_path: Path
 ) -> None:
     window = watched.window
-    window.show_keys()
-    sheet = window._keys
+    window.help.show_keys()
+    sheet = window.help._keys
     assert sheet is not None
     assert sheet.isVisible()
     rows = sheet.listed()

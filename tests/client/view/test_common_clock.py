@@ -18,7 +18,7 @@ from gcspy_replay.file import Recording, events_with_clock
 
 from gcspy.cli import main
 from gcspy_client.model.compare.pairs import EventMatching
-from gcspy_client.view.compare.other import OtherLive
+from gcspy_client.view.compare.other_session import OtherLive
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.watching import Wait
@@ -55,7 +55,7 @@ def runs(socket_directory: Path) -> Iterator[tuple[Run, Run]]:
 
 def clock_of(window: MainWindow) -> tuple[int, int]:
     """Kind and allocated bytes of the event that B shows."""
-    found = window.comparing.beside
+    found = window.compare.beside
     event: Event | None = None if found is None else found.other.session.interpreter.last_event
     assert event is not None
     assert event.program_clock is not None
@@ -78,7 +78,7 @@ def test_the_event_at_the_same_count_of_allocated_bytes_is_shown_and_found(
     window = make_window(small.address)
     wait(lambda: window.link.status.phase.connected)
     other = OtherLive(parse_address(large.address))
-    window.comparing.put_beside(other)
+    window.compare.put_beside(other)
     wait(lambda: other.link.status.phase.connected)
     for one in runs:
         one.run()
@@ -109,7 +109,7 @@ def test_the_event_at_the_same_count_of_allocated_bytes_is_shown_and_found(
     ]
     for place in (ends[0], ends[len(ends) // 2], ends[-1]):
         _, mine = values[0][place]
-        window.timing.go_to(window.session.timeline.first + place)
+        window.navigator.go_to(window.session.timeline.first + place)
         # The large heap's latest end of a collection at or before the same count of bytes: half as many happened there.
         theirs = max(
             value for kind, value in values[1] if kind == COLLECTION_ENDS and value <= mine
@@ -123,11 +123,9 @@ def test_the_event_at_the_same_count_of_allocated_bytes_is_shown_and_found(
         found = json.loads(capsys.readouterr().out)
         assert values[1][found["b"]["event"] - 1] == (COLLECTION_ENDS, theirs)
     # Before the large heap's first collection there is no event that belongs to it.
-    window.timing.go_to(window.session.timeline.first)
-    wait(lambda: window.comparing.beside is not None and window.comparing.beside.wished is None)
+    window.navigator.go_to(window.session.timeline.first)
+    wait(lambda: window.compare.beside is not None and window.compare.beside.wished is None)
     assert (
-        "program's clock" in window.comparing.beside.pane.why_not
-        if window.comparing.beside
-        else False
+        "program's clock" in window.compare.beside.pane.why_not if window.compare.beside else False
     )
-    window.comparing.leave()
+    window.compare.leave()

@@ -30,7 +30,7 @@ def view_of(window: MainWindow, space: int = HEAP) -> DifferenceView:
 
 
 def found(window: MainWindow, space: int = HEAP) -> Compared:
-    assert window.comparing.settle()
+    assert window.compare.settle()
     compared = view_of(window, space).compared
     assert compared is not None
     return compared
@@ -47,7 +47,7 @@ def more(watched: Watched, left: int, right: int) -> list[int]:
 
 
 def go(watched: Watched, wait: Wait, number: int) -> None:
-    watched.window.timing.go_to(number)
+    watched.window.navigator.go_to(number)
     wait(lambda: watched.window.session.number == number)
 
 
@@ -61,7 +61,7 @@ def test_what_is_shown_is_painted_as_the_difference_to_the_event_that_was_set_as
     window = watched.window
     go(watched, wait, 3)
     press(window, Qt.Key.Key_A)
-    assert window.comparing.moment is not None
+    assert window.compare.moment is not None
     assert (signed(window) == 0).all(), "to itself"
     go(watched, wait, 9)
     assert signed(window).tolist() == more(watched, 3, 9)
@@ -83,8 +83,8 @@ def test_live_the_difference_follows_what_comes(watched: Watched, wait: Wait) ->
     number = watched.window.session.timeline.last
     watched.happen(3)
     assert signed(window).tolist() == more(watched, number, number + 3)
-    assert window.comparing.panel.left.text() == f"event {number}, Clock #{number}"
-    assert window.comparing.panel.right.text() == f"event {number + 3}, Clock #{number + 3}"
+    assert window.compare.panel.left.text() == f"event {number}, Clock #{number}"
+    assert window.compare.panel.right.text() == f"event {number + 3}, Clock #{number + 3}"
     assert window.session.live.state is ControlState.RUNNING
 
 
@@ -121,7 +121,7 @@ def test_the_list_says_what_changed_most_sorts_and_selects(watched: Watched, wai
     press(window, Qt.Key.Key_A)
     go(watched, wait, 5)
     found(window)
-    panel = window.comparing.panel
+    panel = window.compare.panel
     differences = np.array(more(watched, 2, 5))
     heap = [
         change
@@ -156,7 +156,7 @@ def test_swap_turns_the_difference_round(watched: Watched, wait: Wait) -> None:
     press(window, Qt.Key.Key_A)
     go(watched, wait, 10)
     assert signed(window).tolist() == more(watched, 4, 10)
-    window.comparing.panel.swap.click()
+    window.compare.panel.swap.click()
     wait(lambda: window.session.number == 4)
     assert signed(window).tolist() == more(watched, 10, 4)
     flags = [flag for flag in window.time_panel.strip.flags if flag.letter == "A"]
@@ -171,12 +171,12 @@ def test_escape_leaves_the_comparison_and_shows_the_tiles(watched: Watched, wait
     found(window)
     assert not window.details._difference_legend.isHidden()
     press(window, Qt.Key.Key_Escape)
-    assert not window.comparing.on
+    assert not window.compare.on
     assert window.spaces.panels[HEAP].view is None
     assert watched.shows(6)
     assert window.details._difference_legend.isHidden()
     assert not [flag for flag in window.time_panel.strip.flags if flag.letter]
-    window.timing.last()
+    window.navigator.last()
     watched.happen(1)
     assert watched.shows(window.session.timeline.last)
 
@@ -188,7 +188,7 @@ def test_another_stream_and_another_view_are_compared_too(watched: Watched, wait
     go(watched, wait, 6)
     expected = more(watched, 4, 6)
     for name in ("hilbert", "rows", "table", "tiles"):
-        window.looking.choose_view(name, HEAP)
+        window.views.choose_view(name, HEAP)
         assert signed(window).tolist() == expected
         assert isinstance(view_of(window).canvas, RendererCanvas) == (name in ("hilbert", "rows"))
         window.settle()
@@ -216,7 +216,7 @@ def test_a_comparison_can_be_had_dark_and_light(watched: Watched, wait: Wait, th
     press(window, Qt.Key.Key_A)
     watched.happen(1)
     found(window)
-    window.choose_theme(theme)
+    window.appearance.choose(theme)
     canvas = view_of(window).canvas
     assert isinstance(canvas, TileCanvas)
     assert np.array_equal(canvas.picture.palette.lut, diverging(theme).lut)
@@ -225,7 +225,7 @@ def test_a_comparison_can_be_had_dark_and_light(watched: Watched, wait: Wait, th
 def test_without_an_a_the_panel_says_what_to_do(watched: Watched) -> None:
     window = watched.window
     window.docks.show("compare")
-    panel = window.comparing.panel
+    panel = window.compare.panel
     assert panel.left.text() == "not set"
     assert panel._pages.currentIndex() == 0
     assert panel.set_a.isEnabled()
@@ -237,11 +237,11 @@ def test_another_session_ends_the_comparison(watched: Watched, wait: Wait) -> No
     window = watched.window
     press(window, Qt.Key.Key_A)
     found(window)
-    moment = window.comparing.moment
+    moment = window.compare.moment
     assert moment is not None
     object.__setattr__(moment, "identity", "another session")
     watched.happen(1)
-    assert not window.comparing.on
+    assert not window.compare.on
     assert watched.shows(window.session.timeline.last)
 
 
@@ -250,7 +250,7 @@ def test_what_the_user_made_of_streams_is_compared_as_well(watched: Watched, wai
     space = window.session.interpreter.spaces[HEAP]
     made = DerivedSource("Half", "Used / 2", space.copy())
     window.session.looks.derived[HEAP] = [made]
-    window.choose_stream(HEAP, made.schema.id)
+    window.selection.choose_stream(HEAP, made.schema.id)
     go(watched, wait, 4)
     press(window, Qt.Key.Key_A)
     go(watched, wait, 6)
@@ -264,7 +264,7 @@ def test_of_many_wishes_the_difference_shows_the_latest(watched: Watched, wait: 
     go(watched, wait, 2)
     press(window, Qt.Key.Key_A)
     for number in (3, 9, 4, 8, 5, 7):
-        window.timing.go_to(number)
+        window.navigator.go_to(number)
     wait(lambda: window.session.number == 7)
     assert signed(window).tolist() == more(watched, 2, 7)
 
@@ -277,9 +277,9 @@ def test_a_comparison_that_was_left_by_mistake_is_had_again_with_undo(
     press(window, Qt.Key.Key_A)
     go(watched, wait, 6)
     press(window, Qt.Key.Key_Escape)
-    assert not window.comparing.on
+    assert not window.compare.on
     window.undo.undo()
     assert signed(window).tolist() == more(watched, 4, 6)
     window.undo.redo()
-    assert not window.comparing.on
+    assert not window.compare.on
     assert watched.shows(6)

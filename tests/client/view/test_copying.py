@@ -14,7 +14,7 @@ CTRL = Qt.KeyboardModifier.ControlModifier
 
 def test_ctrl_c_copies_what_is_known_of_the_selected_tile(watched: Watched) -> None:
     window = watched.window
-    window.select(1, 7)
+    window.selection.select(1, 7)
     QTest.keyClick(window, Qt.Key.Key_C, CTRL)
     text = QGuiApplication.clipboard().text()
     lines = {line.partition("  ")[0]: line.partition("  ")[2].strip() for line in text.splitlines()}
@@ -30,10 +30,10 @@ def test_ctrl_c_copies_what_is_known_of_the_selected_tile(watched: Watched) -> N
 
 def test_of_the_past_it_is_what_was_known_then(watched: Watched, wait: Wait) -> None:
     window = watched.window
-    window.select(1, 7)
-    window.timing.go_to(3)
+    window.selection.select(1, 7)
+    window.navigator.go_to(3)
     wait(lambda: watched.shows(3))
-    window.copying.copy()
+    window.tile_copy.copy()
     text = QGuiApplication.clipboard().text()
     assert "event 3, Clock #3" in text
     assert f"{watched.heaps[3][7]:,}" in [
@@ -43,11 +43,11 @@ def test_of_the_past_it_is_what_was_known_then(watched: Watched, wait: Wait) -> 
 
 def test_without_a_selected_tile_it_is_the_one_under_the_mouse(watched: Watched) -> None:
     window = watched.window
-    assert not window.copying.menu().actions()[0].isEnabled()
+    assert not window.tile_copy.menu().actions()[0].isEnabled()
     canvas = window.spaces.panels[1].canvas
     QTest.mouseMove(canvas, canvas.centre_of(42))
-    assert window.copying.menu().actions()[0].isEnabled()
-    window.copying.menu().actions()[0].trigger()
+    assert window.tile_copy.menu().actions()[0].isEnabled()
+    window.tile_copy.menu().actions()[0].trigger()
     assert "42: Tile" in QGuiApplication.clipboard().text()
 
 

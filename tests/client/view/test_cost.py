@@ -180,7 +180,7 @@ def test_the_rung_is_chosen_in_the_window_which_says_it_once_it_applies(
         window.docks.show("cost")
         wait(lambda: window.docks["cost"].in_sight)
         window.settle()
-        panel, chip = window.cost.panel, window.event_bar._mode
+        panel, chip = window.cost.panel, window.session_part.event_bar._mode
         assert panel.rung.itemText(0).startswith("passive: read while it runs")
         assert panel.rung.currentIndex() == 0
         window.actions_table.run("rung.stopped")
@@ -198,7 +198,7 @@ def test_the_rung_is_chosen_in_the_window_which_says_it_once_it_applies(
         # what cannot be had now is refused with the reason, and nothing is changed
         costly.refusal = "gdb is attached to it"
         window.actions_table.run("rung.stopped")
-        wait(lambda: "gdb is attached to it" in window._refusal)
+        wait(lambda: "gdb is attached to it" in window.announcer.text)
         assert rung_of(window) is Mode.PASSIVE
     finally:
         costly.server.close()

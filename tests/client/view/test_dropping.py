@@ -59,16 +59,16 @@ def test_a_recording_is_announced_while_it_hovers_and_played_when_it_is_dropped(
     path = samples()[1].path
     data = of(path)
     hover(window, data)
-    assert window.dropping.overlay.isVisible()
-    assert path.name in window.dropping.overlay.title.text()
+    assert window.file_drop.overlay.isVisible()
+    assert path.name in window.file_drop.overlay.title.text()
     QApplication.sendEvent(window, QDragLeaveEvent())
-    assert not window.dropping.overlay.isVisible()
+    assert not window.file_drop.overlay.isVisible()
     drop(window, data)
-    assert not window.dropping.overlay.isVisible()
+    assert not window.file_drop.overlay.isVisible()
     qtbot.waitUntil(
         lambda: window.session.is_playback and window.session.events_seen > 0, timeout=60_000
     )
-    assert window.bookmarking.recording == (path,)
+    assert window.bookmark_store.recording == (path,)
 
 
 def test_what_is_no_recording_is_refused_with_the_reason(
@@ -78,9 +78,9 @@ def test_what_is_no_recording_is_refused_with_the_reason(
     other.write_text("no")
     data = of(other)
     hover(window, data)
-    assert "notes.txt is no recording" in window.dropping.overlay.text.text()
+    assert "notes.txt is no recording" in window.file_drop.overlay.text.text()
     drop(window, data)
-    assert not window.starting.child.pid
+    assert not window.opener.child.pid
 
 
 def test_files_of_two_sessions_are_not_played_together_and_it_is_said(
@@ -88,7 +88,7 @@ def test_files_of_two_sessions_are_not_played_together_and_it_is_said(
 ) -> None:
     first, second = (sample.path for sample in samples()[:2])
     drop(window, of(first, second))
-    page = window.starting.page
+    page = window.opener.page
     qtbot.waitUntil(lambda: "failed" in page.said.text(), timeout=60_000)
     assert page.isVisible()
     assert first.name in page.said.text() or second.name in page.said.text()
@@ -106,7 +106,7 @@ def test_parts_of_one_session_are_played_together(
     qtbot.waitUntil(
         lambda: window.session.is_playback and window.session.events_seen > 0, timeout=60_000
     )
-    assert window.bookmarking.recording == tuple(parts)
+    assert window.bookmark_store.recording == tuple(parts)
     playback = window.session.live.playback
     assert playback is not None
     assert (playback.first, playback.last) == (1, 60)

@@ -29,7 +29,7 @@ def test_timers_tell_elapsed_compensation_and_difference_at_the_event_that_is_sh
     watched: Watched, wait: Wait
 ) -> None:
     window = watched.window
-    window.set_filters((EventFilter(event=0, delay_millis=40),))
+    window.details_part.set_filters((EventFilter(event=0, delay_millis=40),))
     wait(
         lambda: (
             bool(window.session.live.filters) and window.session.live.filters[0].delay_millis == 40
@@ -38,15 +38,15 @@ def test_timers_tell_elapsed_compensation_and_difference_at_the_event_that_is_sh
     watched.happen(3)
     window.docks.show("timers")
     wait(lambda: window.docks["timers"].in_sight)
-    window.facts.refresh()
+    window.facts.tell()
     said = window.facts.timers.texts()
     assert re.fullmatch(r"[89]\d(\.\d)? ms|1\d\d ms|.* s", said["held"]), (
         "two of the three delays lie between"
     )
     assert set(said) == {"Elapsed", "Compensation", "gathering", "held", "Difference"}
-    window.timing.go_to(1)
+    window.navigator.go_to(1)
     wait(lambda: watched.shows(1))
-    window.facts.refresh()
+    window.facts.tell()
     assert window.facts.timers.texts()["Elapsed"] == "0 ns"
 
 

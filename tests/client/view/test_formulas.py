@@ -13,7 +13,6 @@ from PySide6.QtTest import QTest
 
 from gcspy_client.model.palette import LOW, Theme
 from gcspy_client.model.renderers.bivariate import STEPS, bivariate
-from gcspy_client.settings import Settings
 from gcspy_client.view.spaces.renderer_canvas import RendererCanvas
 from gcspy_client.view.spaces.tile_table import TableView
 from gcspy_client.view.window import MainWindow
@@ -81,7 +80,7 @@ def test_a_formula_is_written_shown_and_found_wherever_streams_are_chosen(two: T
     assert panel.source.schema.name == "Fill"
     chooser = window.details._chooser
     assert chooser.currentText() == "Fill"
-    window.select(1, 30)
+    window.selection.select(1, 30)
     window.settle()
     assert rows_of(window)["Fill"][1] == "50.0 %"
     picture = panel.canvas.picture
@@ -90,20 +89,20 @@ def test_a_formula_is_written_shown_and_found_wherever_streams_are_chosen(two: T
     two.values = np.full(TILES, 150), two.values[1]
     two.happen()
     assert rows_of(window)["Fill"][1] == "25.0 %"
-    window.looking.choose_view("table")
+    window.views.choose_view("table")
     window.settle()
     view = panel.view
     assert isinstance(view, TableView)
     assert view.model.table.columns == ["Tile", "Used", "Size", "Fill"]
     assert view.model.table.text(30, 3) == "25.0 %"
-    window.looking.choose_view("hilbert")
+    window.views.choose_view("hilbert")
     window.settle()
     canvas = panel.view
     assert isinstance(canvas, RendererCanvas)
     assert canvas.drawing.ask(lambda renderer: renderer.source.schema.name, wait_secs=5) == "Fill"
-    window.looking.choose_order(picture.stream_id, descending=True)
+    window.views.choose_order(picture.stream_id, descending=True)
     assert "by Fill" in panel.toolbar.order.text()
-    window.next_stream(1)
+    window.selection.next_stream(1)
     assert panel.source.schema.name == "Used"
     window.undo.undo()
     assert panel.source.schema.name == "Fill"
@@ -169,8 +168,7 @@ def test_a_formula_is_changed_and_removed(two: Two) -> None:
 def test_formulas_are_remembered_for_spaces_of_the_name(
     two: Two, tmp_path: Path, make_window: MakeWindow, wait: Wait, socket_directory: Path
 ) -> None:
-    settings = Settings(tmp_path / "settings.ini")
-    two.window.settings = settings
+    settings = two.window.settings
     space = two.window.session.interpreter.spaces[1]
     two.window.formulas.add(space, "Half", "Used / 2", ends=(0, 800))
     two.window.formulas.add(space, "Fill", "Used / Size", percent=True)
@@ -197,7 +195,7 @@ def test_two_streams_share_a_colour_with_a_legend_of_two_dimensions(two: Two) ->
         for stream in window.session.interpreter.spaces[1].streams.values()
         if stream.schema.name == "Size"
     )
-    window.looking.choose_second(second.schema.id)
+    window.views.choose_second(second.schema.id)
     window.settle()
     canvas = window.spaces.panels[1].view
     assert isinstance(canvas, RendererCanvas)
@@ -214,14 +212,14 @@ def test_two_streams_share_a_colour_with_a_legend_of_two_dimensions(two: Two) ->
     legend = window.details._legend
     assert legend._square.isVisible()
     assert (legend._square._words[0], legend._square._words[3]) == ("Used", "Size")
-    window.looking.choose_view("tiles")
+    window.views.choose_view("tiles")
     window.settle()
     assert not legend._square.isVisible()
 
 
 def test_streams_side_by_side_are_pointed_at_together(two: Two, wait: Wait) -> None:
     window = two.window
-    window.looking.choose_view("multiples")
+    window.views.choose_view("multiples")
     window.settle()
     canvas = window.spaces.panels[1].view
     assert isinstance(canvas, RendererCanvas)
@@ -238,10 +236,10 @@ def test_streams_side_by_side_are_pointed_at_together(two: Two, wait: Wait) -> N
             pos=QPointF(int(middle.x()), int(middle.y())).toPoint(),
         )
         wait(lambda: window.session.selected(1) == 7)
-        window.select(1, None)
+        window.selection.select(1, None)
     made = window.formulas.add(window.session.interpreter.spaces[1], "Fill", "Used / Size")
-    window.choose_stream(1, two.used.schema.id)
-    window.looking.toggle_part(made.schema.id)
+    window.selection.choose_stream(1, two.used.schema.id)
+    window.views.toggle_part(made.schema.id)
     window.settle()
     canvas.settle()
     assert len(canvas.frames_of(7, wait_secs=5)) == 3

@@ -24,7 +24,7 @@ def guide(qtbot: QtBot) -> GuideWindow:
     qtbot.addWidget(window)
     window.show()
     QTest.keyClick(window, Qt.Key.Key_F1)
-    return window.show_guide()
+    return window.help.show_guide()
 
 
 def shown(guide: GuideWindow) -> list[str]:

@@ -59,7 +59,7 @@ def is_settled(track: HistoryTrack) -> bool:
 
 
 def says(window: MainWindow, words: str) -> bool:
-    return words in window.history.said.text()
+    return words in window.history.panel.said.text()
 
 
 def opened(watched: Watched, wait: Wait, *, by_number: bool = True) -> MainWindow:
@@ -68,12 +68,12 @@ def opened(watched: Watched, wait: Wait, *, by_number: bool = True) -> MainWindo
     window.time_panel.strip.set_by_time(not by_number)
     QTest.keyClick(window, Qt.Key.Key_H)
     window.docks.give_height("history", 700)
-    wait(partial(has_drawn, window.history.first, EVENTS))
+    wait(partial(has_drawn, window.history.panel.first, EVENTS))
     return window
 
 
 def added(window: MainWindow, wait: Wait, spec: TrackSpec, events: int = EVENTS) -> HistoryTrack:
-    track = window.history.add_track(spec)
+    track = window.history.panel.add_track(spec)
     assert track is not None
     wait(partial(has_drawn, track, events))
     return track
@@ -123,7 +123,7 @@ def test_graphs_of_several_spaces_and_streams_stand_on_one_axis(
     watched: Watched, wait: Wait
 ) -> None:
     window = opened(watched, wait)
-    panel = window.history
+    panel = window.history.panel
     other = added(window, wait, TrackSpec("Generations", "Count"))
     assert [track.title.text() for track in panel.tracks] == ["Heap · Used", "Generations · Count"]
     first, second = (track.canvas.drawn for track in panel.tracks)
@@ -153,10 +153,10 @@ def test_a_graph_that_was_added_stays_when_another_space_is_chosen(
 ) -> None:
     window = opened(watched, wait)
     window.actions_table.run("history.add")
-    wait(partial(has_drawn, window.history.tracks[1], EVENTS))
-    window.activate(2)
-    wait(partial(has_drawn, window.history.first, EVENTS))
-    assert [track.title.text() for track in window.history.tracks] == [
+    wait(partial(has_drawn, window.history.panel.tracks[1], EVENTS))
+    window.selection.activate(2)
+    wait(partial(has_drawn, window.history.panel.first, EVENTS))
+    assert [track.title.text() for track in window.history.panel.tracks] == [
         "Generations · Count",
         "Heap · Used",
     ]
@@ -164,7 +164,7 @@ def test_a_graph_that_was_added_stays_when_another_space_is_chosen(
 
 def test_an_expression_is_graphed_as_a_stream_is(watched: Watched, wait: Wait) -> None:
     window = opened(watched, wait)
-    track = window.history_menus.add_expression("Used > 100")
+    track = window.history.menus.add_expression("Used > 100")
     assert track is not None
     wait(partial(has_drawn, track, EVENTS))
     assert track.title.text() == "Heap · Used > 100"
@@ -179,8 +179,8 @@ def test_an_expression_is_graphed_as_a_stream_is(watched: Watched, wait: Wait) -
         for number in range(1, EVENTS + 1)
     }
     assert all(len(found) == 1 for found in codes.values()), "all that are greater look the same"
-    assert window.history_menus.add_expression("no such stream / 2") is None
-    assert "cannot be graphed" in window.history.said.text()
+    assert window.history.menus.add_expression("no such stream / 2") is None
+    assert "cannot be graphed" in window.history.panel.said.text()
 
 
 def test_a_formula_that_the_user_made_for_the_tiles_is_graphed_with_its_name_and_scale(
@@ -190,16 +190,16 @@ def test_a_formula_that_the_user_made_for_the_tiles_is_graphed_with_its_name_and
     made = window.formulas.add(
         window.session.live.spaces[1], "doubled", "Used * 2", ends=(0.0, 1000.0)
     )
-    track = window.history.first
+    track = window.history.panel.first
     wait(lambda: track.title.text() == "Heap · doubled" and has_drawn(track, EVENTS))
     assert track.graph is not None
     source = track.graph.source
     assert isinstance(source, DerivedSource)
     assert (source.formula, source.least, source.greatest) == (made.formula, 0.0, 1000.0)
     window.actions_table.run("history.add")
-    window.choose_stream(1, 0)
+    window.selection.choose_stream(1, 0)
     wait(lambda: track.title.text() == "Heap · Used")
-    assert window.history.tracks[1].title.text() == "Heap · doubled"
+    assert window.history.panel.tracks[1].title.text() == "Heap · doubled"
 
 
 def test_no_more_threads_for_more_graphs(watched: Watched, wait: Wait) -> None:
@@ -218,7 +218,11 @@ def test_the_wheel_looks_closer_at_time_and_the_timeline_with_it(
     watched: Watched, wait: Wait, by_number: bool
 ) -> None:
     window = opened(watched, wait, by_number=by_number)
-    panel, canvas, strip = window.history, window.history.canvas, window.time_panel.strip
+    panel, canvas, strip = (
+        window.history.panel,
+        window.history.panel.canvas,
+        window.time_panel.strip,
+    )
     other = added(window, wait, TrackSpec("Generations", "Count"))
     assert strip.span is None
     wheel(canvas, 3)
@@ -246,7 +250,7 @@ def test_what_is_under_the_mouse_stays_there_while_one_looks_closer(
     watched: Watched, wait: Wait
 ) -> None:
     window = opened(watched, wait)
-    canvas = window.history.canvas
+    canvas = window.history.panel.canvas
     drawn = canvas.drawn
     assert drawn is not None
     sequence, key = int(drawn.events.sequences[5]), window.session.live.spaces[1].names.key(100)
@@ -257,7 +261,7 @@ def test_what_is_under_the_mouse_stays_there_while_one_looks_closer(
     wheel(canvas, 2, x=x, y=y)
     wheel(canvas, 2, Qt.KeyboardModifier.ControlModifier, x=x, y=y)
     at_once = canvas.position_of(sequence, key)
-    wait(lambda: is_settled(window.history.first))
+    wait(lambda: is_settled(window.history.panel.first))
     after = canvas.position_of(sequence, key)
     assert at_once is not None
     assert after is not None
@@ -271,7 +275,7 @@ def test_what_is_under_the_mouse_stays_there_while_one_looks_closer(
 
 def test_tiles_are_looked_at_closely_each_with_its_own_value(watched: Watched, wait: Wait) -> None:
     window = opened(watched, wait)
-    track = window.history.first
+    track = window.history.panel.first
     wheel(track.canvas, 8, Qt.KeyboardModifier.ControlModifier)
     wait(lambda: is_settled(track))
     view = track.canvas.view()
@@ -284,12 +288,12 @@ def test_tiles_are_looked_at_closely_each_with_its_own_value(watched: Watched, w
     moved = track.canvas.view()
     assert moved is not None
     assert moved.first_tile == pytest.approx(round(before) + 40)
-    window.history.set_tile_pixels(6.0)
+    window.history.panel.set_tile_pixels(6.0)
     wait(lambda: is_settled(track))
     sized = track.canvas.view()
     assert sized is not None
     assert (sized.last_tile - sized.first_tile) * 6 == pytest.approx(track.canvas.area().height())
-    window.history.fit()
+    window.history.panel.fit()
     wait(lambda: is_settled(track))
     assert not track.scroll_bar.isVisible()
 
@@ -301,7 +305,7 @@ def test_tiles_that_are_kept_together_are_read_again_when_one_looks_closer(
     assert defaults is not None
     monkeypatch.setitem(defaults, "bins", 40)
     window = opened(watched, wait)
-    track = window.history.first
+    track = window.history.panel.first
     assert track.canvas.drawn is not None
     assert track.canvas.drawn.group == 10
     track.canvas.show_tiles(100, 120)
@@ -346,7 +350,7 @@ def test_a_busy_painter_loses_no_row_that_is_read_again(
 
         do(painter, late)
 
-    track = opened(watched, wait).history.first
+    track = opened(watched, wait).history.panel.first
     monkeypatch.setattr(HistoryPainter, "do", do_late)
     track.canvas.show_tiles(100, 120)
     codes = [watched.heaps[number][100:120] for number in range(1, EVENTS + 1)]
@@ -360,7 +364,7 @@ def test_a_busy_painter_loses_no_row_that_is_read_again(
 
 def test_keys_move_and_zoom_the_graph_and_not_the_tiles(watched: Watched, wait: Wait) -> None:
     window = opened(watched, wait)
-    canvas, panel = window.history.canvas, window.history
+    canvas, panel = window.history.panel.canvas, window.history.panel
     QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=canvas.area().center())
     wait(lambda: window.session.number > 0)
     canvas.setFocus()
@@ -382,7 +386,7 @@ def test_keys_move_and_zoom_the_graph_and_not_the_tiles(watched: Watched, wait: 
 
 def test_the_middle_button_moves_along(watched: Watched, wait: Wait) -> None:
     window = opened(watched, wait)
-    canvas, panel = window.history.canvas, window.history
+    canvas, panel = window.history.panel.canvas, window.history.panel
     wheel(canvas, 4)
     span = panel.time.span
     assert span is not None
@@ -400,7 +404,7 @@ def test_what_was_changed_of_graphs_is_taken_back_and_done_again(
     watched: Watched, wait: Wait
 ) -> None:
     window = opened(watched, wait)
-    panel = window.history
+    panel = window.history.panel
     added(window, wait, TrackSpec("Generations", "Count"))
     panel.set_pooling(Pooling.LEAST)
     wheel(panel.canvas, 3)
@@ -428,8 +432,8 @@ def test_lines_stand_every_so_many_tiles_and_at_the_events_of_a_kind_with_their_
     watched: Watched, wait: Wait
 ) -> None:
     window = opened(watched, wait)
-    track = window.history.first
-    window.history.set_lines(every=80, at_kind=0)
+    track = window.history.panel.first
+    window.history.panel.set_lines(every=80, at_kind=0)
     wait(lambda: track.canvas.drawn is not None and bool(track.canvas.drawn.event_lines))
     drawn = track.canvas.drawn
     assert drawn is not None
@@ -437,7 +441,7 @@ def test_lines_stand_every_so_many_tiles_and_at_the_events_of_a_kind_with_their_
     assert [line.value for line in drawn.event_lines] == drawn.events.sequences.tolist()
     assert track.palette_now is not None
     assert (drawn.pixels[drawn.tile_lines[0].pixel] == track.palette_now.line).all()
-    window.history.set_lines(every=0, at_kind=1)
+    window.history.panel.set_lines(every=0, at_kind=1)
     wait(lambda: is_settled(track))
     drawn = track.canvas.drawn
     assert drawn is not None
@@ -449,10 +453,10 @@ def test_a_pixel_shows_the_greatest_the_mean_or_the_least_of_its_tiles(
     watched: Watched, wait: Wait
 ) -> None:
     window = opened(watched, wait)
-    track = window.history.first
+    track = window.history.panel.first
     found = {}
     for pooling in Pooling:
-        window.history.set_pooling(pooling)
+        window.history.panel.set_pooling(pooling)
         wait(lambda: has_drawn(track, EVENTS) and is_settled(track))
         graph, palette = track.graph, track.palette_now
         assert graph is not None
@@ -473,7 +477,7 @@ def test_several_ranges_of_tiles_are_plotted_each_with_a_name_and_a_colour(
     watched: Watched, wait: Wait
 ) -> None:
     window = opened(watched, wait)
-    track = window.history.first
+    track = window.history.panel.first
     drag(track.canvas, 0.1, 0.3)
     drag(track.canvas, 0.5, 0.9)
     wait(
@@ -507,9 +511,9 @@ def test_the_picture_that_is_written_has_the_pixels_title_axis_and_legend(
 ) -> None:
     window = opened(watched, wait)
     added(window, wait, TrackSpec("Generations", "Count"))
-    window.history.set_lines(at_kind=0)
-    wait(lambda: all(is_settled(track) for track in window.history.tracks))
-    export = window.history_menus.export
+    window.history.panel.set_lines(at_kind=0)
+    wait(lambda: all(is_settled(track) for track in window.history.panel.tracks))
+    export = window.history.menus.export
     for name in ("a.svg", "a.png"):
         export.picture(tmp_path / name)
         wait(partial(says, window, f"written: {tmp_path / name}"))
@@ -527,7 +531,7 @@ def test_the_picture_that_is_written_has_the_pixels_title_axis_and_legend(
     picture = read_png(tmp_path / "a.png")
     assert picture.shape == (int(root.attrib["height"]), int(root.attrib["width"]))
     at = 0
-    for image, track in zip(images, window.history.tracks, strict=True):
+    for image, track in zip(images, window.history.panel.tracks, strict=True):
         drawn = track.canvas.drawn
         assert drawn is not None
         (tmp_path / "inner.png").write_bytes(
@@ -549,9 +553,9 @@ def test_the_series_that_are_written_are_what_the_tiles_held(
     watched: Watched, wait: Wait, tmp_path: Path
 ) -> None:
     window = opened(watched, wait)
-    track, export = window.history.first, window.history_menus.export
+    track, export = window.history.panel.first, window.history.menus.export
     export.series(tmp_path / "none.csv")
-    assert "no tiles are chosen" in window.history.said.text()
+    assert "no tiles are chosen" in window.history.panel.said.text()
     names = window.session.live.spaces[1].names
     track.add_brush(names.key(10), names.key(19))
     track.add_brush(names.key(100), names.key(100))
@@ -580,7 +584,7 @@ def test_graphs_ranges_and_lines_are_there_again_after_a_reconnect(
     watched: Watched, wait: Wait
 ) -> None:
     window = opened(watched, wait)
-    panel = window.history
+    panel = window.history.panel
     added(window, wait, TrackSpec("Generations", "Count"))
     panel.set_lines(every=100)
     drag(panel.canvas, 0.2, 0.6)
@@ -622,7 +626,7 @@ def test_a_window_is_closed_in_the_middle_of_filling_a_graph(
     threading.Timer(0.05, go_on.set).start()
     window.close()
     assert not [one.name for one in threading.enumerate() if "history" in one.name]
-    assert window.history.graph is None
+    assert window.history.panel.graph is None
 
 
 # ----------------------------------------------------------------------- smoothness
@@ -645,10 +649,10 @@ def test_no_graph_is_ever_drawn_or_filled_in_the_thread_of_the_window(
     monkeypatch.setattr(HistoryGraph, "look", looking)
     monkeypatch.setattr(HistoryGraph, "take", taking)
     window = opened(watched, wait)
-    wheel(window.history.canvas, 3)
+    wheel(window.history.panel.canvas, 3)
     window.resize(1100, 1000)
     watched.happen(3)
-    wait(lambda: is_settled(window.history.first))
+    wait(lambda: is_settled(window.history.panel.first))
     assert threads == {"gcspy history painter", "gcspy history filling"}
     assert len(watchdog.waits)
 
@@ -672,16 +676,16 @@ def test_a_long_recording_is_seen_coarsely_first_and_then_finely(
         beginning=Beginning(running=False),
     ):
         window = make_window(f"unix:{socket_directory}/p.sock")
-        window.use_recording(SAMPLE)
-        wait(lambda: window.timing.usable)
+        window.bookmark_store.use_files(SAMPLE)
+        wait(lambda: window.navigator.usable)
         window.docks.toggle("history")
-        canvas = window.history.canvas
+        canvas = window.history.panel.canvas
         wait(lambda: canvas.drawn is not None and bool(canvas.drawn.preview.any()))
         assert held.wait(60)
         assert canvas.drawn is not None
         assert canvas.drawn.preview.all(), "nothing was read yet but what stands for the rest"
-        assert "0% read" in window.history.said.text()
+        assert "0% read" in window.history.panel.said.text()
         go_on.set()
         wait(lambda: canvas.drawn is not None and not canvas.drawn.preview.any())
-        assert "read" not in window.history.said.text()
+        assert "read" not in window.history.panel.said.text()
         window.close()

@@ -25,19 +25,19 @@ SAMPLE = Path(__file__).parents[3] / "replay" / "samples" / "semispace.gcspy"
 
 
 def graph_of(window: MainWindow) -> HistoryGraph:
-    assert window.history.graph is not None
-    return window.history.graph
+    assert window.history.panel.graph is not None
+    return window.history.panel.graph
 
 
 def has_drawn(window: MainWindow, events: int) -> bool:
-    drawn = window.history.canvas.drawn
+    drawn = window.history.panel.canvas.drawn
     whole = (
         drawn is not None
         and len(drawn.events) == events
         and bool(drawn.codes.size)
         and bool(drawn.codes.any(axis=1).all())
     )
-    return window.history.graph is not None and whole
+    return window.history.panel.graph is not None and whole
 
 
 def opened(watched: Watched, wait: Wait) -> MainWindow:
@@ -54,13 +54,13 @@ def place(window: MainWindow, number: int, tile: int) -> QPointF:
     graph = graph_of(window)
     sequence = int(graph.events.sequences[list(graph.events.numbers).index(number)])
     key = window.session.live.spaces[1].names.key(tile)
-    position = window.history.canvas.position_of(sequence, key)
+    position = window.history.panel.canvas.position_of(sequence, key)
     assert position is not None
     return position
 
 
 def says(window: MainWindow, words: str) -> bool:
-    return words in window.history.said.text()
+    return words in window.history.panel.said.text()
 
 
 def histories() -> list[str]:
@@ -71,11 +71,11 @@ def test_it_is_filled_with_what_came_before_it_was_opened_and_follows_what_comes
     watched: Watched, wait: Wait
 ) -> None:
     window = opened(watched, wait)
-    assert window.history.first.title.text() == "Heap · Used"
+    assert window.history.panel.first.title.text() == "Heap · Used"
     assert list(graph_of(window).events.numbers) == list(range(1, EVENTS + 1))
     watched.happen(3)
     wait(partial(has_drawn, window, EVENTS + 3))
-    drawn = window.history.canvas.drawn
+    drawn = window.history.panel.canvas.drawn
     assert drawn is not None
     assert drawn.codes.max() > 100  # values up to 254 of 255 are high in the palette
 
@@ -83,7 +83,7 @@ def test_it_is_filled_with_what_came_before_it_was_opened_and_follows_what_comes
 def test_a_click_goes_to_the_event_and_selects_the_tile(watched: Watched, wait: Wait) -> None:
     window = opened(watched, wait)
     QTest.mouseClick(
-        window.history.canvas, Qt.MouseButton.LeftButton, pos=place(window, 4, TILE).toPoint()
+        window.history.panel.canvas, Qt.MouseButton.LeftButton, pos=place(window, 4, TILE).toPoint()
     )
     wait(lambda: watched.shows(4))
     selected = window.session.selected(1)
@@ -92,28 +92,28 @@ def test_a_click_goes_to_the_event_and_selects_the_tile(watched: Watched, wait: 
     assert window.spaces.panels[1].canvas.selected == selected
     event = window.session.interpreter.last_event
     assert event is not None
-    wait(lambda: window.history.canvas.shown_sequence == event.sequence)
+    wait(lambda: window.history.panel.canvas.shown_sequence == event.sequence)
 
 
 def test_what_is_under_the_mouse_is_told_with_the_value_of_then(
     watched: Watched, wait: Wait
 ) -> None:
     window = opened(watched, wait)
-    canvas = window.history.canvas
+    canvas = window.history.panel.canvas
     QTest.mouseMove(canvas, place(window, 7, TILE).toPoint())
-    wait(lambda: window.history.first.value is not None)
-    value = window.history.first.value
+    wait(lambda: window.history.panel.first.value is not None)
+    value = window.history.panel.first.value
     assert value is not None
     assert value.at.number == 7
     tile = window.session.live.spaces[1].names.index_of(value.at.key)
     assert value.text == str(watched.heaps[7][tile])
-    wait(lambda: value.text in window.history.said.text())
-    assert "event 7 · Clock #" in window.history.said.text()
+    wait(lambda: value.text in window.history.panel.said.text())
+    assert "event 7 · Clock #" in window.history.panel.said.text()
 
 
 def test_tiles_that_were_dragged_over_are_plotted(watched: Watched, wait: Wait) -> None:
     window = opened(watched, wait)
-    panel, canvas = window.history, window.history.canvas
+    panel, canvas = window.history.panel, window.history.panel.canvas
     top, bottom = (place(window, 5, tile).toPoint() for tile in (0, 399))
     assert not panel.series.isVisible()
     QTest.mousePress(canvas, Qt.MouseButton.LeftButton, pos=top)
@@ -132,17 +132,17 @@ def test_tiles_that_were_dragged_over_are_plotted(watched: Watched, wait: Wait) 
 
 def test_another_space_or_stream_is_another_graph(watched: Watched, wait: Wait) -> None:
     window = opened(watched, wait)
-    window.activate(2)
+    window.selection.activate(2)
     wait(partial(has_drawn, window, EVENTS))
-    assert window.history.first.title.text() == "Generations · Count"
+    assert window.history.panel.first.title.text() == "Generations · Count"
     assert len(graph_of(window).keys) == 3
 
 
 def test_it_is_exported_as_png_and_svg(watched: Watched, wait: Wait, tmp_path: Path) -> None:
     window = opened(watched, wait)
-    drawn = window.history.canvas.drawn
+    drawn = window.history.panel.canvas.drawn
     assert drawn is not None
-    export = window.history_menus.export
+    export = window.history.menus.export
     for name in ("a.png", "a.svg"):
         export.picture(tmp_path / name)
         wait(partial(says, window, f"written: {tmp_path / name}"))
@@ -158,12 +158,12 @@ def test_it_is_exported_as_png_and_svg(watched: Watched, wait: Wait, tmp_path: P
 def test_closing_it_ends_its_threads(watched: Watched, wait: Wait) -> None:
     window = opened(watched, wait)
     for tile in (TILE, 2 * TILE):  # a mouse that is there already does not move
-        QTest.mouseMove(window.history.canvas, place(window, 9, tile).toPoint())
+        QTest.mouseMove(window.history.panel.canvas, place(window, 9, tile).toPoint())
     wait(lambda: bool(histories()))
     QTest.keyClick(window, Qt.Key.Key_H)
-    assert not window.history.isVisible()
+    assert not window.history.panel.isVisible()
     wait(lambda: not histories())
-    assert window.history.graph is None
+    assert window.history.panel.graph is None
     QTest.keyClick(window, Qt.Key.Key_H)
     wait(partial(has_drawn, window, EVENTS))
 
@@ -179,21 +179,21 @@ def test_a_recording_is_graphed_from_its_file_or_else_from_what_comes(
     ):
         window = make_window(f"unix:{socket_directory}/p.sock")
         if known:
-            window.use_recording(SAMPLE)
-        wait(lambda: window.session.live.position == 1 and window.timing.usable)
+            window.bookmark_store.use_files(SAMPLE)
+        wait(lambda: window.session.live.position == 1 and window.navigator.usable)
         window.docks.toggle("history")
-        assert window.history.graph is not None
+        assert window.history.panel.graph is not None
         if known:
             wait(lambda: len(graph_of(window).events) > 20)
             assert window.session.number == 1
         else:
             assert not len(graph_of(window).events)
             for number in (2, 3, 4):
-                window.timing.playing.seek(Seek(number=number))
+                window.navigator.playing.seek(Seek(number=number))
                 wait(partial(lambda n: window.session.number == n, number))
-            wait(lambda: window.history.canvas.drawn is not None)
+            wait(lambda: window.history.panel.canvas.drawn is not None)
             assert 1 <= len(graph_of(window).events) <= 3
             assert not any("filling" in name for name in histories())
         sequence = int(graph_of(window).events.sequences[0])
-        wait(lambda: window.history.canvas.x_of(sequence) is not None)
+        wait(lambda: window.history.panel.canvas.x_of(sequence) is not None)
         window.close()

@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from gcspy_client.model.palette import LOW, Theme, sequential
-from gcspy_client.view.spaces.looking import MOST_MARKS
 from gcspy_client.view.spaces.magnifier import Strip
 from gcspy_client.view.spaces.renderer_canvas import RendererCanvas
+from gcspy_client.view.spaces.view_controller import MOST_MARKS
 from gcspy_server.api import UniformNames
 from tests.client.watching import Wait, Watched
 
@@ -30,11 +30,11 @@ def colour_in(strip: Strip, tile: int) -> int:
 
 def test_two_strips_magnify_what_is_around_the_active_tile(watched: Watched, wait: Wait) -> None:
     window = watched.window
-    magnifier = window.looking.magnifier
+    magnifier = window.views.magnifier
     QTest.keyClick(window, Qt.Key.Key_M)
     wait(magnifier.isVisible)
     assert "Point at a tile" in magnifier.title.text()
-    window.select(1, 200)
+    window.selection.select(1, 200)
     wait(lambda: magnifier.small.stretch is not None)
     lut = sequential(Theme.DARK).lut
     for strip in (magnifier.small, magnifier.large):
@@ -68,8 +68,8 @@ def test_two_strips_magnify_what_is_around_the_active_tile(watched: Watched, wai
     window.settle()
     value = int(watched.program.values[33])
     assert colour_in(magnifier.large, 33) == int(lut[LOW + value * 249 // 255]), "follows events"
-    window.select(1, 0)
-    QTest.mouseMove(window.footer, QPoint(1, 1))
+    window.selection.select(1, 0)
+    QTest.mouseMove(window.session_part.footer, QPoint(1, 1))
     wait(lambda: magnifier.small.stretch is not None and magnifier.small.stretch.first < 0)
     assert magnifier.small.stretch is not None
     assert magnifier.small.stretch.tile_in(0) is None, "before the first tile there is none"
@@ -80,7 +80,7 @@ def test_tiles_are_marked_in_each_view_follow_their_keys_and_are_cleared(
     watched: Watched, wait: Wait, view: str
 ) -> None:
     window = watched.window
-    window.looking.choose_view(view)
+    window.views.choose_view(view)
     window.settle()
     panel = window.spaces.panels[1]
     shown = panel.shown
@@ -103,14 +103,14 @@ def test_tiles_are_marked_in_each_view_follow_their_keys_and_are_cleared(
     assert shown.marks == [60, 61]
     window.undo.undo()
     assert shown.marks == [60, 61, 62, 63]
-    window.select(1, 7)
-    window.looking.mark_selected()
+    window.selection.select(1, 7)
+    window.views.mark_selected()
     assert shown.marks == [7, 60, 61, 62, 63]
-    window.looking.choose_view("rows")
+    window.views.choose_view("rows")
     assert panel.shown.marks == [7, 60, 61, 62, 63]
-    window.looking.clear_marks()
+    window.views.clear_marks()
     assert not panel.shown.marks
-    window.looking.mark(1, 0, MOST_MARKS, True)
+    window.views.mark(1, 0, MOST_MARKS, True)
     assert not panel.shown.marks
 
 
@@ -118,7 +118,7 @@ def test_marks_stay_with_their_tiles_when_the_space_grows_in_front(
     watched: Watched, wait: Wait
 ) -> None:
     window, program = watched.window, watched.program
-    window.looking.mark(1, 10, 10, True)
+    window.views.mark(1, 10, 10, True)
     program.heap.resize(UniformNames(0x1000 - 5 * 0x100, 0x100, 405))
     before = window.session.events_seen
     assert program.server.should_transmit(0)
@@ -156,7 +156,7 @@ def test_zoomed_tiles_are_dragged_with_the_middle_button_and_the_one_under_the_m
     assert canvas.picture.layout.first_row == max(0, first - 2), "kept across events"
     window.undo.undo()
     assert not canvas.picture.layout.scrolls
-    window.looking.zoom_to_tiles()
+    window.views.zoom_to_tiles()
     assert (canvas.picture.layout.cell_width, canvas.picture.layout.per_pixel) == (1, 1)
 
 
@@ -180,7 +180,7 @@ def test_the_keyboard_opens_the_menus_of_the_active_space(watched: Watched, qtbo
 
 
 def rows_of(watched: Watched) -> list[tuple[str, str, str]]:
-    rows = watched.window.looking.summary.rows
+    rows = watched.window.views.summary.rows
     return [
         (rows.cell(row, 0).text.strip(), rows.cell(row, 1).text, rows.cell(row, 2).text)
         for row in range(rows.rowCount())
@@ -192,7 +192,7 @@ def test_the_summary_of_a_space_tells_each_stream_as_a_whole_and_what_it_covers(
 ) -> None:
     window, program = watched.window, watched.program
     QTest.keyClick(window, Qt.Key.Key_U)
-    wait(window.looking.summary.isVisible)
+    wait(window.views.summary.isVisible)
     watched.happen(1)
     assert rows_of(watched) == [("Used", f"{program.values.sum():,}", "400")]
     before = window.session.events_seen
@@ -205,6 +205,6 @@ def test_the_summary_of_a_space_tells_each_stream_as_a_whole_and_what_it_covers(
     wait(lambda: window.session.events_seen > before)
     window.settle()
     assert rows_of(watched) == [("Used", "12,345", "398 of 400")]
-    window.activate(2)
+    window.selection.activate(2)
     window.settle()
     assert [row[0] for row in rows_of(watched)] == ["Count"]

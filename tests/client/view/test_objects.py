@@ -83,7 +83,7 @@ def go_to(window: MainWindow, wait: Wait, kind: str) -> None:
         event = window.session.interpreter.last_event
         return event is not None and window.session.interpreter.event_name(event.event) == kind
 
-    window.timing.playing.seek(Seek(name=kind))
+    window.navigator.playing.seek(Seek(name=kind))
     wait(there)
 
 
@@ -170,10 +170,10 @@ def test_neighbours_of_the_same_site_are_told_at_each_event_and_one_of_them_is_f
 def test_what_is_in_a_tile_is_told_of_the_event_that_is_shown_and_by_site(
     window: MainWindow, wait: Wait
 ) -> None:
-    contents = window.telling.contents
+    contents = window.types.contents
     window.docks.show("contents")
     contents.which.setCurrentIndex(1)
-    window.activate(
+    window.selection.activate(
         next(
             ident
             for ident, one in window.session.interpreter.spaces.items()
@@ -184,7 +184,7 @@ def test_what_is_in_a_tile_is_told_of_the_event_that_is_shown_and_by_site(
     wait(lambda: contents.when.text() == "of this event" and len(contents.table.rows) > 10)
     go_to(window, wait, "GC end")
     wait(lambda: contents.said == "Nothing is in it.")
-    window.timing.step(-1)
+    window.navigator.step(-1)
     wait(
         lambda: (
             not contents.said

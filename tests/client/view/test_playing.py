@@ -69,12 +69,14 @@ class Played:
 
 
 def runs(played: Played) -> bool:
-    return played.window.timing.wire.running
+    return played.window.navigator.wire.running
 
 
 def at_delay(played: Played, millis: int) -> None:
-    manner = played.window.timing.playing.manner
-    played.window.timing.wire.set_manner(replace(manner, pace=Pace.FIXED, interval_millis=millis))
+    manner = played.window.navigator.playing.manner
+    played.window.navigator.wire.set_manner(
+        replace(manner, pace=Pace.FIXED, interval_millis=millis)
+    )
 
 
 @pytest.fixture
@@ -88,7 +90,7 @@ def played(
     )
     with playing, Recording.open(path) as recording:
         window = make_window()
-        window.use_recording(path)
+        window.bookmark_store.use_files(path)
         window.link.open(parse_address(playing.addresses[0]))
         made = Played(window, recording, path)
         wait(lambda: len(window.session.timeline) == len(recording) and made.shows(1))
@@ -98,7 +100,7 @@ def played(
 
 
 def test_the_window_says_that_it_is_a_recording_and_how_it_was_watched(played: Played) -> None:
-    bar = played.window.event_bar
+    bar = played.window.session_part.event_bar
     assert bar._mode.text() == "playback"
     assert bar._recorded.isVisible()
     assert bar._recorded.text() == f"recorded {played.recording.welcome.mode.value}"
@@ -107,7 +109,7 @@ def test_the_window_says_that_it_is_a_recording_and_how_it_was_watched(played: P
     transport = played.window.time_panel.transport
     assert transport.badge.isHidden(), "a recording has no live end"
     assert f"event 1 of {len(played.recording)}" in transport.position.text()
-    assert played.window.footer.pause.text() == "Resume playback"
+    assert played.window.session_part.footer.pause.text() == "Resume playback"
 
 
 def test_scrubbing_a_recording_shows_what_was_recorded(played: Played, wait: Wait) -> None:
@@ -167,7 +169,7 @@ def test_keys_move_a_recording(played: Played, wait: Wait) -> None:
 
 
 def test_a_range_of_a_recording_is_played_over_and_over(played: Played, wait: Wait) -> None:
-    timing = played.window.timing
+    timing = played.window.navigator
     timing.choose_range(5, 8)
     timing.go_to(5)
     wait(lambda: played.shows(5))
@@ -192,7 +194,7 @@ def test_a_range_of_a_recording_is_played_over_and_over(played: Played, wait: Wa
 
 
 def test_events_are_found_by_number_time_and_name(played: Played, wait: Wait) -> None:
-    timing, recording = played.window.timing, played.recording
+    timing, recording = played.window.navigator, played.recording
     timing.go_to_words("17")
     wait(lambda: played.shows(17))
     start = int(recording.events["time_nanos"][0])
@@ -207,20 +209,20 @@ def test_events_are_found_by_number_time_and_name(played: Played, wait: Wait) ->
     assert following is not None
     wait(lambda: played.shows(following))
     timing.go_to_words("no such thing")
-    assert "is no event" in played.window.banner.text.text()
+    assert "is no event" in played.window.session_part.banner.text.text()
 
 
 def test_filters_of_a_recording_are_this_windows_own(played: Played, wait: Wait) -> None:
     window = played.window
     kind = int(np.bincount(played.recording.events["event"]).argmax())
-    window.set_filters((EventFilter(event=kind, period=4),))
+    window.details_part.set_filters((EventFilter(event=kind, period=4),))
     wait(lambda: window.session.live.filters[kind].period == 4)
     shown = [
         int(row["number"])
         for row in played.recording.events
         if row["event"] != kind or row["occurrence"] % 4 == 0
     ]
-    window.timing.first()
+    window.navigator.first()
     wait(lambda: played.shows(shown[0]))
     for number in shown[1:4]:
         QTest.keyClick(window, Qt.Key.Key_Period)
@@ -231,11 +233,11 @@ def test_filters_of_a_recording_are_this_windows_own(played: Played, wait: Wait)
 
 def test_bookmarks_of_a_recording_are_kept_beside_its_file(played: Played, wait: Wait) -> None:
     window = played.window
-    window.timing.go_to(6)
+    window.navigator.go_to(6)
     wait(lambda: played.shows(6))
     QTest.keyClick(window, Qt.Key.Key_B)
-    window.bookmarking.rename(6, "here")
-    sidecar = window.bookmarking.marks.path
+    window.bookmark_store.rename(6, "here")
+    sidecar = window.bookmark_store.marks.path
     assert sidecar is not None
     assert sidecar.parent == played.path.parent
     assert "here" in sidecar.read_text()
@@ -245,8 +247,8 @@ def test_a_part_of_a_recording_is_saved_from_the_window(
     played: Played, tmp_path: Path, wait: Wait
 ) -> None:
     window = played.window
-    window.timing.choose_range(10, 20)
-    dialog = window.save_session()
+    window.navigator.choose_range(10, 20)
+    dialog = window.time.save_session()
     assert dialog is not None
     dialog.path.setText(str(tmp_path / "part.gcspy"))
     dialog.start.click()
@@ -257,18 +259,18 @@ def test_a_part_of_a_recording_is_saved_from_the_window(
 
 def test_closing_in_the_middle_of_a_drag_leaves_nothing(played: Played) -> None:
     for number in range(2, 30):
-        played.window.timing.go_to(number)
+        played.window.navigator.go_to(number)
     played.window.close()
     assert played.window.session.live.state is ControlState.PAUSED
 
 
 def test_a_window_that_reconnects_finds_the_recording_again(played: Played, wait: Wait) -> None:
     window = played.window
-    window.timing.go_to(12)
+    window.navigator.go_to(12)
     wait(lambda: played.shows(12))
     window.link.reconnect()
     wait(lambda: window.link.status.phase.connected and window.session.number > 0)
-    window.timing.go_to(9)
+    window.navigator.go_to(9)
     wait(lambda: played.shows(9))
 
 
@@ -279,16 +281,16 @@ def test_a_window_follows_another_and_leaves_it_again(
     assert not leader.actions_table.run("session.follow"), "there is nobody else"
     follower = make_window(str(leader.link.address))
     mirror = Played(follower, played.recording, played.path)
-    wait(lambda: len(follower.timing.others()) == 1 and mirror.shows(1))
-    follower.follow_client(follower.timing.others()[0].id)
+    wait(lambda: len(follower.navigator.others()) == 1 and mirror.shows(1))
+    follower.session_part.follow_client(follower.navigator.others()[0].id)
     wait(lambda: not follower.session.live.is_controller())
-    leader.timing.go_to(22)
+    leader.navigator.go_to(22)
     wait(lambda: played.shows(22) and mirror.shows(22))
     follower.settle()
-    assert follower.event_bar._role.text() == "following"
+    assert follower.session_part.event_bar._role.text() == "following"
     assert follower.details.filters.model.reason
     assert follower.actions_table.run("session.own")
     wait(follower.session.live.is_controller)
-    leader.timing.go_to(30)
+    leader.navigator.go_to(30)
     wait(lambda: played.shows(30))
     assert mirror.shows(22)

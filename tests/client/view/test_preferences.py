@@ -93,11 +93,11 @@ def test_colours_are_there_again_in_the_next_window(
 def test_the_history_graph_has_the_colours_that_were_chosen(watched: Watched, wait: Wait) -> None:
     window = watched.window
     window.docks.show("history")
-    wait(lambda: window.history.first.palette_now is not None)
-    before = window.history.first.palette_now
+    wait(lambda: window.history.panel.first.palette_now is not None)
+    before = window.history.panel.first.palette_now
     window.preferences.choose_palette(Ramp.GREY)
-    assert window.history.first.palette_now is not before
-    assert window.history.first.palette_now is window.spaces.panels[1].canvas.picture.palette
+    assert window.history.panel.first.palette_now is not before
+    assert window.history.panel.first.palette_now is window.spaces.panels[1].canvas.picture.palette
 
 
 def test_a_theme_is_stored_and_used_by_the_next_window(
@@ -105,12 +105,12 @@ def test_a_theme_is_stored_and_used_by_the_next_window(
 ) -> None:
     dialog = watched.window.preferences.open()
     dialog.theme.setCurrentIndex(dialog.theme.findData(Theme.LIGHT))
-    assert watched.window.theme is Theme.LIGHT
+    assert watched.window.appearance.theme is Theme.LIGHT
     again = MainWindow(None, settings)
     qtbot.addWidget(again)
     again.preferences.use_stored_theme()
-    assert again.theme is Theme.LIGHT
-    assert again.theme_is_chosen(Theme.LIGHT)
+    assert again.appearance.theme is Theme.LIGHT
+    assert again.appearance.is_chosen(Theme.LIGHT)
     again.close()
     dialog.close()
 

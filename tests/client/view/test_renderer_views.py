@@ -50,7 +50,7 @@ def points_at(canvas: RendererCanvas, tile: int) -> bool:
 
 
 def shown_as(watched: Watched, view: str) -> RendererCanvas:
-    watched.window.looking.choose_view(view)
+    watched.window.views.choose_view(view)
     watched.window.settle()
     return canvas_of(watched.window)
 
@@ -115,7 +115,7 @@ def test_arrow_keys_move_the_selected_tile_in_each_renderer(
 ) -> None:
     window = watched.window
     canvas = shown_as(watched, view)
-    window.select(1, 20)
+    window.selection.select(1, 20)
     canvas.setFocus()
     QTest.keyClick(canvas, Qt.Key.Key_Right)
     wait(lambda: canvas.selected != 20)
@@ -169,7 +169,7 @@ def test_one_can_look_closer_move_along_and_back_in_each_renderer(
     wait(lambda: canvas.viewport.left < closer.left)
     watched.happen(1)
     assert canvas.viewport.zoom == closer.zoom, "kept across events"
-    watched.window.zoom(0)
+    watched.window.spaces_part.zoom(0)
     assert (canvas.viewport.zoom, canvas.viewport.left, canvas.viewport.top) == (1.0, 0.0, 0.0)
     watched.window.undo.undo()
     assert canvas.viewport.zoom == closer.zoom
@@ -186,7 +186,7 @@ def test_the_view_is_chosen_by_key_and_by_menu_and_is_the_spaces_own(
         assert window.session.looks.of(1).view == view
         assert window.spaces.panels[1].toolbar.views.text() == TITLES[view]
         assert window.session.looks.of(2).view == "tiles"
-    window.looking.choose_view("hilbert", 2)
+    window.views.choose_view("hilbert", 2)
     assert window.spaces.panels[2].view is not None
     menu = PlainMenu()
     window.spaces.views_asked.emit(1, menu)
@@ -203,9 +203,9 @@ def test_the_view_is_chosen_by_key_and_by_menu_and_is_the_spaces_own(
 def test_tiles_are_as_if_they_had_never_been_hidden(watched: Watched, wait: Wait) -> None:
     window = watched.window
     shown_as(watched, "hilbert")
-    window.choose_stream(1, 0)
+    window.selection.choose_stream(1, 0)
     watched.happen(2)
-    window.looking.choose_view("tiles")
+    window.views.choose_view("tiles")
     window.settle()
     assert watched.shows(window.session.number)
 
@@ -214,7 +214,7 @@ def test_tiles_in_the_order_of_a_stream_say_that_they_are_not_by_address(
     watched: Watched, wait: Wait
 ) -> None:
     window = watched.window
-    window.looking.turn_order()
+    window.views.turn_order()
     window.settle()
     canvas, toolbar = canvas_of(window), window.spaces.panels[1].toolbar
     assert toolbar.order.text() == "by Used ↓, not by address"
@@ -226,30 +226,30 @@ def test_tiles_in_the_order_of_a_stream_say_that_they_are_not_by_address(
     assert first() == greatest
     watched.happen(1)
     assert first() == greatest, "the order stays, whatever the values are now"
-    window.looking.order_again()
+    window.views.order_again()
     window.settle()
     assert first() == int(watched.program.values.argmax())
-    window.looking.follow_order()
+    window.views.follow_order()
     assert toolbar.order.text().endswith("live")
     watched.happen(1)
     assert first() == int(watched.program.values.argmax())
-    window.looking.turn_order()
+    window.views.turn_order()
     window.settle()
     assert toolbar.order.text() == "by Used ↑, not by address · live"
     assert first() == int(watched.program.values.argmin())
-    window.looking.turn_order()
+    window.views.turn_order()
     assert window.spaces.panels[1].view is None
     assert not toolbar.order.isVisible()
 
 
 def test_rows_have_the_width_that_the_user_chooses(watched: Watched) -> None:
     window = watched.window
-    window.looking.set_row_width(10)
+    window.views.set_row_width(10)
     window.settle()
     canvas = canvas_of(window)
     one, below = canvas.frames_of(3, wait_secs=5)[0], canvas.frames_of(13, wait_secs=5)[0]
     assert (one.left(), one.bottom() < below.top()) == (below.left(), True)
-    window.looking.set_row_width(1)
+    window.views.set_row_width(1)
     window.settle()
     canvas.settle()
     assert canvas.viewport.whole[1] >= 400, "a pixel for each of 400 rows, reached by scrolling"
@@ -280,7 +280,7 @@ def test_unknown_values_are_hatched_and_an_empty_space_and_one_tile_are_drawn(
 
     try:
         event([1, 2, 3], lambda tile: tile == 1)
-        window.looking.choose_view(view)
+        window.views.choose_view(view)
         window.settle()
         canvas = canvas_of(window)
         drawn = drawn_by(canvas)
@@ -383,7 +383,7 @@ def test_a_renderer_that_raises_is_named_and_replaced_by_tiles_and_the_window_go
     strangers: None, watched: Watched, wait: Wait, view: str, words: str
 ) -> None:
     window = watched.window
-    window.looking.choose_view(view)
+    window.views.choose_view(view)
     if view == "lost":
         window.settle()
         QTest.mouseMove(canvas_of(window), QPoint(50, 50))
@@ -395,16 +395,16 @@ def test_a_renderer_that_raises_is_named_and_replaced_by_tiles_and_the_window_go
     assert words in said
     watched.happen(1)
     assert watched.shows(window.session.number)
-    window.looking.choose_view("hilbert")
+    window.views.choose_view("hilbert")
     assert not panel.note_text(), "no news of it any more"
 
 
 def test_a_view_that_is_left_leaves_no_thread_even_while_it_draws(watched: Watched) -> None:
     window = watched.window
     for view in DRAWN * 3:
-        window.looking.choose_view(view)
+        window.views.choose_view(view)
         watched.program.let_happen()
-    window.looking.choose_view("tiles")
+    window.views.choose_view("tiles")
     gc.collect()
 
 
@@ -428,9 +428,9 @@ def test_a_busy_renderer_gets_all_that_came_at_once(watched: Watched) -> None:
 def test_a_look_is_one_value_that_can_be_put_back(watched: Watched) -> None:
     window = watched.window
     assert window.session.looks.of(1) == Look()
-    window.looking.choose_view("rows")
-    window.looking.set_row_width(33)
-    window.looking.choose_order(0, descending=True)
+    window.views.choose_view("rows")
+    window.views.set_row_width(33)
+    window.views.choose_order(0, descending=True)
     now = window.session.looks.of(1)
     assert now == Look(view="rows", row_width=33, order=OrderChoice(0, True))
     for _ in range(3):
@@ -446,7 +446,7 @@ def test_looking_back_and_going_live_again_shows_the_state_of_that_event(
     canvas = shown_as(watched, view)
     last = window.session.timeline.last
     for number in (3, 4, last - 1):
-        window.timing.go_to(number)
+        window.navigator.go_to(number)
         wait(partial(_stands_at, window, number))
         window.settle()
         space = window.session.interpreter.spaces[1]
@@ -454,7 +454,7 @@ def test_looking_back_and_going_live_again_shows_the_state_of_that_event(
         canvas.drawing.wish("anew", lambda renderer: renderer.draw())
         window.settle()
         assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched))
-    window.timing.last()
+    window.navigator.last()
     wait(lambda: window.session.is_live)
     watched.happen(1)
     canvas.drawing.wish("anew", lambda renderer: renderer.draw())
@@ -473,7 +473,7 @@ def _stands_at(window: MainWindow, number: int) -> bool:
 def test_a_reconnect_keeps_how_spaces_are_looked_at(watched: Watched, wait: Wait) -> None:
     window = watched.window
     shown_as(watched, "histogram")
-    window.looking.choose_view("table", 2)
+    window.views.choose_view("table", 2)
     window.link.close()
     window.link.reconnect()
     wait(lambda: window.link.status.phase.connected)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from gcspy_replay.file import Recording
 
-from gcspy_client.view.time.saving import SaveDialog, SaveOffer
+from gcspy_client.view.time.save_dialog import SaveDialog, SaveOffer
 from tests.client.conftest import MakeWindow
 from tests.client.watching import EVENTS, Wait, Watched
 
@@ -44,7 +44,7 @@ class SlowSave:
 def test_a_session_is_saved_whole_and_can_be_opened_again(
     watched: Watched, tmp_path: Path, wait: Wait
 ) -> None:
-    dialog = watched.window.save_session()
+    dialog = watched.window.time.save_session()
     assert dialog is not None
     assert dialog.whole.isChecked()
     assert f"{EVENTS} events, 1 to {EVENTS}" in dialog.whole.text()
@@ -65,7 +65,7 @@ def test_what_is_there_already_is_replaced_only_when_the_button_says_so(
 ) -> None:
     path = tmp_path / "session.gcspy"
     path.write_text("precious")
-    dialog = watched.window.save_session()
+    dialog = watched.window.time.save_session()
     assert dialog is not None
     dialog.path.setText(str(path))
     assert dialog.start.text() == "Replace"
@@ -77,7 +77,7 @@ def test_what_is_there_already_is_replaced_only_when_the_button_says_so(
 
 
 def test_a_folder_that_does_not_exist_is_said(watched: Watched, tmp_path: Path, wait: Wait) -> None:
-    dialog = watched.window.save_session()
+    dialog = watched.window.time.save_session()
     assert dialog is not None
     dialog.path.setText(str(tmp_path / "nowhere" / "a.gcspy"))
     dialog.start.click()
@@ -108,7 +108,7 @@ def test_progress_is_told_while_the_window_lives_and_cancelling_ends_it(
 def test_closing_the_window_in_the_middle_of_a_saving_leaves_no_thread_and_no_file(
     watched: Watched, tmp_path: Path
 ) -> None:
-    dialog = watched.window.save_session()
+    dialog = watched.window.time.save_session()
     assert dialog is not None
     dialog.path.setText(str(tmp_path / "cut-short.gcspy"))
     dialog.start.click()

@@ -49,7 +49,7 @@ def opened(qtbot: QtBot, settings: Settings) -> Iterator[Open]:
     yield make
     for window in windows:
         window.close()
-        assert not window.starting.child.pid
+        assert not window.opener.child.pid
         window.deleteLater()
     qtbot.wait(1)
 
@@ -61,16 +61,14 @@ def workload() -> Iterator[int]:
 
 
 def shows_session(window: MainWindow) -> bool:
-    return (
-        window.following.has_tiles and not window.starting.wanted and window.session.events_seen > 0
-    )
+    return window.updater.has_tiles and not window.opener.wanted and window.session.events_seen > 0
 
 
 def test_a_process_is_found_by_typing_and_attached_to_with_enter(
     opened: Open, workload: int, qtbot: QtBot
 ) -> None:
     window = opened()
-    page = window.starting.page
+    page = window.opener.page
     assert page.isVisible()
     qtbot.waitUntil(
         lambda: any(row.pid == workload for row in page.processes.model.rows),
@@ -84,7 +82,7 @@ def test_a_process_is_found_by_typing_and_attached_to_with_enter(
     assert str(workload) in window.windowTitle()
     assert psutil.pid_exists(workload)
     assert not page.isVisible()
-    child = window.starting.child.pid
+    child = window.opener.child.pid
     window.close()
     assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
     assert psutil.Process(workload).is_running(), "the target goes on"
@@ -94,7 +92,7 @@ def test_a_process_that_cannot_be_watched_is_grey_and_says_why(opened: Open, qtb
     with subprocess.Popen(["sleep", "600"]) as other:
         try:
             window = opened()
-            page = window.starting.page
+            page = window.opener.page
             page.processes.everything.click()
             QTest.keyClicks(page.processes.field, f"{other.pid} sleep")
             rows = page.processes.model.rows
@@ -116,14 +114,14 @@ def test_what_goes_wrong_with_a_process_is_told_on_the_page_with_its_remedy(
 ) -> None:
     with subprocess.Popen(["sleep", "600"]) as other:
         window = opened()
-        window.starting.attach(other.pid)  # as if it had been watchable when it was listed
-        page = window.starting.page
+        window.opener.attach(other.pid)  # as if it had been watchable when it was listed
+        page = window.opener.page
         qtbot.waitUntil(lambda: "failed" in page.said.text(), timeout=PATIENCE_MILLIS)
         assert "of no runtime that can be watched" in page.said.text()
         assert page.isVisible()
         assert page.cancel.isHidden()
         other.kill()
-    window.starting.attach(other.pid)
+    window.opener.attach(other.pid)
     qtbot.waitUntil(lambda: "gcspy ps" in page.said.text(), timeout=PATIENCE_MILLIS)
 
 
@@ -131,13 +129,13 @@ def test_a_sample_is_played_and_is_listed_as_opened_lately(
     opened: Open, settings: Settings, qtbot: QtBot
 ) -> None:
     window = opened()
-    page = window.starting.page
+    page = window.opener.page
     assert len(page.samples.titles()) == len(samples()) + len(sample_traces())
     page.samples.itemActivated.emit(page.samples.item(0))
     qtbot.waitUntil(lambda: shows_session(window), timeout=PATIENCE_MILLIS)
     assert window.session.is_playback
-    assert window.bookmarking.recording == (samples()[0].path,)
-    window.starting.open_page()
+    assert window.bookmark_store.recording == (samples()[0].path,)
+    window.opener.open_page()
     assert page.isVisible()
     assert page.back.isVisible()
     assert any(samples()[0].path.name in title for title in page.recent.titles())
@@ -149,16 +147,16 @@ def test_an_object_trace_is_opened_with_its_progress_and_is_listed_by_its_own_na
     opened: Open, qtbot: QtBot
 ) -> None:
     window = opened()
-    page = window.starting.page
+    page = window.opener.page
     said: list[str] = []
-    window.starting.child.progressed.connect(
+    window.opener.child.progressed.connect(
         lambda _launch, what, share: said.append(f"{what} {share:.1f}")
     )
     (trace,) = sample_traces()
     page.samples.itemActivated.emit(page.samples.item(page.samples.count() - 1))
     qtbot.waitUntil(lambda: shows_session(window), timeout=PATIENCE_MILLIS)
     assert said, "how far it is"
-    (made,) = window.bookmarking.recording
+    (made,) = window.bookmark_store.recording
     assert made.name == "promote.gcspy"
     assert made.is_file()
     assert {space.space.name for space in window.session.interpreter.spaces.values()} >= {
@@ -167,9 +165,9 @@ def test_an_object_trace_is_opened_with_its_progress_and_is_listed_by_its_own_na
         "Old",
         "Types",
     }
-    window.starting.open_page()
+    window.opener.open_page()
     assert any(trace.path.name in title for title in page.recent.titles())
-    window.starting.child.stop()
+    window.opener.child.stop()
     assert not made.exists()
 
 
@@ -177,25 +175,25 @@ def test_another_thing_is_opened_in_the_same_window_and_the_child_before_ends(
     opened: Open, workload: int, qtbot: QtBot
 ) -> None:
     window = opened()
-    window.starting.play([samples()[1].path])
+    window.opener.play([samples()[1].path])
     qtbot.waitUntil(lambda: shows_session(window), timeout=PATIENCE_MILLIS)
-    first = window.starting.child.pid
-    window.starting.attach(workload)
+    first = window.opener.child.pid
+    window.opener.attach(workload)
     qtbot.waitUntil(
         lambda: not window.session.is_playback and shows_session(window), timeout=PATIENCE_MILLIS
     )
-    assert window.starting.child.pid != first
+    assert window.opener.child.pid != first
     assert not psutil.pid_exists(first)
-    assert window.bookmarking.recording == ()
+    assert window.bookmark_store.recording == ()
 
 
 def test_the_demo_starts_its_program_and_ends_it_with_the_window(
     opened: Open, qtbot: QtBot
 ) -> None:
     window = opened()
-    window.starting.page.demo.click()
+    window.opener.page.demo.click()
     qtbot.waitUntil(lambda: shows_session(window), timeout=PATIENCE_MILLIS)
-    child = psutil.Process(window.starting.child.pid)
+    child = psutil.Process(window.opener.child.pid)
     programs = child.children()
     assert len(programs) == 1
     window.close()
@@ -210,7 +208,7 @@ def test_what_is_gone_is_grey_and_the_list_can_be_cleared(
     settings.store("recent.recordings", [str(gone)])
     settings.store("recent.servers", ["unix:/nowhere.sock"])
     window = opened()
-    page = window.starting.page
+    page = window.opener.page
     assert any("moved or deleted" in title for title in page.recent.titles())
     assert not page.recent.item(0).flags() & Qt.ItemFlag.ItemIsEnabled
     assert page.recent.item(1).flags() & Qt.ItemFlag.ItemIsEnabled
@@ -224,12 +222,12 @@ def test_a_start_can_be_left(opened: Open, qtbot: QtBot) -> None:
         command=(sys.executable, "-c", "import sys; sys.stdin.read()"), line="{}", title="Waiting"
     )
     window = opened(replace(front_door(), play=lambda _files: forever))
-    page = window.starting.page
-    window.starting.play([samples()[0].path])
+    page = window.opener.page
+    window.opener.play([samples()[0].path])
     assert page.cancel.isVisible()
-    qtbot.waitUntil(lambda: window.starting.child.pid > 0, timeout=60_000)
+    qtbot.waitUntil(lambda: window.opener.child.pid > 0, timeout=60_000)
     page.cancel.click()
-    assert not window.starting.child.pid
+    assert not window.opener.child.pid
     assert page.cancel.isHidden()
 
 
@@ -248,8 +246,8 @@ def test_a_child_that_answers_nonsense_is_told_of(
 ) -> None:
     launch = Launch(command=(sys.executable, "-c", program), line="{}", title="Trying")
     window = opened(replace(front_door(), play=lambda _files: launch))
-    window.starting.play([samples()[0].path])
-    page = window.starting.page
+    window.opener.play([samples()[0].path])
+    page = window.opener.page
     qtbot.waitUntil(lambda: words in page.said.text(), timeout=PATIENCE_MILLIS)
 
 
@@ -258,11 +256,11 @@ def test_a_program_that_is_not_there_is_told_of(opened: Open, qtbot: QtBot) -> N
     window = opened(
         replace(front_door(), play=lambda _files: launch, processes=("/nowhere/gcspy",))
     )
-    page = window.starting.page
+    page = window.opener.page
     qtbot.waitUntil(
         lambda: "cannot start /nowhere/gcspy" in page.processes.said.text(), timeout=60_000
     )
-    window.starting.play([samples()[0].path])
+    window.opener.play([samples()[0].path])
     qtbot.waitUntil(lambda: "cannot start /nowhere/gcspy" in page.said.text(), timeout=60_000)
 
 
@@ -270,11 +268,11 @@ def test_processes_are_only_looked_for_while_the_page_can_be_seen(
     opened: Open, qtbot: QtBot
 ) -> None:
     window = opened()
-    listing = window.starting._listing
+    listing = window.opener._listing
     assert listing.runs
-    window.starting.play([samples()[1].path])
+    window.opener.play([samples()[1].path])
     qtbot.waitUntil(lambda: shows_session(window), timeout=PATIENCE_MILLIS)
-    assert not window.starting._listing.runs
+    assert not window.opener._listing.runs
 
 
 def test_a_process_that_somebody_watches_already_is_joined_there(
@@ -282,10 +280,10 @@ def test_a_process_that_somebody_watches_already_is_joined_there(
 ) -> None:
     address = program.server.serve(f"unix:{socket_directory}/a.sock").addresses[0]
     window = opened(replace(front_door(), attach=lambda _pid: address))
-    window.starting.attach(1)
+    window.opener.attach(1)
     qtbot.waitUntil(lambda: window.link.status.phase.connected, timeout=PATIENCE_MILLIS)
-    assert not window.starting.child.pid
-    assert window.starting.recent() == []
+    assert not window.opener.child.pid
+    assert window.opener.recent() == []
 
 
 def test_what_the_system_refuses_before_anything_is_started_is_told_of(opened: Open) -> None:
@@ -293,8 +291,8 @@ def test_what_the_system_refuses_before_anything_is_started_is_told_of(opened: O
         raise LinkError("cannot make a folder for sockets: set XDG_RUNTIME_DIR")
 
     window = opened(replace(front_door(), attach=refuse, play=refuse))
-    window.starting.attach(1)
-    assert "XDG_RUNTIME_DIR" in window.starting.page.said.text()
-    window.starting.page.say("")
-    window.starting.play([samples()[0].path])
-    assert "XDG_RUNTIME_DIR" in window.starting.page.said.text()
+    window.opener.attach(1)
+    assert "XDG_RUNTIME_DIR" in window.opener.page.said.text()
+    window.opener.page.say("")
+    window.opener.play([samples()[0].path])
+    assert "XDG_RUNTIME_DIR" in window.opener.page.said.text()

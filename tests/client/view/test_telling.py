@@ -105,18 +105,18 @@ def seen(window: MainWindow, events: int) -> bool:
 
 
 def texts(window: MainWindow) -> list[list[str]]:
-    return [[cell.text for cell in row] for row in window.telling.contents.table.rows]
+    return [[cell.text for cell in row] for row in window.types.contents.table.rows]
 
 
 def test_the_panel_tells_of_the_selected_tile_of_the_whole_space_and_is_copied(
     typed: Typed, window: MainWindow, wait: Wait
 ) -> None:
-    panel = window.telling.contents
+    panel = window.types.contents
     heap = typed.heap.id
-    window.activate(heap)
+    window.selection.activate(heap)
     window.docks.show("contents")
     wait(lambda: "Select a tile" in panel.said)
-    window.select(heap, 5)
+    window.selection.select(heap, 5)
     wait(lambda: not panel.said)
     assert panel.title.text() == "Pool [0x1050, 0x1060)"
     assert panel.when.text() == "of this event"
@@ -132,19 +132,19 @@ def test_the_panel_tells_of_the_selected_tile_of_the_whole_space_and_is_copied(
     QTest.keyClick(panel.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QGuiApplication.clipboard().text().splitlines()[1] == 'small, "b"\t301\t32 B'
     assert panel.table.text(comma=True).splitlines()[1] == '"small, ""b""",301,32 B'
-    window.telling.ask_whole()
+    window.types.ask_whole()
     wait(lambda: bool(texts(window)) and ["whole", "1", "64 B"] in texts(window))
     assert panel.note.text() == "1 pool is unknown"
     typed.happen()
     wait(lambda: ["whole", "2", "64 B"] in texts(window))
-    window.activate(typed.kinds.id)
+    window.selection.activate(typed.kinds.id)
     wait(lambda: "Spaces that do: Heap" in panel.said)
 
 
 def test_what_grew_is_told_since_the_first_event_and_since_a(
     typed: Typed, window: MainWindow, wait: Wait
 ) -> None:
-    panel = window.telling.growth
+    panel = window.types.growth
     window.docks.show("growth")
     wait(lambda: "earlier event itself" in panel.said)
     for event in range(2, 5):
@@ -154,7 +154,7 @@ def test_what_grew_is_told_since_the_first_event_and_since_a(
     told = [[cell.text for cell in row[:3]] for row in panel.table.rows]
     assert told == [["type 3", "+1.5 KiB", "2.9 KiB"], ["type 4", "−300 B", "4.5 KiB"]]
     assert [round(3 * (value or 0.0)) for value in panel.table.rows[0][3].line] == [0, 1, 2, 3]
-    window.comparing.set_a()
+    window.compare.set_a()
     typed.happen(kinds=21)
     wait(lambda: "since A" in panel.title.text())
     wait(
@@ -171,8 +171,8 @@ def test_tiles_are_painted_by_name_and_the_legend_tells_the_frequent_ones(
     assert codes[3] == LOW + 1, "type 1: as frequent as the others, and the first of them"
     assert codes[54] == LOW + CATEGORIES, "type 18: not among the frequent ones"
     assert codes[63] == UNKNOWN, "a number that no name has"
-    window.activate(typed.heap.id)
-    window.following.refresh()
+    window.selection.activate(typed.heap.id)
+    window.updater.refresh()
     assert (
         window.spaces.panels[typed.heap.id].canvas.picture.source.text(picture.space, 3) == "type 1"
     )

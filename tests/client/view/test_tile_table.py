@@ -20,7 +20,7 @@ from tests.client.watching import Wait, Watched
 
 
 def table_of(watched: Watched) -> TableView:
-    watched.window.looking.choose_view("table")
+    watched.window.views.choose_view("table")
     watched.window.settle()
     view = watched.window.spaces.panels[1].view
     assert isinstance(view, TableView)
@@ -85,7 +85,7 @@ def test_a_row_selects_its_tile_and_a_tile_its_row(watched: Watched, wait: Wait)
     below = int(np.argsort(watched.program.values, kind="stable")[row + 1])
     wait(lambda: watched.window.session.selected(1) == below)
     greatest = int(watched.program.values.argmax())
-    watched.window.select(1, greatest)
+    watched.window.selection.select(1, greatest)
     found = view.model.table.row_of(greatest)
     assert found is not None
     assert view.table.selectionModel().isRowSelected(found)
@@ -103,7 +103,7 @@ def test_the_mouse_over_a_row_points_at_its_tile(watched: Watched, wait: Wait) -
 def test_events_neither_scroll_nor_deselect(watched: Watched) -> None:
     view = table_of(watched)
     sort(view, 1)
-    watched.window.select(1, 33)
+    watched.window.selection.select(1, 33)
     view.table.verticalScrollBar().setValue(120)
     watched.happen(3)
     assert view.table.verticalScrollBar().value() == 120

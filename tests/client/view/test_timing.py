@@ -22,15 +22,15 @@ def is_live(window: MainWindow) -> bool:
 
 
 def runs(window: MainWindow) -> bool:
-    return window.timing.past.running
+    return window.navigator.past.running
 
 
 def loop_of(window: MainWindow) -> tuple[int, int] | None:
-    return window.timing.playing.manner.loop
+    return window.navigator.playing.manner.loop
 
 
 def with_delay(window: MainWindow, millis: int) -> SetPlayback:
-    return replace(window.timing.playing.manner, pace=Pace.FIXED, interval_millis=millis)
+    return replace(window.navigator.playing.manner, pace=Pace.FIXED, interval_millis=millis)
 
 
 def press(watched: Watched, name: str) -> None:
@@ -59,28 +59,31 @@ def test_scrubbing_shows_the_tiles_of_then_and_one_key_those_of_now(
 
 def test_what_is_shown_is_unmistakably_not_live(watched: Watched, wait: Wait) -> None:
     window = watched.window
-    assert not window.event_bar.past.isVisible()
-    window.timing.go_to(4)
+    assert not window.session_part.event_bar.past.isVisible()
+    window.navigator.go_to(4)
     wait(lambda: watched.shows(4))
     watched.happen(3)
     assert watched.shows(4), "what comes does not replace what is looked at"
-    assert window.event_bar.past.isVisible()
-    assert f"Showing event 4, {EVENTS - 4 + 3} events behind live" in window.event_bar.past.text()
-    assert "the program goes on" in window.event_bar.past.text()
+    assert window.session_part.event_bar.past.isVisible()
+    assert (
+        f"Showing event 4, {EVENTS - 4 + 3} events behind live"
+        in window.session_part.event_bar.past.text()
+    )
+    assert "the program goes on" in window.session_part.event_bar.past.text()
     assert f"{EVENTS - 4 + 3} behind" in window.time_panel.transport.badge.text()
     assert all(panel.property("past") == "true" for panel in window.spaces.panels.values())
     assert f"event 4 of {EVENTS + 3}" in window.time_panel.transport.position.text()
-    window.event_bar.past.click()
+    window.session_part.event_bar.past.click()
     window.settle()
     assert watched.shows(EVENTS + 3)
-    assert not window.event_bar.past.isVisible()
+    assert not window.session_part.event_bar.past.isVisible()
     assert "LIVE" in window.time_panel.transport.badge.text()
     assert all(panel.property("past") == "false" for panel in window.spaces.panels.values())
 
 
 def test_looking_back_does_not_touch_the_session(watched: Watched, wait: Wait) -> None:
     window = watched.window
-    window.timing.go_to(3)
+    window.navigator.go_to(3)
     wait(lambda: watched.shows(3))
     QTest.keyClick(window, Qt.Key.Key_Space)
     assert runs(window)
@@ -88,7 +91,7 @@ def test_looking_back_does_not_touch_the_session(watched: Watched, wait: Wait) -
     assert not runs(window)
     assert not is_live(window), "Space never goes live"
     assert window.session.live.state is ControlState.RUNNING
-    assert window.footer.pause.text() == "Pause program"
+    assert window.session_part.footer.pause.text() == "Pause program"
     watched.happen(1)
 
 
@@ -125,7 +128,7 @@ def test_arrows_scrub_on_the_timeline_and_select_on_tiles(watched: Watched, wait
     wait(lambda: watched.shows(1))
     canvas = window.spaces.panels[1].canvas
     canvas.setFocus()
-    window.select(1, 10)
+    window.selection.select(1, 10)
     QTest.keyClick(canvas, Qt.Key.Key_Right)
     assert window.session.selected(1) == 11
     assert watched.shows(1)
@@ -142,7 +145,7 @@ def test_every_button_of_the_transport_does_what_it_says(watched: Watched, wait:
     wait(lambda: watched.shows(1))
     press(watched, "time.forward")
     wait(lambda: watched.shows(2))
-    window.timing.past.set_manner(with_delay(window, 0))
+    window.navigator.past.set_manner(with_delay(window, 0))
     press(watched, "time.play")
     wait(lambda: watched.shows(EVENTS))
     assert not is_live(window), "a playback that has caught up does not go live by itself"
@@ -177,12 +180,12 @@ def test_a_range_is_played_over_and_over_both_ways(watched: Watched, wait: Wait)
     QTest.mousePress(strip, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModifier, at(4))
     QTest.mouseMove(strip, at(7))
     QTest.mouseRelease(strip, Qt.MouseButton.LeftButton, pos=at(7))
-    assert window.timing.chosen == (4, 7)
-    window.timing.go_to(4)
+    assert window.navigator.chosen == (4, 7)
+    window.navigator.go_to(4)
     wait(lambda: watched.shows(4))
-    window.timing.past.set_manner(with_delay(window, 1))
+    window.navigator.past.set_manner(with_delay(window, 1))
     seen: list[int] = []
-    window.timing.past.moved.connect(lambda _change: seen.append(window.session.number))
+    window.navigator.past.moved.connect(lambda _change: seen.append(window.session.number))
     press(watched, "time.loop")
     press(watched, "time.play")
     wait(lambda: len(seen) > 9)
@@ -195,8 +198,8 @@ def test_a_range_is_played_over_and_over_both_ways(watched: Watched, wait: Wait)
     QTest.mousePress(strip, Qt.MouseButton.LeftButton, pos=QPoint(round(strip.x_of(7)), 5))
     QTest.mouseMove(strip, at(10))
     QTest.mouseRelease(strip, Qt.MouseButton.LeftButton, pos=at(10))
-    assert window.timing.chosen == (4, 10)
-    assert window.timing.playing.manner.loop == (4, 10), (
+    assert window.navigator.chosen == (4, 10)
+    assert window.navigator.playing.manner.loop == (4, 10), (
         "the handle of a range that is played moves its end"
     )
 
@@ -205,12 +208,12 @@ def test_speed_and_pace_are_chosen_in_the_row(watched: Watched) -> None:
     transport = watched.window.time_panel.transport
     transport.speed.setCurrentIndex(transport.speed.findData(100.0))
     transport.speed.activated.emit(transport.speed.currentIndex())
-    assert watched.window.timing.playing.manner.speed == 100.0
+    assert watched.window.navigator.playing.manner.speed == 100.0
     assert transport.interval.isHidden()
     transport.pace.setCurrentIndex(transport.pace.findData(Pace.FIXED))
     transport.pace.activated.emit(transport.pace.currentIndex())
     transport.interval.setValue(40)
-    manner = watched.window.timing.playing.manner
+    manner = watched.window.navigator.playing.manner
     assert (manner.pace, manner.interval_millis, manner.speed) == (Pace.FIXED, 40, 100.0)
     assert transport.speed.isHidden()
     assert not transport.interval.isHidden()
@@ -221,7 +224,7 @@ def test_a_drag_asks_for_one_event_at_a_time_and_ends_at_the_latest(
 ) -> None:
     window = watched.window
     moves: list[int] = []
-    window.timing.past.moved.connect(lambda _change: moves.append(window.session.number))
+    window.navigator.past.moved.connect(lambda _change: moves.append(window.session.number))
     for number in (2, 3, 4, 5, 6, 7, 8):
         window.time_panel.strip.scrubbed.emit(number)  # all before the loop of events has a moment
     wait(lambda: watched.shows(8))
@@ -230,8 +233,8 @@ def test_a_drag_asks_for_one_event_at_a_time_and_ends_at_the_latest(
 
 def test_backwards_from_live_leaves_live(watched: Watched, wait: Wait) -> None:
     window = watched.window
-    window.timing.past.set_manner(with_delay(window, 0))
-    window.timing.play(Direction.BACKWARDS)
+    window.navigator.past.set_manner(with_delay(window, 0))
+    window.navigator.play(Direction.BACKWARDS)
     wait(lambda: watched.shows(1))
     assert not is_live(window)
     assert not runs(window), "it ends at the beginning"
@@ -243,7 +246,7 @@ def test_the_timeline_tells_what_is_under_the_mouse(watched: Watched) -> None:
     words = strip.words_at(QPointF(strip.x_of(6), 25))
     assert words.startswith("Clock #6  ·  event 6  ·  ")
     assert "gathered in" in words
-    watched.window.bookmarking.marks.add(3, "a full heap")
+    watched.window.bookmark_store.marks.add(3, "a full heap")
     watched.window.settle()
     assert strip.words_at(QPointF(strip.x_of(3) + 3, 5)).startswith("a full heap\nClock #3")
 
@@ -263,21 +266,21 @@ def test_the_wheel_looks_closer_where_the_mouse_is(watched: Watched) -> None:
 
 def test_closing_the_window_in_the_middle_of_a_playback_leaves_nothing(watched: Watched) -> None:
     window = watched.window
-    window.timing.play(Direction.BACKWARDS)
-    window.timing.go_to(3)
+    window.navigator.play(Direction.BACKWARDS)
+    window.navigator.go_to(3)
     window.close()
     assert not runs(window)
 
 
 def test_a_lost_connection_leaves_the_past_to_look_at(watched: Watched, wait: Wait) -> None:
     window = watched.window
-    window.timing.go_to(5)
+    window.navigator.go_to(5)
     wait(lambda: watched.shows(5))
     window.link.close()
-    window.timing.go_to(2)
+    window.navigator.go_to(2)
     wait(lambda: watched.shows(2))
     window.settle()
-    assert "nothing more comes" in window.event_bar.past.text()
+    assert "nothing more comes" in window.session_part.event_bar.past.text()
     window.link.reconnect()
     wait(lambda: window.link.status.phase.connected)
     assert watched.shows(2), "who looks back goes on doing so"
@@ -300,11 +303,11 @@ def test_nothing_moves_when_one_looks_back_or_goes_live(watched: Watched, wait: 
         ]
 
     before = places()
-    window.timing.go_to(4)
+    window.navigator.go_to(4)
     wait(lambda: watched.shows(4))
     window.settle()
-    assert window.event_bar.past.isVisible()
+    assert window.session_part.event_bar.past.isVisible()
     assert places() == before
-    window.timing.last()
+    window.navigator.last()
     window.settle()
     assert places() == before

@@ -70,7 +70,7 @@ def test_a_trigger_leaves_the_target_standing_at_the_very_event_with_the_window_
         shown = window.session.live.spaces[1].streams[0].values
         assert set(shown.tolist()) == {wanted}, "and what is shown is what was gathered at it"
         # A whole round trip later it still stands there; then it goes on when it is told to.
-        part.triggering.remove(1)
+        part.manager.remove(1)
         wait(lambda: not window.session.live.triggers.triggers)
         assert target.events() == wanted
         part.notice.resume.click()

@@ -129,7 +129,7 @@ def test_the_notice_and_the_list_lead_to_the_event(watched: Watched, wait: Wait)
     window.triggers.notice.go.click()
     wait(lambda: watched.shows(EVENTS + 2))
     assert window.time_panel.transport.badge.text(), "one looks back"
-    window.timing.last()
+    window.navigator.last()
     wait(lambda: window.session.is_live)
     panel.table.selectRow(0)
     panel.go.click()
@@ -142,8 +142,8 @@ def test_a_bookmark_trigger_makes_a_real_bookmark(watched: Watched, wait: Wait) 
     write(panel, at_tick(3), TriggerAction.BOOKMARK)
     wait(lambda: len(statuses(window)) == 1)
     watched.happen(6)
-    wait(lambda: len(window.bookmarking.marks) == 1)
-    (mark,) = window.bookmarking.marks.all
+    wait(lambda: len(window.bookmark_store.marks) == 1)
+    (mark,) = window.bookmark_store.marks.all
     assert (mark.number, mark.title) == (EVENTS + 3, "the fifteenth tick")
     assert mark.note == f"max(Used) = {watched.heaps[EVENTS + 3].max()}"
     assert window.session.live.state is ControlState.RUNNING
@@ -219,8 +219,8 @@ def test_a_viewer_sees_the_triggers_and_why_it_may_not_change_them(
 
 def test_what_the_server_refuses_is_told(watched: Watched, wait: Wait) -> None:
     watched.window.link.send(Trigger(id=1, expression="max(Used"))
-    wait(watched.window.banner.isVisible)
-    assert "at character 4" in watched.window.banner.text.text()
+    wait(watched.window.session_part.banner.isVisible)
+    assert "at character 4" in watched.window.session_part.banner.text.text()
 
 
 @pytest.fixture
@@ -229,10 +229,10 @@ def play(
 ) -> Callable[[], MainWindow]:
     def begin() -> MainWindow:
         window = make_window()
-        window.use_recording(tmp_path / "session.gcspy")
+        window.bookmark_store.use_files(tmp_path / "session.gcspy")
         window.link.open(parse_address(f"unix:{socket_directory}/p.sock"))
         wait(lambda: len(window.session.timeline) > 0 and window.session.number == 1)
-        window.timing.wire.set_manner(SetPlayback(pace=Pace.FIXED, interval_millis=1))
+        window.navigator.wire.set_manner(SetPlayback(pace=Pace.FIXED, interval_millis=1))
         return window
 
     return begin
@@ -248,13 +248,13 @@ def test_a_playback_stops_at_the_very_event_and_a_bookmark_goes_to_the_file(
     ):
         window = play()
         part = window.triggers
-        part.triggering.add(
+        part.manager.add(
             Trigger(id=0, expression="occurrence >= 20", action=TriggerAction.BOOKMARK)
         )
         wait(lambda: len(statuses(window)) == 1)
-        part.triggering.add(Trigger(id=0, expression="occurrence >= 30"))
+        part.manager.add(Trigger(id=0, expression="occurrence >= 30"))
         wait(lambda: len(statuses(window)) == 2)
-        window.timing.play()
+        window.navigator.play()
         wait(lambda: window.session.live.state_reason == "trigger 2: occurrence >= 30")
         wait(part.notice.isVisible)
         with Recording.open(path) as recording:
@@ -268,7 +268,7 @@ def test_a_playback_stops_at_the_very_event_and_a_bookmark_goes_to_the_file(
                 for least in (20, 30)
             ]
         assert window.session.number == expected[1]
-        wait(lambda: len(window.bookmarking.marks) == 1)
+        wait(lambda: len(window.bookmark_store.marks) == 1)
         beside = read_sidecar(sidecar_path(path))
         assert beside is not None
         assert [mark.number for mark in beside.bookmarks] == [expected[0]]

@@ -101,7 +101,7 @@ def test_every_space_is_seen_at_once_and_the_main_one_is_active(window: MainWind
 def test_a_pixel_of_a_tile_has_the_colour_of_its_value(
     window: MainWindow, feed: Feed, theme: Theme
 ) -> None:
-    window.set_theme(theme)
+    window.appearance.set_theme(theme)
     canvas = window.spaces.panels[1].canvas
     for seed in (1, 2):
         values = heap_values(seed=seed)
@@ -161,7 +161,7 @@ def test_a_selected_tile_is_told_with_all_streams(window: MainWindow, qtbot: QtB
 def test_arrow_keys_move_the_selected_tile(window: MainWindow, qtbot: QtBot) -> None:
     canvas = window.spaces.panels[1].canvas
     canvas.setFocus()
-    window.select(1, 10)
+    window.selection.select(1, 10)
     columns = canvas.picture.layout.columns
     expected = 10
     for key, step in (
@@ -182,7 +182,7 @@ def test_arrow_keys_move_the_selected_tile(window: MainWindow, qtbot: QtBot) -> 
 def test_the_selection_stays_on_its_address_through_a_resize(
     window: MainWindow, feed: Feed
 ) -> None:
-    window.select(1, 100)
+    window.selection.select(1, 100)
     feed.sequence += 1
     count = 2990  # ten tiles in front of it are gone
     values = np.full(count, 7, dtype="u1")
@@ -232,7 +232,7 @@ def test_an_unknown_tile_is_told_and_painted_as_unknown(window: MainWindow, feed
             m.Event(sequence=feed.sequence, time_nanos=5, event=0, occurrence=2, epoch=1),
         ]
     )
-    window.select(1, 5)
+    window.selection.select(1, 5)
     assert window.details._streams.cell(0, 2).text == "unknown"
     assert int(window.spaces.panels[1].canvas.picture.codes[5]) == 4
 
@@ -266,7 +266,7 @@ def test_tiles_can_be_zoomed_and_scrolled(window: MainWindow, qtbot: QtBot) -> N
         QTest.keyClick(window, Qt.Key.Key_Plus)
     assert canvas.picture.layout.cell_height > size
     assert canvas.picture.layout.scrolls
-    window.select(1, 10)
+    window.selection.select(1, 10)
     canvas.setFocus()
     QTest.keyClick(canvas, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
     assert canvas.picture.layout.first <= 2999 < canvas.picture.layout.last
@@ -292,7 +292,7 @@ def test_buttons_and_state_use_the_word_for_what_is_paused(
     window.link.status = LinkStatus(phase=LinkPhase.LIVE, address="unix:/test.sock")
     window.take([*feed.bootstrap(), *feed.event(heap_values())])
     window.settle()
-    footer = window.footer
+    footer = window.session_part.footer
     assert footer.pause.text() == f"Pause {word}"
     assert footer.pause.isEnabled()
     assert not footer.step.isEnabled()
@@ -313,19 +313,19 @@ def test_a_viewer_cannot_press_what_it_may_not_do(make_window: MakeWindow) -> No
     window.link.status = LinkStatus(phase=LinkPhase.LIVE, address="unix:/test.sock")
     window.take([*feed.bootstrap(), *feed.event(heap_values()), m.State(state=ControlState.PAUSED)])
     window.settle()
-    assert not window.footer.pause.isEnabled()
-    assert not window.footer.step.isEnabled()
-    assert window.event_bar._role.text() == "viewer"
-    assert "other" in window.event_bar._role.toolTip()
+    assert not window.session_part.footer.pause.isEnabled()
+    assert not window.session_part.footer.step.isEnabled()
+    assert window.session_part.event_bar._role.text() == "viewer"
+    assert "other" in window.session_part.event_bar._role.toolTip()
 
 
 def test_the_end_of_the_target_keeps_what_came(window: MainWindow) -> None:
     window.take([m.State(state=ControlState.ENDED, reason="process 4711 exited")])
     window.settle()
-    assert window.banner.isVisible()
-    assert "The target has ended" in window.banner.text.text()
-    assert "4711" in window.banner.text.text()
-    assert not window.footer.pause.isEnabled()
+    assert window.session_part.banner.isVisible()
+    assert "The target has ended" in window.session_part.banner.text.text()
+    assert "4711" in window.session_part.banner.text.text()
+    assert not window.session_part.footer.pause.isEnabled()
     canvas = window.spaces.panels[1].canvas
     assert colour_at(canvas, 1499) == int(
         canvas.picture.palette.lut[5 + heap_values()[1, 1][1499] * 249 // 255]
@@ -337,7 +337,7 @@ def test_messages_that_contradict_each_other_end_the_session_with_a_reason(
 ) -> None:
     window.take([m.SpaceRemoved(space=99)])
     assert window.link.status.phase is LinkPhase.FAILED
-    assert "no space 99" in window.banner.text.text()
+    assert "no space 99" in window.session_part.banner.text.text()
 
 
 def test_a_removed_space_loses_its_panel_and_a_new_one_gets_one(
@@ -396,15 +396,15 @@ def test_the_view_chooser_has_an_arrow(window: MainWindow) -> None:
 
 def test_before_any_connection_the_window_says_what_to_do(make_window: MakeWindow) -> None:
     window = make_window()
-    assert window.starting.page.isVisible()
-    assert window.starting.page.connect_to.isVisible()
-    assert window.starting.page.processes.isHidden(), "nobody here can look for processes"
+    assert window.opener.page.isVisible()
+    assert window.opener.page.connect_to.isVisible()
+    assert window.opener.page.processes.isHidden(), "nobody here can look for processes"
 
 
 def test_a_hovered_tile_is_told_beside_the_selected_one(window: MainWindow, qtbot: QtBot) -> None:
     values = heap_values()
     canvas = window.spaces.panels[1].canvas
-    window.select(1, 3)
+    window.selection.select(1, 3)
     QTest.mouseMove(canvas, canvas.centre_of(77))
     qtbot.waitUntil(lambda: canvas.under_mouse == 77, timeout=60_000)
     window.settle()
@@ -440,7 +440,7 @@ def test_the_end_of_the_target_is_still_told_when_the_server_has_gone_too(
         phase=LinkPhase.ENDED, address="unix:/test.sock", message="goodbye"
     )
     window.settle()
-    assert "The target has ended: process 4711 exited" in window.banner.text.text()
+    assert "The target has ended: process 4711 exited" in window.session_part.banner.text.text()
 
 
 def test_before_the_first_event_of_another_session_all_its_streams_can_be_chosen(
@@ -450,13 +450,13 @@ def test_before_the_first_event_of_another_session_all_its_streams_can_be_chosen
     heap = replace(HEAP, streams=(*HEAP.streams, *more))
     third = Space(id=3, name="Third", streams=(Stream(id=1, name="Count"),))
     other = Feed(spaces=(heap, SMALL, third), counts={1: 2, 2: 4, 3: 4}, session="session-2")
-    window.following.restart()
+    window.updater.restart()
     window.take(other.bootstrap())  # on the screen are the panels of the session before
     for _ in range(len(more) - 1):
         assert window.actions_table.run("view.next-stream")
         window.settle()
     assert window.session.chosen_stream(1) == 11
     assert window.spaces.panels[1].source.schema.id == 1
-    window.select(1, 2999)
+    window.selection.select(1, 2999)
     window.take(other.event({(1, n): np.arange(2) for n in range(1, 12)} | {(2, 1): np.arange(4)}))
     assert window.spaces.panels[1].source.schema.id == 11

@@ -16,7 +16,7 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from gcspy_client.model.shell.launcher import Launch
 
-__all__ = ["Listing", "Ready", "ServingChild"]
+__all__ = ["ProcessLister", "Ready", "ServingChild"]
 
 _STOP_MILLIS = 5_000
 """A child that has not ended by then is killed: it holds nothing that a kill could harm."""
@@ -191,7 +191,7 @@ class ServingChild(QObject):
             self._child.kill()
 
 
-class Listing(QObject):
+class ProcessLister(QObject):
     """Runs a command now and then, and gives what it prints.
 
     Signals:

@@ -72,13 +72,15 @@ def contents(window: MainWindow) -> Contents:
 
 
 def stands_at(window: MainWindow, step: int) -> bool:
-    leading = window.lessons.leading
-    return leading.at == step and leading.arrived and window.session.number == leading.reached[step]
+    progress = window.lessons.progress
+    return (
+        progress.at == step and progress.arrived and window.session.number == progress.reached[step]
+    )
 
 
 def lead(window: MainWindow, lesson: Lesson, qtbot: QtBot) -> tuple[dict[int, int], list[Contents]]:
     """Take the first three steps, as a student does."""
-    leading, panel = window.lessons.leading, window.lessons.panel
+    progress, panel = window.lessons.progress, window.lessons.panel
     seen: list[Contents] = []
     window.lessons.open(lesson)
     for step in range(3):
@@ -86,21 +88,21 @@ def lead(window: MainWindow, lesson: Lesson, qtbot: QtBot) -> tuple[dict[int, in
         qtbot.waitUntil(
             lambda: window.session.live.state is ControlState.PAUSED, timeout=PATIENCE_MILLIS
         )
-        assert not leading.problem
+        assert not progress.problem
         seen.append(contents(window))
-        if leading.asks:
-            before = dict(leading.reached)
-            leading.next()
-            assert (leading.at, leading.reached) == (step, before), (
+        if progress.asks:
+            before = dict(progress.reached)
+            progress.next()
+            assert (progress.at, progress.reached) == (step, before), (
                 "nothing goes on before the answer"
             )
             assert not panel.next.isEnabled()
             panel.choices[0].click()
-            assert leading.answers == {step: 0}
+            assert progress.answers == {step: 0}
             assert panel.told.text() == "Not so. so it is"
         if step < 2:
-            leading.next()
-    return dict(leading.reached), seen
+            progress.next()
+    return dict(progress.reached), seen
 
 
 @pytest.fixture
@@ -138,16 +140,16 @@ def test_a_recorded_lesson_is_the_live_one_again(
     qtbot.waitUntil(lambda: bool(window.setting_part.panel.rows), timeout=PATIENCE_MILLIS)
     assert fit.id in window.setting_part.panel.rows
 
-    leading = window.lessons.leading
-    leading.back()
+    progress = window.lessons.progress
+    progress.back()
     qtbot.waitUntil(lambda: window.session.number == reached[1], timeout=PATIENCE_MILLIS)
     assert contents(window) == seen[1]
-    leading.next()
+    progress.next()
     qtbot.waitUntil(lambda: window.session.number == reached[2], timeout=PATIENCE_MILLIS)
 
-    leading.next()
-    qtbot.waitUntil(lambda: bool(leading.problem), timeout=PATIENCE_MILLIS)
-    assert "ended before" in leading.problem
+    progress.next()
+    qtbot.waitUntil(lambda: bool(progress.problem), timeout=PATIENCE_MILLIS)
+    assert "ended before" in progress.problem
 
     path = tmp_path / "lesson.gcspy"
     window.shift.save(path)
@@ -162,20 +164,20 @@ def test_what_comes_later_is_behind_a_curtain_until_the_question_is_answered(
 ) -> None:
     lesson, address = live
     window = make_window(address)
-    leading = window.lessons.leading
+    progress = window.lessons.progress
     window.lessons.open(lesson)
-    qtbot.waitUntil(lambda: leading.arrived, timeout=PATIENCE_MILLIS)
-    leading.next()
+    qtbot.waitUntil(lambda: progress.arrived, timeout=PATIENCE_MILLIS)
+    progress.next()
     qtbot.waitUntil(
-        lambda: leading.asks and window.session.live.state is ControlState.PAUSED,
+        lambda: progress.asks and window.session.live.state is ControlState.PAUSED,
         timeout=PATIENCE_MILLIS,
     )
     curtains = window.lessons.curtains
     assert not any(one.isVisibleTo(window) for one in curtains)
-    qtbot.waitUntil(window.footer.step.isEnabled, timeout=PATIENCE_MILLIS)
-    window.step()  # a student who does not want to think
-    qtbot.waitUntil(lambda: window.session.number > leading.reached[1], timeout=PATIENCE_MILLIS)
+    qtbot.waitUntil(window.session_part.footer.step.isEnabled, timeout=PATIENCE_MILLIS)
+    window.session_part.step()  # a student who does not want to think
+    qtbot.waitUntil(lambda: window.session.number > progress.reached[1], timeout=PATIENCE_MILLIS)
     qtbot.waitUntil(window.lessons.over_tiles.isVisible, timeout=PATIENCE_MILLIS)
     assert window.lessons.over_tiles.size() == window.sides.size()
-    leading.answer(1)
+    progress.answer(1)
     assert not any(one.isVisibleTo(window) for one in curtains)

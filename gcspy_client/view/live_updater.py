@@ -21,14 +21,14 @@ from gcspy_client.model.spaces.picture import Picture
 from gcspy_client.view.panels.details import Details
 from gcspy_client.view.spaces.spaces import Spaces
 
-__all__ = ["Following"]
+__all__ = ["LiveUpdater"]
 
 _DETAILS_MILLIS = 100
 _GRAPH_MILLIS = 250
 """Between the first event and the loading of the graph, which takes a core for a moment."""
 
 
-class Following(QObject):
+class LiveUpdater(QObject):
     """Keeps tiles and words in step with a session.
 
     Signals:

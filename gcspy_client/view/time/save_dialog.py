@@ -33,7 +33,7 @@ from gcspy_client.view.plain.text import set_window_title
 from gcspy_client.view.plain.widgets import PlainLabel, PlainLineEdit, PlainPushButton
 from gcspy_client.view.widgets.check_box import RadioButton
 
-__all__ = ["Save", "SaveDialog", "SaveOffer", "Saving"]
+__all__ = ["Save", "SaveDialog", "SaveOffer", "SaveTask"]
 
 _TELL_SECS = 0.05
 
@@ -74,7 +74,7 @@ class _Cancelled(Exception):  # no error: the user wished it
     """The user does not want the file any more."""
 
 
-class Saving(QObject):
+class SaveTask(QObject):
     """One saving, in a thread.
 
     Signals:
@@ -145,7 +145,7 @@ class SaveDialog(QDialog):
     def __init__(self, offer: SaveOffer, folder: Path, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._offer = offer
-        self._saving = Saving(self)
+        self._saving = SaveTask(self)
         set_window_title(self, "Save session")
         self.setMinimumWidth(520)
         self.path = PlainLineEdit(str(folder / f"{offer.name}{SUFFIX}"))

@@ -9,7 +9,6 @@ Knows which part does what; does not know how either session is got at.
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING
 
 from gcspy_protocol.interpreter import SpaceState
 from PySide6.QtCore import QObject, Signal
@@ -28,12 +27,10 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.playback.program_clock import ProgramClock
 from gcspy_client.model.session import event_words
 from gcspy_client.model.tile_source import StreamSource, TileSource
-from gcspy_client.view.compare.differencing import Differencing
-from gcspy_client.view.compare.other import Other
+from gcspy_client.view.compare.difference_painter import DifferencePainter
+from gcspy_client.view.compare.other_session import Other
+from gcspy_client.view.desk import Desk
 from gcspy_client.view.spaces.sides import OtherPane
-
-if TYPE_CHECKING:
-    from gcspy_client.view.window import MainWindow
 
 __all__ = ["SideBySide"]
 
@@ -54,7 +51,7 @@ class SideBySide(QObject):
         failed: The other session cannot be had; why, in words.
 
     Args:
-        window: Whose session is A.
+        desk: Of the window, whose session is A.
         other: B.
     """
 
@@ -62,18 +59,18 @@ class SideBySide(QObject):
     compared = Signal()
     failed = Signal(str)
 
-    def __init__(self, window: MainWindow, other: Other) -> None:
-        super().__init__(window)
-        self._window, self.other = window, other
-        self.pane = OtherPane(other.session, window.theme)
-        self.differencing = Differencing(other.session, self.pane.spaces, self)
+    def __init__(self, desk: Desk, other: Other) -> None:
+        super().__init__(desk.frame)
+        self._desk, self.other = desk, other
+        self.pane = OtherPane(other.session, desk.theme)
+        self.painter = DifferencePainter(other.session, self.pane.spaces, self)
         self.pairs: list[Pair] = []
         self.wished: int | None = None
         self.by_place = False
         self._at: tuple[object, ...] = ()
         self._ready = False
-        bar = window.sides.bar
-        window.sides.show_other(self.pane)
+        bar = desk.sides.bar
+        desk.sides.show_other(self.pane)
         bar.aligned.connect(self._realigned)
         bar.paired.connect(self._repaired)
         bar.difference_wanted.connect(self._difference)
@@ -81,10 +78,10 @@ class SideBySide(QObject):
         other.moved.connect(self._moved)
         other.grown.connect(self._grown)
         other.failed.connect(self._failed)
-        window.spaces.picked.connect(self._picked_left)
+        desk.spaces.picked.connect(self._picked_left)
         self.pane.spaces.picked.connect(self._picked_right)
         self.pane.spaces.activated.connect(self._activated)
-        self.differencing.compared.connect(self._compared)
+        self.painter.compared.connect(self._compared)
         self._say()
 
     # ---------------------------------------------------------------------- what is there
@@ -92,10 +89,10 @@ class SideBySide(QObject):
     @property
     def comparison(self) -> Comparison | None:
         """What was worked out last."""
-        return self.differencing.comparison
+        return self.painter.comparison
 
     def _left_side(self) -> Side:
-        session = self._window.session
+        session = self._desk.session
         welcome = session.live.welcome
         return Side(
             session.timeline,
@@ -107,13 +104,13 @@ class SideBySide(QObject):
     def _begin(self) -> None:
         """The other session is known: tiles of one process are paired by their addresses, those of two by place."""
         self._ready = True
-        mine, theirs = self._window.session.live.welcome, self.other.session.interpreter.welcome
+        mine, theirs = self._desk.session.live.welcome, self.other.session.interpreter.welcome
         self.by_place = not same_process(mine, theirs)
-        self._window.sides.bar.choose_pairing(by_place=self.by_place)
+        self._desk.sides.bar.choose_pairing(by_place=self.by_place)
         self.pane.spaces.sync()
         self._moved()
         self.refresh()
-        if self._window.sides.bar.difference.isChecked():
+        if self._desk.sides.bar.difference.isChecked():
             self._difference(True)
 
     def _failed(self, why: str) -> None:
@@ -127,7 +124,7 @@ class SideBySide(QObject):
         """Follow the window: another event may be shown, spaces may have come, another stream may be looked at."""
         if not self._ready:
             return
-        session = self._window.session
+        session = self._desk.session
         event = session.interpreter.last_event
         at = (session.number, 0 if event is None else event.sequence)
         self.pairs = pair_spaces(
@@ -141,16 +138,16 @@ class SideBySide(QObject):
         self._say()
 
     def _align(self, *, moved: bool) -> None:
-        session = self._window.session
+        session = self._desk.session
         self.wished = counterpart(
-            self._left_side(), self.other.side, session.number, self._window.sides.bar.alignment
+            self._left_side(), self.other.side, session.number, self._desk.sides.bar.alignment
         )
         if self.wished is None:
             return
         if self.wished != self.other.wished:
             self.other.show(self.wished)
         elif moved and self.other.shows_what_was_wished:
-            self.differencing.ask()
+            self.painter.ask()
 
     def _grown(self) -> None:
         """There are more events of B: one of them may belong to the one that is shown."""
@@ -165,7 +162,7 @@ class SideBySide(QObject):
 
     def _repaired(self, by_place: bool) -> None:
         self.by_place = by_place
-        self.differencing.ask()
+        self.painter.ask()
 
     def _moved(self) -> None:
         """B shows another event."""
@@ -175,12 +172,12 @@ class SideBySide(QObject):
             panel.toolbar.hide()  # how spaces are looked at is chosen at A's side
         spaces.refresh()
         spaces.mark_active()
-        self.differencing.ask()
+        self.painter.ask()
         self._say()
 
     def _follow_streams(self) -> None:
         """Look at the same streams, through the same views, as at A's side."""
-        mine, theirs = self._window.session, self.other.session
+        mine, theirs = self._desk.session, self.other.session
         for pair in self.pairs:
             if pair.left is None or pair.right is None or pair.right not in self.pane.spaces.panels:
                 continue
@@ -203,9 +200,9 @@ class SideBySide(QObject):
 
     def _difference(self, wanted: bool) -> None:
         if wanted and self._ready:
-            self.differencing.begin(self)
+            self.painter.begin(self)
         elif not wanted:
-            self.differencing.end()
+            self.painter.end()
             self.pane.legend.hide()
         self.changed.emit()
 
@@ -214,7 +211,7 @@ class SideBySide(QObject):
     ) -> tuple[SpaceState, TileSource] | str:
         """A's space for one of B's, and the same stream."""
         number = next((pair.left for pair in self.pairs if pair.right == space.space.id), None)
-        left = None if number is None else self._window.session.interpreter.spaces.get(number)
+        left = None if number is None else self._desk.session.interpreter.spaces.get(number)
         if left is None:
             return f"A has no space like {space.space.name!r}."
         streams = pair_streams(left.space, space.space)
@@ -230,7 +227,7 @@ class SideBySide(QObject):
     def alone(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Names of the spaces that only one side has: A's, and B's."""
         mine, theirs = (
-            self._window.session.interpreter.spaces,
+            self._desk.session.interpreter.spaces,
             self.other.session.interpreter.spaces,
         )
         left = tuple(
@@ -250,7 +247,7 @@ class SideBySide(QObject):
         active = self.other.session.active_space()
         source = None if found is None or active is None else found.spaces.get(active.space.id)
         if source is not None:
-            self.pane.legend.show_difference(source.source, self._window.theme)
+            self.pane.legend.show_difference(source.source, self._desk.theme)
         self.pane.legend.setVisible(source is not None)
         self.pane.spaces.refresh()
         self.compared.emit()
@@ -262,7 +259,7 @@ class SideBySide(QObject):
         there = None if number is None else self.other.session.interpreter.spaces.get(number)
         if number is None or there is None or number not in self.pane.spaces.panels:
             return
-        names = self._window.session.interpreter.spaces[space].names
+        names = self._desk.session.interpreter.spaces[space].names
         found = (
             (tile if tile < there.count else None)
             if self.by_place
@@ -275,8 +272,8 @@ class SideBySide(QObject):
         self.other.session.select(space, tile)
         self.pane.spaces.select(space)
         number = next((pair.left for pair in self.pairs if pair.right == space), None)
-        here = None if number is None else self._window.session.interpreter.spaces.get(number)
-        if number is None or here is None or number not in self._window.spaces.panels:
+        here = None if number is None else self._desk.session.interpreter.spaces.get(number)
+        if number is None or here is None or number not in self._desk.spaces.panels:
             return
         names = self.other.session.interpreter.spaces[space].names
         found = (
@@ -285,7 +282,7 @@ class SideBySide(QObject):
             else here.names.index_of(names.key(tile))
         )
         if found is not None:
-            self._window.select(number, found)
+            self._desk.selection.select(number, found)
 
     def _activated(self, space: int) -> None:
         self.other.session.activate(space)
@@ -303,9 +300,9 @@ class SideBySide(QObject):
     # ------------------------------------------------------------------------------ words
 
     def _say(self) -> None:
-        session, other = self._window.session, self.other.session
+        session, other = self._desk.session, self.other.session
         server = session.live.welcome.server if session.live.welcome is not None else "this session"
-        self._window.sides.head.say(server, event_words(session.interpreter, session.number))
+        self._desk.sides.head.say(server, event_words(session.interpreter, session.number))
         self.pane.head.say(
             self.other.title, event_words(other.interpreter, other.number) if self._ready else ""
         )
@@ -313,7 +310,7 @@ class SideBySide(QObject):
             self.changed.emit()
             return
         if self.wished is None:
-            bar = self._window.sides.bar
+            bar = self._desk.sides.bar
             matching = bar.by.currentText()
             clocks = (self._left_side().clock, self.other.clock)
             if bar.alignment.by is EventMatching.PROGRAM and (
@@ -351,18 +348,18 @@ class SideBySide(QObject):
         if not self.other.settle():
             return False
         self.refresh()
-        return not self.differencing.on or self.differencing.settle()
+        return not self.painter.on or self.painter.settle()
 
     def end(self) -> None:
         """Leave the other session."""
         for signal, slot in (
-            (self._window.sides.bar.aligned, self._realigned),
-            (self._window.sides.bar.paired, self._repaired),
-            (self._window.sides.bar.difference_wanted, self._difference),
-            (self._window.spaces.picked, self._picked_left),
+            (self._desk.sides.bar.aligned, self._realigned),
+            (self._desk.sides.bar.paired, self._repaired),
+            (self._desk.sides.bar.difference_wanted, self._difference),
+            (self._desk.spaces.picked, self._picked_left),
         ):
             signal.disconnect(slot)
-        self.differencing.stop()
+        self.painter.stop()
         self.other.stop()
         self.pane.spaces.stop()
-        self._window.sides.show_other(None)
+        self._desk.sides.show_other(None)

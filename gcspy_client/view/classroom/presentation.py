@@ -5,17 +5,16 @@ Knows what of a window a room full of people needs; does not know what is shown.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtWidgets import QWidget
 
 from gcspy_client.view.actions import Action
+from gcspy_client.view.desk import Desk
+from gcspy_client.view.part import Part
 
-if TYPE_CHECKING:
-    from gcspy_client.view.window import MainWindow
-
-__all__ = ["Presenting", "actions_of_presenting"]
+__all__ = ["Presentation"]
 
 _LINES = 44
 """So many lines of type would fill the height of the screen: a line of a fortieth is read from the last bench."""
@@ -31,16 +30,28 @@ _LEGEND_SHARE = 0.26
 """Of the window's width."""
 
 
-class Presenting(QObject):
+class Presentation(Part):
     """Presents a window, and puts everything back.
+
+    Args:
+        desk: What it works with.
+        needless: What a projector does not show.
+        front: Name of the panel that stays open beside the legend.
+        enlarge: Makes the legend larger by a factor.
 
     Attributes:
         on: Whether it presents.
     """
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
+    def __init__(
+        self,
+        desk: Desk,
+        needless: Callable[[], Sequence[QWidget]],
+        front: Callable[[], str],
+        enlarge: Callable[[float], None],
+    ) -> None:
+        super().__init__(desk)
+        self._needless, self._front, self._enlarge = needless, front, enlarge
         self.on = False
         self._layout = b""
         self._full = False
@@ -52,7 +63,7 @@ class Presenting(QObject):
         """Size of type; 0: as usual."""
         if not self.on:
             return 0.0
-        return max(1.4 * _USUAL_POINTS, self._window.height() / _LINES * _POINTS_A_PIXEL)
+        return max(1.4 * _USUAL_POINTS, self._desk.frame.height() / _LINES * _POINTS_A_PIXEL)
 
     @property
     def factor(self) -> float:
@@ -68,32 +79,28 @@ class Presenting(QObject):
 
     def enter(self) -> None:
         """Present."""
-        window = self._window
+        desk, window = self._desk, self._desk.frame
         self.on = True
         self._full = bool(window.windowState() & Qt.WindowState.WindowFullScreen)
-        self._layout = window.docks.state()
-        self._hidden = [
-            part
-            for part in (window.menuBar(), window.footer, window.time_panel)
-            if not part.isHidden()
-        ]
+        self._layout = desk.docks.state()
+        self._hidden = [widget for widget in self._needless() if not widget.isHidden()]
         for part in self._hidden:
             part.hide()
-        front = window.classroom.front
-        for name in window.docks:
+        front = self._front()
+        for name in desk.docks:
             if name not in (_KEPT, front):
-                window.docks[name].hide()
-        window.docks.show(_KEPT)
+                desk.docks[name].hide()
+        desk.docks.show(_KEPT)
         window.installEventFilter(self)
         window.setWindowState(window.windowState() | Qt.WindowState.WindowFullScreen)
         self.dress()
-        window.say("Presenting: F11 goes back.")
+        desk.say("Presenting: F11 goes back.")
 
     def leave(self) -> None:
         """Present no more; harmless when it does not."""
         if not self.on:
             return
-        window = self._window
+        desk, window = self._desk, self._desk.frame
         self.on = False
         window.removeEventFilter(self)
         for part in self._hidden:
@@ -101,43 +108,42 @@ class Presenting(QObject):
         self._hidden = []
         if not self._full:
             window.setWindowState(window.windowState() & ~Qt.WindowState.WindowFullScreen)
-        window.docks.use_state(self._layout)
+        desk.docks.use_state(self._layout)
         self.dress()
 
     def dress(self) -> None:
         """Use sizes that suit the window as it is now."""
-        window = self._window
+        desk, window = self._desk, self._desk.frame
         self._dressed_for = window.height()
-        window.set_theme(window.theme)
-        window.spaces.enlarge(self.factor)
-        window.details.enlarge(self.factor)
+        desk.appearance.points = self.points
+        desk.appearance.renew()
+        desk.spaces.enlarge(self.factor)
+        self._enlarge(self.factor)
         if self.on:
-            window.docks.give_width(_KEPT, round(window.width() * _LEGEND_SHARE))
-        window.following.refresh()
+            desk.docks.give_width(_KEPT, round(window.width() * _LEGEND_SHARE))
+        desk.updater.refresh()
 
     def _resized(self) -> None:
-        if self.on and self._window.height() != self._dressed_for:
+        if self.on and self._desk.frame.height() != self._dressed_for:
             self.dress()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """A window becomes as large as the screen when its system gets round to it: use sizes that suit it then."""
-        if event.type() is QEvent.Type.Resize and watched is self._window and self.on:
+        if event.type() is QEvent.Type.Resize and watched is self._desk.frame and self.on:
             QTimer.singleShot(0, self, self._resized)  # when Qt has laid the window out
         return super().eventFilter(watched, event)
 
-
-def actions_of_presenting(window: MainWindow) -> tuple[Action, ...]:
-    """Presenting, or not."""
-    presenting = window.classroom.presenting
-    return (
-        Action(
-            name="view.present",
-            menu="&View",
-            text="&Present",
-            about="present: full screen, large type and tiles, legend; F11 again goes back",
-            run=presenting.toggle,
-            keys=("F11",),
-            checked=lambda: presenting.on,
-            begins_group=True,
-        ),
-    )
+    def actions(self) -> tuple[Action, ...]:
+        """Presenting, or not."""
+        return (
+            Action(
+                name="view.present",
+                menu="&View",
+                text="&Present",
+                about="present: full screen, large type and tiles, legend; F11 again goes back",
+                run=self.toggle,
+                keys=("F11",),
+                checked=lambda: self.on,
+                begins_group=True,
+            ),
+        )

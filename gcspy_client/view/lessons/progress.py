@@ -20,13 +20,13 @@ from gcspy_client.model.panels.trigger_list import Firing
 from gcspy_client.model.session import Session
 from gcspy_client.model.shell.link_status import LinkPhase
 
-__all__ = ["Leading"]
+__all__ = ["LessonProgress"]
 
 _FIRST = 1
 """Number of the event with which a lesson begins."""
 
 
-class Leading(QObject):
+class LessonProgress(QObject):
     """Where one is in a lesson.
 
     Attributes:

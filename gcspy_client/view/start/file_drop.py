@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from gcspy_client.view.plain.widgets import PlainLabel
 
-__all__ = ["TRACE_SUFFIXES", "Dropping", "dropped_files", "words_of"]
+__all__ = ["TRACE_SUFFIXES", "FileDrop", "dropped_files", "words_of"]
 
 _SUFFIX = ".gcspy"
 
@@ -90,7 +90,7 @@ class _Overlay(QFrame):
         self.raise_()
 
 
-class Dropping(QObject):
+class FileDrop(QObject):
     """Takes what is dropped on a window.
 
     Args:

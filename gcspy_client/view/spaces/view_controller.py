@@ -9,69 +9,53 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from gcspy_protocol.interpreter import SpaceState
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import Qt
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import ordered_streams
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.model.view_states import TILES, Look, OrderChoice
 from gcspy_client.view.actions import Action, Gesture
+from gcspy_client.view.desk import Desk
 from gcspy_client.view.panels.summary import SummaryPanel
+from gcspy_client.view.part import Part
 from gcspy_client.view.plain.dialogs import ask_number
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainMenu
+from gcspy_client.view.spaces.formulas import Formulas
 from gcspy_client.view.spaces.magnifier import Magnified, Magnifier
 from gcspy_client.view.spaces.views import TITLES, known_renderers, title_of
 
-if TYPE_CHECKING:
-    from gcspy_client.view.window import MainWindow
-
-__all__ = ["LOOKING_GESTURES", "Looking", "actions_of_looking"]
+__all__ = ["ViewController"]
 
 _MENU = "&View"
 
 MOST_MARKS = 500
 """Of a space: each is drawn as a frame."""
 
-LOOKING_GESTURES = (
-    Gesture(
-        _MENU, "Ctrl + wheel over tiles", "larger or smaller tiles; other views: closer or farther"
-    ),
-    Gesture(
-        _MENU,
-        "Middle button, wheel, Shift + wheel",
-        "move along in a view that is larger than its place",
-    ),
-    Gesture(
-        _MENU,
-        "Ctrl + click, Ctrl + drag",
-        "mark a tile, or those up to another; with Shift take marks away",
-    ),
-)
 
-
-class Looking(QObject):
+class ViewController(Part):
     """What users ask of the views of spaces.
 
     Args:
-        window: Whose.
+        desk: What it works with.
+        formulas: Asks for formulas.
     """
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
-        spaces = window.spaces
+    def __init__(self, desk: Desk, formulas: Formulas) -> None:
+        super().__init__(desk)
+        self._formulas = formulas
+        spaces = desk.spaces
         spaces.views_asked.connect(self._fill_views)
         spaces.options_asked.connect(self._fill_options)
         spaces.failed.connect(self._failed)
         spaces.marked.connect(self.mark)
         spaces.moved.connect(self._moved)
-        self.magnifier = Magnifier(window.session, window.theme)
-        self.magnifier.picked.connect(window.select)
-        window.docks.add(
+        self.magnifier = Magnifier(desk.session, desk.theme)
+        self.magnifier.picked.connect(desk.selection.select)
+        desk.docks.add(
             "magnification",
             "Magnification",
             self.magnifier,
@@ -79,30 +63,33 @@ class Looking(QObject):
             keys=("M",),
             about="magnification: the tiles around the one pointed at, in two sizes",
         )
-        self.summary = SummaryPanel(window.theme)
+        self.summary = SummaryPanel(desk.theme)
         about = "summary: what is said of each stream of the active space as a whole"
         side = Qt.DockWidgetArea.RightDockWidgetArea
-        window.docks.add(
+        desk.docks.add(
             "summary", "Summary of the space", self.summary, side, keys=("U",), about=about
         )
-        window.docks["summary"].seen.connect(self._sum_up)
-        window.following.spoken.connect(self._sum_up)
-        window.docks["magnification"].seen.connect(self._magnify)
-        window.following.spoken.connect(self._magnify)
+        desk.docks["summary"].seen.connect(self._sum_up)
+        desk.docks["magnification"].seen.connect(self._magnify)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""
         self.magnifier.set_theme(theme)
         self.summary.set_theme(theme)
 
+    def refresh(self) -> None:
+        """Update the summary and the magnification."""
+        self._sum_up()
+        self._magnify()
+
     def _sum_up(self) -> None:
         """Tell the summaries of the active space."""
-        self.summary.show_space(self._space(None), self._window.session.interpreter.last_event)
+        self.summary.show_space(self._space(None), self._desk.session.interpreter.last_event)
 
     def _magnify(self) -> None:
         """Magnify the tile that is pointed at, else the selected one."""
-        session, state = self._window.session, self._space(None)
-        panel = None if state is None else self._window.spaces.panels.get(state.space.id)
+        session, state = self._desk.session, self._space(None)
+        panel = None if state is None else self._desk.spaces.panels.get(state.space.id)
         if state is None or panel is None or state is not panel.canvas.picture.space:
             self.magnifier.show_tiles(None)
             return
@@ -125,29 +112,29 @@ class Looking(QObject):
             look: The way.
             text: What the user did, in words.
         """
-        before = self._window.session.looks.of(space)
+        before = self._desk.session.looks.of(space)
         if look != before:
-            self._window.undo.do(
+            self._desk.undo.do(
                 text, partial(self._use, space, look), partial(self._use, space, before)
             )
 
     def _use(self, space: int, look: Look) -> None:
-        self._window.session.looks.by_space[space] = look
-        if space in self._window.spaces.panels:
-            self._window.spaces.show_look(space)
-            self._window.following.refresh()
-            self._window.docks.fit()  # the legend is another, and may be higher
+        self._desk.session.looks.by_space[space] = look
+        if space in self._desk.spaces.panels:
+            self._desk.spaces.show_look(space)
+            self._desk.updater.refresh()
+            self._desk.docks.fit()  # the legend is another, and may be higher
 
     def _failed(self, space: int, why: str) -> None:
         """Go back to tiles, and say why."""
-        looks = self._window.session.looks
+        looks = self._desk.session.looks
         self._use(space, replace(looks.of(space), view=TILES, order=None))
-        if space in self._window.spaces.panels:
-            self._window.spaces.panels[space].note(f"{why}. Tiles are shown instead.")
+        if space in self._desk.spaces.panels:
+            self._desk.spaces.panels[space].note(f"{why}. Tiles are shown instead.")
 
     def zoom(self, space: int, step: int) -> None:
         """Look closer at a space (1), from farther (-1), or at all of it (0)."""
-        view = self._window.spaces.panels[space].shown
+        view = self._desk.spaces.panels[space].shown
         before = view.place()
         view.zoom(step)
         self._moved(space, before, alone=step == 0)
@@ -155,43 +142,43 @@ class Looking(QObject):
     def zoom_to_tiles(self) -> None:
         """Look as close at the active space as it takes to give each tile a pixel or more of its own."""
         state = self._space(None)
-        if state is not None and state.space.id in self._window.spaces.panels:
-            view = self._window.spaces.panels[state.space.id].shown
+        if state is not None and state.space.id in self._desk.spaces.panels:
+            view = self._desk.spaces.panels[state.space.id].shown
             before = view.place()
             view.zoom_to_tiles()
             self._moved(state.space.id, before, alone=True)
 
     def _moved(self, space: int, before: object, *, alone: bool = False) -> None:
         """Remember that another part is seen: step by step as one change, or a change alone."""
-        after = self._window.spaces.panels[space].shown.place()
+        after = self._desk.spaces.panels[space].shown.place()
         if after != before:
             place = partial(self._use_place, space)
             key = None if alone else ("zoom", space)
-            self._window.undo.done("zoom", partial(place, after), partial(place, before), key)
-            self._window.following.refresh()
+            self._desk.undo.done("zoom", partial(place, after), partial(place, before), key)
+            self._desk.updater.refresh()
 
     def mark(self, space: int, first: int, last: int, on: bool) -> None:
         """Mark tiles, or take their marks away; a single one that is marked already loses its mark."""
-        looks, state = self._window.session.looks, self._space(space)
+        looks, state = self._desk.session.looks, self._space(space)
         if state is None:
             return
         low, high = sorted((first, last))
         if high - low >= MOST_MARKS:
-            self._window.say(f"Not marked: {high - low + 1:,} tiles are more than {MOST_MARKS}.")
+            self._desk.say(f"Not marked: {high - low + 1:,} tiles are more than {MOST_MARKS}.")
             return
         keys = {state.names.key(tile) for tile in range(low, min(high + 1, state.count))}
         before = looks.marks.get(space, frozenset())
         now = before - keys if not on or (low == high and keys <= before) else before | keys
         if len(now) > MOST_MARKS:
-            self._window.say(f"Not marked: there is room for {MOST_MARKS} marks.")
+            self._desk.say(f"Not marked: there is room for {MOST_MARKS} marks.")
         elif now != before:
             marks = partial(self._use_marks, space)
-            self._window.undo.do("marks", partial(marks, now), partial(marks, before))
+            self._desk.undo.do("marks", partial(marks, now), partial(marks, before))
 
     def mark_selected(self) -> None:
         """Mark the selected tile of the active space, or take its mark away."""
         state = self._space(None)
-        tile = None if state is None else self._window.session.selected(state.space.id)
+        tile = None if state is None else self._desk.session.selected(state.space.id)
         if state is not None and tile is not None:
             self.mark(state.space.id, tile, tile, True)
 
@@ -201,32 +188,32 @@ class Looking(QObject):
         before = (
             frozenset[int]()
             if state is None
-            else self._window.session.looks.marks.get(state.space.id, frozenset())
+            else self._desk.session.looks.marks.get(state.space.id, frozenset())
         )
         if state is not None and before:
             marks = partial(self._use_marks, state.space.id)
-            self._window.undo.do("no marks", partial(marks, frozenset()), partial(marks, before))
+            self._desk.undo.do("no marks", partial(marks, frozenset()), partial(marks, before))
 
     def has_marks(self) -> bool:
         """Whether any tile of the active space is marked."""
         state = self._space(None)
-        return state is not None and bool(self._window.session.looks.marks.get(state.space.id))
+        return state is not None and bool(self._desk.session.looks.marks.get(state.space.id))
 
     def _use_marks(self, space: int, keys: frozenset[int]) -> None:
-        self._window.session.looks.marks[space] = keys
-        if space in self._window.spaces.panels:
-            self._window.spaces.show_marks(space)
+        self._desk.session.looks.marks[space] = keys
+        if space in self._desk.spaces.panels:
+            self._desk.spaces.show_marks(space)
 
     def _use_place(self, space: int, place: object) -> None:
-        if space in self._window.spaces.panels:
-            self._window.spaces.panels[space].use_place(place)
+        if space in self._desk.spaces.panels:
+            self._desk.spaces.panels[space].use_place(place)
 
     # -------------------------------------------------------------------------- choices
 
     def look(self) -> Look:
         """How the active space is looked at."""
-        space = self._window.session.active_space()
-        return Look() if space is None else self._window.session.looks.of(space.space.id)
+        space = self._desk.session.active_space()
+        return Look() if space is None else self._desk.session.looks.of(space.space.id)
 
     def shows(self, view: str) -> bool:
         """Whether the active space has this view."""
@@ -236,7 +223,7 @@ class Looking(QObject):
         """Look at a space, by default the active one, through another view."""
         state = self._space(space)
         if state is not None:
-            look = self._window.session.looks.of(state.space.id)
+            look = self._desk.session.looks.of(state.space.id)
             self.set_look(
                 state.space.id, replace(look, view=view), f"{state.space.name}: {title_of(view)}"
             )
@@ -248,7 +235,7 @@ class Looking(QObject):
         state = self._space(space)
         if state is None:
             return
-        look = self._window.session.looks.of(state.space.id)
+        look = self._desk.session.looks.of(state.space.id)
         before = look.order
         order = None
         if stream is not None:
@@ -269,7 +256,7 @@ class Looking(QObject):
     def turn_order(self) -> None:
         """Put the tiles of the active space into order by the stream that is shown: descending, ascending, by address."""
         state = self._space(None)
-        source = None if state is None else self._window.session.chosen_source(state.space.id)
+        source = None if state is None else self._desk.session.chosen_source(state.space.id)
         if source is None:
             return
         order, stream = self.look().order, source.schema.id
@@ -285,7 +272,7 @@ class Looking(QObject):
         state = self._space(space)
         if state is None:
             return
-        look = self._window.session.looks.of(state.space.id)
+        look = self._desk.session.looks.of(state.space.id)
         if look.order is not None:
             order = replace(look.order, live=not look.order.live)
             self.set_look(
@@ -304,10 +291,10 @@ class Looking(QObject):
         state = self._space(space)
         if state is None or not state.count:
             return
-        look = self._window.session.looks.of(state.space.id)
+        look = self._desk.session.looks.of(state.space.id)
         now = look.row_width or state.space.row_width or max(1, int(state.count**0.5))
         width = ask_number(
-            self._window,
+            self._desk.frame,
             "Rows (2-D)",
             f"Tiles in a row, 1 to {state.count:,}:",
             min(now, state.count),
@@ -322,7 +309,7 @@ class Looking(QObject):
         state = self._space(space)
         if state is not None:
             look = replace(
-                self._window.session.looks.of(state.space.id), view="rows", row_width=width
+                self._desk.session.looks.of(state.space.id), view="rows", row_width=width
             )
             self.set_look(state.space.id, look, f"{state.space.name}: width of rows")
 
@@ -331,7 +318,7 @@ class Looking(QObject):
         state = self._space(space)
         if state is not None:
             look = replace(
-                self._window.session.looks.of(state.space.id), view="bivariate", second=stream
+                self._desk.session.looks.of(state.space.id), view="bivariate", second=stream
             )
             self.set_look(state.space.id, look, f"{state.space.name}: second stream")
 
@@ -344,14 +331,14 @@ class Looking(QObject):
         now = (
             tuple(part for part in parts if part != stream) if stream in parts else (*parts, stream)
         )
-        look = replace(self._window.session.looks.of(state.space.id), view="multiples", parts=now)
+        look = replace(self._desk.session.looks.of(state.space.id), view="multiples", parts=now)
         self.set_look(state.space.id, look, f"{state.space.name}: streams side by side")
 
     def parts(self, state: SpaceState) -> tuple[int, ...]:
         """The streams beside the chosen one in small multiples of a space."""
         look, source = (
-            self._window.session.looks.of(state.space.id),
-            self._window.session.chosen_source(state.space.id),
+            self._desk.session.looks.of(state.space.id),
+            self._desk.session.chosen_source(state.space.id),
         )
         if look.parts is not None:
             return look.parts
@@ -362,30 +349,30 @@ class Looking(QObject):
         """Let the heights of a distribution grow with the logarithm, or with the number."""
         state = self._space(space)
         if state is not None:
-            look = self._window.session.looks.of(state.space.id)
+            look = self._desk.session.looks.of(state.space.id)
             look = replace(look, logarithmic=not look.logarithmic)
             self.set_look(state.space.id, look, f"{state.space.name}: scale of heights")
 
     def _space(self, space: int | None) -> SpaceState | None:
-        session = self._window.session
+        session = self._desk.session
         return session.active_space() if space is None else session.interpreter.spaces.get(space)
 
     def sources(self, state: SpaceState) -> list[TileSource]:
         """The streams of a space, the most important first, and those that the user made."""
-        return self._window.session.looks.sources(state)
+        return self._desk.session.looks.sources(state)
 
     # ---------------------------------------------------------------------------- menus
 
     def open_menu(self, *, options: bool) -> None:
         """Open the menu of views of the active space, or of what its view can be told, for the keyboard."""
         state = self._space(None)
-        if state is not None and state.space.id in self._window.spaces.panels:
-            toolbar = self._window.spaces.panels[state.space.id].toolbar
+        if state is not None and state.space.id in self._desk.spaces.panels:
+            toolbar = self._desk.spaces.panels[state.space.id].toolbar
             (toolbar.options if options else toolbar.views).showMenu()
 
     def _fill_views(self, space: int, menu: PlainMenu) -> None:
         menu.clear()
-        now = self._window.session.looks.of(space).view
+        now = self._desk.session.looks.of(space).view
         names = list(TITLES)
         others = [name for name in known_renderers() if name not in TITLES]
         for number, name in enumerate((*names, *others), 1):
@@ -408,14 +395,14 @@ class Looking(QObject):
         state = self._space(space)
         if state is None:
             return
-        look, sources = self._window.session.looks.of(space), self.sources(state)
+        look, sources = self._desk.session.looks.of(space), self.sources(state)
         self._fill_order(menu.add_menu("Order of tiles"), space, look, sources)
         rows = menu.add_menu("Tiles in a row (2-D)")
         rows.add("As the space says").triggered.connect(lambda: self.set_row_width(None, space))
         rows.add("Choose…").triggered.connect(lambda: self.ask_row_width(space))
         second = menu.add_menu("Two streams: the second")
         beside = menu.add_menu("Side by side")
-        chosen, parts = self._window.session.chosen_source(space), self.parts(state)
+        chosen, parts = self._desk.session.chosen_source(space), self.parts(state)
         for source in sources:
             if chosen is not None and source.schema.id == chosen.schema.id:
                 continue
@@ -433,9 +420,9 @@ class Looking(QObject):
                 lambda _checked=False, number=number: self.toggle_part(number, space)
             )
         clear = menu.add("No marks")
-        clear.setEnabled(bool(self._window.session.looks.marks.get(space)))
+        clear.setEnabled(bool(self._desk.session.looks.marks.get(space)))
         clear.triggered.connect(lambda: self.clear_marks(space))
-        menu.add("Formulas…").triggered.connect(lambda: self._window.formulas.ask(space))
+        menu.add("Formulas…").triggered.connect(lambda: self._formulas.ask(space))
         log = menu.add("Distribution: logarithmic heights")
         log.setCheckable(True)
         log.setChecked(look.logarithmic)
@@ -470,97 +457,115 @@ class Looking(QObject):
         live.setEnabled(look.order is not None)
         live.triggered.connect(lambda: self.follow_order(space))
 
+    def gestures(self) -> tuple[Gesture, ...]:
+        """What the mouse does over tiles."""
+        return (
+            Gesture(
+                _MENU,
+                "Ctrl + wheel over tiles",
+                "larger or smaller tiles; other views: closer or farther",
+            ),
+            Gesture(
+                _MENU,
+                "Middle button, wheel, Shift + wheel",
+                "move along in a view that is larger than its place",
+            ),
+            Gesture(
+                _MENU,
+                "Ctrl + click, Ctrl + drag",
+                "mark a tile, or those up to another; with Shift take marks away",
+            ),
+        )
 
-def actions_of_looking(window: MainWindow) -> tuple[Action, ...]:
-    """What can be done about views."""
-    looking = window.looking
-    return (
-        *(
+    def actions(self) -> tuple[Action, ...]:
+        """What can be done about views."""
+        return (
+            *(
+                Action(
+                    name=f"view.as-{name}",
+                    menu=_MENU,
+                    text=title,
+                    about=f"the active space as: {title}",
+                    run=partial(self.choose_view, name),
+                    keys=(str(number),),
+                    checked=partial(self.shows, name),
+                    begins_group=number == 1,
+                )
+                for number, (name, title) in enumerate(TITLES.items(), 1)
+            ),
             Action(
-                name=f"view.as-{name}",
+                name="view.menu",
                 menu=_MENU,
-                text=title,
-                about=f"the active space as: {title}",
-                run=partial(looking.choose_view, name),
-                keys=(str(number),),
-                checked=partial(looking.shows, name),
-                begins_group=number == 1,
-            )
-            for number, (name, title) in enumerate(TITLES.items(), 1)
-        ),
-        Action(
-            name="view.menu",
-            menu=_MENU,
-            text="&View of the space…",
-            about="all ways to look at the active space, those of other packages too",
-            run=partial(looking.open_menu, options=False),
-            keys=("V",),
-        ),
-        Action(
-            name="view.options",
-            menu=_MENU,
-            text="More of the &space…",
-            about="order, second stream, streams side by side and more of the active space",
-            run=partial(looking.open_menu, options=True),
-            keys=("Shift+V",),
-        ),
-        Action(
-            name="view.order",
-            menu=_MENU,
-            text="&Order by the stream shown",
-            about="order of tiles: by the stream shown, greatest first, least first, by address again",
-            run=looking.turn_order,
-            keys=("O",),
-            checked=lambda: looking.look().order is not None,
-            begins_group=True,
-        ),
-        Action(
-            name="view.order-live",
-            menu=_MENU,
-            text="Order &follows events",
-            run=looking.follow_order,
-            enabled=lambda: looking.look().order is not None,
-            checked=looking.follows_order,
-        ),
-        Action(
-            name="view.order-again",
-            menu=_MENU,
-            text="Order a&gain, by the values of now",
-            run=looking.order_again,
-            enabled=lambda: looking.look().order is not None,
-        ),
-        Action(
-            name="view.mark",
-            menu=_MENU,
-            text="Mar&k the selected tile",
-            about="mark the selected tile, or take its mark away",
-            run=looking.mark_selected,
-            keys=("K",),
-            begins_group=True,
-        ),
-        Action(
-            name="view.no-marks",
-            menu=_MENU,
-            text="No marks",
-            run=looking.clear_marks,
-            enabled=looking.has_marks,
-        ),
-        Action(
-            name="view.tile-a-pixel",
-            menu=_MENU,
-            text="A pixel for each tile (1:1)",
-            run=looking.zoom_to_tiles,
-            keys=("Ctrl+1",),
-        ),
-        Action(
-            name="view.formulas",
-            menu=_MENU,
-            text="For&mulas…",
-            about="formulas: streams made of others, such as Used / Size",
-            run=window.formulas.ask,
-            keys=("F",),
-        ),
-        Action(
-            name="view.row-width", menu=_MENU, text="Tiles in a ro&w…", run=looking.ask_row_width
-        ),
-    )
+                text="&View of the space…",
+                about="all ways to look at the active space, those of other packages too",
+                run=partial(self.open_menu, options=False),
+                keys=("V",),
+            ),
+            Action(
+                name="view.options",
+                menu=_MENU,
+                text="More of the &space…",
+                about="order, second stream, streams side by side and more of the active space",
+                run=partial(self.open_menu, options=True),
+                keys=("Shift+V",),
+            ),
+            Action(
+                name="view.order",
+                menu=_MENU,
+                text="&Order by the stream shown",
+                about="order of tiles: by the stream shown, greatest first, least first, by address again",
+                run=self.turn_order,
+                keys=("O",),
+                checked=lambda: self.look().order is not None,
+                begins_group=True,
+            ),
+            Action(
+                name="view.order-live",
+                menu=_MENU,
+                text="Order &follows events",
+                run=self.follow_order,
+                enabled=lambda: self.look().order is not None,
+                checked=self.follows_order,
+            ),
+            Action(
+                name="view.order-again",
+                menu=_MENU,
+                text="Order a&gain, by the values of now",
+                run=self.order_again,
+                enabled=lambda: self.look().order is not None,
+            ),
+            Action(
+                name="view.mark",
+                menu=_MENU,
+                text="Mar&k the selected tile",
+                about="mark the selected tile, or take its mark away",
+                run=self.mark_selected,
+                keys=("K",),
+                begins_group=True,
+            ),
+            Action(
+                name="view.no-marks",
+                menu=_MENU,
+                text="No marks",
+                run=self.clear_marks,
+                enabled=self.has_marks,
+            ),
+            Action(
+                name="view.tile-a-pixel",
+                menu=_MENU,
+                text="A pixel for each tile (1:1)",
+                run=self.zoom_to_tiles,
+                keys=("Ctrl+1",),
+            ),
+            Action(
+                name="view.formulas",
+                menu=_MENU,
+                text="For&mulas…",
+                about="formulas: streams made of others, such as Used / Size",
+                run=self._formulas.ask,
+                keys=("F",),
+            ),
+            Action(
+                name="view.row-width", menu=_MENU, text="Tiles in a ro&w…", run=self.ask_row_width
+            ),
+        )

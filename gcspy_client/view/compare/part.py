@@ -10,12 +10,11 @@ from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gcspy_protocol.address import Address
 from gcspy_protocol.interpreter import ClientInterpreter, SpaceState
 from gcspy_protocol.named import same_meaning
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import Qt
 
 from gcspy_client.model.compare.comparison import Pairing
 from gcspy_client.model.compare.difference_source import DifferenceSource
@@ -25,19 +24,19 @@ from gcspy_client.model.session import Session, event_words
 from gcspy_client.model.text import duration
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.actions import Action
-from gcspy_client.view.compare.beside import SideBySide
-from gcspy_client.view.compare.differencing import Differencing
-from gcspy_client.view.compare.other import Other, OtherLive, OtherRecording
+from gcspy_client.view.compare.difference_painter import DifferencePainter
+from gcspy_client.view.compare.other_session import Other, OtherLive, OtherRecording
 from gcspy_client.view.compare.panel import CompareFacts, ComparePanel
+from gcspy_client.view.compare.side_by_side import SideBySide
+from gcspy_client.view.desk import Desk
+from gcspy_client.view.panels.details import Details
+from gcspy_client.view.part import Part
 from gcspy_client.view.plain.dialogs import ask_files
 from gcspy_client.view.plain.text import set_window_title
-from gcspy_client.view.shell.connect_dialog import ConnectDialog
+from gcspy_client.view.start.connect_dialog import ConnectDialog
 from gcspy_client.view.time.timeline import Flag
 
-if TYPE_CHECKING:
-    from gcspy_client.view.window import MainWindow
-
-__all__ = ["ComparePart", "Moment", "actions_of_comparing"]
+__all__ = ["ComparePart", "Moment"]
 
 _MENU = "&Compare"
 
@@ -81,7 +80,7 @@ class Moment:
         return Pairing()
 
 
-class ComparePart(QObject):
+class ComparePart(Part):
     """Comparing in a window.
 
     Attributes:
@@ -91,15 +90,15 @@ class ComparePart(QObject):
         panel: Says what changed.
     """
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
+    def __init__(self, desk: Desk, details: Details) -> None:
+        super().__init__(desk)
+        self._details = details
         self.moment: Moment | None = None
         self._given_up: Moment | None = None  # one: it holds a whole heap
         self.beside: SideBySide | None = None
-        self.differencing = Differencing(window.session, window.spaces, self)
-        self.panel = ComparePanel(window.theme)
-        window.docks.add(
+        self.painter = DifferencePainter(desk.session, desk.spaces, self)
+        self.panel = ComparePanel(desk.theme)
+        desk.docks.add(
             "compare",
             "Comparison",
             self.panel,
@@ -107,24 +106,24 @@ class ComparePart(QObject):
             keys=("Shift+A",),
             about="comparison: what changed most between two events",
         )
-        window.timing.more_flags.append(self.flags)
-        self.differencing.compared.connect(self._compared)
+        desk.navigator.more_flags.append(self.flags)
+        self.painter.compared.connect(self._compared)
         self.panel.set_asked.connect(self.set_a)
         self.panel.go_asked.connect(self.go_to_a)
         self.panel.swap_asked.connect(self.swap)
         self.panel.leave_asked.connect(self.give_up)
         self.panel.tile_asked.connect(self._select)
         self.panel.space_asked.connect(self._activate)
-        window.sides.bar.closed.connect(self.leave)
+        desk.sides.bar.closed.connect(self.leave)
 
     @property
     def on(self) -> bool:
         """Whether an event is compared, or another session is beside this one."""
-        return self.differencing.on or self.beside is not None
+        return self.painter.on or self.beside is not None
 
     @property
     def _session(self) -> Session:
-        return self._window.session
+        return self._desk.session
 
     # ------------------------------------------------------------------- what users do
 
@@ -146,15 +145,15 @@ class ComparePart(QObject):
         self.moment = Moment(
             self._session.interpreter.copy(), self._session.number, welcome.session
         )
-        self.differencing.begin(self.moment)
-        self._window.docks.show("compare")
-        self._window.timing.refresh()
+        self.painter.begin(self.moment)
+        self._desk.docks.show("compare")
+        self._desk.navigator.refresh()
         self._say()
 
     def go_to_a(self) -> None:
         """Show A."""
         if self.moment is not None and self.may_go:
-            self._window.timing.go_to(self.moment.number)
+            self._desk.navigator.go_to(self.moment.number)
 
     @property
     def may_go(self) -> bool:
@@ -171,25 +170,25 @@ class ComparePart(QObject):
         if moment is None or not self.may_go:
             return
         self.set_a()
-        self._window.timing.go_to(moment.number)
+        self._desk.navigator.go_to(moment.number)
 
     def leave(self) -> None:
         """Compare no longer; another session is closed."""
         self.moment = None
-        self.differencing.end()
+        self.painter.end()
         if self.beside is not None:
             beside, self.beside = self.beside, None
             beside.end()
             beside.deleteLater()
-        self._window.details.show_difference(None, self._window.theme)
-        self._window.timing.refresh()
+        self._details.show_difference(None, self._desk.theme)
+        self._desk.navigator.refresh()
         self._say()
 
     def give_up(self) -> None:
         """Leave, as the user wishes; an event that was set aside can be had again with Undo, as long as no other was."""
         if self.moment is not None:
             self._given_up = self.moment
-            self._window.undo.do("leave the comparison", self.leave, self._return)
+            self._desk.undo.do("leave the comparison", self.leave, self._return)
         else:
             self.leave()
 
@@ -203,18 +202,18 @@ class ComparePart(QObject):
         ):
             return
         self.moment = moment
-        self.differencing.begin(moment)
-        self._window.timing.refresh()
+        self.painter.begin(moment)
+        self._desk.navigator.refresh()
         self._say()
 
     def escape(self) -> None:
         """Show no difference any more; where none is shown, select no tile. Another session stays beside this one."""
-        if self.differencing.on:
+        if self.painter.on:
             self.give_up()
-        elif self.beside is not None and self.beside.differencing.on:
-            self._window.sides.bar.difference.setChecked(False)
+        elif self.beside is not None and self.beside.painter.on:
+            self._desk.sides.bar.difference.setChecked(False)
         else:
-            self._window.deselect()
+            self._desk.selection.deselect()
 
     # ------------------------------------------------------------------- another session
 
@@ -226,11 +225,11 @@ class ComparePart(QObject):
             difference: Whether the difference is shown at its side from the beginning.
         """
         self.leave()
-        self._window.sides.bar.difference.setChecked(difference)
-        self.beside = SideBySide(self._window, other)
+        self._desk.sides.bar.difference.setChecked(difference)
+        self.beside = SideBySide(self._desk, other)
         self.beside.changed.connect(self._say)
         self.beside.compared.connect(self._say)
-        self._window.docks.show("compare")
+        self._desk.docks.show("compare")
         self._say()
 
     def open_recording(self, *paths: Path) -> None:
@@ -249,27 +248,27 @@ class ComparePart(QObject):
         if self.may_open:
             show()
         else:
-            self._window.event_shown.connect(
+            self._desk.updater.event_shown.connect(
                 lambda _event: show(), Qt.ConnectionType.SingleShotConnection
             )
 
     def _join(self, address: Address) -> None:
         self.put_beside(OtherLive(address), difference=False)
-        by = self._window.sides.bar.by
+        by = self._desk.sides.bar.by
         by.setCurrentIndex(list(EventMatching).index(EventMatching.PROGRAM))
-        self._window.docks["compare"].close()  # of a difference, of which there is none here
+        self._desk.docks["compare"].close()  # of a difference, of which there is none here
 
     def ask_recording(self) -> None:
         """Ask which recording to show beside this session."""
         paths = ask_files(
-            self._window, "Compare with a recording", "Recordings (*.gcspy);;All files (*)"
+            self._desk.frame, "Compare with a recording", "Recordings (*.gcspy);;All files (*)"
         )
         if paths:
             self.open_recording(*(Path(path) for path in paths))
 
     def ask_session(self) -> None:
         """Ask which live session to show beside this one."""
-        dialog = ConnectDialog("", self._window)
+        dialog = ConnectDialog("", self._desk.frame)
         set_window_title(dialog, "Compare with a session")
         dialog.control.hide()
         if dialog.exec() and dialog.address is not None:
@@ -283,17 +282,17 @@ class ComparePart(QObject):
 
     def toggle_difference(self) -> None:
         """Show the difference to the other session at its side, or the other session itself."""
-        self._window.sides.bar.difference.toggle()
+        self._desk.sides.bar.difference.toggle()
 
     def _select(self, space: int, key: int) -> None:
         if self.beside is not None:
             self.beside.select(space, key)
         else:
-            self._window.select_key(space, key)
+            self._desk.selection.select_key(space, key)
 
     def _activate(self, space: int) -> None:
         if self.beside is None:
-            self._window.activate(space)
+            self._desk.selection.activate(space)
 
     # ------------------------------------------------------------------- how it stands
 
@@ -363,18 +362,18 @@ class ComparePart(QObject):
         return f"{'−' if nanos < 0 else '+'}{duration(abs(nanos))}"
 
     def _compared(self) -> None:
-        self.panel.show_comparison(self.differencing.comparison)
+        self.panel.show_comparison(self.painter.comparison)
         self._say()
 
     def _say_legend(self) -> None:
         active = self._session.active_space()
-        self._window.details.show_difference(
-            None if active is None else self.source_of(active.space.id), self._window.theme
+        self._details.show_difference(
+            None if active is None else self.source_of(active.space.id), self._desk.theme
         )
 
     def source_of(self, space: int) -> DifferenceSource | None:
         """The difference of a space of this session to A; None where it is not compared."""
-        comparison = self.differencing.comparison
+        comparison = self.painter.comparison
         found = None if comparison is None else comparison.spaces.get(space)
         return None if found is None else found.source
 
@@ -389,82 +388,80 @@ class ComparePart(QObject):
         """Show everything now that would be shown a moment later."""
         if self.beside is not None:
             return self.beside.settle()
-        return not self.on or self.differencing.settle()
+        return not self.on or self.painter.settle()
 
     def stop(self) -> None:
         """Compare nothing any more; no thread and no timer is left."""
-        self.differencing.stop()
+        self.painter.stop()
         if self.beside is not None:
             self.leave()
 
-
-def actions_of_comparing(window: MainWindow) -> tuple[Action, ...]:
-    """What can be done about comparing."""
-    part = window.comparing
-    return (
-        Action(
-            name="compare.set",
-            menu=_MENU,
-            text="Set this event as &A",
-            about="set this event as A: what is shown then is compared with it",
-            run=part.set_a,
-            keys=("A",),
-            enabled=lambda: part.can_set,
-        ),
-        Action(
-            name="compare.go",
-            menu=_MENU,
-            text="&Go to A",
-            run=part.go_to_a,
-            enabled=lambda: part.may_go,
-        ),
-        Action(
-            name="compare.swap",
-            menu=_MENU,
-            text="&Swap A and B",
-            run=part.swap,
-            keys=("Ctrl+Shift+A",),
-            enabled=lambda: part.may_go,
-        ),
-        Action(
-            name="compare.leave",
-            menu=_MENU,
-            text="&Leave the comparison",
-            about="show no difference any more; else select no tile",
-            run=part.escape,
-            keys=("Esc",),
-        ),
-        Action(
-            name="compare.recording",
-            menu=_MENU,
-            text="With a &recording…",
-            about="put a recording beside this session",
-            run=part.ask_recording,
-            enabled=lambda: part.may_open,
-            begins_group=True,
-        ),
-        Action(
-            name="compare.session",
-            menu=_MENU,
-            text="With a &live session…",
-            about="put another live session beside this one",
-            run=part.ask_session,
-            enabled=lambda: part.may_open,
-        ),
-        Action(
-            name="compare.difference",
-            menu=_MENU,
-            text="&Difference of the two sessions",
-            run=part.toggle_difference,
-            keys=("D",),
-            enabled=lambda: part.beside is not None,
-            checked=window.sides.bar.difference.isChecked,
-        ),
-        Action(
-            name="compare.close",
-            menu=_MENU,
-            text="&Close the other session",
-            run=part.leave,
-            enabled=lambda: part.beside is not None,
-        ),
-    )
+    def actions(self) -> tuple[Action, ...]:
+        """What can be done about comparing."""
+        return (
+            Action(
+                name="compare.set",
+                menu=_MENU,
+                text="Set this event as &A",
+                about="set this event as A: what is shown then is compared with it",
+                run=self.set_a,
+                keys=("A",),
+                enabled=lambda: self.can_set,
+            ),
+            Action(
+                name="compare.go",
+                menu=_MENU,
+                text="&Go to A",
+                run=self.go_to_a,
+                enabled=lambda: self.may_go,
+            ),
+            Action(
+                name="compare.swap",
+                menu=_MENU,
+                text="&Swap A and B",
+                run=self.swap,
+                keys=("Ctrl+Shift+A",),
+                enabled=lambda: self.may_go,
+            ),
+            Action(
+                name="compare.leave",
+                menu=_MENU,
+                text="&Leave the comparison",
+                about="show no difference any more; else select no tile",
+                run=self.escape,
+                keys=("Esc",),
+            ),
+            Action(
+                name="compare.recording",
+                menu=_MENU,
+                text="With a &recording…",
+                about="put a recording beside this session",
+                run=self.ask_recording,
+                enabled=lambda: self.may_open,
+                begins_group=True,
+            ),
+            Action(
+                name="compare.session",
+                menu=_MENU,
+                text="With a &live session…",
+                about="put another live session beside this one",
+                run=self.ask_session,
+                enabled=lambda: self.may_open,
+            ),
+            Action(
+                name="compare.difference",
+                menu=_MENU,
+                text="&Difference of the two sessions",
+                run=self.toggle_difference,
+                keys=("D",),
+                enabled=lambda: self.beside is not None,
+                checked=self._desk.sides.bar.difference.isChecked,
+            ),
+            Action(
+                name="compare.close",
+                menu=_MENU,
+                text="&Close the other session",
+                run=self.leave,
+                enabled=lambda: self.beside is not None,
+            ),
+        )

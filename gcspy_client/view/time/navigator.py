@@ -28,18 +28,22 @@ from gcspy_client.model.playback.time_shift import Keeping, TimeShift
 from gcspy_client.model.playback.timeline import Axis
 from gcspy_client.model.session import Session
 from gcspy_client.model.shell.link_status import LinkPhase, pause_words
-from gcspy_client.view.following import Following
-from gcspy_client.view.time.bookmarks import Bookmarking
+from gcspy_client.view.live_updater import LiveUpdater
+from gcspy_client.view.time.bookmarks import BookmarkStore
 from gcspy_client.view.time.panel import TimePanel
-from gcspy_client.view.time.playing import Playing, ShiftPlaying, WirePlaying
-from gcspy_client.view.time.saving import SaveOffer
+from gcspy_client.view.time.playback_controller import (
+    PlaybackController,
+    ShiftPlayback,
+    WirePlayback,
+)
+from gcspy_client.view.time.save_dialog import SaveOffer
 from gcspy_client.view.time.timeline import Flag, StripFacts
 from gcspy_client.view.time.transport import TransportFacts
 
-__all__ = ["Timing"]
+__all__ = ["TimeNavigator"]
 
 
-class Timing(QObject):
+class TimeNavigator(QObject):
     """Moves through time as users wish, and keeps the panel in step.
 
     Attributes:
@@ -67,9 +71,9 @@ class Timing(QObject):
         session: Session,
         link: Link,
         shift: TimeShift,
-        following: Following,
+        following: LiveUpdater,
         panel: TimePanel,
-        bookmarking: Bookmarking,
+        bookmarking: BookmarkStore,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
@@ -78,8 +82,8 @@ class Timing(QObject):
         self.chosen: tuple[int, int] | None = None
         self.more_flags: list[Callable[[], tuple[Flag, ...]]] = []
         self._identity = ""
-        self.past = ShiftPlaying(session, shift.recording, self)
-        self.wire = WirePlaying(session, link, self)
+        self.past = ShiftPlayback(session, shift.recording, self)
+        self.wire = WirePlayback(session, link, self)
         self.past.moved.connect(following.look)
         following.came.connect(self.past.came)
         following.spoken.connect(self.refresh)
@@ -94,7 +98,7 @@ class Timing(QObject):
         panel.transport.manner_chosen.connect(self._set_manner)
 
     @property
-    def playing(self) -> Playing:
+    def playing(self) -> PlaybackController:
         """What moves through time now."""
         return self.wire if self._session.is_playback else self.past
 
@@ -389,6 +393,12 @@ class Timing(QObject):
     def _changed(self) -> None:
         self.refresh()
         self.moved.emit()
+
+    def show_by_event(self) -> None:
+        """Let the timeline count events, and not time."""
+        axis = self._panel.transport.axis
+        axis.setCurrentIndex(axis.findData(False))
+        axis.activated.emit(axis.currentIndex())
 
     def stop(self) -> None:
         """Move no more; no timer and no thread is left."""

@@ -39,13 +39,13 @@ from gcspy_client.link import Link
 from gcspy_client.model.latest_worker import LatestWorker
 from gcspy_client.model.session import Session
 
-__all__ = ["Playing", "ShiftPlaying", "WirePlaying"]
+__all__ = ["PlaybackController", "ShiftPlayback", "WirePlayback"]
 
 _BATCH_NANOS = 8_000_000
 """So long events that are due are followed before the window is painted."""
 
 
-class Playing(QObject):
+class PlaybackController(QObject):
     """What moves through time; the two kinds of it behave alike.
 
     Signals:
@@ -99,7 +99,7 @@ class Playing(QObject):
         self.seek(Seek(steps=steps))
 
 
-class WirePlaying(Playing):
+class WirePlayback(PlaybackController):
     """A playback of a player's.
 
     Args:
@@ -208,7 +208,7 @@ def _reach(playback: LocalPlayback, target: int) -> _Reached:
         return _Reached(playback, target, error)
 
 
-class ShiftPlaying(Playing):
+class ShiftPlayback(PlaybackController):
     """A playback of what was kept of a live session.
 
     The next event is shown at once, as it costs only what changed; any other one is got at in a thread, one

@@ -6,12 +6,11 @@ Knows which part of the window does what; what is asked and what grew is the mod
 from __future__ import annotations
 
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from gcspy_protocol.details import Answer, AnswerState
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_protocol.messages import Message
-from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtCore import Qt, QTimer
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.growth import (
@@ -26,13 +25,13 @@ from gcspy_client.model.panels.tile_questions import Asking, Subject, kinds_of
 from gcspy_client.model.session import tile_title
 from gcspy_client.model.text import duration
 from gcspy_client.view.actions import Action
+from gcspy_client.view.compare.part import ComparePart
+from gcspy_client.view.desk import Desk
 from gcspy_client.view.panels.contents import ContentsPanel
 from gcspy_client.view.panels.growth import GrowthPanel
+from gcspy_client.view.part import Part
 
-if TYPE_CHECKING:
-    from gcspy_client.view.window import MainWindow
-
-__all__ = ["Telling", "actions_of_telling"]
+__all__ = ["TypePanels"]
 
 _AGAIN_SECS = 0.5
 """Between two questions about the same tile, as events come; another tile is asked about at once."""
@@ -40,7 +39,7 @@ _AGAIN_SECS = 0.5
 _LEVEL = "Of CPython the types of objects are known at level 3 (--level 3)."
 
 
-class Telling(QObject):
+class TypePanels(Part):
     """The two panels of a window.
 
     Attributes:
@@ -50,13 +49,13 @@ class Telling(QObject):
         growth: What grew.
     """
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
-        self.asking = Asking(window.link.send)
+    def __init__(self, desk: Desk, compare: ComparePart) -> None:
+        super().__init__(desk)
+        self._compare = compare
+        self.asking = Asking(desk.link.send)
         self.log = GrowthLog()
-        self.contents = ContentsPanel(window.theme)
-        self.growth = GrowthPanel(window.theme)
+        self.contents = ContentsPanel(desk.theme)
+        self.growth = GrowthPanel(desk.theme)
         self.whole = self._stopped = False
         self._asked_at = 0.0
         self._asked: tuple[Subject | None, int] = (None, 0)
@@ -66,7 +65,7 @@ class Telling(QObject):
         self._again.timeout.connect(self.refresh)
         bottom = Qt.DockWidgetArea.BottomDockWidgetArea
         about = "what is in this tile: types, objects and bytes"
-        window.docks.add(
+        desk.docks.add(
             "contents",
             "What is in this tile",
             self.contents,
@@ -75,15 +74,14 @@ class Telling(QObject):
             about=about,
         )
         about = "what grew: types by their growth since an earlier event"
-        window.docks.add("growth", "What grew", self.growth, bottom, keys=("Shift+G",), about=about)
+        desk.docks.add("growth", "What grew", self.growth, bottom, keys=("Shift+G",), about=about)
         self.contents.whole_asked.connect(self._show_whole)
         self.contents.kind_asked.connect(self.refresh)
         self.contents.opened.connect(self.refresh)
         self.growth.opened.connect(self.refresh)
-        window.link.welcomed.connect(self.asking.forget)
-        window.link.received.connect(self._take)
-        window.following.applied.connect(self._sample)
-        window.following.spoken.connect(self.refresh)
+        desk.link.welcomed.connect(self.asking.forget)
+        desk.link.received.connect(self._take)
+        desk.updater.applied.connect(self._sample)
 
     def _show_whole(self, whole: bool) -> None:
         self.whole = whole
@@ -91,7 +89,7 @@ class Telling(QObject):
 
     def ask_whole(self) -> None:
         """Open the panel and tell of the whole space."""
-        self._window.docks.show("contents")
+        self._desk.docks.show("contents")
         self.contents.which.setCurrentIndex(1)
         self.refresh()
 
@@ -124,7 +122,7 @@ class Telling(QObject):
             self.refresh()
 
     def _tell_contents(self) -> None:
-        session = self._window.session
+        session = self._desk.session
         space, event = session.active_space(), session.interpreter.last_event
         if space is None or event is None:
             self.contents.say("Nothing is shown yet.")
@@ -174,7 +172,7 @@ class Telling(QObject):
 
     def _wish(self, subject: Subject) -> None:
         """Ask, unless the past is shown: the server tells of now."""
-        session, live = self._window.session, self._window.session.live.last_event
+        session, live = self._desk.session, self._desk.session.live.last_event
         if not session.is_live or live is None:
             self.asking.subject = subject
             return
@@ -188,16 +186,16 @@ class Telling(QObject):
         self.asking.wish(subject, live.sequence, exact=session.is_playback)
 
     def _why_nothing(self) -> str:
-        if not self._window.link.status.phase.connected:
+        if not self._desk.link.status.phase.connected:
             return "Nobody can be asked: there is no connection."
-        if not self._window.session.is_live:
+        if not self._desk.session.is_live:
             return "Not recorded: nobody asked this at that event.\nEnd goes back to now; what grew (Shift+G) is known of each event."
         return "Asking…"
 
     def _none_here(self, space: SpaceState) -> str:
         others = [
             one.space.name
-            for one in self._window.session.interpreter.spaces.values()
+            for one in self._desk.session.interpreter.spaces.values()
             if kinds_of(one.space.details)
         ]
         where = f"Spaces that do: {', '.join(others)}." if others else _LEVEL
@@ -206,7 +204,7 @@ class Telling(QObject):
     # ---------------------------------------------------------------------------- growth
 
     def _sample(self, _change: EventChange) -> None:
-        live = self._window.session.live
+        live = self._desk.session.live
         identity = "" if live.welcome is None else live.welcome.session
         if identity != self._identity:
             self._identity = identity
@@ -218,7 +216,7 @@ class Telling(QObject):
 
     def _then(self, space: int) -> tuple[Sample | None, str]:
         """The earlier event, and what it is called: A, where one is set, else the first that this window saw."""
-        moment = self._window.comparing.moment
+        moment = self._compare.moment
         if moment is not None:
             state = moment.state.spaces.get(space)
             return (None if state is None else sample_of(moment.state, state)), "since A"
@@ -226,7 +224,7 @@ class Telling(QObject):
         return (samples[0] if samples else None), "since the first event that this window saw"
 
     def _tell_growth(self) -> None:
-        shown = self._window.session.interpreter
+        shown = self._desk.session.interpreter
         space = growing_space(shown)
         if space is None:
             self.growth.say(f"Nothing here has types.\n{_LEVEL}")
@@ -252,6 +250,22 @@ class Telling(QObject):
         took = duration(now.time_nanos - then.time_nanos)
         self.growth.tell(rows, measures_of(space), f"{space.space.name}: what grew {called}", took)
 
+    def actions(self) -> tuple[Action, ...]:
+        """What can be done with what is told of types."""
+        return (
+            Action(
+                name="contents.whole",
+                menu="&View",
+                text="What is in this space",
+                about="what the whole active space is made of, by type",
+                run=self.ask_whole,
+                enabled=lambda: bool(
+                    (space := self._desk.session.active_space()) is not None
+                    and kinds_of(space.space.details)
+                ),
+            ),
+        )
+
 
 _WHY = {
     AnswerState.UNKNOWN: "Unknown: {reason}.",
@@ -259,21 +273,3 @@ _WHY = {
     AnswerState.REFUSED: "Not told: {reason}.",
     AnswerState.NOT_RECORDED: "Not recorded: {reason}.\nWhat grew (Shift+G) is known of each event.",
 }
-
-
-def actions_of_telling(window: MainWindow) -> tuple[Action, ...]:
-    """What can be done with what is told of types."""
-    part = window.telling
-    return (
-        Action(
-            name="contents.whole",
-            menu="&View",
-            text="What is in this space",
-            about="what the whole active space is made of, by type",
-            run=part.ask_whole,
-            enabled=lambda: bool(
-                (space := window.session.active_space()) is not None
-                and kinds_of(space.space.details)
-            ),
-        ),
-    )

@@ -11,26 +11,26 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError, GCspyError
-from PySide6.QtCore import QObject, QProcess, Signal
+from PySide6.QtCore import QProcess, Signal
 
+from gcspy_client.model.palette import Theme
 from gcspy_client.model.shell.launcher import FrontDoor, Launch, Offer
 from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
 from gcspy_client.model.shell.processes import processes_of
 from gcspy_client.model.shell.recent import Recent, latest_first, recent_of
 from gcspy_client.view.actions import Action
+from gcspy_client.view.desk import Desk
+from gcspy_client.view.part import Part
 from gcspy_client.view.plain.dialogs import ask_files
-from gcspy_client.view.shell.children import Listing, Ready, ServingChild
-from gcspy_client.view.shell.dropping import TRACE_SUFFIXES
-from gcspy_client.view.shell.start_page import StartPage
+from gcspy_client.view.start.children import ProcessLister, Ready, ServingChild
+from gcspy_client.view.start.connect_dialog import ConnectDialog
+from gcspy_client.view.start.file_drop import TRACE_SUFFIXES
+from gcspy_client.view.start.start_page import StartPage
 
-if TYPE_CHECKING:
-    from gcspy_client.view.window import MainWindow
-
-__all__ = ["SUFFIX", "Starting", "actions_of_starting"]
+__all__ = ["SUFFIX", "SessionOpener"]
 
 SUFFIX = ".gcspy"
 _LIST_MILLIS = 4_000
@@ -38,28 +38,28 @@ _RECORDINGS, _SERVERS = "recent.recordings", "recent.servers"
 _MENU = "&Session"
 
 
-class Starting(QObject):
+class SessionOpener(Part):
     """Opens sessions in a window.
 
     Signals:
         changed: Whether the start page is wanted may have changed.
 
     Args:
-        window: Whose.
+        desk: What it works with.
         front: What can be started; None: only servers can be joined.
     """
 
     changed = Signal()
 
-    def __init__(self, window: MainWindow, front: FrontDoor | None) -> None:
-        super().__init__(window)
-        self._window, self._link, self._settings = window, window.link, window.settings
+    def __init__(self, desk: Desk, front: FrontDoor | None) -> None:
+        super().__init__(desk)
+        self._link, self._settings = desk.link, desk.settings
         self.front = front
-        self.page = StartPage(window.theme, processes=front is not None)
+        self.page = StartPage(desk.theme, processes=front is not None)
         self.page.demo.setVisible(front is not None and front.demo is not None)
         self.page.open.setVisible(front is not None)
         self.child = ServingChild(self)
-        self._listing = Listing(_LIST_MILLIS, self)
+        self._listing = ProcessLister(_LIST_MILLIS, self)
         self._asked = False
         self._opening: Recent | None = None
         self._stopped = False
@@ -71,7 +71,7 @@ class Starting(QObject):
         page.processes.attach_asked.connect(self.attach)
         page.processes.everything_asked.connect(self._list)
         page.recording_asked.connect(self.ask_recording)
-        page.connect_asked.connect(self._window.ask_where)
+        page.connect_asked.connect(self.ask_where)
         page.demo_asked.connect(self.demo)
         page.recent_asked.connect(self.open_recent)
         page.offer_asked.connect(self._open_offer)
@@ -90,7 +90,7 @@ class Starting(QObject):
     @property
     def wanted(self) -> bool:
         """Whether the start page is what the window should show."""
-        nothing = self._link.status.phase is LinkPhase.IDLE and not self._window.following.has_tiles
+        nothing = self._link.status.phase is LinkPhase.IDLE and not self._desk.updater.has_tiles
         return (
             self._asked
             or self.child.starting is not None
@@ -110,7 +110,7 @@ class Starting(QObject):
 
     def page_shown(self, *, shown: bool) -> None:
         """List processes while the page can be seen, and not otherwise."""
-        self.page.back.setVisible(self._window.following.has_tiles)
+        self.page.back.setVisible(self._desk.updater.has_tiles)
         if shown and not self._stopped:
             self._list()
         else:
@@ -174,7 +174,7 @@ class Starting(QObject):
         traces = " ".join(f"*{suffix}" for suffix in TRACE_SUFFIXES)
         filters = f"Recordings and object traces (*{SUFFIX} {traces} trace trace_*);;Recordings (*{SUFFIX});;All files (*)"
         paths = ask_files(
-            self._window, "Open recording", filters, self._settings.text("recent.folder")
+            self._desk.frame, "Open recording", filters, self._settings.text("recent.folder")
         )
         if paths:
             self._settings.store("recent.folder", str(Path(paths[0]).parent))
@@ -191,9 +191,21 @@ class Starting(QObject):
             self.page.say(str(error))
             return
         if isinstance(address, TcpAddress):
-            self._window.ask_where(recent.address)  # a token is asked for, never kept
+            self.ask_where(recent.address)  # a token is asked for, never kept
         else:
             self._open_at(recent.address, recent)
+
+    def ask_where(self, address: str = "") -> None:
+        """Ask for an address, beginning with one, and connect there."""
+        now = self._link.address
+        dialog = ConnectDialog(address or ("" if now is None else str(now)), self._desk.frame)
+        if dialog.exec() and dialog.address is not None:
+            self.connect_to(
+                str(dialog.address),
+                token=dialog.token.text() or None,
+                control=dialog.control.isChecked(),
+            )
+        dialog.deleteLater()
 
     def connect_to(self, address: str, *, token: str | None = None, control: bool = True) -> None:
         """Join a server."""
@@ -237,7 +249,7 @@ class Starting(QObject):
     def _ready(self, launch: Launch, ready: Ready) -> None:
         self._join(ready.address, self._opening, ready.files or launch.files)
         for note in ready.notes:
-            self._window.say(note)
+            self._desk.say(note)
 
     def _join(
         self,
@@ -250,7 +262,7 @@ class Starting(QObject):
     ) -> None:
         self._opening, self._asked = recent, False
         self.page.say("")
-        self._window.bookmarking.use_files(*files)
+        self._desk.bookmarks.use_files(*files)
         self._link.open(parse_address(address), token=token, wants_control=control)
         self.changed.emit()
 
@@ -291,43 +303,45 @@ class Starting(QObject):
         name = _SERVERS if recent.address else _RECORDINGS
         self._settings.store(name, latest_first(self._settings.texts(name), recent))
 
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in the colours of a theme."""
+        self.page.set_theme(theme)
+
     def stop(self) -> None:
         """The window closes: no process and no timer is left."""
         self._stopped = True
         self._listing.stop()
         self.child.stop()
 
-
-def actions_of_starting(window: MainWindow) -> tuple[Action, ...]:
-    """What can be opened."""
-    starting = window.starting
-    can = starting.front is not None
-    no_front = "this window was opened without the program that could do it"
-    return (
-        Action(
-            name="session.start",
-            menu=_MENU,
-            text="Start pa&ge",
-            about="what can be opened: processes, recordings, samples",
-            run=starting.open_page,
-            keys=("Ctrl+Shift+O",),
-        ),
-        Action(
-            name="session.open",
-            menu=_MENU,
-            text="&Open recording…",
-            run=starting.ask_recording,
-            keys=("Ctrl+O",),
-            enabled=lambda: can,
-            why_not=no_front,
-        ),
-        Action(
-            name="session.new-window",
-            menu=_MENU,
-            text="New &window",
-            run=starting.another_window,
-            keys=("Ctrl+Shift+N",),
-            enabled=lambda: starting.front is not None and bool(starting.front.another),
-            why_not=no_front,
-        ),
-    )
+    def actions(self) -> tuple[Action, ...]:
+        """What can be opened."""
+        can = self.front is not None
+        no_front = "this window was opened without the program that could do it"
+        return (
+            Action(
+                name="session.start",
+                menu=_MENU,
+                text="Start pa&ge",
+                about="what can be opened: processes, recordings, samples",
+                run=self.open_page,
+                keys=("Ctrl+Shift+O",),
+            ),
+            Action(
+                name="session.open",
+                menu=_MENU,
+                text="&Open recording…",
+                run=self.ask_recording,
+                keys=("Ctrl+O",),
+                enabled=lambda: can,
+                why_not=no_front,
+            ),
+            Action(
+                name="session.new-window",
+                menu=_MENU,
+                text="New &window",
+                run=self.another_window,
+                keys=("Ctrl+Shift+N",),
+                enabled=lambda: self.front is not None and bool(self.front.another),
+                why_not=no_front,
+            ),
+        )

@@ -24,7 +24,7 @@ from gcspy_client.model.view_states import Look
 from gcspy_client.view.compare.difference_view import DifferenceView
 from gcspy_client.view.spaces.spaces import Spaces
 
-__all__ = ["Differencing", "LeftSide"]
+__all__ = ["DifferencePainter", "LeftSide"]
 
 _SETTLE_SECS = 20.0
 _REST_SHARE, _MOST_REST_SECS = 0.5, 0.25
@@ -43,7 +43,7 @@ class LeftSide(Protocol):
         """How tiles are paired, and which spaces are not."""
 
 
-class Differencing(QObject):
+class DifferencePainter(QObject):
     """The differences of one session's spaces.
 
     Attributes:

@@ -8,25 +8,22 @@ Knows which part of the window does what; where an object is at an event is the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gcspy_protocol.details import Answer, AnswerState, Query
 from gcspy_protocol.interpreter import SpaceState
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import Naming
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import Qt
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.one_object import FollowedObject, address_of, tile_at
 from gcspy_client.model.panels.tile_questions import SOUGHT, Asking, Subject
 from gcspy_client.model.session import tile_title
 from gcspy_client.view.actions import Action
+from gcspy_client.view.desk import Desk
 from gcspy_client.view.panels.objects import FOUND, LIFE, NEIGHBOURS, ObjectsPanel
+from gcspy_client.view.part import Part
 
-if TYPE_CHECKING:
-    from gcspy_client.view.window import MainWindow
-
-__all__ = ["FollowingObject", "actions_of_objects"]
+__all__ = ["ObjectTracker"]
 
 _OBJECTS, _LIFE, _NEIGHBOURS = SOUGHT
 _FIRST_FOUND, _FIRST_NEAR, _FIRST_LIFE = 1 << 24, 2 << 24, 3 << 24
@@ -38,7 +35,7 @@ _NONE_HERE = (
 _FOLLOW_FIRST = "No object is followed.\nFind objects, and press Enter on one."
 
 
-class FollowingObject(QObject):
+class ObjectTracker(Part):
     """The panel of a window, and the object that it follows.
 
     Attributes:
@@ -46,13 +43,12 @@ class FollowingObject(QObject):
         followed: The object; None: none is followed.
     """
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
-        self.panel = ObjectsPanel(window.theme)
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk)
+        self.panel = ObjectsPanel(desk.theme)
         self.followed: FollowedObject | None = None
-        self._found = Asking(window.link.send, first=_FIRST_FOUND)
-        self._near = Asking(window.link.send, first=_FIRST_NEAR)
+        self._found = Asking(desk.link.send, first=_FIRST_FOUND)
+        self._near = Asking(desk.link.send, first=_FIRST_NEAR)
         self._life_number = _FIRST_LIFE
         self._awaits_life = False
         self._view = FOUND
@@ -61,15 +57,14 @@ class FollowingObject(QObject):
         self._stopped = False
         bottom = Qt.DockWidgetArea.BottomDockWidgetArea
         about = "single objects of an object trace: find them, follow one from birth to death"
-        window.docks.add("objects", "Objects", self.panel, bottom, keys=("Shift+O",), about=about)
+        desk.docks.add("objects", "Objects", self.panel, bottom, keys=("Shift+O",), about=about)
         self.panel.sought.connect(self._seek)
         self.panel.turned.connect(self.turn)
         self.panel.chosen.connect(self._choose)
         self.panel.opened.connect(self.refresh)
-        window.link.welcomed.connect(self._begin)
-        window.link.received.connect(self._take)
-        window.following.spoken.connect(self._mark)  # then the event's number has come, too
-        window.following.spoken.connect(self.refresh)
+        desk.link.welcomed.connect(self._begin)
+        desk.link.received.connect(self._take)
+        desk.updater.spoken.connect(self._mark)  # then the event's number has come, too
 
     def stop(self) -> None:
         """Ask nothing any more."""
@@ -89,7 +84,7 @@ class FollowingObject(QObject):
 
     def open(self) -> None:
         """Open the panel and write what is sought."""
-        self._window.docks.show("objects")
+        self._desk.docks.show("objects")
         self.turn(FOUND)
         self.panel.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.panel.text.selectAll()
@@ -112,7 +107,7 @@ class FollowingObject(QObject):
         if space is not None and not self._awaits_life:
             self._awaits_life = True
             self._life_number += 1
-            self._window.link.send(
+            self._desk.link.send(
                 Query(
                     number=self._life_number, space=space.space.id, kind=_LIFE, text=f"{address:#x}"
                 )
@@ -127,10 +122,10 @@ class FollowingObject(QObject):
         number = (
             None
             if self.followed is None
-            else self.followed.event_beside(self._window.session.number, step)
+            else self.followed.event_beside(self._desk.session.number, step)
         )
         if number is not None:
-            self._window.timing.go_to(number)
+            self._desk.navigator.go_to(number)
 
     def _seek(self) -> None:
         self._text = self.panel.text.text().strip()
@@ -140,10 +135,10 @@ class FollowingObject(QObject):
         if self._view == LIFE:
             event = cells.get("Event", "").replace(",", "")
             if event.isdecimal():
-                self._window.timing.go_to(int(event))
+                self._desk.navigator.go_to(int(event))
             return
         address = address_of(cells.get("Address"))
-        event_now = self._window.session.interpreter.last_event
+        event_now = self._desk.session.interpreter.last_event
         answer = (
             None
             if event_now is None
@@ -170,7 +165,7 @@ class FollowingObject(QObject):
             self.panel.say(_FOLLOW_FIRST)
         elif self._view == LIFE:
             self.panel.tell(LIFE, self.followed.table, "Its life", "")
-            self.panel.select_row(self._window.session.number)
+            self.panel.select_row(self._desk.session.number)
         else:
             self._tell_neighbours(self.followed)
 
@@ -178,7 +173,7 @@ class FollowingObject(QObject):
         """A space that tells of the whole heap: one of names, whose tiles are all objects of a type."""
         spaces = [
             one
-            for one in self._window.session.interpreter.spaces.values()
+            for one in self._desk.session.interpreter.spaces.values()
             if kind in one.space.details
         ]
         return next(
@@ -186,11 +181,11 @@ class FollowingObject(QObject):
         )
 
     def _subject(self, space: SpaceState, kind: str, key: int | None, text: str) -> Subject:
-        welcome = self._window.session.live.welcome
+        welcome = self._desk.session.live.welcome
         return Subject("" if welcome is None else welcome.session, space.space.id, kind, key, text)
 
     def _tell_found(self) -> None:
-        session = self._window.session
+        session = self._desk.session
         if self._text is None:
             self.panel.say(
                 "Say what is sought, and press Enter.\nNothing said: all objects, the largest first."
@@ -218,7 +213,7 @@ class FollowingObject(QObject):
         self._tell(self._found, FOUND, self._subject(space, _OBJECTS, key, self._text), title)
 
     def _tell_neighbours(self, followed: FollowedObject) -> None:
-        number = self._window.session.number
+        number = self._desk.session.number
         place, space = followed.place_at(number), self._space_of(_NEIGHBOURS)
         if place is None or space is None:
             self.panel.say(
@@ -234,7 +229,7 @@ class FollowingObject(QObject):
         )
 
     def _tell(self, asking: Asking, view: int, subject: Subject, title: str) -> None:
-        session = self._window.session
+        session = self._desk.session
         event = session.interpreter.last_event
         if event is None:
             return
@@ -265,7 +260,7 @@ class FollowingObject(QObject):
 
     def _take_life(self, answer: Answer) -> None:
         if answer.state is not AnswerState.ANSWERED:
-            self._window.say(answer.reason)
+            self._desk.say(answer.reason)
             return
         self.followed = FollowedObject(answer.table)
         self._marked = None
@@ -279,7 +274,7 @@ class FollowingObject(QObject):
         """Select the tile in which the followed object is now."""
         if self.followed is None or self._stopped:
             return
-        session = self._window.session
+        session = self._desk.session
         place = self.followed.place_at(session.number)
         space = (
             None
@@ -304,84 +299,82 @@ class FollowingObject(QObject):
             and (mark is None or mark[0] != before[0])
         ):
             session.select(before[0], None)
-            self._window.spaces.select(before[0])
+            self._desk.spaces.select(before[0])
         if mark is not None:
-            self._window.select(mark[0], tile)
-            panel = self._window.spaces.panels.get(mark[0])
+            self._desk.selection.select(mark[0], tile)
+            panel = self._desk.spaces.panels.get(mark[0])
             if panel is not None and (before is None or before[0] != mark[0]):
-                self._window.spaces.ensureWidgetVisible(panel)
+                self._desk.spaces.ensureWidgetVisible(panel)
 
+    def actions(self) -> tuple[Action, ...]:
+        """What can be done with single objects."""
+        menu, nobody = "&View/Ob&jects", "no object is followed"
 
-def actions_of_objects(window: MainWindow) -> tuple[Action, ...]:
-    """What can be done with single objects."""
-    part = window.objects
-    menu, nobody = "&View/Ob&jects", "no object is followed"
+        def follows() -> bool:
+            return self.followed is not None
 
-    def follows() -> bool:
-        return part.followed is not None
-
-    return (
-        Action(
-            name="objects.find",
-            menu=menu,
-            text="&Find objects…",
-            about="find single objects of an object trace by type, site, size or address",
-            run=part.open,
-            keys=("Ctrl+F",),
-        ),
-        Action(
-            name="objects.follow",
-            menu=menu,
-            text="F&ollow the chosen one",
-            about="follow the object that is chosen in the panel from its birth to its death",
-            run=part.follow_chosen,
-            enabled=lambda: bool(part.panel.chosen_row()),
-            why_not="no object is chosen: find some (Ctrl+F)",
-        ),
-        Action(
-            name="objects.next",
-            menu=menu,
-            text="&Next in its life",
-            about="the next event at which something happens to the followed object",
-            run=lambda: part.step(1),
-            keys=("Ctrl+.",),
-            enabled=follows,
-            why_not=nobody,
-        ),
-        Action(
-            name="objects.previous",
-            menu=menu,
-            text="&Previous in its life",
-            about="the event before at which something happened to the followed object",
-            run=lambda: part.step(-1),
-            keys=("Ctrl+Shift+.", "Ctrl+>"),
-            enabled=follows,
-            why_not=nobody,
-        ),
-        Action(
-            name="objects.life",
-            menu=menu,
-            text="Its &life",
-            about="the followed object from its birth to its death",
-            run=lambda: part.turn(LIFE),
-            enabled=follows,
-            why_not=nobody,
-        ),
-        Action(
-            name="objects.neighbours",
-            menu=menu,
-            text="Its nei&ghbours",
-            about="where the objects of the same site went that lie next to the followed one",
-            run=lambda: part.turn(NEIGHBOURS),
-            enabled=follows,
-            why_not=nobody,
-        ),
-        Action(
-            name="objects.release",
-            menu=menu,
-            text="Follow no o&bject",
-            run=part.release,
-            enabled=follows,
-            why_not=nobody,
-        ),
-    )
+        return (
+            Action(
+                name="objects.find",
+                menu=menu,
+                text="&Find objects…",
+                about="find single objects of an object trace by type, site, size or address",
+                run=self.open,
+                keys=("Ctrl+F",),
+            ),
+            Action(
+                name="objects.follow",
+                menu=menu,
+                text="F&ollow the chosen one",
+                about="follow the object that is chosen in the panel from its birth to its death",
+                run=self.follow_chosen,
+                enabled=lambda: bool(self.panel.chosen_row()),
+                why_not="no object is chosen: find some (Ctrl+F)",
+            ),
+            Action(
+                name="objects.next",
+                menu=menu,
+                text="&Next in its life",
+                about="the next event at which something happens to the followed object",
+                run=lambda: self.step(1),
+                keys=("Ctrl+.",),
+                enabled=follows,
+                why_not=nobody,
+            ),
+            Action(
+                name="objects.previous",
+                menu=menu,
+                text="&Previous in its life",
+                about="the event before at which something happened to the followed object",
+                run=lambda: self.step(-1),
+                keys=("Ctrl+Shift+.", "Ctrl+>"),
+                enabled=follows,
+                why_not=nobody,
+            ),
+            Action(
+                name="objects.life",
+                menu=menu,
+                text="Its &life",
+                about="the followed object from its birth to its death",
+                run=lambda: self.turn(LIFE),
+                enabled=follows,
+                why_not=nobody,
+            ),
+            Action(
+                name="objects.neighbours",
+                menu=menu,
+                text="Its nei&ghbours",
+                about="where the objects of the same site went that lie next to the followed one",
+                run=lambda: self.turn(NEIGHBOURS),
+                enabled=follows,
+                why_not=nobody,
+            ),
+            Action(
+                name="objects.release",
+                menu=menu,
+                text="Follow no o&bject",
+                run=self.release,
+                enabled=follows,
+                why_not=nobody,
+            ),
+        )

@@ -25,16 +25,16 @@ from gcspy_client.model.panels.trigger_list import (
 )
 from gcspy_client.model.session import Session
 from gcspy_client.model.shell.link_status import LinkPhase
-from gcspy_client.view.time.bookmarks import Bookmarking
+from gcspy_client.view.time.bookmarks import BookmarkStore
 from gcspy_client.view.time.timeline import Flag
 
-__all__ = ["Triggering"]
+__all__ = ["TriggerManager"]
 
 _BOOKMARK_MILLIS = 200
 """Bookmarks that were asked for in this time are written at once: each writing is one of a file."""
 
 
-class Triggering(QObject):
+class TriggerManager(QObject):
     """The triggers of whatever is watched.
 
     Attributes:
@@ -54,7 +54,11 @@ class Triggering(QObject):
     fired = Signal(object)
 
     def __init__(
-        self, session: Session, link: Link, bookmarking: Bookmarking, parent: QObject | None = None
+        self,
+        session: Session,
+        link: Link,
+        bookmarking: BookmarkStore,
+        parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._session, self._link, self._bookmarking = session, link, bookmarking

@@ -1,0 +1,1 @@
+"""What a window opens: processes, recordings, servers; the start page that offers them."""
